@@ -1,0 +1,41 @@
+"""The system's clock, and what to make of a time a caller gives."""
+
+from datetime import UTC, datetime, time, timedelta
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from holdfast.errors import InvalidInput
+
+
+class SystemClock:
+    """The machine's own time."""
+
+    def now(self) -> datetime:
+        """Return the present moment in UTC."""
+        return datetime.now(UTC)
+
+
+def as_utc(moment: datetime | str, *, what: str = "time") -> datetime:
+    """Return a time in UTC; text is read as ISO 8601, and a time without a zone is taken as UTC."""
+    if isinstance(moment, str):
+        try:
+            moment = datetime.fromisoformat(moment)
+        except ValueError as error:
+            raise InvalidInput(f"{what} {moment!r} is not an ISO 8601 date or time, like 2026-03-01 or 2026-03-01T14:30.") from error
+    if not isinstance(moment, datetime):
+        raise InvalidInput(f"{what} must be a datetime or ISO 8601 text, not {type(moment).__name__}.")
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def zone(name: str) -> ZoneInfo:
+    """Return a time zone by its IANA name."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        raise InvalidInput(f"{name!r} is not a time zone; use an IANA name such as Europe/Madrid.") from error
+
+
+def end_of_day(moment: datetime, timezone: str) -> datetime:
+    """Return the end of the day that ``moment`` falls on in a time zone."""
+    local = moment.astimezone(zone(timezone))
+    midnight = datetime.combine(local.date() + timedelta(days=1), time.min, tzinfo=local.tzinfo)
+    return midnight.astimezone(UTC)

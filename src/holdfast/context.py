@@ -1,0 +1,77 @@
+"""The block for a system prompt: what is pinned first and unchanged, then what is relevant, within a budget.
+
+Stored text is data here. Each line is folded to one line and its angle brackets are escaped, and the block's
+tags carry a value nobody who wrote into memory could know, so that no text can close it or open another.
+"""
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from holdfast.text.clean import count_tokens, escape_line
+from holdfast.types import Context, Hit
+
+_LONGEST_LINE = 600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """The block's own words in one language."""
+
+    intro: str
+    pinned: str
+    relevant: str
+    said: str
+    since: str
+
+
+@cache
+def words(language: str | None) -> Words:
+    """Return the words in a language; English where it has none of its own."""
+    table = tomllib.loads((resources.files("holdfast.prompts") / "block.toml").read_text("utf-8"))
+    return Words(**table.get(language or "en", table["en"]))
+
+
+def render_block(
+    pinned: Sequence[Hit], relevant: Sequence[Hit], *, max_tokens: int, nonce: str, language: str | None = None
+) -> Context:
+    """Pack hits into a block of at most ``max_tokens``; a line that does not fit makes way for shorter ones."""
+    own = words(language)
+    opening, closing = f'<memory id="{nonce}">\n{own.intro}', f'</memory id="{nonce}">'
+    budget = max_tokens - count_tokens(f"{opening}\n{own.pinned}\n{own.relevant}\n{closing}")
+    kept: list[Hit] = []
+    left_out: list[Hit] = []
+    parts: list[list[str]] = [[], []]
+    for part, hits in enumerate((pinned, relevant)):
+        for hit in hits:
+            line = _line(hit, own)
+            cost = count_tokens(line + "\n")
+            if cost > budget:
+                left_out.append(hit)
+                continue
+            budget -= cost
+            parts[part].append(line)
+            kept.append(hit)
+    if not kept:
+        return Context(text="", tokens=0, stable="", changing="", left_out=tuple(left_out))
+    stable = "\n".join([opening, own.pinned, *parts[0]] if parts[0] else [opening])
+    changing = "\n".join([own.relevant, *parts[1], closing] if parts[1] else [closing])
+    text = f"{stable}\n{changing}"
+    return Context(
+        text=text, tokens=count_tokens(text), stable=stable, changing=changing, hits=tuple(kept), left_out=tuple(left_out)
+    )
+
+
+def _line(hit: Hit, own: Words) -> str:
+    """Return one hit as one line, with its date and, where somebody said it, who."""
+    text = escape_line(str(hit))
+    if len(text) > _LONGEST_LINE:
+        text = text[: _LONGEST_LINE - 3].rstrip() + "..."
+    date = hit.at.date().isoformat()
+    if hit.message:
+        who = escape_line(hit.message.speaker or hit.message.role)
+        text = f"({date}, {who} {own.said}) {text}"
+        return f"- {text} ({own.since}: {escape_line(str(hit.successor))[:_LONGEST_LINE]})" if hit.successor else f"- {text}"
+    return f"- ({date}) {text}"

@@ -1,0 +1,114 @@
+"""Keeping vectors up to date, outside any transaction.
+
+Without an embedder, or before its weights are on the machine, everything works by text; the log says so
+once. A changed embedder re-embeds in the background while text search serves: the queue is in the store,
+so it goes on where it stopped, and the old model's vectors go when the new ones are complete.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from holdfast.errors import ModelError
+from holdfast.protocols import Embedder, Store
+from holdfast.types import Scope
+
+if TYPE_CHECKING:
+    from holdfast.protocols import Vectors
+
+log = logging.getLogger("holdfast")
+_RETRY_SECONDS = 30.0
+_BATCH = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbedderSource:
+    """An embedder by name, loaded when it is first needed."""
+
+    name: str
+    load: Callable[[], Embedder]
+
+
+class Embedding:
+    """The embedder of one engine, and the queue of texts that wait for it."""
+
+    def __init__(self, store: Store, source: EmbedderSource | None) -> None:
+        self._store = store
+        self._source = source
+        self._lock = threading.Lock()
+        self._embedder: Embedder | None = None
+        self._not_before = 0.0
+        self._told = False
+        self.problem: str | None = None
+        """Why there is no embedder right now, for people."""
+        if source is not None:
+            with store.write() as tx:
+                tx.use_model(source.name)
+
+    @property
+    def name(self) -> str | None:
+        """The configured model's name."""
+        return self._source.name if self._source else None
+
+    def embedder(self) -> Embedder | None:
+        """Return the embedder, loading it if that is possible now."""
+        if self._embedder is not None or self._source is None:
+            return self._embedder
+        with self._lock:
+            if self._embedder is None and time.monotonic() >= self._not_before:
+                try:
+                    self._embedder = self._source.load()
+                    self.problem = None
+                except ModelError as error:
+                    self._not_before = time.monotonic() + _RETRY_SECONDS
+                    self.problem = str(error)
+                    if not self._told:
+                        self._told = True
+                        log.warning("Searching by text alone: %s", error)
+        return self._embedder
+
+    def query(self, text: str) -> "Vectors | None":
+        """Embed a question, if there is an embedder."""
+        embedder = self.embedder()
+        if embedder is None or not text.strip():
+            return None
+        vector: Vectors = embedder.embed([text], role="query")[0]
+        return vector
+
+    def catch_up(self, *, reader: Scope | None = None, limit: int | None = None, seconds: float | None = None) -> int:
+        """Embed what waits, all of it or what a reader may see, within bounds; returns how many windows it did."""
+        embedder = self.embedder()
+        if embedder is None:
+            return 0
+        deadline = None if seconds is None else time.monotonic() + seconds
+        done = 0
+        while limit is None or done < limit:
+            size = _BATCH if limit is None else min(_BATCH, limit - done)
+            waiting = self._store.waiting(embedder.name, reader=reader, limit=size)
+            if not waiting:
+                break
+            vectors = embedder.embed([window.text for window in waiting], role="document")
+            with self._store.write(durable=False) as tx:
+                tx.put_vectors(embedder.name, [(window.item, window.window) for window in waiting], vectors)
+            done += len(waiting)
+            if deadline is not None and time.monotonic() >= deadline:
+                break
+        return done
+
+    def forget_queries(self) -> None:
+        """Drop what the embedder remembers of past questions, by loading it anew when it is next needed."""
+        with self._lock:
+            self._embedder = None
+
+    def retire_other_models(self) -> list[str]:
+        """Drop the vectors of models that are not configured any more, once this one's are complete."""
+        others = [name for name in self._store.stats()["models"] if name != self.name]
+        if self._embedder is None or not others or self._store.waiting(self._embedder.name, limit=1):
+            return []
+        with self._store.write() as tx:
+            for name in others:
+                tx.drop_model(name)
+        return others

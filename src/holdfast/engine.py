@@ -1,0 +1,490 @@
+"""The engine: everything a surface may ask for. ``holdfast.open()`` makes one."""
+
+import hashlib
+import logging
+import secrets
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from holdfast.clock import SystemClock, as_utc, zone
+from holdfast.context import render_block
+from holdfast.embedding import EmbedderSource, Embedding
+from holdfast.erase import erase
+from holdfast.errors import InvalidInput, NotFound
+from holdfast.housekeeping import Housekeeping
+from holdfast.ids import new_id
+from holdfast.jobs import JobRunner
+from holdfast.pipeline import Pipeline
+from holdfast.presets.base import Preset
+from holdfast.protocols import Clock, MemoryFilter, SessionFilter, Store
+from holdfast.recall import Question, recall
+from holdfast.session import Session
+from holdfast.text.clean import clean_name
+from holdfast.types import (
+    Author,
+    ChangeRecord,
+    Context,
+    Finding,
+    Hit,
+    Job,
+    JobState,
+    Memory,
+    MemoryOrigin,
+    Put,
+    Receipt,
+    Retire,
+    Scope,
+    SessionRecord,
+    SessionStatus,
+    UserProfile,
+    Where,
+)
+from holdfast.worker import WorkerThread
+from holdfast.write import Writer
+
+log = logging.getLogger("holdfast")
+_PINNED = 50
+
+
+class Engine:
+    """A memory: one store, one preset, one embedder."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        preset: Preset,
+        embedder: EmbedderSource | None = None,
+        clock: Clock | None = None,
+        worker: Literal["thread", "inline", "none"] = "thread",
+    ) -> None:
+        self.store = store
+        self.preset = preset
+        self.clock: Clock = clock or SystemClock()
+        self.embedding = Embedding(store, embedder)
+        self.pipeline = Pipeline(store, preset, self.clock)
+        self.jobs_runner = JobRunner(store, self.clock, {"digest": self.pipeline.digest})
+        self._housekeeping = Housekeeping(store, preset, self.clock, self.pipeline)
+        self._used: set[str] = set()
+        self._used_lock = threading.Lock()
+        self._inline = worker == "inline"
+        self._thread = WorkerThread(self) if worker == "thread" else None
+        self._secret = self._own_secret()
+        self._housekeeping.clean_up()
+
+    # Conversations
+
+    def session(
+        self,
+        *,
+        user: str | None = None,
+        app: str | None = None,
+        agent: str | None = None,
+        id: str | None = None,
+        off_record: bool = False,
+    ) -> Session:
+        """Begin a conversation, or resume the one with this ``id``. Off the record leaves nothing behind."""
+        scope = self._scope(user=user, app=app, agent=agent)
+        id = clean_name(id, what="session id")
+        if id is not None and not off_record:
+            known = self.store.session(id)
+            if known is not None:
+                if (user or app or agent) and known.scope != scope:
+                    raise NotFound(f"There is no session {id} in this scope.")
+                scope = known.scope
+        return Session(self, id=id or new_id("ses", self.clock.now()), scope=scope, off_record=off_record)
+
+    def sessions(
+        self,
+        *,
+        user: str | None = None,
+        app: str | None = None,
+        agent: str | None = None,
+        statuses: Sequence[SessionStatus] | None = None,
+        limit: int = 50,
+        offset: int = 0,
+    ) -> list[SessionRecord]:
+        """List conversations, the most recently active first."""
+        owner = _named(user=user, app=app, agent=agent)
+        return self.store.sessions(SessionFilter(owner=owner, statuses=statuses, limit=limit, offset=offset))
+
+    # Writing
+
+    def remember(
+        self,
+        text: str,
+        *,
+        user: str | None = None,
+        app: str | None = None,
+        agent: str | None = None,
+        kind: str | None = None,
+        key: str | None = None,
+        topic: str | None = None,
+        importance: float | None = None,
+        tags: Sequence[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+        pinned: bool | None = None,
+        valid_from: datetime | str | None = None,
+        expires_at: datetime | str | None = None,
+        sources: Sequence[str] = (),
+        origin: MemoryOrigin = "explicit",
+        trust: float = 1.0,
+    ) -> Memory:
+        """Keep something; it is durable when this returns. The same again only refreshes it."""
+        put = Put(
+            scope=self._scope(user=user, app=app, agent=agent),
+            kind=self.preset.kind(kind).name,
+            text=text,
+            key=key,
+            topic=topic,
+            importance=importance,
+            tags=tuple(tags),
+            metadata=metadata or {},
+            origin=origin,
+            trust=trust,
+            sources=tuple(sources),
+            pinned=pinned,
+            valid_from=None if valid_from is None else as_utc(valid_from, what="valid_from"),
+            expires_at=None if expires_at is None else as_utc(expires_at, what="expires_at"),
+        )
+        with self.store.write() as tx:
+            (memory,) = self._writer(tx, origin).apply([put])
+        self.wake()
+        return memory
+
+    def revise(
+        self,
+        id: str,
+        text: str | None = None,
+        *,
+        importance: float | None = None,
+        tags: Sequence[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        topic: str | None = None,
+        pinned: bool | None = None,
+        reason: str | None = None,
+    ) -> Memory:
+        """Correct a memory: the id stays and a revision is added."""
+        with self.store.write() as tx:
+            memory = self._live(tx.memories(MemoryFilter(ids=(id,))), id)
+            put = Put(
+                id=id, scope=memory.scope, kind=memory.kind, key=memory.key, text=memory.text if text is None else text,
+                importance=importance, tags=tuple(tags or ()), metadata=metadata or {}, topic=topic, pinned=pinned, reason=reason,
+            )  # fmt: skip
+            (revised,) = self._writer(tx).apply([put])
+        self.wake()
+        return revised
+
+    def forget(
+        self,
+        id: str | None = None,
+        *,
+        key: str | None = None,
+        kind: str | None = None,
+        user: str | None = None,
+        app: str | None = None,
+        agent: str | None = None,
+        reason: str = "asked to forget",
+    ) -> int:
+        """Hide memories by id, or by key in a scope; returns how many. Can be undone for a while, then they are purged."""
+        if (id is None) == (key is None):
+            raise InvalidInput("forget needs an id, or a key with its user: forget(id=...) or forget(key=..., user=...).")
+        wanted = MemoryFilter(ids=(id,)) if id else self._keyed(key, kind, user=user, app=app, agent=agent)
+        with self.store.write() as tx:
+            found = tx.memories(wanted)
+            self._writer(tx).apply([Retire(id=memory.id, status="forgotten", reason=reason) for memory in found])
+        return len(found)
+
+    def _keyed(self, key: str | None, kind: str | None, **parts: str | None) -> MemoryFilter:
+        """Return the filter for a key: what the reader sees, but of a user's only their own, never what all share."""
+        reader = self._scope(**parts)
+        owner = _named(user=reader.user)
+        kinds = None if kind is None else (self.preset.kind(kind).name,)
+        return MemoryFilter(reader=reader, owner=owner, kinds=kinds, key=clean_name(key, what="key"))
+
+    def undo(self, change: str | ChangeRecord) -> list[Memory]:
+        """Undo a change and the others made with it; returns the memories as they are now."""
+        id = change if isinstance(change, str) else change.id
+        with self.store.write() as tx:
+            found = tx.changes(id=id)
+            if not found:
+                raise NotFound(f"There is no change {id}; `history` lists the changes of a memory.")
+            undone = self._writer(tx).undo(found[0])
+        self.wake()
+        return undone
+
+    def erase(
+        self,
+        *,
+        id: str | None = None,
+        session: str | None = None,
+        source: str | None = None,
+        user: str | None = None,
+        app: str | None = None,
+        agent: str | None = None,
+    ) -> Receipt:
+        """Remove for good: a memory, a session, a message and all that came of it, or all there is of a user or app."""
+        target = _named(memory=id, session=session, source=source, user=user, app=app, agent=agent)
+        if not target:
+            raise InvalidInput("erase needs to know what: id=, session=, source=, user=, app= or agent=.")
+        with self._used_lock:
+            self._used.clear()
+        receipt = erase(self.store, self.preset, target, self.clock.now())
+        self.embedding.forget_queries()
+        return receipt
+
+    # Reading
+
+    def recall(
+        self,
+        query: str,
+        *,
+        user: str | None = None,
+        app: str | None = None,
+        agent: str | None = None,
+        limit: int = 10,
+        kinds: Sequence[str] | None = None,
+        where: Where | None = None,
+        now: datetime | str | None = None,
+        as_of: datetime | str | None = None,
+        min_score: float = 0.0,
+    ) -> list[Hit]:
+        """Return what matters for a query, best first; each hit says why it was found."""
+        return self.recall_in(
+            self._scope(user=user, app=app, agent=agent), query,
+            limit=limit, kinds=kinds, where=where, now=now, as_of=as_of, min_score=min_score,
+        )  # fmt: skip
+
+    def recall_in(
+        self,
+        reader: Scope,
+        query: str,
+        *,
+        limit: int = 10,
+        kinds: Sequence[str] | None = None,
+        where: Where | None = None,
+        now: datetime | str | None = None,
+        as_of: datetime | str | None = None,
+        min_score: float = 0.0,
+        without_session: str | None = None,
+    ) -> list[Hit]:
+        """Recall as a reader in a scope."""
+        if kinds is not None:
+            kinds = [kind if kind == "message" else self.preset.kind(kind).name for kind in kinds]
+        question = Question(
+            text=query, reader=reader, limit=limit, kinds=kinds, where=where, min_score=min_score,
+            now=self.clock.now() if now is None else as_utc(now, what="now"),
+            as_of=None if as_of is None else as_utc(as_of, what="as_of"),
+            without_session=without_session, languages=self.preset.languages,
+        )  # fmt: skip
+        hits = recall(self.store, self.embedding, question)
+        if as_of is None:
+            with self._used_lock:
+                self._used.update(hit.id for hit in hits if hit.memory)
+        return hits
+
+    def context(
+        self,
+        query: str,
+        *,
+        user: str | None = None,
+        app: str | None = None,
+        agent: str | None = None,
+        max_tokens: int | None = None,
+    ) -> Context:
+        """Return the block for a system prompt, of at most ``max_tokens``."""
+        return self.context_in(self._scope(user=user, app=app, agent=agent), query, max_tokens=max_tokens)
+
+    def context_in(
+        self, reader: Scope, query: str, *, max_tokens: int | None = None, without_session: str | None = None
+    ) -> Context:
+        """Build the block as a reader in a scope."""
+        now = self.clock.now()
+        pinned = [
+            Hit(memory=memory, score=1.0)
+            for memory in self.store.memories(
+                MemoryFilter(reader=reader, pinned=True, unexpired_at=now, limit=_PINNED, newest_first=False)
+            )
+        ]
+        shown = {hit.id for hit in pinned}
+        found = self.recall_in(reader, query, limit=20, min_score=0.15, without_session=without_session)
+        profile = self.store.user(reader.user) if reader.user else None
+        return render_block(
+            pinned,
+            [hit for hit in found if hit.id not in shown],
+            max_tokens=self.preset.context_tokens if max_tokens is None else max_tokens,
+            nonce=self._nonce(without_session or reader.user or "shared"),
+            language=profile.language if profile else None,
+        )
+
+    def memories(
+        self,
+        *,
+        user: str | None = None,
+        app: str | None = None,
+        agent: str | None = None,
+        kinds: Sequence[str] | None = None,
+        key: str | None = None,
+        topic: str | None = None,
+        where: Where | None = None,
+        as_of: datetime | str | None = None,
+        known_at: datetime | str | None = None,
+        retired: bool = False,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> list[Memory]:
+        """List memories, the newest first: live ones, or those that held ``as_of`` or were known at a moment."""
+        wanted = MemoryFilter(
+            reader=self._scope(user=user, app=app, agent=agent), kinds=kinds, key=key, topic=topic, where=where, limit=limit,
+            offset=offset, unexpired_at=self.clock.now(),
+        )  # fmt: skip
+        if as_of is not None:
+            moment = as_utc(as_of, what="as_of")
+            wanted = replace(wanted, as_of=moment, unexpired_at=None, statuses=("live", "superseded", "expired"))
+        if known_at is not None:
+            wanted = replace(wanted, known_at=as_utc(known_at, what="known_at"))
+        if retired:
+            wanted = replace(wanted, statuses=("superseded", "forgotten", "expired"), unexpired_at=None)
+        return self.store.memories(wanted)
+
+    def get(self, id: str) -> Memory:
+        """Return one memory as it is now, also if it was retired."""
+        return self._live(self.store.memories(MemoryFilter(ids=(id,), statuses=None)), id)
+
+    def history(self, id: str) -> list[ChangeRecord]:
+        """Return the changes of a memory, oldest first, each with the revision it made."""
+        changes = self.store.changes(memory=id)
+        if not changes:
+            raise NotFound(f"There is no memory {id}.")
+        return changes
+
+    # Users, work, care
+
+    def set_user(self, user: str, *, timezone: str | None = None, language: str | None = None) -> UserProfile:
+        """Tell the engine a user's time zone (where days end) or language."""
+        name = clean_name(user, what="user") or ""
+        with self.store.write() as tx:
+            known = tx.user(name)
+            profile = UserProfile(
+                user=name, timezone=known.timezone if timezone is None else zone(timezone).key, language=language or known.language
+            )
+            tx.set_user(profile)
+        return profile
+
+    def jobs(self, *, states: Sequence[JobState] | None = None, limit: int = 100) -> list[Job]:
+        """List background jobs, oldest first; ``states=["dead"]`` are those that gave up."""
+        return self.store.jobs(states=states, limit=limit)
+
+    def rerun(self, job: str) -> Job:
+        """Queue a dead job again."""
+        again = self.jobs_runner.rerun(job)
+        self.wake()
+        return again
+
+    def drain(self, *, progress: Callable[[int, int], None] | None = None) -> int:
+        """Run all queued work now: idle sessions, digestion, embedding, clean-up; returns how many steps it took."""
+        steps = self._housekeeping.tick()
+        while self.jobs_runner.run_one():
+            steps += 1
+        total = self.store.stats()["waiting_for_vectors"] if progress else 0
+        done = 0
+        while batch := self.embedding.catch_up(limit=32):
+            done += batch
+            if progress:
+                progress(done, total)
+        self.embedding.retire_other_models()
+        self.flush_uses()
+        return steps + done
+
+    def work_once(self) -> bool:
+        """Do one piece of background work; False when there is none left."""
+        busy = bool(self._housekeeping.tick())
+        busy |= self.jobs_runner.run_one()
+        busy |= bool(self.embedding.catch_up(limit=8))
+        if not busy:
+            self.embedding.retire_other_models()
+            self.flush_uses()
+        return busy
+
+    def wake(self) -> None:
+        """Tell the worker that there is something to do; inline, do it now."""
+        if self._thread is not None:
+            self._thread.wake()
+        elif self._inline:
+            while self.jobs_runner.run_one():
+                pass
+
+    def flush_uses(self) -> None:
+        """Write down which memories were used lately."""
+        with self._used_lock:
+            used, self._used = self._used, set()
+        if used:
+            now = self.clock.now()
+            with self.store.write(durable=False) as tx:
+                tx.touch(used, used=now)
+                self._housekeeping.renew(tx, used, now)
+
+    def stats(self) -> Mapping[str, Any]:
+        """Count what is stored."""
+        return self.store.stats()
+
+    def doctor(self, *, deep: bool = True) -> list[Finding]:
+        """Check the store, its rows, the embedder and the queue."""
+        return [*self.store.check(deep=deep), *self._housekeeping.check(self.embedding)]
+
+    def backup(self, target: str | Path) -> Path:
+        """Write a consistent copy of the store to a new file."""
+        path = Path(target).expanduser()
+        self.store.backup(path)
+        return path
+
+    def close(self) -> None:
+        """Stop the worker and close the store; queued work stays queued."""
+        if self._thread is not None:
+            self._thread.stop()
+        self.flush_uses()
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _scope(self, *, user: str | None = None, app: str | None = None, agent: str | None = None) -> Scope:
+        return Scope(
+            tenant=self.store.tenant,
+            user=clean_name(user, what="user"),
+            app=clean_name(app, what="app"),
+            agent=clean_name(agent, what="agent"),
+        )
+
+    def _writer(self, tx: Any, actor: str = "user") -> Writer:
+        return Writer(tx=tx, preset=self.preset, author=Author(actor=actor), now=self.clock.now())
+
+    def _live(self, found: Sequence[Memory], id: str) -> Memory:
+        if not found:
+            raise NotFound(f"There is no memory {id}.")
+        return found[0]
+
+    def _own_secret(self) -> str:
+        """Return the store's secret, from which each block's tag is made."""
+        known = self.store.setting("secret")
+        if known is not None:
+            return known
+        with self.store.write() as tx:
+            secret = tx.setting("secret") or secrets.token_hex(16)
+            tx.set_setting("secret", secret)
+        return secret
+
+    def _nonce(self, name: str) -> str:
+        return hashlib.blake2b(name.encode(), key=self._secret.encode(), digest_size=5).hexdigest()
+
+
+def _named(**parts: str | None) -> dict[str, str]:
+    return {name: value for name, value in parts.items() if value is not None}

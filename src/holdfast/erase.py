@@ -1,0 +1,118 @@
+"""Letting go for real: rows, derived rows, full text, vectors, queue, caches, and the bytes on disk."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from holdfast.presets.base import Preset
+from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter, Store, Transaction
+from holdfast.types import Author, Memory, Message, Receipt
+from holdfast.write import Writer
+
+_NEEDLES = 256
+
+
+@dataclass(slots=True)
+class _Targets:
+    """Everything one erasure concerns."""
+
+    memories: set[str] = field(default_factory=set)
+    messages: set[str] = field(default_factory=set)
+    sessions: set[str] = field(default_factory=set)
+    mixed: dict[str, Memory] = field(default_factory=dict)
+    """Memories that also have sources which stay: they are removed, and made again from those."""
+    texts: list[str] = field(default_factory=list)
+
+
+def erase(store: Store, preset: Preset, target: Mapping[str, str], now: datetime) -> Receipt:
+    """Erase a memory, session, source, user, app or agent, then check that it is gone."""
+    with store.write() as tx:
+        targets = _find(tx, target)
+        survivors = _surviving_messages(tx, targets)
+        counts = Counter(tx.remove_memories(targets.memories | set(targets.mixed)))
+        counts.update(tx.remove_messages(targets.messages))
+        counts.update(tx.remove_sessions(targets.sessions))
+        if set(target) == {"user"}:
+            tx.remove_user(target["user"])
+        writer = Writer(tx=tx, preset=preset, author=Author(actor="erase"), now=now)
+        rebuilt = writer.apply(preset.capture(survivors), shown=())
+    complete, residue = store.scrub(_needles(targets.texts))
+    left = _find_rows(store, targets)
+    return Receipt(
+        target=dict(target),
+        at=now,
+        rebuilt=len({memory.id for memory in rebuilt}),
+        status="erased" if complete and not residue else "pending",
+        verified=complete and not residue and not left,
+        residue=residue,
+        backups=tuple(store.backups()),
+        **counts,
+    )
+
+
+def _find(tx: Transaction, target: Mapping[str, str]) -> _Targets:
+    """Find what is meant, and what was made from it."""
+    targets = _Targets()
+    owner = {part: target[part] for part in ("user", "app", "agent") if part in target}
+    wanted_memories: list[MemoryFilter] = []
+    wanted_messages: list[MessageFilter] = []
+    for part in ("memory", "source"):
+        if part in target:
+            wanted_memories.append(MemoryFilter(ids=(target[part],), statuses=None))
+    if "source" in target:
+        wanted_messages.append(MessageFilter(ids=(target["source"],)))
+    if "session" in target:
+        targets.sessions.add(target["session"])
+        wanted_messages.append(MessageFilter(session=target["session"]))
+    if owner:
+        wanted_memories.append(MemoryFilter(owner=owner, statuses=None))
+        wanted_messages.append(MessageFilter(owner=owner))
+        targets.sessions.update(session.id for session in tx.sessions(SessionFilter(owner=owner)))
+    targets.memories.update(memory.id for wanted in wanted_memories for memory in tx.memories(wanted))
+    for message in (message for wanted in wanted_messages for message in tx.messages(wanted)):
+        targets.messages.add(message.id)
+        targets.texts.append(message.text)
+    _follow_sources(tx, targets)
+    targets.texts += [memory.text for id in (*targets.memories, *targets.mixed) for memory in tx.revisions(id)]
+    return targets
+
+
+def _follow_sources(tx: Transaction, targets: _Targets) -> None:
+    """Add what was made from erased sources, and what was made from that."""
+    reached = targets.memories | targets.messages
+    while reached:
+        made = tx.memories(MemoryFilter(sources=list(reached), statuses=None))
+        gone = targets.memories | targets.messages
+        reached = set()
+        for memory in made:
+            if memory.id in targets.memories or memory.id in targets.mixed:
+                continue
+            reached.add(memory.id)
+            if gone.issuperset(memory.sources):
+                targets.memories.add(memory.id)
+            else:
+                targets.mixed[memory.id] = memory
+
+
+def _surviving_messages(tx: Transaction, targets: _Targets) -> list[Message]:
+    """Return the messages that stay and from which mixed memories can be made again."""
+    sources = {source for memory in targets.mixed.values() for source in memory.sources}
+    return tx.messages(MessageFilter(ids=list(sources - targets.messages))) if sources else []
+
+
+def _needles(texts: Iterable[str]) -> list[bytes]:
+    """Choose stretches of the erased texts that a scan of the files must not find."""
+    longest = sorted({text for text in texts if len(text) >= 8}, key=len, reverse=True)
+    step = max(1, math.ceil(len(longest) / _NEEDLES))
+    return [text.encode()[:48] for text in longest[::step]]
+
+
+def _find_rows(store: Store, targets: _Targets) -> bool:
+    """Look again for what should be gone."""
+    return bool(
+        store.memories(MemoryFilter(ids=list(targets.memories), statuses=None))
+        or store.messages(MessageFilter(ids=list(targets.messages)))
+        or store.sessions(SessionFilter(ids=list(targets.sessions)))
+    )

@@ -1,0 +1,89 @@
+"""What happens by itself with time: idle sessions close, the expired and the long forgotten are purged."""
+
+from collections.abc import Collection
+from datetime import datetime, timedelta
+
+from holdfast.clock import end_of_day
+from holdfast.embedding import Embedding
+from holdfast.pipeline import Pipeline
+from holdfast.presets.base import Preset
+from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Store, Transaction
+from holdfast.types import Finding, Memory
+
+_EVERY = timedelta(hours=1)
+
+
+class Housekeeping:
+    """Keeps a store tidy."""
+
+    def __init__(self, store: Store, preset: Preset, clock: Clock, pipeline: Pipeline) -> None:
+        self._store = store
+        self._preset = preset
+        self._clock = clock
+        self._pipeline = pipeline
+        self._next = clock.now()
+
+    def tick(self) -> int:
+        """Do what is due; returns how much was done."""
+        done = self._pipeline.close_idle_sessions()
+        if self._clock.now() >= self._next:
+            done += self.clean_up()
+        return done
+
+    def clean_up(self) -> int:
+        """Purge what has expired, was forgotten too long ago to be brought back, or is past its retention."""
+        now = self._clock.now()
+        self._next = now + _EVERY
+        gone = [
+            *self._store.memories(MemoryFilter(expired_by=now, statuses=None)),
+            *self._store.memories(MemoryFilter(statuses=("forgotten",), retired_before=now - self._preset.undo_window)),
+        ]
+        old = self._outlived(now)
+        if not gone and not old:
+            return 0
+        with self._store.write() as tx:
+            tx.remove_memories({memory.id for memory in gone})
+            tx.remove_messages(old)
+        self._store.scrub([memory.text.encode()[:48] for memory in gone[:256]])
+        return len(gone) + len(old)
+
+    def _outlived(self, now: datetime) -> list[str]:
+        """Return the raw messages past their retention, of sessions that have been digested."""
+        if self._preset.message_retention is None:
+            return []
+        digested: dict[str, int] = {}
+        old = self._store.messages(MessageFilter(before=now - self._preset.message_retention))
+        for id in {message.session for message in old}:
+            session = self._store.session(id)
+            digested[id] = session.digested_to if session else 0
+        return [message.id for message in old if message.seq <= digested[message.session]]
+
+    def renew(self, tx: Transaction, ids: Collection[str], now: datetime) -> None:
+        """Give used memories of kinds that are renewed by use their whole lifetime again."""
+        kinds = {kind.name: kind for kind in self._preset.kinds if kind.renewed_by_use and kind.lifetime}
+        if not kinds:
+            return
+        for memory in tx.memories(MemoryFilter(ids=ids, kinds=list(kinds))):
+            lifetime = kinds[memory.kind].lifetime
+            tx.set_expiry([memory.id], now + lifetime if isinstance(lifetime, timedelta) else self._day_end(tx, memory, now))
+
+    def _day_end(self, tx: Transaction, memory: Memory, now: datetime) -> datetime:
+        user = memory.scope.user
+        return end_of_day(now, tx.user(user).timezone if user else "UTC")
+
+    def check(self, embedding: Embedding) -> list[Finding]:
+        """Look at the embedder and the queue."""
+        dead = self._store.jobs(states=("dead",))
+        waiting = self._store.jobs(states=("queued", "running"))
+        findings = [
+            Finding(
+                check="jobs", ok=not dead, detail=f"{len(waiting)} waiting, {len(dead)} dead",
+                remedy="See `holdfast jobs --state dead`, then `holdfast jobs rerun ID`" if dead else None,
+            )
+        ]  # fmt: skip
+        if embedding.name is None:
+            return [*findings, Finding(check="embedder", ok=True, detail="none configured; searching by text")]
+        loaded = embedding.embedder() is not None
+        detail = f"{embedding.name} ready" if loaded else f"{embedding.name} not available: {embedding.problem}"
+        remedy = None if loaded else f"holdfast models pull {embedding.name}"
+        return [*findings, Finding(check="embedder", ok=loaded, detail=detail, remedy=remedy)]

@@ -1,0 +1,101 @@
+"""Durable background work: leased, retried with backoff, and set aside where it can be seen when it keeps failing.
+
+A handler computes outside any transaction and returns what to write. That, and the job's completion, commit
+together, and only if the worker still holds the lease: work may happen twice, its effect happens once.
+"""
+
+import logging
+import os
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, TypeAlias
+
+from holdfast.errors import NotFound
+from holdfast.ids import new_id
+from holdfast.protocols import Clock, Store, Transaction
+from holdfast.types import Job
+
+log = logging.getLogger("holdfast")
+
+Effect: TypeAlias = Callable[[Transaction], None]
+Handler: TypeAlias = Callable[[Job], Effect]
+
+MAX_ATTEMPTS = 5
+LEASE = timedelta(minutes=5)
+_FIRST_RETRY = timedelta(seconds=5)
+
+
+def new_job(kind: str, payload: Mapping[str, Any], *, effect: str, now: datetime, priority: int = 0) -> Job:
+    """Return a job that is due at once; ``effect`` names what it will have done."""
+    return Job(
+        id=new_id("job", now), kind=kind, payload=payload, effect=effect, priority=priority, created_at=now, not_before=now
+    )
+
+
+class JobRunner:
+    """Runs queued jobs, one at a time."""
+
+    def __init__(self, store: Store, clock: Clock, handlers: Mapping[str, Handler]) -> None:
+        self._store = store
+        self._clock = clock
+        self._handlers = handlers
+        self._name = f"{socket.gethostname()}:{os.getpid()}"
+
+    @property
+    def worker(self) -> str:
+        """This worker's name: host, process and thread."""
+        return f"{self._name}:{threading.get_ident()}"
+
+    def run_one(self) -> bool:
+        """Take one due job and run it; False when none is due."""
+        # Looking before locking: an idle worker must not take the write lock every second.
+        if not self._store.jobs(states=("queued", "running"), limit=1):
+            return False
+        now = self._clock.now()
+        with self._store.write() as tx:
+            job = tx.lease_job(worker=self.worker, now=now, until=now + LEASE, kinds=list(self._handlers))
+        if job is None:
+            return False
+        try:
+            effect = self._handlers[job.kind](job)
+            self._finish(job, effect)
+        except Exception as error:  # the edge of the worker: whatever it was, the job stays, with the reason
+            log.exception("Job %s (%s) failed, attempt %d", job.id, job.kind, job.attempt)
+            self._failed(job, error)
+        return True
+
+    def _finish(self, job: Job, effect: Effect) -> None:
+        with self._store.write() as tx:
+            if not tx.holds_lease(job):
+                log.warning("Job %s was taken over by another worker; this result is dropped", job.id)
+                return
+            effect(tx)
+            tx.set_job(replace(job, state="done", finished_at=self._clock.now(), lease_until=None, error=None))
+
+    def _failed(self, job: Job, error: Exception) -> None:
+        now = self._clock.now()
+        dead = job.attempt >= MAX_ATTEMPTS
+        failed = replace(
+            job,
+            state="dead" if dead else "queued",
+            not_before=now + _FIRST_RETRY * 2 ** (job.attempt - 1),
+            lease_until=None,
+            finished_at=now if dead else None,
+            error=f"{type(error).__name__}: {error}"[:500],
+        )
+        with self._store.write() as tx:
+            if tx.holds_lease(job):
+                tx.set_job(failed)
+
+    def rerun(self, id: str) -> Job:
+        """Queue a dead or waiting job again, from the first attempt."""
+        with self._store.write() as tx:
+            found = tx.jobs(ids=(id,))
+            if not found or found[0].state not in ("dead", "queued"):
+                raise NotFound(f"There is no dead or waiting job {id}; see `holdfast jobs`.")
+            again = replace(found[0], state="queued", attempt=0, not_before=self._clock.now(), finished_at=None, worker=None)
+            tx.set_job(again)
+        return again

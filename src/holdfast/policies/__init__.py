@@ -1,0 +1,1 @@
+"""What varies between presets: policies compute changes, they never write."""

@@ -1,0 +1,16 @@
+"""Presets: what varies between assistants, as data over the one engine."""
+
+from holdfast.errors import SettingsError
+from holdfast.presets.base import Preset
+from holdfast.presets.default import DEFAULT
+
+PRESETS: dict[str, Preset] = {preset.name: preset for preset in (DEFAULT,)}
+
+
+def find_preset(preset: str | Preset) -> Preset:
+    """Return a preset by its name; a preset itself is returned as it is."""
+    if isinstance(preset, Preset):
+        return preset
+    if preset not in PRESETS:
+        raise SettingsError(f"There is no preset {preset!r}; known are: {', '.join(sorted(PRESETS))}.")
+    return PRESETS[preset]

@@ -1,0 +1,1 @@
+"""Words for models and prompts, in files of their own."""

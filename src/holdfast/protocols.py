@@ -1,0 +1,349 @@
+"""The seams of the engine: what a store, an embedder and a clock must do.
+
+Each has two real implementations or stands before a model; ``holdfast.testing`` holds a conformance
+suite for stores and one for embedders.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
+
+from holdfast.types import (
+    ChangeRecord,
+    Finding,
+    Job,
+    JobState,
+    Memory,
+    MemoryStatus,
+    Message,
+    Scope,
+    SessionRecord,
+    SessionStatus,
+    UserProfile,
+    Where,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors: TypeAlias = NDArray[np.float32]
+
+Role: TypeAlias = Literal["query", "document"]
+Space: TypeAlias = Literal["memory", "message", "archive"]
+"""Where something is searched: live memories, raw messages, or what was once a live memory."""
+
+
+class Clock(Protocol):
+    """Tells the time; the only source of it in the engine."""
+
+    def now(self) -> datetime:
+        """Return the present moment, aware, in UTC."""
+        ...
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors. Vectors of two names are never compared."""
+
+    @property
+    def name(self) -> str:
+        """The name that goes with every vector it makes."""
+        ...
+
+    @property
+    def dimensions(self) -> int:
+        """The length of its vectors."""
+        ...
+
+    @property
+    def calibration(self) -> tuple[float, float]:
+        """The cosine of a typical unrelated pair, and of a typical matching one."""
+        ...
+
+    def embed(self, texts: Sequence[str], *, role: Role) -> "Vectors":
+        """Embed each text on its own; questions and documents may be treated differently."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryFilter:
+    """Which memories. ``reader`` sees what its scope may see; ``owner`` names parts exactly, across the rest."""
+
+    reader: Scope | None = None
+    exactly: Scope | None = None
+    """Only this very scope: the identity rule looks here."""
+    owner: Mapping[str, str] = field(default_factory=dict)
+    """Parts that must be equal (``user``, ``app``, ``agent``), whatever the others are."""
+    ids: Collection[str] | None = None
+    items: Collection[int] | None = None
+    kinds: Collection[str] | None = None
+    statuses: Collection[MemoryStatus] | None = ("live",)
+    key: str | None = None
+    topic: str | None = None
+    pinned: bool | None = None
+    content_hash: str | None = None
+    sources: Collection[str] | None = None
+    where: Where | None = None
+    as_of: datetime | None = None
+    """Valid at that moment, by what is known today."""
+    known_at: datetime | None = None
+    """As it stood in the store at that moment."""
+    expired_by: datetime | None = None
+    unexpired_at: datetime | None = None
+    retired_before: datetime | None = None
+    limit: int | None = None
+    offset: int = 0
+    newest_first: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageFilter:
+    """Which messages, in the order they were said."""
+
+    session: str | None = None
+    owner: Mapping[str, str] = field(default_factory=dict)
+    reader: Scope | None = None
+    ids: Collection[str] | None = None
+    seqs: Collection[int] | None = None
+    client_id: str | None = None
+    after_seq: int = 0
+    before: datetime | None = None
+    newest: int | None = None
+    """Only the last so many."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionFilter:
+    """Which sessions, the most recently active first."""
+
+    ids: Collection[str] | None = None
+    owner: Mapping[str, str] = field(default_factory=dict)
+    statuses: Collection[SessionStatus] | None = None
+    idle_since: datetime | None = None
+    limit: int | None = None
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidates:
+    """Where to search: the partitions a reader sees, and within them only these kinds and metadata."""
+
+    reader: Scope
+    spaces: Collection[Space]
+    kinds: Collection[str] | None = None
+    where: Where | None = None
+
+
+class Match(NamedTuple):
+    """Something found in a store: its item number, which window of it, and the arm's own score."""
+
+    item: int
+    window: int
+    score: float
+    space: Space
+
+
+class Waiting(NamedTuple):
+    """A window of text that has no vector of some model yet."""
+
+    item: int
+    window: int
+    text: str
+
+
+class Reads(Protocol):
+    """What can be asked of a store, inside a transaction and outside."""
+
+    def session(self, id: str) -> SessionRecord | None:
+        """Return one session."""
+        ...
+
+    def sessions(self, wanted: SessionFilter) -> list[SessionRecord]:
+        """List sessions."""
+        ...
+
+    def messages(self, wanted: MessageFilter) -> list[Message]:
+        """List messages, oldest first."""
+        ...
+
+    def memories(self, wanted: MemoryFilter) -> list[Memory]:
+        """List the present revision of each memory (or the one known then)."""
+        ...
+
+    def count_memories(self, wanted: MemoryFilter) -> int:
+        """Count what :meth:`memories` would list, without its limit."""
+        ...
+
+    def revisions(self, id: str) -> list[Memory]:
+        """List every revision of a memory, oldest first."""
+        ...
+
+    def changes(self, *, memory: str | None = None, batch: str | None = None, id: str | None = None) -> list[ChangeRecord]:
+        """List changes, oldest first."""
+        ...
+
+    def jobs(
+        self, *, states: Collection[JobState] | None = None, ids: Collection[str] | None = None, limit: int | None = None
+    ) -> list[Job]:
+        """List jobs, oldest first."""
+        ...
+
+    def user(self, user: str) -> UserProfile:
+        """Return what is known of a user; a stranger has the defaults."""
+        ...
+
+    def setting(self, name: str) -> str | None:
+        """Return one of the engine's own durable values."""
+        ...
+
+
+class Transaction(Reads, Protocol):
+    """A write under way: all of it is on disk when the transaction ends, or nothing is."""
+
+    def add_session(self, session: SessionRecord) -> None:
+        """Store a new session."""
+        ...
+
+    def set_session(self, session: SessionRecord) -> None:
+        """Replace a session's state."""
+        ...
+
+    def add_message(self, message: Message) -> Message:
+        """Store a message, index its text, queue its vectors; returns it with its ``seq``."""
+        ...
+
+    def add_revision(self, memory: Memory) -> Memory:
+        """Store a revision as the present one, closing the one before; full text and vectors follow."""
+        ...
+
+    def touch(self, ids: Collection[str], *, used: datetime | None = None, seen: datetime | None = None) -> None:
+        """Note in place when memories were last used or last stated again."""
+        ...
+
+    def set_expiry(self, ids: Collection[str], expires_at: datetime) -> None:
+        """Push the expiry of memories that are renewed by use."""
+        ...
+
+    def add_change(self, change: ChangeRecord) -> None:
+        """Note a change in the history."""
+        ...
+
+    def add_job(self, job: Job) -> bool:
+        """Queue a job; False, and nothing stored, if its effect was queued before."""
+        ...
+
+    def lease_job(self, *, worker: str, now: datetime, until: datetime, kinds: Collection[str] | None = None) -> Job | None:
+        """Take the most urgent job that is due, or whose lease ran out."""
+        ...
+
+    def set_job(self, job: Job) -> None:
+        """Replace a job's state."""
+        ...
+
+    def holds_lease(self, job: Job) -> bool:
+        """Tell whether this very attempt still owns the job."""
+        ...
+
+    def put_vectors(self, model: str, windows: Sequence[tuple[int, int]], vectors: "Vectors") -> int:
+        """Store vectors for (item, window) pairs that still wait for them; returns how many did."""
+        ...
+
+    def use_model(self, model: str) -> int:
+        """Make a model's vectors wanted for everything stored and to come; returns how many windows wait."""
+        ...
+
+    def drop_model(self, model: str) -> None:
+        """Remove a model's vectors and want them no more."""
+        ...
+
+    def set_user(self, profile: UserProfile) -> None:
+        """Store what is known of a user."""
+        ...
+
+    def set_setting(self, name: str, value: str) -> None:
+        """Store one of the engine's own durable values."""
+        ...
+
+    def remove_memories(self, ids: Collection[str]) -> Mapping[str, int]:
+        """Remove memories with every revision, change, vector and term; returns counts by table."""
+        ...
+
+    def remove_messages(self, ids: Collection[str]) -> Mapping[str, int]:
+        """Remove messages with their vectors and terms."""
+        ...
+
+    def remove_sessions(self, ids: Collection[str]) -> Mapping[str, int]:
+        """Remove sessions and their jobs; their messages must be gone already."""
+        ...
+
+    def remove_user(self, user: str) -> None:
+        """Remove a user's own row, and the partitions that only they used."""
+        ...
+
+
+class Store(Reads, Protocol):
+    """Keeps everything of one tenant. Safe to use from several threads and, where it says so, processes."""
+
+    @property
+    def tenant(self) -> str:
+        """The tenant whose rows this store sees."""
+        ...
+
+    @property
+    def location(self) -> str:
+        """Where it is, for messages to people."""
+        ...
+
+    def write(self, *, durable: bool = True) -> AbstractContextManager[Transaction]:
+        """Begin a transaction; it is durable when the block ends, and undone if the block raises.
+
+        ``durable=False`` is for what can be made again (vectors, last use): it may be lost in a power cut.
+        """
+        ...
+
+    def find_text(self, query: str, where: Candidates, *, languages: Sequence[str], limit: int) -> list[Match]:
+        """Rank by BM25 within the reader's own partitions; any text is a valid query."""
+        ...
+
+    def find_vectors(self, model: str, query: "Vectors", where: Candidates, *, limit: int) -> list[Match]:
+        """Rank by cosine within the reader's own partitions, the best window of each item."""
+        ...
+
+    def waiting(self, model: str, *, reader: Scope | None = None, limit: int) -> list[Waiting]:
+        """List windows that have no vector of this model yet, newest first."""
+        ...
+
+    def window_text(self, item: int, window: int, text: str) -> str:
+        """Return the part of an item's text that a window covers."""
+        ...
+
+    def similarities(self, model: str, items: Sequence[int]) -> "Vectors | None":
+        """Return the cosine of each pair of items, zero where a vector is missing."""
+        ...
+
+    def stats(self) -> Mapping[str, Any]:
+        """Count what is stored."""
+        ...
+
+    def check(self, *, deep: bool = True) -> list[Finding]:
+        """Check the file and every row's hash."""
+        ...
+
+    def scrub(self, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
+        """Overwrite what was removed; tells whether it is all gone, and the files that still hold a needle."""
+        ...
+
+    def backup(self, target: Path) -> None:
+        """Write a consistent copy that holds no removed data."""
+        ...
+
+    def backups(self) -> list[str]:
+        """List the backups this store knows of."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the file; what was written stays."""
+        ...

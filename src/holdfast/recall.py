@@ -1,0 +1,233 @@
+"""From a question to what is worth knowing: arms find candidates, one score ranks them.
+
+Scope is part of every search, never a filter afterwards. A hit says which arms found it and at which rank.
+"""
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from holdfast.embedding import Embedding
+from holdfast.protocols import Candidates, Match, MemoryFilter, MessageFilter, Space, Store
+from holdfast.text.clean import clean_query, fold
+from holdfast.types import Hit, Memory, Message, Reason, Scope, Where
+
+_DEPTH = 50
+"""Candidates an arm gives at least."""
+_CATCH_UP = (64, 0.4)
+"""Windows, and seconds, that a recall may spend on embedding what is new in its scope."""
+_TEXT_WEIGHT = 0.5
+_SAME = 0.96
+"""Two hits with a cosine above this say the same."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked, by whom, as seen from when."""
+
+    text: str
+    reader: Scope
+    now: datetime
+    limit: int = 10
+    kinds: Collection[str] | None = None
+    where: Where | None = None
+    as_of: datetime | None = None
+    min_score: float = 0.0
+    without_session: str | None = None
+    """A session whose messages the asker has before them already."""
+    languages: tuple[str, ...] = ("en", "es")
+
+    @property
+    def spaces(self) -> tuple[Space, ...]:
+        """Where to look: kinds and metadata are properties of memories alone."""
+        memories: tuple[Space, ...] = ("memory", "archive") if self.as_of else ("memory",)
+        if self.kinds is not None:
+            wanted = set(self.kinds) - {"message"}
+            return (*(memories if wanted else ()), *(("message",) if "message" in self.kinds else ()))  # type: ignore[return-value]
+        return memories if self.where else (*memories, "message")
+
+    @property
+    def memory_kinds(self) -> Collection[str] | None:
+        """The kinds of memory that are wanted, None for all."""
+        return None if self.kinds is None else set(self.kinds) - {"message"}
+
+
+@dataclass(slots=True)
+class _Found:
+    """What the arms say of one item."""
+
+    window: int
+    similarity: float | None = None
+    text: float = 0.0
+    why: list[Reason] = field(default_factory=list)
+
+
+def recall(store: Store, embedding: Embedding, question: Question) -> list[Hit]:
+    """Return the best hits, best first."""
+    question = replace(question, text=clean_query(question.text))
+    if not question.spaces or question.limit < 1:
+        return []
+    embedding.catch_up(reader=question.reader, limit=_CATCH_UP[0], seconds=_CATCH_UP[1])
+    found = _search(store, embedding, question)
+    scale = _calibrated(embedding)
+    hits = [_scored(hit, question, scale, dense=embedding.embedder() is not None) for hit in _hydrate(store, question, found)]
+    hits.sort(key=lambda hit: (-hit.score, -hit.found.updated_at.timestamp() if hit.memory else -hit.at.timestamp(), hit.id))
+    kept = _without_repeats(store, embedding, [hit for hit in hits if hit.score >= question.min_score], question.limit)
+    return [_with_excerpt(store, hit, found) for hit in kept]
+
+
+def _search(store: Store, embedding: Embedding, question: Question) -> dict[int, _Found]:
+    """Ask every arm, space by space: messages, being many, must not crowd out memories."""
+    found: dict[int, _Found] = {}
+    depth = max(_DEPTH, 2 * question.limit)
+    vector = embedding.query(question.text)
+    for spaces in (tuple(s for s in question.spaces if s != "message"), tuple(s for s in question.spaces if s == "message")):
+        if not spaces:
+            continue
+        where = Candidates(reader=question.reader, spaces=spaces)
+        if "message" not in spaces:
+            where = replace(where, kinds=question.memory_kinds, where=question.where)
+        if vector is not None:
+            _collect(found, "meaning", store.find_vectors(embedding.name or "", vector, where, limit=depth))
+        _collect(found, "text", store.find_text(question.text, where, languages=question.languages, limit=depth))
+    _add_recent(store, question, found)
+    return found
+
+
+def _collect(found: dict[int, _Found], arm: str, matches: Sequence[Match]) -> None:
+    for rank, match in enumerate(matches, 1):
+        entry = found.setdefault(match.item, _Found(match.window))
+        entry.why.append(Reason(arm=arm, rank=rank, score=match.score))
+        if arm == "meaning":
+            entry.similarity, entry.window = match.score, match.window
+        else:
+            entry.text = match.score
+
+
+def _add_recent(store: Store, question: Question, found: dict[int, _Found]) -> None:
+    """Let pinned memories in, and where nothing at all was asked, the newest."""
+    wanted = MemoryFilter(reader=question.reader, kinds=question.memory_kinds, where=question.where, unexpired_at=question.now)
+    if question.as_of is not None or question.spaces == ("message",):
+        return
+    arms = [("pinned", replace(wanted, pinned=True, limit=question.limit))]
+    if not question.text.strip():
+        arms.append(("recent", replace(wanted, limit=question.limit)))
+    for arm, chosen in arms:
+        for rank, memory in enumerate(store.memories(chosen), 1):
+            entry = found.setdefault(memory.item, _Found(0))
+            entry.why.append(Reason(arm=arm, rank=rank, score=1 / rank))
+
+
+def _hydrate(store: Store, question: Question, found: dict[int, _Found]) -> list[Hit]:
+    """Read what was found, leaving out what may not be shown."""
+    if not found:
+        return []
+    wanted = MemoryFilter(items=list(found), unexpired_at=question.now)
+    if question.as_of is not None:
+        wanted = MemoryFilter(items=list(found), as_of=question.as_of, statuses=("live", "superseded", "expired"))
+    memories = [memory for memory in store.memories(wanted) if question.reader.sees(memory.scope)]
+    hits = [Hit(memory=memory, score=0, **_evidence(found[memory.item])) for memory in memories]
+    if "message" in question.spaces:
+        hits.extend(_message_hits(store, question, found))
+    return hits
+
+
+def _evidence(entry: _Found) -> dict[str, object]:
+    return {"similarity": entry.similarity, "why": tuple(entry.why)}
+
+
+def _message_hits(store: Store, question: Question, found: dict[int, _Found]) -> list[Hit]:
+    """Read the messages found: not those of the present session, noise, or what was forgotten since."""
+    messages = [
+        message
+        for message in store.messages(MessageFilter(seqs=list(found), before=question.as_of))
+        if message.session != question.without_session and message.action is None and question.reader.sees(message.scope)
+    ]
+    if not messages:
+        return []
+    gone, successors = _fates(store, [message.id for message in messages])
+    return [
+        Hit(message=message, score=0, successor=successors.get(message.id), **_evidence(found[message.seq]))  # type: ignore[arg-type]
+        for message in messages
+        if message.id not in gone
+    ]
+
+
+def _fates(store: Store, messages: Collection[str]) -> tuple[set[str], dict[str, Memory]]:
+    """Return the messages whose memory was forgotten, and what replaced those whose memory was superseded."""
+    made = store.memories(MemoryFilter(sources=messages, statuses=("forgotten", "superseded")))
+    gone = {source for memory in made if memory.status == "forgotten" for source in memory.sources}
+    replaced = {memory.replaced_by: memory for memory in made if memory.status == "superseded" and memory.replaced_by}
+    successors = {}
+    for new in store.memories(MemoryFilter(ids=list(replaced))) if replaced else []:
+        for source in replaced[new.id].sources:
+            successors[source] = new
+    return gone, successors
+
+
+def _calibrated(embedding: Embedding) -> Callable[[float], float]:
+    """Return the function from this embedder's cosine to a likelihood that means the same for every embedder."""
+    embedder = embedding.embedder()
+    low, high = embedder.calibration if embedder else (0.0, 1.0)
+
+    def likelihood(cosine: float) -> float:
+        return 1 / (1 + math.exp(-6 * ((cosine - low) / (high - low) - 0.5)))
+
+    return likelihood
+
+
+def _scored(hit: Hit, question: Question, scale: Callable[[float], float], *, dense: bool) -> Hit:
+    """Give a hit its score: meaning and words each make it likelier, age and importance decide between equals."""
+    meaning = 0.0 if hit.similarity is None else scale(hit.similarity)
+    words = next((reason.score for reason in hit.why if reason.arm == "text"), 0.0)
+    likely = 1 - (1 - 0.97 * meaning) * (1 - (_TEXT_WEIGHT if dense else 0.9) * words)
+    if not question.text.strip() and hit.memory is not None:
+        likely = 0.5
+    age = max((question.now - hit.at).total_seconds() / 86400, 0.0)
+    weight = hit.memory.importance / 10 if hit.memory else 0.3
+    tie = 0.02 * math.exp(-age / 30) + 0.02 * weight + (0.01 if hit.memory and hit.memory.pinned else 0.0)
+    return replace(hit, score=round(min(likely * 0.95 + tie * likely ** 0.5, 1.0), 4))
+
+
+def _without_repeats(store: Store, embedding: Embedding, hits: Sequence[Hit], limit: int) -> list[Hit]:
+    """Drop hits that say what a better one said: the same words, the same meaning, or its own source."""
+    shortlist = list(hits[: 3 * limit])
+    items = [_item(hit) for hit in shortlist]
+    cosines = store.similarities(embedding.name, items) if embedding.name and embedding.embedder() else None
+    kept: list[int] = []
+    said: set[str] = set()
+    sources = {source for hit in shortlist if hit.memory for source in hit.memory.sources}
+    for place, hit in enumerate(shortlist):
+        folded = fold(hit.text[:2000])
+        repeats = folded in said or (hit.message is not None and hit.id in sources)
+        if not repeats and cosines is not None and len(folded) < 1000:
+            repeats = any(cosines[place][other] > _SAME and _alike(hit, shortlist[other]) for other in kept)
+        if not repeats:
+            kept.append(place)
+            said.add(folded)
+            if len(kept) == limit:
+                break
+    return [shortlist[place] for place in kept]
+
+
+def _alike(one: Hit, other: Hit) -> bool:
+    """Numbers and negations make near-identical sentences differ: only like with like is a repeat."""
+
+    def marks(hit: Hit) -> frozenset[str]:
+        words = fold(hit.text).split()
+        return frozenset(w for w in words if any(c.isdigit() for c in w) or w in {"not", "no", "never", "nunca"})
+
+    return marks(one) == marks(other) and one.kind == other.kind
+
+
+def _item(hit: Hit) -> int:
+    return hit.memory.item if hit.memory else hit.message.seq if hit.message else 0
+
+
+def _with_excerpt(store: Store, hit: Hit, found: dict[int, _Found]) -> Hit:
+    """Show of a long message the window that was found."""
+    message: Message | None = hit.message
+    if message is None or len(message.text) <= 1600:
+        return hit
+    return replace(hit, excerpt=store.window_text(message.seq, found[message.seq].window, message.text).strip())

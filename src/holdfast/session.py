@@ -1,0 +1,130 @@
+"""A conversation: what is said goes in and is on disk when ``add`` returns."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, cast
+
+from holdfast.clock import as_utc
+from holdfast.errors import Conflict, InvalidInput, NotFound
+from holdfast.ids import new_id
+from holdfast.protocols import MessageFilter, Transaction
+from holdfast.text.clean import clean_name, clean_text
+from holdfast.text.language import detect_language
+from holdfast.types import TRUST, Context, Hit, Message, MessageOrigin, Scope, SessionRecord
+
+if TYPE_CHECKING:
+    from holdfast.engine import Engine
+
+_ORIGIN_OF_ROLE: dict[str, MessageOrigin] = {"user": "user", "assistant": "assistant", "tool": "tool", "system": "file"}
+
+
+class Session:
+    """One conversation. Off the record, it lives in this object alone and leaves nothing behind."""
+
+    def __init__(self, engine: "Engine", *, id: str, scope: Scope, off_record: bool = False) -> None:
+        self._engine = engine
+        self._unrecorded: list[Message] = []
+        self.id = id
+        self.scope = scope
+        self.off_record = off_record
+
+    def add(
+        self,
+        role: str,
+        text: str,
+        *,
+        at: datetime | str | None = None,
+        speaker: str | None = None,
+        id: str | None = None,
+        origin: MessageOrigin | None = None,
+        action: str | None = None,
+    ) -> Message:
+        """Keep a message; it is durable when this returns. With ``id``, a retry does not double it."""
+        now = self._engine.clock.now()
+        text = clean_text(text)
+        message = Message(
+            id=new_id("msg", now),
+            session=self.id,
+            scope=self.scope,
+            role=_required(role, "role"),
+            text=text,
+            at=now if at is None else as_utc(at, what="at"),
+            speaker=clean_name(speaker, what="speaker"),
+            client_id=clean_name(id, what="id"),
+            origin=_origin(role, origin),
+            action=clean_name(action, what="action"),
+            language=detect_language(text),
+        )
+        if self.off_record:
+            self._unrecorded.append(message)
+            return message
+        with self._engine.store.write() as tx:
+            stored = _earlier(tx, message) or self._store(tx, message, now)
+        self._engine.wake()
+        return stored
+
+    def _store(self, tx: Transaction, message: Message, now: datetime) -> Message:
+        session = tx.session(self.id)
+        if session is None:
+            tx.add_session(SessionRecord(id=self.id, scope=self.scope, started_at=message.at, last_at=now))
+        elif session.scope != self.scope:
+            raise NotFound(f"There is no session {self.id} in this scope.")
+        else:
+            tx.set_session(replace(session, status="open", ended_at=None, last_at=now))
+        return tx.add_message(message)
+
+    def messages(self, *, limit: int | None = None) -> list[Message]:
+        """Return the conversation so far, oldest first, or its last ``limit`` messages."""
+        if self.off_record:
+            return self._unrecorded[-limit:] if limit else list(self._unrecorded)
+        return self._engine.store.messages(MessageFilter(session=self.id, newest=limit))
+
+    def recall(self, query: str, *, limit: int = 10, kinds: Sequence[str] | None = None, min_score: float = 0.0) -> list[Hit]:
+        """Recall what matters here from everything but this conversation itself."""
+        return self._engine.recall_in(self.scope, query, limit=limit, kinds=kinds, min_score=min_score, without_session=self.id)
+
+    def context(self, query: str | None = None, *, max_tokens: int | None = None) -> Context:
+        """Return the block for the system prompt; without a query, for the last thing the user said."""
+        if query is None:
+            said = [message.text for message in self.messages(limit=20) if message.role == "user"]
+            query = said[-1] if said else ""
+        return self._engine.context_in(self.scope, query, max_tokens=max_tokens, without_session=self.id)
+
+    def end(self) -> None:
+        """Close the conversation and queue its digestion; both are durable when this returns."""
+        if self.off_record:
+            self._unrecorded.clear()
+            return
+        with self._engine.store.write() as tx:
+            session = tx.session(self.id)
+            if session is None or session.status == "ended":
+                return
+            self._engine.pipeline.close_session(tx, session, "ended")
+        self._engine.wake()
+
+
+def _earlier(tx: Transaction, message: Message) -> Message | None:
+    """Return the message a client sent before under the same id, if it is the same."""
+    if message.client_id is None:
+        return None
+    found = tx.messages(MessageFilter(session=message.session, client_id=message.client_id))
+    if not found:
+        return None
+    if (found[0].role, found[0].text) != (message.role, message.text):
+        raise Conflict(f"A message with id {message.client_id!r} but other content is in this session already.")
+    return found[0]
+
+
+def _origin(role: str, origin: str | None) -> MessageOrigin:
+    chosen = origin or _ORIGIN_OF_ROLE.get(role, "user")
+    if chosen not in TRUST:
+        raise InvalidInput(f"origin is one of {', '.join(TRUST)}, not {chosen!r}.")
+    return cast(MessageOrigin, chosen)
+
+
+def _required(name: str, what: str) -> str:
+    cleaned = clean_name(name, what=what)
+    if cleaned is None:
+        raise InvalidInput(f"{what} is missing.")
+    return cleaned

@@ -1,0 +1,1 @@
+"""Where memories are kept. Stores know types and protocols, never the engine."""

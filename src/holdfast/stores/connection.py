@@ -1,0 +1,191 @@
+"""Connections to one SQLite file: a single writer a process, a reader a thread, fresh ones after a fork.
+
+Committed means on disk (WAL with ``synchronous=FULL``), deleted means overwritten (``secure_delete``), and
+a busy file means waiting: another process's lock reaches a caller only after a whole minute.
+"""
+
+import contextlib
+import os
+import random
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+
+from holdfast.errors import StoreBusy, StoreClosed, StoreCorrupt, StoreError, StoreLocked
+
+BUSY_SECONDS = 60.0
+
+_open_sets: "weakref.WeakSet[Connections]" = weakref.WeakSet()
+_inherited: list[object] = []
+"""A parent's connections in a forked child: closing them there would disturb the parent's locks."""
+
+
+class Connections:
+    """All connections of this process to one file."""
+
+    def __init__(self, path: Path, *, key: str | None = None) -> None:
+        self.path = path
+        self._key = key
+        self._closed = False
+        self._start()
+        _open_sets.add(self)
+
+    def _start(self) -> None:
+        self._write_lock = threading.RLock()
+        self._writer: apsw.Connection | None = None
+        self._local = threading.local()
+        self._readers: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()
+
+    def after_fork(self) -> None:
+        """Forget the parent's connections without closing them."""
+        _inherited.extend([self._writer, self._local, *self._readers])
+        self._start()
+
+    def reader(self) -> apsw.Connection:
+        """Return this thread's own connection for reading."""
+        if self._closed:
+            raise StoreClosed(f"{self.path} has been closed.")
+        connection: apsw.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._connect()
+            connection.execute("PRAGMA query_only = ON")
+            self._local.connection = connection
+            self._readers.add(connection)
+        return connection
+
+    @contextlib.contextmanager
+    def fresh(self) -> Iterator[apsw.Connection]:
+        """Open a connection for one use: full-text checks read a connection's cached structure as it was."""
+        connection = self._connect()
+        try:
+            with translated(self.path):
+                yield connection
+        finally:
+            connection.close()
+
+    @contextlib.contextmanager
+    def writing(self, *, durable: bool = True) -> Iterator[apsw.Connection]:
+        """Hold the process's write lock and a write transaction; commits at the end, rolls back on an error.
+
+        ``durable=False`` skips the sync of this commit, for what can be made again (vectors, last use).
+        """
+        with self._write_lock, translated(self.path):
+            if self._closed:
+                raise StoreClosed(f"{self.path} has been closed.")
+            if self._writer is None:
+                self._writer = self._connect()
+            connection = self._writer
+            if connection.in_transaction:
+                raise StoreError("A write transaction is already under way on this thread.")
+            connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+            connection.execute("COMMIT")
+
+    @contextlib.contextmanager
+    def exclusive(self) -> Iterator[apsw.Connection]:
+        """Hold the process's write lock with no transaction open, for VACUUM and checkpoints."""
+        with self._write_lock, translated(self.path):
+            if self._closed:
+                raise StoreClosed(f"{self.path} has been closed.")
+            if self._writer is None:
+                self._writer = self._connect()
+            yield self._writer
+
+    def close(self) -> None:
+        """Close every connection; the last one out folds the write-ahead log into the file."""
+        with self._write_lock:
+            self._closed = True
+            for connection in [*self._readers, self._writer]:
+                if connection is not None:
+                    connection.close()
+            self._writer = None
+            self._readers.clear()
+
+    def _connect(self) -> apsw.Connection:
+        with translated(self.path):
+            connection = apsw.Connection(str(self.path))
+            be_patient(connection)
+            if self._key is not None:
+                unlock(connection, self._key)
+            readable(connection, self.path, encrypted=self._key is not None)
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA secure_delete = ON")
+            connection.execute("PRAGMA temp_store = MEMORY")
+            connection.execute("PRAGMA cache_size = -8000")
+            connection.execute("PRAGMA trusted_schema = OFF")
+        return connection
+
+
+def unlock(connection: apsw.Connection, key: str) -> None:
+    """Give a connection the file's key; says so if this SQLite cannot encrypt."""
+    if not hasattr(apsw, "mc_version"):
+        raise StoreLocked("This Python has plain apsw, which cannot encrypt: pip install --force-reinstall apsw-sqlite3mc")
+    connection.pragma("cipher", "chacha20")
+    connection.pragma("key", key)
+
+
+def readable(connection: apsw.Connection, path: Path, *, encrypted: bool) -> None:
+    """Make sure the file opens with what we have, before anything is written to it."""
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_schema").get  # noqa: B018  (runs the query)
+    except apsw.NotADBError as error:
+        if encrypted:
+            raise StoreLocked(f"The key does not open {path}.") from error
+        if path.stat().st_size and path.read_bytes()[:15] == b"SQLite format 3":
+            raise StoreCorrupt(f"{path} is damaged: {error}. Restore a backup with `holdfast restore`.") from error
+        raise StoreLocked(
+            f"{path} is encrypted or is not a Holdfast file. If it is encrypted, give its key: HOLDFAST_KEY or open(key=...)."
+        ) from error
+
+
+@contextlib.contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors into ours, which say what to do."""
+    try:
+        yield
+    except apsw.BusyError as error:
+        raise StoreBusy(f"{path} was locked by another process for {BUSY_SECONDS:.0f} s. Stop it, or try again.") from error
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        raise StoreCorrupt(f"{path} is damaged: {error}. Run `holdfast doctor`, then restore a backup.") from error
+    except apsw.FullError as error:
+        raise StoreError(f"The disk that holds {path} is full. Nothing of this write was kept; free space and repeat it.") from error
+    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
+        raise StoreError(f"{path} cannot be written: {error}. Check the folder and its permissions.") from error
+    except apsw.ThreadingViolationError as error:
+        raise StoreClosed(f"{path} was closed while in use.") from error
+    except apsw.ConnectionClosedError as error:
+        raise StoreClosed(f"{path} has been closed.") from error
+
+
+def be_patient(connection: apsw.Connection) -> None:
+    """Let a connection wait for locks, retrying soon and at random so that no process starves."""
+    started = 0.0
+
+    def wait(attempt: int) -> bool:
+        nonlocal started
+        if attempt == 0:
+            started = time.monotonic()
+        time.sleep(random.uniform(0.0005, min(0.02, 0.001 * (attempt + 1))))  # noqa: S311  (no secret)
+        return time.monotonic() - started < BUSY_SECONDS
+
+    connection.set_busy_handler(wait)
+
+
+def _reset_after_fork() -> None:
+    for connections in list(_open_sets):
+        connections.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_reset_after_fork)

@@ -1,0 +1,238 @@
+"""Vectors in the file, and the in-memory indexes that search them.
+
+The table is the truth. A partition's ``version`` grows with every change of its vectors and a short log
+says which items changed, so each process brings its own index up to date before it searches. Vectors of
+different models live under different numbers and never meet.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import apsw
+import numpy as np
+
+from holdfast.protocols import Match, Space
+from holdfast.stores.partitions import next_number
+from holdfast.stores.rows import marks
+from holdfast.stores.vectors import VectorIndex, quantize
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_LOG_LENGTH = 1000
+"""Changes a partition remembers; an index further behind is read anew."""
+_CACHE_BYTES = 512 * 1024 * 1024
+
+
+def model_number(connection: apsw.Connection, tenant: str, name: str) -> int | None:
+    """Return a wanted model's number."""
+    found: int | None = connection.execute("SELECT model FROM models WHERE tenant = ? AND name = ?", (tenant, name)).get
+    return found
+
+
+def use_model(connection: apsw.Connection, tenant: str, name: str) -> int:
+    """Want a model's vectors for all there is and all to come; returns how many windows wait for one."""
+    number = model_number(connection, tenant, name)
+    if number is None:
+        number = next_number(connection, "model")
+        connection.execute("INSERT INTO models (tenant, model, name) VALUES (?, ?, ?)", (tenant, number, name))
+        connection.execute(
+            "INSERT INTO unembedded (tenant, model, partition, item, window) "
+            "SELECT tenant, ?, partition, item, window FROM units WHERE tenant = ?",
+            (number, tenant),
+        )
+    waiting: int = connection.execute("SELECT count(*) FROM unembedded WHERE tenant = ? AND model = ?", (tenant, number)).get
+    return waiting
+
+
+def drop_model(connection: apsw.Connection, tenant: str, name: str) -> None:
+    """Remove a model's vectors and want them no more."""
+    number = model_number(connection, tenant, name)
+    if number is None:
+        return
+    partitions = connection.execute("SELECT DISTINCT partition FROM units WHERE tenant = ?", (tenant,)).fetchall()
+    for (partition,) in partitions:
+        connection.execute(
+            "DELETE FROM vectors WHERE tenant = ? AND partition = ? AND model = ?", (tenant, partition, number)
+        )
+    connection.execute("DELETE FROM unembedded WHERE tenant = ? AND model = ?", (tenant, number))
+    connection.execute("DELETE FROM models WHERE tenant = ? AND model = ?", (tenant, number))
+
+
+def want(connection: apsw.Connection, tenant: str, partition: int, item: int, windows: int) -> None:
+    """Queue a new item's windows for every wanted model."""
+    for (model,) in connection.execute("SELECT model FROM models WHERE tenant = ?", (tenant,)).fetchall():
+        connection.executemany(
+            "INSERT INTO unembedded (tenant, model, partition, item, window) VALUES (?, ?, ?, ?, ?)",
+            [(tenant, model, partition, item, window) for window in range(windows)],
+        )
+
+
+def put(connection: apsw.Connection, tenant: str, name: str, windows: Sequence[tuple[int, int]], vectors: "NDArray[np.float32]") -> int:
+    """Store vectors for the windows that still wait for one; a text that went away meanwhile is passed over."""
+    model = model_number(connection, tenant, name)
+    if model is None or not windows:
+        return 0
+    codes, scales = quantize(np.asarray(vectors, dtype=np.float32))
+    stored = 0
+    for (item, window), code, scale in zip(windows, codes, scales, strict=True):
+        partition = connection.execute(
+            "SELECT partition FROM units WHERE tenant = ? AND item = ? AND window = ?", (tenant, item, window)
+        ).get
+        if partition is None:
+            continue
+        connection.execute(
+            "DELETE FROM unembedded WHERE tenant = ? AND model = ? AND partition = ? AND item = ? AND window = ?",
+            (tenant, model, partition, item, window),
+        )
+        if not connection.changes():
+            continue
+        connection.execute(
+            "INSERT OR REPLACE INTO vectors (tenant, partition, model, item, window, scale, code) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (tenant, partition, model, item, window, float(scale), code.tobytes()),
+        )
+        _log(connection, tenant, partition, item)
+        stored += 1
+    return stored
+
+
+def remove(connection: apsw.Connection, tenant: str, partition: int, item: int) -> int:
+    """Remove an item's vectors; returns how many there were."""
+    removed = 0
+    for (model,) in connection.execute("SELECT model FROM models WHERE tenant = ?", (tenant,)).fetchall():
+        where = (tenant, partition, model, item)
+        connection.execute("DELETE FROM vectors WHERE tenant = ? AND partition = ? AND model = ? AND item = ?", where)
+        removed += connection.changes()
+        connection.execute("DELETE FROM unembedded WHERE tenant = ? AND partition = ? AND model = ? AND item = ?", where)
+    if removed:
+        _log(connection, tenant, partition, item)
+    return removed
+
+
+def move(connection: apsw.Connection, tenant: str, old: tuple[int, int], new: tuple[int, int]) -> None:
+    """Give an item's vectors to another (partition, item): the same text under a new number."""
+    for table in ("vectors", "unembedded"):
+        for (model,) in connection.execute("SELECT model FROM models WHERE tenant = ?", (tenant,)).fetchall():
+            connection.execute(
+                f"UPDATE {table} SET partition = ?, item = ? WHERE tenant = ? AND partition = ? AND model = ? AND item = ?",
+                (*new, tenant, old[0], model, old[1]),
+            )
+    _log(connection, tenant, *old)
+    _log(connection, tenant, *new)
+
+
+def _log(connection: apsw.Connection, tenant: str, partition: int, item: int) -> None:
+    version: int | None = connection.execute(
+        "UPDATE partitions SET version = version + 1 WHERE tenant = ? AND partition = ? RETURNING version", (tenant, partition)
+    ).get
+    if version is None:
+        return
+    connection.execute(
+        "INSERT INTO vector_log (tenant, partition, version, item) VALUES (?, ?, ?, ?)", (tenant, partition, version, item)
+    )
+    if version % 100 == 0:
+        connection.execute(
+            "DELETE FROM vector_log WHERE tenant = ? AND partition = ? AND version <= ?", (tenant, partition, version - _LOG_LENGTH)
+        )
+
+
+class IndexCache:
+    """This process's indexes, each as current as the last search that used it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._indexes: OrderedDict[tuple[int, int], tuple[int, VectorIndex]] = OrderedDict()
+
+    def clear(self) -> None:
+        """Forget everything, so that nothing erased lives on in memory."""
+        with self._lock:
+            self._indexes.clear()
+
+    def search(
+        self,
+        connection: apsw.Connection,
+        tenant: str,
+        model: int,
+        query: "NDArray[np.float32]",
+        partitions: Mapping[int, Space],
+        *,
+        limit: int,
+        allowed: "NDArray[np.int64] | None" = None,
+    ) -> list[Match]:
+        """Rank the items of the partitions by cosine."""
+        found: list[Match] = []
+        for partition, index in self._current(connection, tenant, model, list(partitions)).items():
+            for item, window, similarity in index.search(query, limit, allowed=allowed):
+                found.append(Match(item, window, similarity, partitions[partition]))
+        found.sort(key=lambda match: (-match.score, match.item))
+        return found[:limit]
+
+    def _current(
+        self, connection: apsw.Connection, tenant: str, model: int, partitions: Sequence[int]
+    ) -> dict[int, VectorIndex]:
+        """Return the partitions' indexes, brought up to date within one snapshot of the file."""
+        with self._lock, connection:
+            versions = dict(
+                connection.execute(
+                    f"SELECT partition, version FROM partitions WHERE tenant = ? AND partition IN ({marks(partitions)})",
+                    (tenant, *partitions),
+                )
+            )
+            current = {}
+            for partition, version in versions.items():
+                if version:
+                    current[partition] = self._follow(connection, tenant, model, partition, version)
+            self._evict(keep=len(current))
+            return current
+
+    def _follow(self, connection: apsw.Connection, tenant: str, model: int, partition: int, version: int) -> VectorIndex:
+        have, index = self._indexes.get((partition, model), (-1, None))
+        if index is None or not len(index) or have > version or version - have > _LOG_LENGTH - 100:
+            index = _load(connection, tenant, model, partition)
+        elif have < version:
+            changed = connection.execute(
+                "SELECT DISTINCT item FROM vector_log WHERE tenant = ? AND partition = ? AND version > ?", (tenant, partition, have)
+            ).fetchall()
+            for (item,) in changed:
+                _refresh(connection, tenant, model, partition, item, index)
+        self._indexes[(partition, model)] = (version, index)
+        self._indexes.move_to_end((partition, model))
+        return index
+
+    def _evict(self, *, keep: int) -> None:
+        """Drop the longest unused indexes over the limit, but none that is needed right now."""
+        total = sum(index.nbytes for _, index in self._indexes.values())
+        while total > _CACHE_BYTES and len(self._indexes) > keep:
+            _, (_, dropped) = self._indexes.popitem(last=False)
+            total -= dropped.nbytes
+
+
+def _load(connection: apsw.Connection, tenant: str, model: int, partition: int) -> VectorIndex:
+    """Read a partition's vectors whole."""
+    rows = connection.execute(
+        "SELECT item, window, scale, code FROM vectors WHERE tenant = ? AND partition = ? AND model = ?", (tenant, partition, model)
+    ).fetchall()
+    dimensions = len(rows[0][3]) if rows else 0
+    index = VectorIndex(dimensions)
+    if rows:
+        items, windows, scales, codes = zip(*rows, strict=True)
+        index.load(
+            np.array(items, dtype=np.int64),
+            np.array(windows, dtype=np.int32),
+            np.frombuffer(b"".join(codes), dtype=np.int8).reshape(len(rows), dimensions),
+            np.array(scales, dtype=np.float32),
+        )
+    return index
+
+
+def _refresh(connection: apsw.Connection, tenant: str, model: int, partition: int, item: int, index: VectorIndex) -> None:
+    """Bring one item of an index up to date."""
+    rows = connection.execute(
+        "SELECT window, scale, code FROM vectors WHERE tenant = ? AND partition = ? AND model = ? AND item = ?",
+        (tenant, partition, model, item),
+    ).fetchall()
+    index.remove(item)
+    for window, scale, code in rows:
+        index.put(item, window, np.frombuffer(code, dtype=np.int8), scale)

@@ -1,0 +1,178 @@
+"""Full text: what is written to the index, and BM25 over just the partitions a reader may see.
+
+Terms are indexed with their partition's number in front, so one user's search neither reads another's
+postings nor is ranked by how others write. Rare terms select the candidates and all terms score them,
+which bounds the work of a question made of common words.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+
+import apsw
+
+from holdfast.protocols import Match, Space
+from holdfast.stores.rows import marks
+from holdfast.text.terms import document_terms, query_terms
+from holdfast.text.windows import window_spans
+
+_WINDOWS = 4096
+"""Windows an item can have; a full-text rowid is item * _WINDOWS + window."""
+_MATCHES = 2500
+"""About how many matching units one query may rank."""
+_K1, _B = 1.2, 0.75
+
+
+def index(connection: apsw.Connection, tenant: str, partition: int, item: int, text: str, language: str | None) -> int:
+    """Index a text's windows; returns how many there are."""
+    spans = window_spans(text)
+    for window, (start, end) in enumerate(spans):
+        terms = document_terms(text[start:end], language)
+        _add_unit(connection, (tenant, item, window, partition, start, end - start, " ".join(terms)))
+    return len(spans)
+
+
+def unindex(connection: apsw.Connection, tenant: str, item: int) -> None:
+    """Take an item's windows out of the index, terms and all."""
+    for window, partition, terms in connection.execute(
+        "SELECT window, partition, terms FROM units WHERE tenant = ? AND item = ?", (tenant, item)
+    ).fetchall():
+        connection.execute(
+            "INSERT INTO fulltext (fulltext, rowid, terms) VALUES ('delete', ?, ?)",
+            (item * _WINDOWS + window, _marked(partition, terms)),
+        )
+        _count(connection, tenant, partition, -1, -_length(terms))
+    connection.execute("DELETE FROM units WHERE tenant = ? AND item = ?", (tenant, item))
+
+
+def move(connection: apsw.Connection, tenant: str, item: int, new_item: int, partition: int) -> int:
+    """Index an item's windows as another item's in another partition, without reading the text again."""
+    units = connection.execute(
+        "SELECT window, start, length, terms FROM units WHERE tenant = ? AND item = ?", (tenant, item)
+    ).fetchall()
+    unindex(connection, tenant, item)
+    for window, start, length, terms in units:
+        _add_unit(connection, (tenant, new_item, window, partition, start, length, terms))
+    return len(units)
+
+
+def search(
+    connection: apsw.Connection,
+    tenant: str,
+    partitions: Mapping[int, Space],
+    query: str,
+    *,
+    languages: Sequence[str],
+    limit: int,
+    allowed: Collection[int] | None = None,
+) -> list[Match]:
+    """Rank the windows that share terms with a query, the best window of each item."""
+    wanted = query_terms(query, languages)
+    if not wanted or not partitions:
+        return []
+    counted = sorted(((_frequency(connection, partitions, spellings), spellings) for spellings in wanted), key=lambda pair: pair[0])
+    rows = _candidates(connection, partitions, [pair for pair in counted if pair[0]], limit=max(4 * limit, 100))
+    if allowed is not None:
+        rows = [rowid for rowid in rows if rowid // _WINDOWS in allowed]
+    return _rank(connection, tenant, partitions, counted, rows)[:limit]
+
+
+def _candidates(
+    connection: apsw.Connection, partitions: Mapping[int, Space], known: list[tuple[int, frozenset[str]]], *, limit: int
+) -> list[int]:
+    """Return the rowids worth scoring, chosen by the rarest terms that together match few enough rows."""
+    chosen: list[frozenset[str]] = []
+    matches = 0
+    for count, spellings in known:
+        if chosen and matches + count > _MATCHES:
+            break
+        chosen.append(spellings)
+        matches += count
+    if not chosen:
+        return []
+    # A single term that matches a great many rows tells nothing about which: the newest are taken.
+    order = "rank" if matches <= 2 * _MATCHES else "rowid DESC"
+    sql = f"SELECT rowid FROM fulltext WHERE fulltext MATCH ? ORDER BY {order} LIMIT ?"
+    spelled = " OR ".join(quote_fts(partitions, spellings) for spellings in chosen)
+    return [row[0] for row in connection.execute(sql, (spelled, limit))]
+
+
+def _rank(
+    connection: apsw.Connection,
+    tenant: str,
+    partitions: Mapping[int, Space],
+    wanted: list[tuple[int, frozenset[str]]],
+    rows: Sequence[int],
+) -> list[Match]:
+    """Score candidates by BM25 with the reader's own statistics, as a share of what one full match would get."""
+    if not rows:
+        return []
+    numbers = list(partitions)
+    units, terms = connection.execute(
+        f"SELECT sum(units), sum(terms) FROM partitions WHERE tenant = ? AND partition IN ({marks(numbers)})", (tenant, *numbers)
+    ).fetchone()
+    average = max(terms / units, 1.0) if units else 1.0
+    weights = [(math.log1p((units - count + 0.5) / (count + 0.5)), spellings) for count, spellings in wanted]
+    full = sum(weight for weight, _ in weights)
+    best: dict[int, Match] = {}
+    for item, window, partition, text in _read_units(connection, tenant, rows):
+        words = text.split()
+        counts = Counter(words)
+        norm = _K1 * (1 - _B + _B * len(words) / average)
+        score = 0.0
+        for weight, spellings in weights:
+            found = sum(counts[spelling] for spelling in spellings)
+            score += weight * found * (_K1 + 1) / (found + norm)
+        if item not in best or score / full > best[item].score:
+            best[item] = Match(item, window, min(score / full, 1.0), partitions[partition])
+    return sorted(best.values(), key=lambda match: (-match.score, -match.item))
+
+
+def _read_units(connection: apsw.Connection, tenant: str, rows: Sequence[int]) -> list[tuple[int, int, int, str]]:
+    """Return item, window, partition and terms of each rowid."""
+    pairs = ", ".join(f"({rowid // _WINDOWS}, {rowid % _WINDOWS})" for rowid in rows)
+    sql = (
+        f"WITH wanted (item, window) AS (VALUES {pairs}) SELECT units.item, units.window, units.partition, units.terms "
+        "FROM wanted CROSS JOIN units ON units.tenant = ? AND units.item = wanted.item AND units.window = wanted.window"
+    )
+    return connection.execute(sql, (tenant,)).fetchall()
+
+
+def quote_fts(partitions: Mapping[int, Space], spellings: Collection[str]) -> str:
+    """Return one query term as full-text syntax: every spelling in every partition, each in quotes."""
+    return " OR ".join(
+        '"' + _marked(partition, spelling).replace('"', '""') + '"' for partition in partitions for spelling in sorted(spellings)
+    )
+
+
+def _frequency(connection: apsw.Connection, partitions: Mapping[int, Space], spellings: Collection[str]) -> int:
+    """Return in how many windows a term occurs, under any of its spellings."""
+    marked = [_marked(partition, spelling) for partition in partitions for spelling in spellings]
+    return sum(connection.execute("SELECT doc FROM vocabulary WHERE term = ?", (term,)).get or 0 for term in marked)
+
+
+def _add_unit(connection: apsw.Connection, row: tuple[str, int, int, int, int, int, str]) -> None:
+    _, item, window, partition, _, _, terms = row
+    connection.execute(
+        "INSERT INTO units (tenant, item, window, partition, start, length, terms) VALUES (?, ?, ?, ?, ?, ?, ?)", row
+    )
+    connection.execute(
+        "INSERT INTO fulltext (rowid, terms) VALUES (?, ?)", (item * _WINDOWS + window, _marked(partition, terms))
+    )
+    _count(connection, row[0], partition, 1, _length(terms))
+
+
+def _count(connection: apsw.Connection, tenant: str, partition: int, units: int, terms: int) -> None:
+    connection.execute(
+        "UPDATE partitions SET units = units + ?, terms = terms + ? WHERE tenant = ? AND partition = ?",
+        (units, terms, tenant, partition),
+    )
+
+
+def _marked(partition: int, terms: str) -> str:
+    """Put the partition's number before each term."""
+    return " ".join(f"p{partition}x{term}" for term in terms.split(" ") if term)
+
+
+def _length(terms: str) -> int:
+    return terms.count(" ") + 1 if terms else 0

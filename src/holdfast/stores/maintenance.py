@@ -1,0 +1,184 @@
+"""Looking after a SQLite file: counting, checking, overwriting what was removed, copying."""
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import apsw
+import numpy as np
+
+from holdfast.errors import InvalidInput, StoreError
+from holdfast.stores.connection import be_patient
+from holdfast.stores.rows import MEMORY_COLUMNS, MESSAGE_COLUMNS, memory_hash, message_hash
+from holdfast.types import Finding
+
+_REWRITE_UP_TO = 256 * 1024 * 1024
+"""Files up to this size are rewritten whole after an erasure; larger ones only if the scan finds something."""
+
+
+def stats(connection: apsw.Connection, tenant: str, path: Path) -> Mapping[str, Any]:
+    """Count what a tenant has in the file."""
+
+    def one(sql: str) -> Any:
+        return connection.execute(sql, (tenant,)).get
+
+    return {
+        "messages": one("SELECT count(*) FROM messages WHERE tenant = ?"),
+        "sessions": dict(connection.execute("SELECT status, count(*) FROM sessions WHERE tenant = ? GROUP BY 1", (tenant,))),
+        "memories": one("SELECT count(*) FROM memories WHERE tenant = ? AND recorded_to IS NULL AND status = 'live'"),
+        "memories_by_kind": dict(
+            connection.execute(
+                "SELECT kind, count(*) FROM memories WHERE tenant = ? AND recorded_to IS NULL AND status = 'live' GROUP BY 1", (tenant,)
+            )
+        ),
+        "retired": dict(
+            connection.execute(
+                "SELECT status, count(*) FROM memories WHERE tenant = ? AND recorded_to IS NULL AND status <> 'live' GROUP BY 1",
+                (tenant,),
+            )
+        ),
+        "users": one("SELECT count(DISTINCT user) FROM partitions WHERE tenant = ? AND user <> ''"),
+        "apps": one("SELECT count(DISTINCT app) FROM partitions WHERE tenant = ? AND app <> ''"),
+        "jobs": dict(connection.execute("SELECT state, count(*) FROM jobs WHERE tenant = ? GROUP BY 1", (tenant,))),
+        "vectors": one("SELECT count(*) FROM vectors WHERE tenant = ?"),
+        "waiting_for_vectors": one("SELECT count(*) FROM unembedded WHERE tenant = ?"),
+        "models": [row[0] for row in connection.execute("SELECT name FROM models WHERE tenant = ? ORDER BY model", (tenant,))],
+        "bytes": sum(file.stat().st_size for file in store_files(path)),
+    }
+
+
+def check(connection: apsw.Connection, tenant: str, path: Path, *, deep: bool) -> list[Finding]:
+    """Check structure, full text, vectors, and with ``deep`` every row's hash."""
+    findings = [
+        Finding(check="sqlite", ok=True, detail=f"SQLite {apsw.sqlite_lib_version()}, apsw {apsw.apsw_version()}"),
+        _structure(connection),
+        _full_text(connection),
+        _vectors(connection, tenant),
+    ]
+    if deep:
+        findings.append(_hashes(connection, tenant, "memories", MEMORY_COLUMNS, memory_hash))
+        findings.append(_hashes(connection, tenant, "messages", MESSAGE_COLUMNS, message_hash))
+    size = sum(file.stat().st_size for file in store_files(path))
+    pages, free = (connection.pragma(name) for name in ("page_count", "freelist_count"))
+    findings.append(Finding(check="size", ok=True, detail=f"{size / 1e6:.1f} MB, {100 * free / max(pages, 1):.0f}% of pages free"))
+    return findings
+
+
+def _structure(connection: apsw.Connection) -> Finding:
+    problems = [row[0] for row in connection.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
+    if problems:
+        return Finding(check="structure", ok=False, detail="; ".join(problems), remedy="Restore a backup: holdfast restore FILE")
+    return Finding(check="structure", ok=True, detail="integrity check passed")
+
+
+def _full_text(connection: apsw.Connection) -> Finding:
+    units = connection.execute("SELECT count(*) FROM units").get
+    indexed = connection.execute("SELECT count(*) FROM fulltext_docsize").get
+    if units != indexed:
+        return Finding(
+            check="full text", ok=False, detail=f"{indexed} of {units} windows indexed", remedy="Restore a backup, or report this"
+        )
+    return Finding(check="full text", ok=True, detail=f"{units} windows indexed")
+
+
+def _vectors(connection: apsw.Connection, tenant: str) -> Finding:
+    waiting = connection.execute("SELECT count(*) FROM unembedded WHERE tenant = ?", (tenant,)).get
+    stray = connection.execute(
+        "SELECT count(*) FROM vectors WHERE tenant = ?1 AND NOT EXISTS (SELECT 1 FROM units WHERE units.tenant = ?1 "
+        "AND units.item = vectors.item AND units.window = vectors.window AND units.partition = vectors.partition)",
+        (tenant,),
+    ).get
+    if stray:
+        return Finding(check="vectors", ok=False, detail=f"{stray} vectors of nothing", remedy="Report this; searches are unaffected")
+    return Finding(check="vectors", ok=True, detail=f"in order, {waiting} windows wait for one")
+
+
+def _hashes(connection: apsw.Connection, tenant: str, table: str, columns: str, expected: Any) -> Finding:
+    bad, seen = [], 0
+    for row in connection.execute(f"SELECT {columns} FROM {table} WHERE tenant = ?", (tenant,)):
+        seen += 1
+        if expected(row) != row[-1]:
+            bad.append(row[1])
+    if bad:
+        shown = ", ".join(bad[:5]) + (" ..." if len(bad) > 5 else "")
+        return Finding(
+            check=f"{table} hashes", ok=False, detail=f"{len(bad)} of {seen} rows altered: {shown}",
+            remedy="Compare with a backup: these rows changed on disk without Holdfast",
+        )  # fmt: skip
+    return Finding(check=f"{table} hashes", ok=True, detail=f"{seen} rows as written")
+
+
+def scrub(connection: apsw.Connection, path: Path, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
+    """Make removed bytes unreadable; tells whether the log could be emptied, and which files hold a needle."""
+    if path.stat().st_size <= _REWRITE_UP_TO:
+        connection.execute("VACUUM")
+    complete = _empty_log(connection)
+    residue = files_holding(path, needles)
+    if residue and complete:
+        connection.execute("INSERT INTO fulltext (fulltext) VALUES ('optimize')")
+        connection.execute("VACUUM")
+        complete = _empty_log(connection)
+        residue = files_holding(path, needles)
+    return complete, residue
+
+
+def _empty_log(connection: apsw.Connection) -> bool:
+    """Fold the write-ahead log into the file; False while a reader still needs it."""
+    connection.set_busy_timeout(2000)
+    try:
+        busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    finally:
+        be_patient(connection)
+    return not busy
+
+
+def store_files(path: Path) -> list[Path]:
+    """Return the file and those SQLite keeps beside it."""
+    return [file for suffix in ("", "-wal", "-journal") if (file := path.with_name(path.name + suffix)).exists()]
+
+
+def files_holding(path: Path, needles: Sequence[bytes]) -> tuple[str, ...]:
+    """Return the files in which any of the needles (of at least 8 bytes) occurs."""
+    wanted = [needle for needle in needles if len(needle) >= 8]
+    if not wanted:
+        return ()
+    return tuple(str(file) for file in store_files(path) if _holds(file, wanted))
+
+
+def _holds(file: Path, needles: Sequence[bytes], step: int = 1 << 22) -> bool:
+    """Look for many needles in one pass: first eight bytes as a number, then the whole."""
+    heads = np.unique(np.array([int.from_bytes(needle[:8], "little") for needle in needles], dtype=np.uint64))
+    longest = max(map(len, needles))
+    tail = b""
+    with file.open("rb") as stream:
+        while block := stream.read(step):
+            data = tail + block
+            for shift in range(8):
+                count = (len(data) - shift) // 8
+                words = np.frombuffer(data, dtype="<u8", count=max(count, 0), offset=min(shift, len(data)))
+                places = np.searchsorted(heads, words).clip(max=len(heads) - 1)
+                for found in np.flatnonzero(heads[places] == words):
+                    start = shift + int(found) * 8
+                    if any(data.startswith(needle, start) for needle in needles):
+                        return True
+            tail = data[-longest:]
+    return False
+
+
+def backup(connection: apsw.Connection, target: Path) -> None:
+    """Write a compact copy: no removed data, no log beside it."""
+    if target.exists():
+        raise InvalidInput(f"{target} exists already; name a new file.")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        connection.execute("VACUUM INTO ?", (str(target),))
+    except apsw.SQLError as error:
+        raise StoreError(f"The backup to {target} failed: {error}") from error
+
+
+def note_backup(connection: apsw.Connection, tenant: str, target: Path) -> None:
+    """Remember that a backup exists, so that erasing can name it."""
+    connection.execute(
+        "INSERT OR REPLACE INTO backups (tenant, path, at) VALUES (?, ?, ?)", (tenant, str(target.resolve()), time.time_ns() // 1000)
+    )

@@ -1,0 +1,93 @@
+"""Bringing a file to this version's schema.
+
+Migrations are numbered ``.sql`` files, only ever appended. Each runs in a transaction together with the
+record that it ran; a record whose text has changed since, or that this version does not know, stops us
+before anything is touched.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from importlib import resources
+from typing import NamedTuple
+
+import apsw
+
+from holdfast.errors import StoreCorrupt, StoreTooNew
+
+_RECORDS = """
+CREATE TABLE IF NOT EXISTS migrations (
+    number INTEGER NOT NULL PRIMARY KEY,
+    name TEXT NOT NULL,
+    sha256 TEXT NOT NULL
+) STRICT
+"""
+
+
+class Migration(NamedTuple):
+    """One step of the schema."""
+
+    number: int
+    name: str
+    sql: str
+
+    @property
+    def sha256(self) -> str:
+        """The hash of its text."""
+        return hashlib.sha256(self.sql.encode()).hexdigest()
+
+
+def migrations() -> Iterator[Migration]:
+    """Yield every migration this version knows, in order."""
+    folder = resources.files("holdfast.stores") / "schema"
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.name.endswith(".sql"):
+            # Read as bytes: a checkout with CRLF line ends must not change the hash.
+            sql = entry.read_bytes().replace(b"\r\n", b"\n").decode()
+            yield Migration(int(entry.name[:4]), entry.name.removesuffix(".sql"), sql)
+
+
+def migrate(connection: apsw.Connection) -> None:
+    """Apply what is missing, in one transaction a step."""
+    known = list(migrations())
+    if _pending(connection, known):
+        for migration in known:
+            with _immediate(connection):
+                connection.execute(_RECORDS)
+                if migration in _pending(connection, known):  # another process may have been faster
+                    connection.execute(migration.sql)
+                    connection.execute(
+                        "INSERT INTO migrations (number, name, sha256) VALUES (?, ?, ?)",
+                        (migration.number, migration.name, migration.sha256),
+                    )
+
+
+def _pending(connection: apsw.Connection, known: list[Migration]) -> list[Migration]:
+    """Return the migrations not yet recorded, after checking the ones that are."""
+    exists = connection.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'").get
+    if not exists:
+        return known
+    recorded = dict(connection.execute("SELECT number, sha256 FROM migrations"))
+    newest = known[-1].number
+    if recorded and max(recorded) > newest:
+        raise StoreTooNew(
+            f"This file has schema {max(recorded)}, this Holdfast knows up to {newest}. Nothing was changed; upgrade holdfast."
+        )
+    for migration in known:
+        if recorded.get(migration.number, migration.sha256) != migration.sha256:
+            raise StoreCorrupt(
+                f"Migration {migration.name} was applied with another text. Nothing was changed; restore a backup or report this."
+            )
+    return [migration for migration in known if migration.number not in recorded]
+
+
+class _immediate:  # noqa: N801  (reads as a statement)
+    """A write transaction on a bare connection."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    def __enter__(self) -> None:
+        self._connection.execute("BEGIN IMMEDIATE")
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._connection.execute("COMMIT" if kind is None else "ROLLBACK")

@@ -1,0 +1,75 @@
+"""Partitions: one scope and one space each, numbered. What a reader may see is a list of these numbers,
+so every search reads the reader's own rows and no others.
+"""
+
+from collections.abc import Collection, Mapping
+
+import apsw
+
+from holdfast.protocols import Space
+from holdfast.stores.rows import marks, to_scope
+from holdfast.types import Scope
+
+
+def visible(connection: apsw.Connection, reader: Scope, spaces: Collection[Space]) -> dict[int, Space]:
+    """Return the partitions whose every scope part is shared or equals the reader's."""
+    parts = [sorted({"", part or ""}) for part in (reader.user, reader.app, reader.agent)]
+    sql = (
+        f"SELECT partition, space FROM partitions WHERE tenant = ? AND user IN ({marks(parts[0])}) "
+        f"AND app IN ({marks(parts[1])}) AND agent IN ({marks(parts[2])}) AND space IN ({marks(list(spaces))})"
+    )
+    return dict(connection.execute(sql, (reader.tenant, *parts[0], *parts[1], *parts[2], *spaces)))
+
+
+def owned(connection: apsw.Connection, tenant: str, owner: Mapping[str, str], spaces: Collection[Space]) -> list[int]:
+    """Return the partitions whose named parts are equal, whatever the others are."""
+    named = " ".join(f"AND {part} = ?" for part in _parts(owner))
+    sql = f"SELECT partition FROM partitions WHERE tenant = ? {named} AND space IN ({marks(list(spaces))})"
+    values = [owner[part] for part in _parts(owner)]
+    return [row[0] for row in connection.execute(sql, (tenant, *values, *spaces))]
+
+
+def exact(connection: apsw.Connection, scope: Scope, space: Space) -> int | None:
+    """Return the number of this very scope and space, if it has one."""
+    found: int | None = connection.execute(
+        "SELECT partition FROM partitions WHERE tenant = ? AND user = ? AND app = ? AND agent = ? AND space = ?",
+        (scope.tenant, scope.user or "", scope.app or "", scope.agent or "", space),
+    ).get
+    return found
+
+
+def ensure(connection: apsw.Connection, scope: Scope, space: Space) -> int:
+    """Return the number of a scope and space, giving it one if it has none. Call inside a write."""
+    found = exact(connection, scope, space)
+    if found is not None:
+        return found
+    number = next_number(connection, "partition")
+    connection.execute(
+        "INSERT INTO partitions (tenant, partition, app, user, agent, space) VALUES (?, ?, ?, ?, ?, ?)",
+        (scope.tenant, number, scope.app or "", scope.user or "", scope.agent or "", space),
+    )
+    return number
+
+
+def scopes_of(connection: apsw.Connection, tenant: str, numbers: Collection[int]) -> dict[int, Scope]:
+    """Return the scope behind each partition number."""
+    wanted = sorted(set(numbers))
+    sql = f"SELECT partition, app, user, agent FROM partitions WHERE tenant = ? AND partition IN ({marks(wanted)})"
+    return {row[0]: to_scope(tenant, row[1], row[2], row[3]) for row in connection.execute(sql, (tenant, *wanted))}
+
+
+def next_number(connection: apsw.Connection, name: str) -> int:
+    """Return a number that was never given before, also not to something since removed."""
+    value: int = connection.execute(
+        "INSERT INTO sequences (name, value) VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET value = value + 1 RETURNING value",
+        (name,),
+    ).get
+    return value
+
+
+def _parts(owner: Mapping[str, str]) -> list[str]:
+    """Return the scope parts an owner names; anything else in it would be a programming error."""
+    unknown = set(owner) - {"app", "user", "agent"}
+    if unknown:
+        raise KeyError(f"not a part of a scope: {', '.join(sorted(unknown))}")
+    return [part for part in ("app", "user", "agent") if part in owner]

@@ -1,0 +1,129 @@
+"""Reading rows, the same inside a transaction and outside: only the connection differs."""
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter
+from holdfast.stores import partitions
+from holdfast.stores.connection import translated
+from holdfast.stores.filters import memory_clauses, message_clauses, session_clauses
+from holdfast.stores.rows import (
+    CHANGE_COLUMNS,
+    JOB_COLUMNS,
+    MEMORY_COLUMNS,
+    MESSAGE_COLUMNS,
+    SESSION_COLUMNS,
+    marks,
+    to_change,
+    to_job,
+    to_memory,
+    to_message,
+    to_session,
+)
+from holdfast.types import ChangeRecord, Job, JobState, Memory, Message, SessionRecord, UserProfile
+
+Row = tuple[Any, ...]
+
+
+class SQLiteReads:
+    """The questions a store answers from its tables."""
+
+    tenant: str
+    path: Path
+
+    @property
+    def connection(self) -> apsw.Connection:
+        """The connection to ask."""
+        raise NotImplementedError
+
+    def session(self, id: str) -> SessionRecord | None:
+        """Return one session."""
+        found = self.sessions(SessionFilter(ids=(id,)))
+        return found[0] if found else None
+
+    def sessions(self, wanted: SessionFilter) -> list[SessionRecord]:
+        """List sessions, the most recently active first."""
+        clauses = session_clauses(self.tenant, wanted)
+        rows = self._rows(
+            f"SELECT {SESSION_COLUMNS} FROM sessions WHERE {clauses.sql} ORDER BY last_at DESC, id DESC LIMIT ? OFFSET ?",
+            (*clauses.values, _limit(wanted.limit), wanted.offset),
+        )
+        return [to_session(row, self.tenant) for row in rows]
+
+    def messages(self, wanted: MessageFilter) -> list[Message]:
+        """List messages, oldest first."""
+        clauses = message_clauses(self.connection, self.tenant, wanted)
+        rows = self._rows(
+            f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE {clauses.sql} ORDER BY seq DESC LIMIT ?",
+            (*clauses.values, _limit(wanted.newest)),
+        )
+        scopes = partitions.scopes_of(self.connection, self.tenant, {row[3] for row in rows})
+        return [to_message(row, scopes) for row in reversed(rows)]
+
+    def memories(self, wanted: MemoryFilter) -> list[Memory]:
+        """List the present revision of each memory, or the one known at a moment."""
+        clauses = memory_clauses(self.connection, self.tenant, wanted)
+        direction = "DESC" if wanted.newest_first else "ASC"
+        rows = self._rows(
+            f"SELECT {MEMORY_COLUMNS} FROM memories WHERE {clauses.sql} "
+            f"ORDER BY updated_at {direction}, item {direction} LIMIT ? OFFSET ?",
+            (*clauses.values, _limit(wanted.limit), wanted.offset),
+        )
+        return self._to_memories(rows)
+
+    def count_memories(self, wanted: MemoryFilter) -> int:
+        """Count what :meth:`memories` would list, without its limit."""
+        clauses = memory_clauses(self.connection, self.tenant, wanted)
+        rows = self._rows(f"SELECT count(*) FROM memories WHERE {clauses.sql}", clauses.values)
+        return int(rows[0][0])
+
+    def revisions(self, id: str) -> list[Memory]:
+        """List every revision of a memory, oldest first."""
+        sql = f"SELECT {MEMORY_COLUMNS} FROM memories WHERE tenant = ? AND id = ? ORDER BY revision"
+        return self._to_memories(self._rows(sql, (self.tenant, id)))
+
+    def changes(self, *, memory: str | None = None, batch: str | None = None, id: str | None = None) -> list[ChangeRecord]:
+        """List the changes of a memory or a batch, or one by its id, oldest first."""
+        column, value = next((c, v) for c, v in (("memory", memory), ("batch", batch), ("id", id)) if v is not None)
+        rows = self._rows(
+            f"SELECT {CHANGE_COLUMNS} FROM changes WHERE tenant = ? AND {column} = ? ORDER BY at, id", (self.tenant, value)
+        )
+        made = {(m.id, m.revision): m for memory_id in {row[4] for row in rows} for m in self.revisions(memory_id)}
+        return [to_change(row, made.get((row[4], row[5]))) for row in rows]
+
+    def jobs(
+        self, *, states: Collection[JobState] | None = None, ids: Collection[str] | None = None, limit: int | None = None
+    ) -> list[Job]:
+        """List jobs, oldest first."""
+        sql, values = f"SELECT {JOB_COLUMNS} FROM jobs WHERE tenant = ?", [self.tenant]
+        for column, wanted in (("state", states), ("id", ids)):
+            if wanted is not None:
+                sql += f" AND {column} IN ({marks(list(wanted))})"
+                values.extend(wanted)
+        return [to_job(row) for row in self._rows(f"{sql} ORDER BY created_at, id LIMIT ?", (*values, _limit(limit)))]
+
+    def user(self, user: str) -> UserProfile:
+        """Return what is known of a user; a stranger has the defaults."""
+        rows = self._rows("SELECT timezone, language FROM users WHERE tenant = ? AND user = ?", (self.tenant, user))
+        return UserProfile(user=user, timezone=rows[0][0], language=rows[0][1]) if rows else UserProfile(user=user)
+
+    def setting(self, name: str) -> str | None:
+        """Return one of the engine's own durable values."""
+        rows = self._rows("SELECT value FROM settings WHERE tenant = ? AND name = ?", (self.tenant, name))
+        return rows[0][0] if rows else None
+
+    def _rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
+        with translated(self.path):
+            return self.connection.execute(sql, tuple(values)).fetchall()  # type: ignore[arg-type]
+
+    def _to_memories(self, rows: Sequence[Row]) -> list[Memory]:
+        scopes = partitions.scopes_of(self.connection, self.tenant, {row[3] for row in rows})
+        return [to_memory(row, scopes) for row in rows]
+
+
+def _limit(limit: int | None) -> int:
+    """SQLite takes a negative limit as none."""
+    return -1 if limit is None else limit

@@ -1,0 +1,177 @@
+"""Rows of the SQLite tables as values, and back. Each row of a message or memory carries its own hash:
+SQLite's integrity check looks at structure and passes over most flipped bits in text.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+from holdfast.types import Author, ChangeRecord, Job, Memory, Message, Scope, SessionRecord
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+MEMORY_COLUMNS = (
+    "item, id, revision, partition, kind, text, key, topic, importance, tags, metadata, origin, trust, sources, pinned, "
+    "language, status, created_at, updated_at, valid_from, valid_to, expires_at, last_used_at, last_seen_at, retired_at, "
+    "replaced_by, reason, content_hash, recorded_at, recorded_to, hash"
+)
+MESSAGE_COLUMNS = "seq, id, session, partition, role, speaker, client_id, text, at, origin, action, language, hash"
+SESSION_COLUMNS = "id, app, user, agent, status, started_at, last_at, ended_at, digested_to, metadata"
+JOB_COLUMNS = (
+    "id, kind, payload, effect, state, priority, attempt, created_at, not_before, lease_until, worker, finished_at, cost, error"
+)
+SEARCHED_TEXT = "CASE WHEN key IS NULL THEN text ELSE key || ': ' || text END"
+"""What a memory is found by, the same as ``str(memory)``."""
+CHANGE_COLUMNS = "id, batch, at, action, memory, revision, actor, model, prompt, job, reason"
+
+_IN_PLACE = (21, 22, 23, 29, 30)
+"""Memory columns outside the row's hash: expires_at, last_used_at, last_seen_at, recorded_to, hash."""
+
+
+def to_time(value: int | None) -> datetime | None:
+    """Return a stored number as a time."""
+    return None if value is None else _EPOCH + timedelta(microseconds=value)
+
+
+def from_time(value: datetime | None) -> int | None:
+    """Return a time as the number that is stored."""
+    return None if value is None else (value - _EPOCH) // _MICROSECOND
+
+
+def stamp(value: datetime) -> int:
+    """Return a time that must be there as a number."""
+    return (value - _EPOCH) // _MICROSECOND
+
+
+def _time(value: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=value)
+
+
+def dump(value: object) -> str:
+    """Return a value as compact JSON, letters as they are."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+
+def row_hash(values: Sequence[object]) -> bytes:
+    """Return the hash of a row's values, by their type and content."""
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(repr(tuple(values)).encode("utf-8", "surrogatepass"))
+    return digest.digest()
+
+
+def memory_hash(row: Sequence[Any]) -> bytes:
+    """Return what a memory row's hash must be."""
+    return row_hash([value for place, value in enumerate(row) if place not in _IN_PLACE])
+
+
+def message_hash(row: Sequence[Any]) -> bytes:
+    """Return what a message row's hash must be."""
+    return row_hash(row[:-1])
+
+
+def memory_row(memory: Memory, partition: int) -> tuple[Any, ...]:
+    """Return a memory as a row in the order of ``MEMORY_COLUMNS``."""
+    row = [
+        memory.item, memory.id, memory.revision, partition, memory.kind, memory.text, memory.key, memory.topic,
+        float(memory.importance), dump(list(memory.tags)), dump(dict(memory.metadata)), memory.origin, float(memory.trust),
+        dump(list(memory.sources)), int(memory.pinned), memory.language, memory.status, stamp(memory.created_at),
+        stamp(memory.updated_at), stamp(memory.valid_from), from_time(memory.valid_to), from_time(memory.expires_at),
+        from_time(memory.last_used_at), from_time(memory.last_seen_at), from_time(memory.retired_at), memory.replaced_by,
+        memory.reason, memory.content_hash, stamp(memory.recorded_at), from_time(memory.recorded_to), b"",
+    ]  # fmt: skip
+    row[-1] = memory_hash(row)
+    return tuple(row)
+
+
+def to_memory(row: Sequence[Any], scopes: Mapping[int, Scope]) -> Memory:
+    """Return a row in the order of ``MEMORY_COLUMNS`` as a memory."""
+    return Memory(
+        item=row[0], id=row[1], revision=row[2], scope=scopes[row[3]], kind=row[4], text=row[5], key=row[6], topic=row[7],
+        importance=row[8], tags=tuple(json.loads(row[9])), metadata=json.loads(row[10]), origin=row[11], trust=row[12],
+        sources=tuple(json.loads(row[13])), pinned=bool(row[14]), language=row[15], status=row[16], created_at=_time(row[17]),
+        updated_at=_time(row[18]), valid_from=_time(row[19]), valid_to=to_time(row[20]), expires_at=to_time(row[21]),
+        last_used_at=to_time(row[22]), last_seen_at=to_time(row[23]), retired_at=to_time(row[24]), replaced_by=row[25],
+        reason=row[26], content_hash=row[27], recorded_at=_time(row[28]), recorded_to=to_time(row[29]),
+    )  # fmt: skip
+
+
+def message_row(message: Message, partition: int) -> tuple[Any, ...]:
+    """Return a message as a row in the order of ``MESSAGE_COLUMNS``."""
+    values = (
+        message.seq, message.id, message.session, partition, message.role, message.speaker, message.client_id, message.text,
+        stamp(message.at), message.origin, message.action, message.language,
+    )  # fmt: skip
+    return (*values, row_hash(values))
+
+
+def to_message(row: Sequence[Any], scopes: Mapping[int, Scope]) -> Message:
+    """Return a row in the order of ``MESSAGE_COLUMNS`` as a message."""
+    return Message(
+        seq=row[0], id=row[1], session=row[2], scope=scopes[row[3]], role=row[4], speaker=row[5], client_id=row[6],
+        text=row[7], at=_time(row[8]), origin=row[9], action=row[10], language=row[11],
+    )  # fmt: skip
+
+
+def session_row(session: SessionRecord) -> tuple[Any, ...]:
+    """Return a session as a row in the order of ``SESSION_COLUMNS``."""
+    scope = session.scope
+    return (
+        session.id, scope.app or "", scope.user or "", scope.agent or "", session.status, stamp(session.started_at),
+        stamp(session.last_at), from_time(session.ended_at), session.digested_to, dump(dict(session.metadata)),
+    )  # fmt: skip
+
+
+def to_session(row: Sequence[Any], tenant: str) -> SessionRecord:
+    """Return a row in the order of ``SESSION_COLUMNS`` as a session."""
+    return SessionRecord(
+        id=row[0], scope=to_scope(tenant, row[1], row[2], row[3]), status=row[4], started_at=_time(row[5]),
+        last_at=_time(row[6]), ended_at=to_time(row[7]), digested_to=row[8], metadata=json.loads(row[9]),
+    )  # fmt: skip
+
+
+def job_row(job: Job) -> tuple[Any, ...]:
+    """Return a job as a row in the order of ``JOB_COLUMNS``."""
+    return (
+        job.id, job.kind, dump(dict(job.payload)), job.effect, job.state, job.priority, job.attempt, stamp(job.created_at),
+        stamp(job.not_before), from_time(job.lease_until), job.worker, from_time(job.finished_at), float(job.cost), job.error,
+    )  # fmt: skip
+
+
+def to_job(row: Sequence[Any]) -> Job:
+    """Return a row in the order of ``JOB_COLUMNS`` as a job."""
+    return Job(
+        id=row[0], kind=row[1], payload=json.loads(row[2]), effect=row[3], state=row[4], priority=row[5], attempt=row[6],
+        created_at=_time(row[7]), not_before=_time(row[8]), lease_until=to_time(row[9]), worker=row[10],
+        finished_at=to_time(row[11]), cost=row[12], error=row[13],
+    )  # fmt: skip
+
+
+def change_row(change: ChangeRecord) -> tuple[Any, ...]:
+    """Return a change as a row in the order of ``CHANGE_COLUMNS``."""
+    author = change.author
+    return (
+        change.id, change.batch, stamp(change.at), change.action, change.memory, change.revision, author.actor, author.model,
+        author.prompt, author.job, change.reason,
+    )  # fmt: skip
+
+
+def to_change(row: Sequence[Any], after: Memory | None) -> ChangeRecord:
+    """Return a row in the order of ``CHANGE_COLUMNS`` as a change, with the revision it made."""
+    author = Author(actor=row[6], model=row[7], prompt=row[8], job=row[9])
+    return ChangeRecord(
+        id=row[0], batch=row[1], at=_time(row[2]), action=cast(Any, row[3]), memory=row[4], revision=row[5],
+        author=author, reason=row[10], after=after,
+    )  # fmt: skip
+
+
+def to_scope(tenant: str, app: str, user: str, agent: str) -> Scope:
+    """Return stored scope parts, where '' means shared, as a scope."""
+    return Scope(tenant=tenant, app=app or None, user=user or None, agent=agent or None)
+
+
+def marks(values: Sequence[object] | set[Any] | frozenset[Any]) -> str:
+    """Return as many question marks as there are values."""
+    return ", ".join("?" * len(values))

@@ -1,0 +1,172 @@
+"""The default store: everything in one SQLite file, several threads and processes at once."""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import apsw
+import numpy as np
+
+from holdfast.protocols import Candidates, Match, Space, Waiting
+from holdfast.stores import embeddings, fulltext, maintenance, partitions
+from holdfast.stores.connection import Connections, translated
+from holdfast.stores.filters import Clauses, add_metadata
+from holdfast.stores.migrate import migrate
+from holdfast.stores.reads import SQLiteReads
+from holdfast.stores.rows import SEARCHED_TEXT, marks
+from holdfast.stores.transaction import SQLiteTransaction
+from holdfast.types import Finding, Scope
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class SQLiteStore(SQLiteReads):
+    """One tenant's rows in one file."""
+
+    def __init__(self, path: Path, *, tenant: str = "default", key: str | None = None) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        self.tenant = tenant
+        self._encrypted = key is not None
+        self._connections = Connections(path, key=key)
+        self._indexes = embeddings.IndexCache()
+        with self._connections.exclusive() as connection:
+            migrate(connection)
+
+    @property
+    def connection(self) -> apsw.Connection:
+        """This thread's connection for reading."""
+        return self._connections.reader()
+
+    @property
+    def location(self) -> str:
+        """The file's path."""
+        return str(self.path)
+
+    @contextlib.contextmanager
+    def write(self, *, durable: bool = True) -> Iterator[SQLiteTransaction]:
+        """Begin a transaction; it is on disk when the block ends, and undone if the block raises."""
+        with self._connections.writing(durable=durable) as connection:
+            yield SQLiteTransaction(connection, tenant=self.tenant, path=self.path)
+
+    def find_text(self, query: str, where: Candidates, *, languages: Sequence[str], limit: int) -> list[Match]:
+        """Rank by BM25 within the reader's own partitions."""
+        with translated(self.path):
+            seen = partitions.visible(self.connection, where.reader, where.spaces)
+            return fulltext.search(
+                self.connection, self.tenant, seen, query,
+                languages=languages, limit=limit, allowed=self._allowed(where, seen),
+            )  # fmt: skip
+
+    def find_vectors(self, model: str, query: "NDArray[np.float32]", where: Candidates, *, limit: int) -> list[Match]:
+        """Rank by cosine within the reader's own partitions, the best window of each item."""
+        with translated(self.path):
+            number = embeddings.model_number(self.connection, self.tenant, model)
+            if number is None:
+                return []
+            seen = partitions.visible(self.connection, where.reader, where.spaces)
+            allowed = self._allowed(where, seen)
+            chosen = None if allowed is None else np.fromiter(allowed, dtype=np.int64, count=len(allowed))
+            return self._indexes.search(
+                self.connection, self.tenant, number, query, seen, limit=limit, allowed=chosen
+            )  # fmt: skip
+
+    def _allowed(self, where: Candidates, seen: Mapping[int, Space]) -> set[int] | None:
+        """Return the items that have the wanted kinds and metadata, or None when all may be found."""
+        if where.kinds is None and not where.where:
+            return None
+        clauses = Clauses("tenant = ?", self.tenant)
+        clauses.among("partition", list(seen))
+        clauses.add("recorded_to IS NULL")
+        if where.kinds is not None:
+            clauses.among("kind", list(where.kinds))
+        if where.where:
+            add_metadata(clauses, where.where)
+        return {row[0] for row in self._rows(f"SELECT item FROM memories WHERE {clauses.sql}", clauses.values)}
+
+    def waiting(self, model: str, *, reader: Scope | None = None, limit: int) -> list[Waiting]:
+        """List windows that have no vector of this model yet, a reader's newest first."""
+        with translated(self.path):
+            connection = self.connection
+            number = embeddings.model_number(connection, self.tenant, model)
+            if number is None:
+                return []
+            sql, values = "tenant = ? AND model = ?", [self.tenant, number]
+            order = ""
+            if reader is not None:
+                seen = list(partitions.visible(connection, reader, ("memory", "message")))
+                sql, order = f"{sql} AND partition IN ({marks(seen)})", "ORDER BY item DESC"
+                values.extend(seen)
+            found = connection.execute(
+                f"SELECT item, window FROM unembedded WHERE {sql} {order} LIMIT ?", (*values, limit)
+            ).fetchall()
+            return [Waiting(item, window, text) for item, window in found if (text := self._window(item, window)) is not None]
+
+    def _window(self, item: int, window: int) -> str | None:
+        """Return the text of one window, or None if it has just gone."""
+        return self.connection.execute(
+            "SELECT substr(owner.text, units.start + 1, units.length) FROM units, ("
+            f" SELECT {SEARCHED_TEXT} AS text FROM memories WHERE tenant = ?1 AND item = ?2"
+            " UNION ALL SELECT text FROM messages WHERE tenant = ?1 AND seq = ?2"
+            ") AS owner WHERE units.tenant = ?1 AND units.item = ?2 AND units.window = ?3",
+            (self.tenant, item, window),
+        ).get  # type: ignore[no-any-return]
+
+    def window_text(self, item: int, window: int, text: str) -> str:
+        """Return the part of an item's text that a window covers."""
+        span = self._rows("SELECT start, length FROM units WHERE tenant = ? AND item = ? AND window = ?", (self.tenant, item, window))
+        return text[span[0][0] : span[0][0] + span[0][1]] if span else text
+
+    def similarities(self, model: str, items: Sequence[int]) -> "NDArray[np.float32] | None":
+        """Return the cosine of each pair of items by their first windows, zero where a vector is missing."""
+        number = embeddings.model_number(self.connection, self.tenant, model)
+        if number is None or not items:
+            return None
+        rows = self._rows(
+            "SELECT units.item, vectors.code FROM units JOIN vectors ON vectors.tenant = units.tenant "
+            "AND vectors.partition = units.partition AND vectors.model = ? AND vectors.item = units.item AND vectors.window = 0 "
+            f"WHERE units.tenant = ? AND units.item IN ({marks(items)}) AND units.window = 0",
+            (number, self.tenant, *items),
+        )
+        if not rows:
+            return None
+        place = {item: n for n, item in enumerate(items)}
+        matrix = np.zeros((len(items), len(rows[0][1])), dtype=np.float32)
+        for item, code in rows:
+            vector = np.frombuffer(code, dtype=np.int8).astype(np.float32)
+            matrix[place[item]] = vector / max(float(np.linalg.norm(vector)), 1e-9)
+        return np.asarray(matrix @ matrix.T, dtype=np.float32)
+
+    def stats(self) -> Mapping[str, Any]:
+        """Count what is stored."""
+        with translated(self.path):
+            return maintenance.stats(self.connection, self.tenant, self.path)
+
+    def check(self, *, deep: bool = True) -> list[Finding]:
+        """Check the file, and with ``deep`` every row's hash."""
+        with self._connections.fresh() as connection:
+            return maintenance.check(connection, self.tenant, self.path, deep=deep)
+
+    def scrub(self, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
+        """Overwrite what was removed, in the file and in its log."""
+        self._indexes.clear()
+        with self._connections.exclusive() as connection:
+            return maintenance.scrub(connection, self.path, [] if self._encrypted else needles)
+
+    def backup(self, target: Path) -> None:
+        """Write a consistent copy that holds no removed data, and remember that it exists."""
+        with self._connections.exclusive() as connection:
+            maintenance.backup(connection, target)
+        with self._connections.writing() as connection:
+            maintenance.note_backup(connection, self.tenant, target)
+
+    def backups(self) -> list[str]:
+        """List the backups this store knows of."""
+        return [row[0] for row in self._rows("SELECT path FROM backups WHERE tenant = ? ORDER BY at", (self.tenant,))]
+
+    def close(self) -> None:
+        """Let go of the file; what was written stays."""
+        self._connections.close()
+        self._indexes.clear()

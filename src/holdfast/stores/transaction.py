@@ -1,0 +1,253 @@
+"""One write to a SQLite file. Rows, full text, the queue of vectors and the history change together."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import apsw
+
+from holdfast.stores import embeddings, fulltext, partitions
+from holdfast.stores.reads import SQLiteReads
+from holdfast.stores.rows import (
+    CHANGE_COLUMNS,
+    JOB_COLUMNS,
+    MEMORY_COLUMNS,
+    MESSAGE_COLUMNS,
+    SEARCHED_TEXT,
+    SESSION_COLUMNS,
+    change_row,
+    job_row,
+    marks,
+    memory_row,
+    message_row,
+    session_row,
+    stamp,
+    to_job,
+)
+from holdfast.types import ChangeRecord, Job, Memory, Message, SessionRecord, UserProfile
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class SQLiteTransaction(SQLiteReads):
+    """A write under way; the store commits it."""
+
+    def __init__(self, connection: apsw.Connection, *, tenant: str, path: Path) -> None:
+        self._connection = connection
+        self.tenant = tenant
+        self.path = path
+
+    @property
+    def connection(self) -> apsw.Connection:
+        """The writer, in its transaction."""
+        return self._connection
+
+    def add_session(self, session: SessionRecord) -> None:
+        """Store a new session."""
+        self._insert("sessions", SESSION_COLUMNS, session_row(session))
+
+    def set_session(self, session: SessionRecord) -> None:
+        """Replace a session's state."""
+        self._replace("sessions", SESSION_COLUMNS, session_row(session))
+
+    def add_message(self, message: Message) -> Message:
+        """Store a message, index its text, queue its vectors; returns it with its sequence number."""
+        stored = replace(message, seq=partitions.next_number(self._connection, "item"))
+        partition = partitions.ensure(self._connection, stored.scope, "message")
+        self._insert("messages", MESSAGE_COLUMNS, message_row(stored, partition))
+        self._index(partition, stored.seq, stored.text, stored.language)
+        return stored
+
+    def add_revision(self, memory: Memory) -> Memory:
+        """Store a revision as the present one; the one before goes to the archive with its terms and vectors."""
+        connection = self._connection
+        before = connection.execute(
+            f"SELECT item, revision, partition, {SEARCHED_TEXT} FROM memories WHERE tenant = ? AND id = ? AND recorded_to IS NULL",
+            (self.tenant, memory.id),
+        ).fetchone()
+        item = partitions.next_number(connection, "item")
+        stored = replace(memory, item=item, revision=before[1] + 1 if before else 1, recorded_to=None)
+        partition = partitions.ensure(connection, stored.scope, "memory" if stored.status == "live" else "archive")
+        if before:
+            self._close_revision(before[0], stored)
+        self._insert("memories", MEMORY_COLUMNS, memory_row(stored, partition))
+        self._note_sources(stored)
+        if before and before[3] == str(stored):
+            fulltext.move(connection, self.tenant, before[0], item, partition)
+            embeddings.move(connection, self.tenant, (before[2], before[0]), (partition, item))
+        else:
+            if before:
+                self._archive_text(before[0], before[2], stored)
+            self._index(partition, item, str(stored), stored.language)
+        return stored
+
+    def _close_revision(self, item: int, successor: Memory) -> None:
+        self._connection.execute(
+            "UPDATE memories SET recorded_to = ? WHERE tenant = ? AND item = ?", (stamp(successor.recorded_at), self.tenant, item)
+        )
+
+    def _archive_text(self, item: int, partition: int, successor: Memory) -> None:
+        """Move an older wording out of what live searches read."""
+        archive = partitions.ensure(self._connection, successor.scope, "archive")
+        if archive != partition:
+            fulltext.move(self._connection, self.tenant, item, item, archive)
+            embeddings.move(self._connection, self.tenant, (partition, item), (archive, item))
+
+    def _note_sources(self, memory: Memory) -> None:
+        self._connection.executemany(
+            "INSERT OR IGNORE INTO provenance (tenant, source, memory) VALUES (?, ?, ?)",
+            [(self.tenant, source, memory.id) for source in memory.sources],
+        )
+
+    def _index(self, partition: int, item: int, text: str, language: str | None) -> None:
+        windows = fulltext.index(self._connection, self.tenant, partition, item, text, language)
+        embeddings.want(self._connection, self.tenant, partition, item, windows)
+
+    def touch(self, ids: Collection[str], *, used: datetime | None = None, seen: datetime | None = None) -> None:
+        """Note in place when memories were last used or last stated again."""
+        for column, moment in (("last_used_at", used), ("last_seen_at", seen)):
+            if moment is not None:
+                self._update_present(column, stamp(moment), ids)
+
+    def set_expiry(self, ids: Collection[str], expires_at: datetime) -> None:
+        """Push the expiry of memories that are renewed by use."""
+        self._update_present("expires_at", stamp(expires_at), ids)
+
+    def _update_present(self, column: str, value: int, ids: Collection[str]) -> None:
+        for some in chunks(ids):
+            self._connection.execute(
+                f"UPDATE memories SET {column} = ? WHERE tenant = ? AND id IN ({marks(some)}) AND recorded_to IS NULL",
+                (value, self.tenant, *some),
+            )
+
+    def add_change(self, change: ChangeRecord) -> None:
+        """Note a change in the history."""
+        self._insert("changes", CHANGE_COLUMNS, change_row(change))
+
+    def add_job(self, job: Job) -> bool:
+        """Queue a job; False, and nothing stored, if its effect was queued before."""
+        self._insert("jobs", JOB_COLUMNS, job_row(job), clash="ON CONFLICT (tenant, effect) DO NOTHING")
+        return self._connection.changes() == 1
+
+    def lease_job(self, *, worker: str, now: datetime, until: datetime, kinds: Collection[str] | None = None) -> Job | None:
+        """Take the most urgent job that is due, or whose lease ran out."""
+        chosen = "" if kinds is None else f"AND kind IN ({marks(list(kinds))})"
+        row = self._connection.execute(
+            f"SELECT {JOB_COLUMNS} FROM jobs WHERE tenant = ? AND state IN ('queued', 'running') AND not_before <= ? "
+            f"AND (state = 'queued' OR lease_until <= ?) {chosen} ORDER BY priority DESC, not_before, id LIMIT 1",
+            (self.tenant, stamp(now), stamp(now), *(kinds or ())),
+        ).fetchone()
+        if row is None:
+            return None
+        found = to_job(row)
+        leased = replace(found, state="running", attempt=found.attempt + 1, worker=worker, lease_until=until)
+        self.set_job(leased)
+        return leased
+
+    def set_job(self, job: Job) -> None:
+        """Replace a job's state."""
+        self._replace("jobs", JOB_COLUMNS, job_row(job))
+
+    def holds_lease(self, job: Job) -> bool:
+        """Tell whether this very attempt still owns the job."""
+        state = self._connection.execute(
+            "SELECT worker, attempt FROM jobs WHERE tenant = ? AND id = ? AND state = 'running'", (self.tenant, job.id)
+        ).fetchone()
+        return state == (job.worker, job.attempt)
+
+    def put_vectors(self, model: str, windows: Sequence[tuple[int, int]], vectors: "NDArray[np.float32]") -> int:
+        """Store vectors for (item, window) pairs that still wait for them."""
+        return embeddings.put(self._connection, self.tenant, model, windows, vectors)
+
+    def use_model(self, model: str) -> int:
+        """Want a model's vectors for everything; returns how many windows wait."""
+        return embeddings.use_model(self._connection, self.tenant, model)
+
+    def drop_model(self, model: str) -> None:
+        """Remove a model's vectors and want them no more."""
+        embeddings.drop_model(self._connection, self.tenant, model)
+
+    def set_user(self, profile: UserProfile) -> None:
+        """Store what is known of a user."""
+        self._replace("users", "user, timezone, language", (profile.user, profile.timezone, profile.language))
+
+    def set_setting(self, name: str, value: str) -> None:
+        """Store one of the engine's own durable values."""
+        self._replace("settings", "name, value", (name, value))
+
+    def remove_memories(self, ids: Collection[str]) -> Mapping[str, int]:
+        """Remove memories with every revision, change, vector and term."""
+        counts = {"memories": 0, "revisions": 0, "vectors": 0}
+        for some in chunks(ids):
+            where, values = f"tenant = ? AND id IN ({marks(some)})", (self.tenant, *some)
+            rows = self._connection.execute(f"SELECT item, id FROM memories WHERE {where}", values).fetchall()
+            counts["vectors"] += sum(self._unindex(item) for item, _ in rows)
+            counts["revisions"] += len(rows)
+            counts["memories"] += len({row[1] for row in rows})
+            self._connection.execute(f"DELETE FROM memories WHERE {where}", values)
+            for table, column in (("changes", "memory"), ("provenance", "memory"), ("provenance", "source")):
+                self._connection.execute(f"DELETE FROM {table} WHERE tenant = ? AND {column} IN ({marks(some)})", values)
+        return counts
+
+    def remove_messages(self, ids: Collection[str]) -> Mapping[str, int]:
+        """Remove messages with their vectors and terms."""
+        counts = {"messages": 0, "vectors": 0}
+        for some in chunks(ids):
+            where, values = f"tenant = ? AND id IN ({marks(some)})", (self.tenant, *some)
+            rows = self._connection.execute(f"SELECT seq FROM messages WHERE {where}", values).fetchall()
+            counts["vectors"] += sum(self._unindex(seq) for (seq,) in rows)
+            counts["messages"] += len(rows)
+            self._connection.execute(f"DELETE FROM messages WHERE {where}", values)
+            self._connection.execute(f"DELETE FROM provenance WHERE tenant = ? AND source IN ({marks(some)})", values)
+        return counts
+
+    def remove_sessions(self, ids: Collection[str]) -> Mapping[str, int]:
+        """Remove sessions and the jobs about them."""
+        counts = {"sessions": 0, "jobs": 0}
+        for some in chunks(ids):
+            values = (self.tenant, *some)
+            self._connection.execute(
+                f"DELETE FROM jobs WHERE tenant = ? AND json_extract(payload, '$.session') IN ({marks(some)})", values
+            )
+            counts["jobs"] += self._connection.changes()
+            self._connection.execute(f"DELETE FROM sessions WHERE tenant = ? AND id IN ({marks(some)})", values)
+            counts["sessions"] += self._connection.changes()
+        return counts
+
+    def remove_user(self, user: str) -> None:
+        """Remove a user's own row, and the partitions that were theirs."""
+        self._connection.execute("DELETE FROM users WHERE tenant = ? AND user = ?", (self.tenant, user))
+        mine = partitions.owned(self._connection, self.tenant, {"user": user}, ("memory", "message", "archive"))
+        for table in ("vector_log", "unembedded", "vectors", "partitions"):
+            self._connection.execute(
+                f"DELETE FROM {table} WHERE tenant = ? AND partition IN ({marks(mine)})", (self.tenant, *mine)
+            )
+
+    def _unindex(self, item: int) -> int:
+        """Take an item out of full text and vectors, wherever it is filed; returns its vectors' number."""
+        partition: int | None = self._connection.execute(
+            "SELECT partition FROM units WHERE tenant = ? AND item = ?", (self.tenant, item)
+        ).get
+        if partition is None:
+            return 0
+        fulltext.unindex(self._connection, self.tenant, item)
+        return embeddings.remove(self._connection, self.tenant, partition, item)
+
+    def _insert(self, table: str, columns: str, row: Sequence[Any], *, clash: str = "") -> None:
+        sql = f"INSERT INTO {table} (tenant, {columns}) VALUES (?, {marks(row)}) {clash}"
+        self._connection.execute(sql, (self.tenant, *row))
+
+    def _replace(self, table: str, columns: str, row: Sequence[Any]) -> None:
+        sql = f"INSERT OR REPLACE INTO {table} (tenant, {columns}) VALUES (?, {marks(row)})"
+        self._connection.execute(sql, (self.tenant, *row))
+
+
+def chunks(values: Collection[str], size: int = 500) -> Iterator[list[str]]:
+    """Yield the values in lists short enough to bind."""
+    listed = list(values)
+    for start in range(0, len(listed), size):
+        yield listed[start : start + size]

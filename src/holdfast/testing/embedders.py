@@ -1,0 +1,126 @@
+"""What every embedder must do, as tests to inherit.
+
+Subclass :class:`EmbedderSuite` in a test module, under a name that begins with ``Test``, and give it a
+fixture named ``embedder``::
+
+    class TestMine(EmbedderSuite):
+        @pytest.fixture
+        def embedder(self) -> Embedder:
+            return MyEmbedder()
+"""
+# ruff: noqa: S101 - these are tests, and a test asserts
+
+import threading
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from holdfast.protocols import Embedder, Role
+
+if TYPE_CHECKING:
+    from holdfast.protocols import Vectors
+
+__all__ = ["ODD_TEXTS", "EmbedderSuite"]
+
+ODD_TEXTS = (
+    "",
+    "   \n\t ",
+    "\x00",
+    "\ud800 a lone surrogate",
+    "👩‍👩‍👧‍👦",
+    "漢字とかな",
+    "[CLS] [SEP] [MASK]",
+    "x" * 5000,
+    "a word, " * 100_000,
+)
+"""Texts that people and programs do send."""
+
+_ROLES: tuple[Role, ...] = ("query", "document")
+_TEXTS = (
+    "I moved to Lyon last month.",
+    "She prefers tea to coffee.",
+    "The backup runs at two in the morning.",
+)
+
+
+class EmbedderSuite:
+    """The promises of :class:`holdfast.protocols.Embedder`."""
+
+    def test_it_has_a_name_a_length_and_a_sensible_calibration(self, embedder: Embedder) -> None:
+        """A matching pair is closer than an unrelated one, and both are cosines."""
+        unrelated, matching = embedder.calibration
+        assert embedder.name
+        assert embedder.dimensions > 0
+        assert -1 <= unrelated < matching <= 1
+
+    def test_there_is_one_row_of_float32_for_each_text(self, embedder: Embedder) -> None:
+        """The matrix has the announced width."""
+        for role in _ROLES:
+            vectors = embedder.embed(_TEXTS, role=role)
+            assert vectors.shape == (len(_TEXTS), embedder.dimensions)
+            assert vectors.dtype == np.float32
+
+    def test_no_texts_give_no_rows(self, embedder: Embedder) -> None:
+        """An empty list is a list."""
+        assert embedder.embed([], role="document").shape == (0, embedder.dimensions)
+
+    def test_every_vector_has_unit_length(self, embedder: Embedder) -> None:
+        """So that a dot product is a cosine."""
+        for role in _ROLES:
+            _assert_unit(embedder.embed(_TEXTS, role=role))
+
+    def test_odd_texts_are_embedded_like_any_other(self, embedder: Embedder) -> None:
+        """Nothing a user can store makes it fail, or return what is not a number."""
+        for role in _ROLES:
+            _assert_unit(embedder.embed(ODD_TEXTS, role=role))
+
+    def test_the_same_text_always_has_the_same_vector(self, embedder: Embedder) -> None:
+        """Asking again, and asking something else between, changes nothing."""
+        for role in _ROLES:
+            first = embedder.embed(_TEXTS, role=role)
+            embedder.embed(["something else"], role=role)
+            assert np.array_equal(first, embedder.embed(_TEXTS, role=role))
+
+    def test_a_text_has_the_same_vector_alone_and_among_others(self, embedder: Embedder) -> None:
+        """What is embedded later must be comparable with what was embedded in bulk."""
+        for role in _ROLES:
+            together = embedder.embed(_TEXTS, role=role)
+            alone = [embedder.embed([text], role=role)[0] for text in _TEXTS]
+            assert np.array_equal(together, np.stack(alone))
+
+    def test_changing_a_result_changes_no_later_one(self, embedder: Embedder) -> None:
+        """A caller owns what it was given."""
+        for role in _ROLES:
+            given = embedder.embed(_TEXTS, role=role)
+            expected = given.copy()
+            given[:] = 0
+            assert np.array_equal(expected, embedder.embed(_TEXTS, role=role))
+
+    def test_a_question_finds_its_answer(self, embedder: Embedder) -> None:
+        """The answer is the nearest of the documents."""
+        documents = embedder.embed(_TEXTS, role="document")
+        questions = embedder.embed(
+            ["Which city do I live in now?", "What does she like to drink?", "When is the backup made?"],
+            role="query",
+        )
+        assert (questions @ documents.T).argmax(axis=1).tolist() == [0, 1, 2]
+
+    def test_threads_get_what_one_thread_gets(self, embedder: Embedder) -> None:
+        """An engine embeds from several threads at once."""
+        texts = [f"{text} ({number})" for number in range(4) for text in _TEXTS]
+        results: dict[str, Vectors] = {}
+
+        def embed(text: str) -> None:
+            results[text] = embedder.embed([text], role="document")[0]
+
+        threads = [threading.Thread(target=embed, args=(text,)) for text in texts]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        expected = embedder.embed(texts, role="document")
+        assert np.array_equal(np.stack([results[text] for text in texts]), expected)
+
+
+def _assert_unit(vectors: "Vectors") -> None:
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-4)

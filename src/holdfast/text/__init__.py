@@ -1,0 +1,1 @@
+"""Text as data: cleaning, languages, search terms. Nothing here stores or asks anything."""

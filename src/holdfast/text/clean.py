@@ -1,0 +1,78 @@
+"""Making any string safe to store, to compare and to show inside a prompt."""
+
+import hashlib
+import re
+import unicodedata
+
+from holdfast.errors import InvalidInput, TextTooLong
+
+MAX_TEXT = 4 * 1024 * 1024
+"""Characters one message or memory may have; longer texts belong in several messages."""
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_LINE_BREAKS = re.compile(r"[\s\x1c-\x1f\x85\u2028\u2029]+")
+_INVISIBLE = re.compile("[\x00-\x08\x0e-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+_DENSE_SCRIPT = re.compile("[\u0e00-\u0eff\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
+_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+
+
+def clean_text(text: str, *, what: str = "text") -> str:
+    """Return the text as it can be stored; NUL and lone surrogates become U+FFFD, all else stays."""
+    if not isinstance(text, str):
+        raise InvalidInput(f"{what} must be a string, not {type(text).__name__}.")
+    if len(text) > MAX_TEXT:
+        raise TextTooLong(f"{what} has {len(text):,} characters; the limit is {MAX_TEXT:,}. Split it into parts.")
+    cleaned = _UNSTORABLE.sub("\ufffd", text)
+    if not cleaned.strip():
+        raise InvalidInput(f"{what} is empty.")
+    return cleaned
+
+
+def clean_name(name: str | None, *, what: str) -> str | None:
+    """Return a user, app, key or other short name without odd characters; None stays None."""
+    if name is None:
+        return None
+    cleaned = one_line(clean_text(name, what=what))
+    if len(cleaned) > 512:
+        raise TextTooLong(f"{what} has {len(cleaned)} characters; the limit is 512.")
+    if not cleaned:
+        raise InvalidInput(f"{what} is empty.")
+    return cleaned
+
+
+def clean_query(query: str, *, limit: int = 20_000) -> str:
+    """Return a query's beginning, storable; a query may be anything, also empty."""
+    if not isinstance(query, str):
+        raise InvalidInput(f"the query must be a string, not {type(query).__name__}.")
+    return _UNSTORABLE.sub("\ufffd", query[:limit])
+
+
+def one_line(text: str) -> str:
+    """Fold every kind of line break and invisible direction mark away."""
+    return _LINE_BREAKS.sub(" ", _INVISIBLE.sub("", text)).strip()
+
+
+def escape_line(text: str) -> str:
+    """Return one line that can neither close a prompt block nor open another."""
+    return one_line(text).translate(_ESCAPES)
+
+
+def fold(text: str) -> str:
+    """Return the text for comparing: case, accents, width and punctuation at the ends do not count."""
+    decomposed = unicodedata.normalize("NFKD", one_line(text).casefold())
+    plain = "".join(c for c in decomposed if not unicodedata.combining(c))
+    return plain.strip(" .,;:!?¡¿\"'`") or plain
+
+
+def content_hash(*parts: str | None) -> str:
+    """Return the identity of a text (with its kind and key): equal when they say the same."""
+    joined = "\x1f".join("" if part is None else fold(part) for part in parts)
+    return hashlib.sha256(joined.encode()).hexdigest()[:32]
+
+
+def count_tokens(text: str) -> int:
+    """Estimate the tokens of a text, rather too high than too low, for any provider's tokenizer."""
+    dense = len(_DENSE_SCRIPT.findall(text))
+    plain = sum(c.isascii() for c in text)
+    other = len(text) - dense - plain
+    return int(dense * 1.1 + plain / 3.7 + other / 1.8) + 1 if text else 0

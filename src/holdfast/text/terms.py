@@ -1,0 +1,108 @@
+"""The terms a text is found by: stemmed words, and odd tokens kept whole.
+
+``v2.5``, ``C++`` and ``a/b.py`` are indexed both as their words and as one token of their own, spelled in
+letters and digits alone, so that no character of a stored text or a query ever reaches the full-text
+engine as syntax.
+"""
+
+import re
+import threading
+import unicodedata
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+import snowballstemmer
+
+from holdfast.text.language import detect_language, is_stop_word
+
+_STEMMERS = {
+    "en": "english",
+    "es": "spanish",
+    "fr": "french",
+    "de": "german",
+    "it": "italian",
+    "pt": "portuguese",
+    "ru": "russian",
+}
+_WORD = re.compile(r"[^\W_]+")
+_NO_SPACES = re.compile("[\u0e00-\u0eff\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+")
+_EDGES = ".,;:!?¡¿()[]{}\"'`«»“”‘’…<>"
+_MAX_TERM = 64
+_MAX_QUERY_TERMS = 48
+_thread = threading.local()
+
+
+def document_terms(text: str, language: str | None) -> list[str]:
+    """Return the terms of a stored text, in order, repeats included."""
+    stem_in = language if language in _STEMMERS else "en"
+    return [_stem(word, stem_in) if plain else word for word, plain in _tokens(text)]
+
+
+def query_terms(query: str, languages: Sequence[str]) -> list[frozenset[str]]:
+    """Return what a query looks for: per word its spellings under each language, stop words left out.
+
+    A short question rarely shows its language, so every word is stemmed for each that is plausible.
+    """
+    spoken = detect_language(query)
+    plausible = tuple(dict.fromkeys(code for code in (spoken, *languages) if code in _STEMMERS)) or ("en",)
+    wanted: dict[frozenset[str], None] = {}
+    idle: dict[frozenset[str], None] = {}
+    for word, plain in _tokens(query):
+        spellings = frozenset(_stem(word, code) for code in plausible) if plain else frozenset({word})
+        stop = plain and is_stop_word(_unaccent(word), spoken or plausible[0])
+        (idle if stop else wanted)[spellings] = None
+        if len(wanted) >= _MAX_QUERY_TERMS:
+            break
+    return list(wanted or idle)[:_MAX_QUERY_TERMS]
+
+
+def _tokens(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield (token, is it a plain word that can be stemmed)."""
+    for chunk in unicodedata.normalize("NFKC", text).casefold().split():
+        words = _WORD.findall(chunk)
+        core = chunk.strip(_EDGES)
+        if not words:
+            yield _spell(chunk), False
+            continue
+        for word in words:
+            if _NO_SPACES.search(word):
+                yield from ((piece, False) for piece in _pairs(word))
+            else:
+                yield word[:_MAX_TERM], True
+        yield from ((_spell(sign), False) for sign in chunk if unicodedata.category(sign) == "So")
+        symbols = core if len(words) > 1 or core != words[0] else ""
+        if symbols and symbols.replace("'", "").replace("’", "") != "".join(words):
+            yield _spell(core), False
+
+
+def _pairs(run: str) -> Iterator[str]:
+    """Yield the overlapping pairs of a run written without spaces, and what stands beside it."""
+    for piece in _NO_SPACES.split(run):
+        if piece:
+            yield piece[:_MAX_TERM]
+    for found in _NO_SPACES.findall(run):
+        if len(found) == 1:
+            yield found
+        else:
+            yield from (found[i : i + 2] for i in range(len(found) - 1))
+            yield from found
+
+
+def _spell(token: str) -> str:
+    """Write a token with symbols in letters and digits alone."""
+    return "".join(c if c.isalnum() else f"z{ord(c):x}z" for c in _unaccent(token[:_MAX_TERM]))
+
+
+@lru_cache(maxsize=65536)
+def _stem(word: str, language: str) -> str:
+    """Return a word's stem without accents. Stemmers keep state, so each thread has its own."""
+    stemmers = _thread.__dict__.setdefault("stemmers", {})
+    if language not in stemmers:
+        stemmers[language] = snowballstemmer.stemmer(_STEMMERS[language])
+    return _unaccent(stemmers[language].stemWord(word))
+
+
+def _unaccent(word: str) -> str:
+    if word.isascii():
+        return word
+    return "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))

@@ -1,0 +1,217 @@
+"""The one way in: every change to a memory, whoever proposes it, is checked and stored here.
+
+Identity: within one scope, a kind, its key and the folded text say what a memory is. The same again only
+notes that it was stated again; another value of a ``one`` key takes the older one's place.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from holdfast.clock import end_of_day
+from holdfast.errors import Conflict, InvalidInput, NotFound
+from holdfast.ids import new_id
+from holdfast.presets.base import Preset
+from holdfast.protocols import MemoryFilter, Transaction
+from holdfast.text.clean import clean_name, clean_text, content_hash
+from holdfast.text.language import detect_language
+from holdfast.types import Author, Change, ChangeRecord, Kind, Memory, Put, Retire
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writer:
+    """Applies batches of changes inside a transaction. The changes of one batch are undone together."""
+
+    tx: Transaction
+    preset: Preset
+    author: Author
+    now: datetime
+
+    def apply(self, changes: Sequence[Change], *, shown: Collection[str] | None = None) -> list[Memory]:
+        """Store changes; ``shown`` are the only existing ids they may touch. Returns what each change left."""
+        batch = new_id("bat", self.now)
+        for change in changes:
+            if shown is not None and change.id is not None and change.id not in shown:
+                raise InvalidInput(f"The change names {change.id}, which its author was not shown.")
+        return [self._put(change, batch) if isinstance(change, Put) else self._retire(change, batch) for change in changes]
+
+    def _put(self, put: Put, batch: str) -> Memory:
+        return self._revise(put, batch) if put.id is not None else self._remember(put, batch)
+
+    def _remember(self, put: Put, batch: str) -> Memory:
+        kind = self.preset.kind(put.kind)
+        text, key = clean_text(put.text), self._key(kind, put.key)
+        same = self._living(put, content_hash=content_hash(kind.name, key, text))
+        if same:
+            return self._restate(same[0], put, kind, batch)
+        memory = self._new(put, kind, text, key)
+        if kind.keyed == "one":
+            for older in self._living(put, kinds=(kind.name,), key=key):
+                self._retire(
+                    Retire(
+                        id=older.id, status="superseded", reason=f"a newer value of {key!r}", replaced_by=memory.id,
+                        valid_to=max(memory.valid_from, older.valid_from),
+                    ),
+                    batch,
+                )  # fmt: skip
+        return self._store(memory, batch, "created", put.reason)
+
+    def _key(self, kind: Kind, key: str | None) -> str | None:
+        cleaned = clean_name(key, what="key")
+        if kind.keyed == "no" and cleaned is not None:
+            raise InvalidInput(f"Memories of kind {kind.name!r} have no key; leave it out, or use kind 'fact'.")
+        return kind.name if cleaned is None and kind.keyed == "one" else cleaned
+
+    def _living(self, put: Put, **wanted: Any) -> list[Memory]:
+        return self.tx.memories(MemoryFilter(exactly=put.scope, unexpired_at=self.now, **wanted))
+
+    def _restate(self, memory: Memory, put: Put, kind: Kind, batch: str) -> Memory:
+        """Note that it was said again; what the caller adds to it makes a revision."""
+        told = self._told(put)
+        added = {name: value for name, value in told.items() if getattr(memory, name) != value}
+        new_sources = tuple(source for source in put.sources if source not in memory.sources)
+        expires_at = put.expires_at or self._expiry(kind, memory, self.now)
+        if added or new_sources:
+            merged = replace(memory, **added, sources=memory.sources + new_sources, expires_at=expires_at, last_seen_at=self.now)
+            return self._store(self._stamped(merged), batch, "revised", put.reason or "said again, with more")
+        self.tx.touch([memory.id], seen=self.now)
+        if expires_at is not None and expires_at != memory.expires_at:
+            self.tx.set_expiry([memory.id], expires_at)
+        return replace(memory, last_seen_at=self.now, expires_at=expires_at)
+
+    def _told(self, put: Put) -> dict[str, Any]:
+        """Return what a caller said beyond the text itself."""
+        given = {
+            "importance": put.importance,
+            "tags": put.tags or None,
+            "metadata": dict(put.metadata) or None,
+            "topic": put.topic,
+            "pinned": put.pinned,
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+    def _new(self, put: Put, kind: Kind, text: str, key: str | None) -> Memory:
+        memory = Memory(
+            id=new_id("mem", self.now),
+            scope=put.scope,
+            kind=kind.name,
+            text=text,
+            key=key,
+            topic=clean_name(put.topic, what="topic"),
+            importance=5.0 if put.importance is None else _importance(put.importance),
+            tags=tuple(put.tags),
+            metadata=_metadata(put.metadata),
+            origin=put.origin,
+            trust=put.trust,
+            sources=put.sources,
+            pinned=kind.pinned if put.pinned is None else put.pinned,
+            language=put.language or detect_language(text),
+            created_at=self.now,
+            updated_at=self.now,
+            valid_from=put.valid_from or self.now,
+            last_seen_at=self.now,
+            content_hash=content_hash(kind.name, key, text),
+            recorded_at=self.now,
+        )
+        return replace(memory, expires_at=put.expires_at or self._expiry(kind, memory, self.now))
+
+    def _expiry(self, kind: Kind, memory: Memory, since: datetime) -> datetime | None:
+        if kind.lifetime is None:
+            return memory.expires_at
+        if kind.lifetime == "day":
+            profile = self.tx.user(memory.scope.user) if memory.scope.user else None
+            return end_of_day(since, profile.timezone if profile else "UTC")
+        return since + kind.lifetime
+
+    def _revise(self, put: Put, batch: str) -> Memory:
+        """Change a memory in place of itself: the id stays, a revision is added."""
+        assert put.id is not None
+        memory = self._present(put.id)
+        kind = self.preset.kind(put.kind)
+        text, key = clean_text(put.text), self._key(kind, put.key)
+        identity = content_hash(kind.name, key, text)
+        twins = [twin for twin in self._living(put, content_hash=identity) if twin.id != memory.id]
+        if twins:
+            raise Conflict(f"{twins[0].id} says the same already; forget one of them instead.")
+        changed = replace(
+            memory, text=text, key=key, kind=kind.name, content_hash=identity, expires_at=put.expires_at or memory.expires_at,
+            language=put.language or detect_language(text) or memory.language,
+            sources=tuple(dict.fromkeys((*memory.sources, *put.sources))), **self._told(put),
+        )  # fmt: skip
+        checked = replace(changed, importance=_importance(changed.importance), metadata=_metadata(changed.metadata))
+        return self._store(self._stamped(checked), batch, "revised", put.reason)
+
+    def _retire(self, retire: Retire, batch: str) -> Memory:
+        memory = self._present(retire.id)
+        retired = replace(
+            memory, status=retire.status, reason=retire.reason, replaced_by=retire.replaced_by, retired_at=self.now,
+            valid_to=retire.valid_to or memory.valid_to,
+        )  # fmt: skip
+        return self._store(self._stamped(retired), batch, "retired", retire.reason)
+
+    def undo(self, change: ChangeRecord) -> list[Memory]:
+        """Undo a change together with the others of its batch, newest first."""
+        batch = new_id("bat", self.now)
+        return [self._undo_one(each, batch) for each in reversed(self.tx.changes(batch=change.batch))]
+
+    def _undo_one(self, change: ChangeRecord, batch: str) -> Memory:
+        revisions = {memory.revision: memory for memory in self.tx.revisions(change.memory)}
+        if not revisions:
+            raise NotFound(f"{change.memory} was erased and cannot be brought back.")
+        present = revisions[max(revisions)]
+        if present.revision != change.revision:
+            raise Conflict(f"{change.memory} has been changed since; undo the later change first.")
+        if change.action == "created":
+            undone = replace(present, status="forgotten", retired_at=self.now, reason="undone")
+        else:
+            before = revisions[change.revision - 1]
+            undone = replace(before, revision=present.revision, last_used_at=present.last_used_at, last_seen_at=present.last_seen_at)
+        if undone.status == "live":
+            self._refuse_twin(undone)
+        return self._store(self._stamped(undone), batch, "restored", f"undo of {change.id}")
+
+    def _refuse_twin(self, memory: Memory) -> None:
+        """A memory comes back only if nothing has taken its place since."""
+        kind = self.preset.kind(memory.kind)
+        wanted = MemoryFilter(exactly=memory.scope, content_hash=memory.content_hash)
+        if kind.keyed == "one":
+            wanted = MemoryFilter(exactly=memory.scope, kinds=(memory.kind,), key=memory.key)
+        twins = [twin for twin in self.tx.memories(replace(wanted, unexpired_at=self.now)) if twin.id != memory.id]
+        if twins:
+            raise Conflict(f"{twins[0].id} has taken its place; forget that first.")
+
+    def _present(self, id: str) -> Memory:
+        found = self.tx.memories(MemoryFilter(ids=(id,)))
+        if not found:
+            raise NotFound(f"There is no live memory {id}.")
+        return found[0]
+
+    def _stamped(self, memory: Memory) -> Memory:
+        return replace(memory, updated_at=self.now, recorded_at=self.now, recorded_to=None)
+
+    def _store(self, memory: Memory, batch: str, action: Any, reason: str | None) -> Memory:
+        stored = self.tx.add_revision(memory)
+        self.tx.add_change(
+            ChangeRecord(
+                id=new_id("chg", self.now), batch=batch, at=self.now, action=action, memory=stored.id,
+                revision=stored.revision, author=self.author, reason=reason,
+            )
+        )  # fmt: skip
+        return stored
+
+
+def _importance(value: float) -> float:
+    if not 0 <= value <= 10:
+        raise InvalidInput(f"importance goes from 0 to 10, not {value}.")
+    return float(value)
+
+
+def _metadata(metadata: Any) -> dict[str, Any]:
+    """Return metadata with text keys and values of the kinds that can be filtered on."""
+    for key, value in metadata.items():
+        if not isinstance(key, str):
+            raise InvalidInput(f"Metadata keys are text, not {type(key).__name__}.")
+        if not isinstance(value, str | int | float | bool | list | type(None)):
+            raise InvalidInput(f"Metadata {key!r} must be text, a number, a boolean, a list or None, not {type(value).__name__}.")
+    return dict(metadata)

@@ -1,0 +1,39 @@
+"""Where the tests of models find real weights; without them, the tests that need them are skipped."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from holdfast.errors import ModelError
+from holdfast.models.registry import find
+from holdfast.models.weights import locate
+
+
+def _cache() -> Path:
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+
+
+@pytest.fixture(scope="session")
+def weights_dir() -> Path:
+    return Path(os.environ.get("HOLDFAST_MODELS") or _cache() / "holdfast" / "models")
+
+
+@pytest.fixture(scope="session")
+def weights_of(weights_dir: Path) -> Callable[[str], Path]:
+    """Return the directory that has a model's weights, or skip the test."""
+
+    def directory(name: str) -> Path:
+        try:
+            locate(find(name), weights_dir)
+        except ModelError as error:
+            pytest.skip(f"needs real weights: {error}")
+        return weights_dir
+
+    return directory

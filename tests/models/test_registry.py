@@ -1,0 +1,61 @@
+"""The table of models is complete and consistent."""
+
+import re
+
+import pytest
+
+from holdfast.errors import ModelUnknown
+from holdfast.models.registry import (
+    DEFAULT_MODEL,
+    MODELS,
+    NETWORK,
+    VOCABULARY,
+    ModelSpec,
+    WheelMember,
+    find,
+)
+
+every_model = pytest.mark.parametrize("spec", MODELS.values(), ids=MODELS)
+
+
+def test_a_model_is_found_by_its_name() -> None:
+    assert find("arctic-embed-s").name == "arctic-embed-s"
+    assert find(DEFAULT_MODEL) is MODELS[DEFAULT_MODEL]
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(ModelUnknown, match=r"'gpt-9'.*all-minilm-l6-v2, arctic-embed-s") as caught:
+        find("gpt-9")
+    assert caught.value.code == "model_unknown"
+
+
+@every_model
+def test_a_model_has_a_network_and_a_vocabulary(spec: ModelSpec) -> None:
+    assert {weight.filename for weight in spec.files} == {NETWORK, VOCABULARY}
+
+
+@every_model
+def test_every_file_has_a_whole_hash_a_size_and_a_carrier(spec: ModelSpec) -> None:
+    for weight in spec.files:
+        assert re.fullmatch(r"[0-9a-f]{64}", weight.sha256)
+        assert weight.size > 0
+        assert any(isinstance(carrier, WheelMember) for carrier in weight.carriers)
+
+
+@every_model
+def test_a_matching_pair_is_closer_than_an_unrelated_one(spec: ModelSpec) -> None:
+    unrelated, matching = spec.calibration
+    assert -1 < unrelated < matching < 1
+
+
+@every_model
+def test_a_model_says_what_may_be_done_with_it(spec: ModelSpec) -> None:
+    assert spec.licence == "Apache-2.0"
+    assert spec.description
+
+
+def test_models_that_share_a_file_name_the_same_bytes() -> None:
+    vocabularies = {
+        weight.sha256 for spec in MODELS.values() for weight in spec.files if weight.filename == VOCABULARY
+    }
+    assert len(vocabularies) == 1
