@@ -124,7 +124,7 @@ class CellSieve:
         tail = int(self._used - self._starts[-1])
         if tail > max(_TAIL_LEAST, self._used // _TAIL_SHARE):
             self._sort_in()
-        read = max(_LEAST_READ, int(_SHARE_READ * self._used), 8 * want)
+        read = max(_LEAST_READ, int(_SHARE_READ * self._used), 2 * want)
         slices = [*self._nearest_cells(query, read), slice(self._starts[-1], self._used)]
         rows = np.concatenate([self._row_at[part] for part in slices])
         sketches = np.concatenate([self._sketches[:, part] for part in slices], axis=1)

@@ -169,15 +169,15 @@ class Rows:
         """Return the query's inner product with each row, fast; the last digits depend on the neighbours."""
         products = np.empty(len(rows), np.float32)
         for start in range(0, len(rows), _BLOCK):
-            block = self.codes[rows[start : start + _BLOCK]].astype(np.float32)
+            block = self.codes.take(rows[start : start + _BLOCK], axis=0).astype(np.float32)
             np.matmul(block, query, out=products[start : start + _BLOCK])
         products *= self.scales[rows]
         return products
 
     def exact_products(self, rows: RowNumbers, query: Floats) -> Floats:
         """Return the same, each row summed in one order: equal vectors give equal numbers anywhere."""
-        products: Floats = np.einsum("ij,j->i", self.codes[rows].astype(np.float32), query)
-        products *= self.scales[rows]
+        products: Floats = np.einsum("ij,j->i", self.codes.take(rows, axis=0).astype(np.float32), query)
+        products *= self.scales.take(rows)
         return products
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Found", "VectorIndex", "dequantize", "quantize"]
 
+_ONE: Final = np.float32(1)
 _LARGEST: Final = 127
 _FEW_ALLOWED: Final = 24
 """Times the root of all vectors: up to that many allowed items, scoring each is cheaper than sieving."""
@@ -194,7 +195,7 @@ class VectorIndex:
         if len(allowed) > _FEW_ALLOWED * count**0.5:
             sieve = self._current_sieve()
             width = sieve.width(k)
-            want = int(1.5 * width * max(1.0, count / len(allowed)))
+            want = int(width * max(1.0, count / len(allowed)))
             while want < count:
                 rows = sieve.candidates(query, want)
                 rows = rows[contains(allowed, self._rows.items[rows])]
@@ -219,8 +220,8 @@ class VectorIndex:
         return self._exact_rank(query, k, rows)
 
     def _exact_rank(self, query: Floats, k: int, rows: RowNumbers) -> list[Found]:
-        losses = -np.clip(self._rows.exact_products(rows, query), -1.0, 1.0)
-        items, windows = self._rows.items[rows], self._rows.windows[rows]
+        losses = np.maximum(np.minimum(-self._rows.exact_products(rows, query), _ONE), -_ONE)
+        items, windows = self._rows.items.take(rows), self._rows.windows.take(rows)
         best: dict[int, Found] = {}
         # Plain tuples sort faster than numpy arrays do when they are few, and they nearly always are.
         for loss, item, window in sorted(zip(losses.tolist(), items.tolist(), windows.tolist(), strict=True)):

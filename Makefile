@@ -1,0 +1,60 @@
+# Two commands on a fresh machine with Python >= 3.11: `make demo` and `make test`. Both set up .venv/ first.
+PYTHON ?= python3
+VENV := .venv
+ifeq ($(OS),Windows_NT)
+BIN := $(VENV)/Scripts
+else
+BIN := $(VENV)/bin
+endif
+
+.PHONY: help demo test lint format bench lock clean
+
+help:  ## show what there is
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
+
+demo: $(VENV)/.weights  ## play a conversation over two sessions and show what is remembered
+	@$(BIN)/holdfast demo
+
+test: $(VENV)/.weights $(VENV)/.dev  ## run all tests
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/.dev  ## check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev  ## put the code into shape
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.weights $(VENV)/.bench  ## measure speed beside Chroma and sqlite-vec, in one run
+	$(BIN)/holdfast bench speed $(ARGS)
+
+lock: $(VENV)/.dev  ## resolve the dependencies anew, for every system and Python version at once
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 --group dev -c requirements.lock -o requirements-dev.lock
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 --extra bench pyproject.toml -c requirements.lock -o requirements-bench.lock
+
+clean:  ## remove what was set up here (not your memories, not the weights)
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+
+$(VENV)/.ready: pyproject.toml requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Holdfast needs Python 3.11 or newer; run make PYTHON=/path/to/python3.11")'
+	@echo "Setting up $(VENV) (once) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.ready requirements-dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.ready requirements-bench.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bench.lock
+	@touch $@
+
+$(VENV)/.weights: $(VENV)/.ready
+	@$(BIN)/holdfast models pull
+	@touch $@
