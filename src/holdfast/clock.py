@@ -20,7 +20,9 @@ def as_utc(moment: datetime | str, *, what: str = "time") -> datetime:
         try:
             moment = datetime.fromisoformat(moment)
         except ValueError as error:
-            raise InvalidInput(f"{what} {moment!r} is not an ISO 8601 date or time, like 2026-03-01 or 2026-03-01T14:30.") from error
+            raise InvalidInput(
+                f"{what} {moment!r} is not an ISO 8601 date or time, like 2026-03-01 or 2026-03-01T14:30."
+            ) from error
     if not isinstance(moment, datetime):
         raise InvalidInput(f"{what} must be a datetime or ISO 8601 text, not {type(moment).__name__}.")
     return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)

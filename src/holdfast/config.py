@@ -18,7 +18,8 @@ from holdfast.embedding import EmbedderSource
 from holdfast.engine import Engine
 from holdfast.errors import SettingsError
 from holdfast.models import registry
-from holdfast.presets import Preset, find_preset
+from holdfast.presets import find_preset
+from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, Embedder, Store
 from holdfast.stores.sqlite import SQLiteStore
 from holdfast.text.clean import clean_name
@@ -30,16 +31,27 @@ _FILES = ("holdfast.toml", "holdfast.yaml", "holdfast.yml")
 class Settings:
     """What a user can set, each with its default. ``docs/settings.md`` is made from this."""
 
-    store: str | None = field(default=None, metadata={"help": "The store: a file or a folder. Default: memory.db in the data directory."})
+    store: str | None = field(
+        default=None, metadata={"help": "The store: a file or a folder. Default: memory.db in the data directory."}
+    )
     preset: str = field(default="default", metadata={"help": "The way of remembering."})
     tenant: str = field(default="default", metadata={"help": "Whose rows of the store are seen; tenants never meet."})
     embedder: str = field(
         default=registry.DEFAULT_MODEL, metadata={"help": "The embedding model, or `none` to search by text alone."}
     )
-    key: str | None = field(default=None, metadata={"help": "The key of an encrypted store. Better given as HOLDFAST_KEY than in a file."})
-    worker: str = field(default="thread", metadata={"help": "Who does background work: `thread`, `inline` or `none` (then run `holdfast worker`)."})
-    idle_minutes: float | None = field(default=None, metadata={"help": "Minutes of silence after which a session closes. Default: the preset's (7)."})
-    undo_days: float | None = field(default=None, metadata={"help": "Days for which forgetting can be undone. Default: the preset's (30)."})
+    key: str | None = field(
+        default=None, metadata={"help": "The key of an encrypted store. Better given as HOLDFAST_KEY than in a file."}
+    )
+    worker: str = field(
+        default="thread",
+        metadata={"help": "Who does background work: `thread`, `inline` or `none` (then run `holdfast worker`)."},
+    )
+    idle_minutes: float | None = field(
+        default=None, metadata={"help": "Minutes of silence after which a session closes. Default: the preset's (7)."}
+    )
+    undo_days: float | None = field(
+        default=None, metadata={"help": "Days for which forgetting can be undone. Default: the preset's (30)."}
+    )
     message_days: float | None = field(
         default=None, metadata={"help": "Days for which raw messages are kept once digested. Default: for ever."}
     )
@@ -122,7 +134,9 @@ def store_path(settings: Settings) -> Path:
         return data_directory() / "memory.db"
     given = settings.store.removeprefix("sqlite:///")
     if "://" in given:
-        raise SettingsError(f"{given.split(':')[0]}:// is not a kind of store this version has; use a file path or sqlite:///FILE.")
+        raise SettingsError(
+            f"{given.split(':')[0]}:// is not a kind of store this version has; use a file path or sqlite:///FILE."
+        )
     path = Path(given).expanduser()
     return path / "memory.db" if path.is_dir() or not path.suffix else path
 

@@ -345,11 +345,11 @@ class Engine:
         )  # fmt: skip
         if as_of is not None:
             moment = as_utc(as_of, what="as_of")
-            wanted = replace(wanted, as_of=moment, unexpired_at=None, statuses=("live", "superseded", "expired"))
+            wanted = replace(wanted, as_of=moment, unexpired_at=None, statuses=["live", "superseded", "expired"])
         if known_at is not None:
             wanted = replace(wanted, known_at=as_utc(known_at, what="known_at"))
         if retired:
-            wanted = replace(wanted, statuses=("superseded", "forgotten", "expired"), unexpired_at=None)
+            wanted = replace(wanted, statuses=["superseded", "forgotten", "expired"], unexpired_at=None)
         return self.store.memories(wanted)
 
     def get(self, id: str) -> Memory:
@@ -371,7 +371,9 @@ class Engine:
         with self.store.write() as tx:
             known = tx.user(name)
             profile = UserProfile(
-                user=name, timezone=known.timezone if timezone is None else zone(timezone).key, language=language or known.language
+                user=name,
+                timezone=known.timezone if timezone is None else zone(timezone).key,
+                language=language or known.language,
             )
             tx.set_user(profile)
         return profile

@@ -56,11 +56,9 @@ def _find(tx: Transaction, target: Mapping[str, str]) -> _Targets:
     """Find what is meant, and what was made from it."""
     targets = _Targets()
     owner = {part: target[part] for part in ("user", "app", "agent") if part in target}
-    wanted_memories: list[MemoryFilter] = []
+    named = [target[part] for part in ("memory", "source") if part in target]
+    wanted_memories = [MemoryFilter(ids=named, statuses=None)]
     wanted_messages: list[MessageFilter] = []
-    for part in ("memory", "source"):
-        if part in target:
-            wanted_memories.append(MemoryFilter(ids=(target[part],), statuses=None))
     if "source" in target:
         wanted_messages.append(MessageFilter(ids=(target["source"],)))
     if "session" in target:

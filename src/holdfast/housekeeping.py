@@ -36,7 +36,7 @@ class Housekeeping:
         self._next = now + _EVERY
         gone = [
             *self._store.memories(MemoryFilter(expired_by=now, statuses=None)),
-            *self._store.memories(MemoryFilter(statuses=("forgotten",), retired_before=now - self._preset.undo_window)),
+            *self._store.memories(MemoryFilter(statuses=["forgotten"], retired_before=now - self._preset.undo_window)),
         ]
         old = self._outlived(now)
         if not gone and not old:
@@ -73,8 +73,8 @@ class Housekeeping:
 
     def check(self, embedding: Embedding) -> list[Finding]:
         """Look at the embedder and the queue."""
-        dead = self._store.jobs(states=("dead",))
-        waiting = self._store.jobs(states=("queued", "running"))
+        dead = self._store.jobs(states=["dead"])
+        waiting = self._store.jobs(states=["queued", "running"])
         findings = [
             Finding(
                 check="jobs", ok=not dead, detail=f"{len(waiting)} waiting, {len(dead)} dead",

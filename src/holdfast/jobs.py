@@ -52,7 +52,7 @@ class JobRunner:
     def run_one(self) -> bool:
         """Take one due job and run it; False when none is due."""
         # Looking before locking: an idle worker must not take the write lock every second.
-        if not self._store.jobs(states=("queued", "running"), limit=1):
+        if not self._store.jobs(states=["queued", "running"], limit=1):
             return False
         now = self._clock.now()
         with self._store.write() as tx:

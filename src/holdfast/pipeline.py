@@ -31,7 +31,7 @@ class Pipeline:
     def close_idle_sessions(self) -> int:
         """Close the sessions nobody has spoken in for a while, also those a killed process left open."""
         silent = self._clock.now() - self._preset.idle_after
-        wanted = SessionFilter(statuses=("open",), idle_since=silent)
+        wanted = SessionFilter(statuses=["open"], idle_since=silent)
         if not self._store.sessions(replace(wanted, limit=1)):
             return 0
         with self._store.write() as tx:

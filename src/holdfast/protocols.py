@@ -80,7 +80,7 @@ class MemoryFilter:
     ids: Collection[str] | None = None
     items: Collection[int] | None = None
     kinds: Collection[str] | None = None
-    statuses: Collection[MemoryStatus] | None = ("live",)
+    statuses: Sequence[MemoryStatus] | None = ("live",)
     key: str | None = None
     topic: str | None = None
     pinned: bool | None = None
@@ -97,6 +97,12 @@ class MemoryFilter:
     limit: int | None = None
     offset: int = 0
     newest_first: bool = True
+
+    @property
+    def is_selective(self) -> bool:
+        """Whether it names something that few memories have, so that they are best looked up by that."""
+        named = (self.ids, self.items, self.key, self.content_hash, self.sources, self.expired_by, self.retired_before)
+        return bool(self.pinned) or any(value is not None for value in named)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from holdfast.protocols import Candidates, Match, MemoryFilter, MessageFilter, S
 from holdfast.text.clean import clean_query, fold
 from holdfast.types import Hit, Memory, Message, Reason, Scope, Where
 
-_DEPTH = 50
+_DEPTH = 32
 """Candidates an arm gives at least."""
 _CATCH_UP = (64, 0.4)
 """Windows, and seconds, that a recall may spend on embedding what is new in its scope."""
@@ -44,7 +44,7 @@ class Question:
         memories: tuple[Space, ...] = ("memory", "archive") if self.as_of else ("memory",)
         if self.kinds is not None:
             wanted = set(self.kinds) - {"message"}
-            return (*(memories if wanted else ()), *(("message",) if "message" in self.kinds else ()))  # type: ignore[return-value]
+            return (*(memories if wanted else ()), *(("message",) if "message" in self.kinds else ()))
         return memories if self.where else (*memories, "message")
 
     @property
@@ -70,9 +70,17 @@ def recall(store: Store, embedding: Embedding, question: Question) -> list[Hit]:
         return []
     embedding.catch_up(reader=question.reader, limit=_CATCH_UP[0], seconds=_CATCH_UP[1])
     found = _search(store, embedding, question)
-    scale = _calibrated(embedding)
-    hits = [_scored(hit, question, scale, dense=embedding.embedder() is not None) for hit in _hydrate(store, question, found)]
-    hits.sort(key=lambda hit: (-hit.score, -hit.found.updated_at.timestamp() if hit.memory else -hit.at.timestamp(), hit.id))
+    likely = _likelihoods(embedding, question, found)
+    hits: list[Hit] = []
+    # Reading rows costs more than finding them: only the likeliest are read, more if some may not be shown.
+    ranked = sorted(found, key=lambda item: -likely[item])
+    step = 2 * question.limit + 10
+    for start in range(0, len(ranked), step):
+        some = {item: found[item] for item in ranked[start : start + step]}
+        hits += [_hit(owner, successor, question, some, likely) for owner, successor in _hydrate(store, question, some)]
+        if len(hits) >= question.limit + 5:
+            break
+    hits.sort(key=lambda hit: (-hit.score, -hit.at.timestamp(), hit.id))
     kept = _without_repeats(store, embedding, [hit for hit in hits if hit.score >= question.min_score], question.limit)
     return [_with_excerpt(store, hit, found) for hit in kept]
 
@@ -119,25 +127,20 @@ def _add_recent(store: Store, question: Question, found: dict[int, _Found]) -> N
             entry.why.append(Reason(arm=arm, rank=rank, score=1 / rank))
 
 
-def _hydrate(store: Store, question: Question, found: dict[int, _Found]) -> list[Hit]:
-    """Read what was found, leaving out what may not be shown."""
-    if not found:
-        return []
+def _hydrate(store: Store, question: Question, found: dict[int, _Found]) -> list[tuple[Memory | Message, Memory | None]]:
+    """Read what was found, leaving out what may not be shown; a message comes with what has replaced it."""
     wanted = MemoryFilter(items=list(found), unexpired_at=question.now)
     if question.as_of is not None:
         wanted = MemoryFilter(items=list(found), as_of=question.as_of, statuses=("live", "superseded", "expired"))
-    memories = [memory for memory in store.memories(wanted) if question.reader.sees(memory.scope)]
-    hits = [Hit(memory=memory, score=0, **_evidence(found[memory.item])) for memory in memories]
-    if "message" in question.spaces:
-        hits.extend(_message_hits(store, question, found))
-    return hits
+    owners: list[tuple[Memory | Message, Memory | None]] = [
+        (memory, None) for memory in store.memories(wanted) if question.reader.sees(memory.scope)
+    ]
+    if "message" in question.spaces and len(owners) < len(found):
+        owners.extend(_messages(store, question, found))
+    return owners
 
 
-def _evidence(entry: _Found) -> dict[str, object]:
-    return {"similarity": entry.similarity, "why": tuple(entry.why)}
-
-
-def _message_hits(store: Store, question: Question, found: dict[int, _Found]) -> list[Hit]:
+def _messages(store: Store, question: Question, found: dict[int, _Found]) -> list[tuple[Message, Memory | None]]:
     """Read the messages found: not those of the present session, noise, or what was forgotten since."""
     messages = [
         message
@@ -147,16 +150,12 @@ def _message_hits(store: Store, question: Question, found: dict[int, _Found]) ->
     if not messages:
         return []
     gone, successors = _fates(store, [message.id for message in messages])
-    return [
-        Hit(message=message, score=0, successor=successors.get(message.id), **_evidence(found[message.seq]))  # type: ignore[arg-type]
-        for message in messages
-        if message.id not in gone
-    ]
+    return [(message, successors.get(message.id)) for message in messages if message.id not in gone]
 
 
 def _fates(store: Store, messages: Collection[str]) -> tuple[set[str], dict[str, Memory]]:
     """Return the messages whose memory was forgotten, and what replaced those whose memory was superseded."""
-    made = store.memories(MemoryFilter(sources=messages, statuses=("forgotten", "superseded")))
+    made = store.memories(MemoryFilter(sources=messages, statuses=["forgotten", "superseded"]))
     gone = {source for memory in made if memory.status == "forgotten" for source in memory.sources}
     replaced = {memory.replaced_by: memory for memory in made if memory.status == "superseded" and memory.replaced_by}
     successors = {}
@@ -164,6 +163,18 @@ def _fates(store: Store, messages: Collection[str]) -> tuple[set[str], dict[str,
         for source in replaced[new.id].sources:
             successors[source] = new
     return gone, successors
+
+
+def _likelihoods(embedding: Embedding, question: Question, found: dict[int, _Found]) -> dict[int, float]:
+    """Return how likely each item is to matter by what the arms say: meaning and words each add to it."""
+    scale = _calibrated(embedding)
+    weight = _TEXT_WEIGHT if embedding.embedder() else 0.9
+    if not question.text.strip():
+        return dict.fromkeys(found, 0.5)
+    return {
+        item: 1 - (1 - 0.97 * (0.0 if entry.similarity is None else scale(entry.similarity))) * (1 - weight * entry.text)
+        for item, entry in found.items()
+    }
 
 
 def _calibrated(embedding: Embedding) -> Callable[[float], float]:
@@ -177,17 +188,24 @@ def _calibrated(embedding: Embedding) -> Callable[[float], float]:
     return likelihood
 
 
-def _scored(hit: Hit, question: Question, scale: Callable[[float], float], *, dense: bool) -> Hit:
-    """Give a hit its score: meaning and words each make it likelier, age and importance decide between equals."""
-    meaning = 0.0 if hit.similarity is None else scale(hit.similarity)
-    words = next((reason.score for reason in hit.why if reason.arm == "text"), 0.0)
-    likely = 1 - (1 - 0.97 * meaning) * (1 - (_TEXT_WEIGHT if dense else 0.9) * words)
-    if not question.text.strip() and hit.memory is not None:
-        likely = 0.5
-    age = max((question.now - hit.at).total_seconds() / 86400, 0.0)
-    weight = hit.memory.importance / 10 if hit.memory else 0.3
-    tie = 0.02 * math.exp(-age / 30) + 0.02 * weight + (0.01 if hit.memory and hit.memory.pinned else 0.0)
-    return replace(hit, score=round(min(likely * 0.95 + tie * likely ** 0.5, 1.0), 4))
+def _hit(
+    owner: Memory | Message, successor: Memory | None, question: Question, found: dict[int, _Found], likely: dict[int, float]
+) -> Hit:
+    """Make a hit of what was found; age and importance decide between equals."""
+    memory = owner if isinstance(owner, Memory) else None
+    message = owner if isinstance(owner, Message) else None
+    item = memory.item if memory else message.seq if message else 0
+    said = memory.valid_from if memory else owner.at  # type: ignore[union-attr]
+    age = max((question.now - said).total_seconds() / 86400, 0.0)
+    tie = 0.02 * math.exp(-age / 30) + (0.002 * memory.importance + 0.01 * memory.pinned if memory else 0.006)
+    return Hit(
+        memory=memory,
+        message=message,
+        score=round(min(likely[item] * 0.95 + tie * likely[item] ** 0.5, 1.0), 4),
+        similarity=found[item].similarity,
+        why=tuple(found[item].why),
+        successor=successor,
+    )
 
 
 def _without_repeats(store: Store, embedding: Embedding, hits: Sequence[Hit], limit: int) -> list[Hit]:

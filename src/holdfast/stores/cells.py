@@ -187,9 +187,7 @@ def _learn(rows: Rows) -> Floats:
     sample = rows.vectors(chosen)
     centres = sample[:cells].copy()
     for _ in range(_ROUNDS):
-        nearest = np.concatenate(
-            [_Centres(centres).nearest(sample[low : low + PASS]) for low in range(0, size, PASS)]
-        )
+        nearest = np.concatenate([_Centres(centres).nearest(sample[low : low + PASS]) for low in range(0, size, PASS)])
         order = np.argsort(nearest, kind="stable")
         held, starts = np.unique(nearest[order], return_index=True)
         sizes = np.diff(np.append(starts, size)).astype(np.float32)

@@ -159,7 +159,9 @@ def translated(path: Path) -> Iterator[None]:
     except (apsw.CorruptError, apsw.NotADBError) as error:
         raise StoreCorrupt(f"{path} is damaged: {error}. Run `holdfast doctor`, then restore a backup.") from error
     except apsw.FullError as error:
-        raise StoreError(f"The disk that holds {path} is full. Nothing of this write was kept; free space and repeat it.") from error
+        raise StoreError(
+            f"The disk that holds {path} is full. Nothing of this write was kept; free space and repeat it."
+        ) from error
     except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
         raise StoreError(f"{path} cannot be written: {error}. Check the folder and its permissions.") from error
     except apsw.ThreadingViolationError as error:

@@ -16,6 +16,7 @@ import numpy as np
 from holdfast.protocols import Match, Space
 from holdfast.stores.partitions import next_number
 from holdfast.stores.rows import marks
+from holdfast.stores.sql import fetch, fetch_value
 from holdfast.stores.vectors import VectorIndex, quantize
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _CACHE_BYTES = 512 * 1024 * 1024
 
 def model_number(connection: apsw.Connection, tenant: str, name: str) -> int | None:
     """Return a wanted model's number."""
-    found: int | None = connection.execute("SELECT model FROM models WHERE tenant = ? AND name = ?", (tenant, name)).get
+    found: int | None = fetch_value(connection, "SELECT model FROM models WHERE tenant = ? AND name = ?", (tenant, name))
     return found
 
 
@@ -43,7 +44,7 @@ def use_model(connection: apsw.Connection, tenant: str, name: str) -> int:
             "SELECT tenant, ?, partition, item, window FROM units WHERE tenant = ?",
             (number, tenant),
         )
-    waiting: int = connection.execute("SELECT count(*) FROM unembedded WHERE tenant = ? AND model = ?", (tenant, number)).get
+    waiting: int = fetch_value(connection, "SELECT count(*) FROM unembedded WHERE tenant = ? AND model = ?", (tenant, number))
     return waiting
 
 
@@ -52,25 +53,25 @@ def drop_model(connection: apsw.Connection, tenant: str, name: str) -> None:
     number = model_number(connection, tenant, name)
     if number is None:
         return
-    partitions = connection.execute("SELECT DISTINCT partition FROM units WHERE tenant = ?", (tenant,)).fetchall()
+    partitions = fetch(connection, "SELECT DISTINCT partition FROM units WHERE tenant = ?", (tenant,))
     for (partition,) in partitions:
-        connection.execute(
-            "DELETE FROM vectors WHERE tenant = ? AND partition = ? AND model = ?", (tenant, partition, number)
-        )
+        connection.execute("DELETE FROM vectors WHERE tenant = ? AND partition = ? AND model = ?", (tenant, partition, number))
     connection.execute("DELETE FROM unembedded WHERE tenant = ? AND model = ?", (tenant, number))
     connection.execute("DELETE FROM models WHERE tenant = ? AND model = ?", (tenant, number))
 
 
 def want(connection: apsw.Connection, tenant: str, partition: int, item: int, windows: int) -> None:
     """Queue a new item's windows for every wanted model."""
-    for (model,) in connection.execute("SELECT model FROM models WHERE tenant = ?", (tenant,)).fetchall():
+    for (model,) in fetch(connection, "SELECT model FROM models WHERE tenant = ?", (tenant,)):
         connection.executemany(
             "INSERT INTO unembedded (tenant, model, partition, item, window) VALUES (?, ?, ?, ?, ?)",
             [(tenant, model, partition, item, window) for window in range(windows)],
         )
 
 
-def put(connection: apsw.Connection, tenant: str, name: str, windows: Sequence[tuple[int, int]], vectors: "NDArray[np.float32]") -> int:
+def put(
+    connection: apsw.Connection, tenant: str, name: str, windows: Sequence[tuple[int, int]], vectors: "NDArray[np.float32]"
+) -> int:
     """Store vectors for the windows that still wait for one; a text that went away meanwhile is passed over."""
     model = model_number(connection, tenant, name)
     if model is None or not windows:
@@ -78,9 +79,9 @@ def put(connection: apsw.Connection, tenant: str, name: str, windows: Sequence[t
     codes, scales = quantize(np.asarray(vectors, dtype=np.float32))
     stored = 0
     for (item, window), code, scale in zip(windows, codes, scales, strict=True):
-        partition = connection.execute(
-            "SELECT partition FROM units WHERE tenant = ? AND item = ? AND window = ?", (tenant, item, window)
-        ).get
+        partition = fetch_value(
+            connection, "SELECT partition FROM units WHERE tenant = ? AND item = ? AND window = ?", (tenant, item, window)
+        )
         if partition is None:
             continue
         connection.execute(
@@ -101,7 +102,7 @@ def put(connection: apsw.Connection, tenant: str, name: str, windows: Sequence[t
 def remove(connection: apsw.Connection, tenant: str, partition: int, item: int) -> int:
     """Remove an item's vectors; returns how many there were."""
     removed = 0
-    for (model,) in connection.execute("SELECT model FROM models WHERE tenant = ?", (tenant,)).fetchall():
+    for (model,) in fetch(connection, "SELECT model FROM models WHERE tenant = ?", (tenant,)):
         where = (tenant, partition, model, item)
         connection.execute("DELETE FROM vectors WHERE tenant = ? AND partition = ? AND model = ? AND item = ?", where)
         removed += connection.changes()
@@ -114,7 +115,7 @@ def remove(connection: apsw.Connection, tenant: str, partition: int, item: int) 
 def move(connection: apsw.Connection, tenant: str, old: tuple[int, int], new: tuple[int, int]) -> None:
     """Give an item's vectors to another (partition, item): the same text under a new number."""
     for table in ("vectors", "unembedded"):
-        for (model,) in connection.execute("SELECT model FROM models WHERE tenant = ?", (tenant,)).fetchall():
+        for (model,) in fetch(connection, "SELECT model FROM models WHERE tenant = ?", (tenant,)):
             connection.execute(
                 f"UPDATE {table} SET partition = ?, item = ? WHERE tenant = ? AND partition = ? AND model = ? AND item = ?",
                 (*new, tenant, old[0], model, old[1]),
@@ -124,9 +125,11 @@ def move(connection: apsw.Connection, tenant: str, old: tuple[int, int], new: tu
 
 
 def _log(connection: apsw.Connection, tenant: str, partition: int, item: int) -> None:
-    version: int | None = connection.execute(
-        "UPDATE partitions SET version = version + 1 WHERE tenant = ? AND partition = ? RETURNING version", (tenant, partition)
-    ).get
+    version: int | None = fetch_value(
+        connection,
+        "UPDATE partitions SET version = version + 1 WHERE tenant = ? AND partition = ? RETURNING version",
+        (tenant, partition),
+    )
     if version is None:
         return
     connection.execute(
@@ -134,7 +137,8 @@ def _log(connection: apsw.Connection, tenant: str, partition: int, item: int) ->
     )
     if version % 100 == 0:
         connection.execute(
-            "DELETE FROM vector_log WHERE tenant = ? AND partition = ? AND version <= ?", (tenant, partition, version - _LOG_LENGTH)
+            "DELETE FROM vector_log WHERE tenant = ? AND partition = ? AND version <= ?",
+            (tenant, partition, version - _LOG_LENGTH),
         )
 
 
@@ -169,10 +173,9 @@ class IndexCache:
         found.sort(key=lambda match: (-match.score, match.item))
         return found[:limit]
 
-    def _current(
-        self, connection: apsw.Connection, tenant: str, model: int, partitions: Sequence[int]
-    ) -> dict[int, VectorIndex]:
+    def _current(self, connection: apsw.Connection, tenant: str, model: int, partitions: Sequence[int]) -> dict[int, VectorIndex]:
         """Return the partitions' indexes, brought up to date within one snapshot of the file."""
+        current: dict[int, VectorIndex] = {}
         with self._lock, connection:
             versions = dict(
                 connection.execute(
@@ -180,23 +183,24 @@ class IndexCache:
                     (tenant, *partitions),
                 )
             )
-            current = {}
             for partition, version in versions.items():
                 if version:
                     current[partition] = self._follow(connection, tenant, model, partition, version)
             self._evict(keep=len(current))
-            return current
+        return current
 
     def _follow(self, connection: apsw.Connection, tenant: str, model: int, partition: int, version: int) -> VectorIndex:
         have, index = self._indexes.get((partition, model), (-1, None))
         if index is None or not len(index) or have > version or version - have > _LOG_LENGTH - 100:
             index = _load(connection, tenant, model, partition)
         elif have < version:
-            changed = connection.execute(
-                "SELECT DISTINCT item FROM vector_log WHERE tenant = ? AND partition = ? AND version > ?", (tenant, partition, have)
-            ).fetchall()
+            changed = fetch(
+                connection,
+                "SELECT DISTINCT item FROM vector_log WHERE tenant = ? AND partition = ? AND version > ?",
+                (tenant, partition, have),
+            )
             for (item,) in changed:
-                _refresh(connection, tenant, model, partition, item, index)
+                _refresh(connection, (tenant, partition, model, item), index)
         self._indexes[(partition, model)] = (version, index)
         self._indexes.move_to_end((partition, model))
         return index
@@ -211,9 +215,11 @@ class IndexCache:
 
 def _load(connection: apsw.Connection, tenant: str, model: int, partition: int) -> VectorIndex:
     """Read a partition's vectors whole."""
-    rows = connection.execute(
-        "SELECT item, window, scale, code FROM vectors WHERE tenant = ? AND partition = ? AND model = ?", (tenant, partition, model)
-    ).fetchall()
+    rows = fetch(
+        connection,
+        "SELECT item, window, scale, code FROM vectors WHERE tenant = ? AND partition = ? AND model = ?",
+        (tenant, partition, model),
+    )
     dimensions = len(rows[0][3]) if rows else 0
     index = VectorIndex(dimensions)
     if rows:
@@ -227,12 +233,14 @@ def _load(connection: apsw.Connection, tenant: str, model: int, partition: int) 
     return index
 
 
-def _refresh(connection: apsw.Connection, tenant: str, model: int, partition: int, item: int, index: VectorIndex) -> None:
+def _refresh(connection: apsw.Connection, owner: tuple[str, int, int, int], index: VectorIndex) -> None:
     """Bring one item of an index up to date."""
-    rows = connection.execute(
+    rows = fetch(
+        connection,
         "SELECT window, scale, code FROM vectors WHERE tenant = ? AND partition = ? AND model = ? AND item = ?",
-        (tenant, partition, model, item),
-    ).fetchall()
+        owner,
+    )
+    item = owner[-1]
     index.remove(item)
     for window, scale, code in rows:
         index.put(item, window, np.frombuffer(code, dtype=np.int8), scale)

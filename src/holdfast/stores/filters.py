@@ -136,9 +136,9 @@ def message_clauses(connection: apsw.Connection, tenant: str, wanted: MessageFil
     if wanted.session is not None:
         clauses.add("session = ?", wanted.session)
     if wanted.owner:
-        clauses.among("partition", partitions.owned(connection, tenant, wanted.owner, ("message",)))
+        clauses.among("partition", partitions.owned(connection, tenant, wanted.owner, ["message"]))
     if wanted.reader is not None:
-        clauses.among("partition", list(partitions.visible(connection, wanted.reader, ("message",))))
+        clauses.among("partition", list(partitions.visible(connection, wanted.reader, ["message"])))
     for column, values in (("id", wanted.ids), ("seq", wanted.seqs)):
         if values is not None:
             clauses.among(column, list(values))

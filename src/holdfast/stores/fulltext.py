@@ -6,25 +6,26 @@ which bounds the work of a question made of common words.
 """
 
 import math
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 import apsw
 
 from holdfast.protocols import Match, Space
 from holdfast.stores.rows import marks
+from holdfast.stores.sql import fetch, fetch_value
 from holdfast.text.terms import document_terms, query_terms
 from holdfast.text.windows import window_spans
 
 _WINDOWS = 4096
 """Windows an item can have; a full-text rowid is item * _WINDOWS + window."""
-_MATCHES = 2500
+_MATCHES = 1500
 """About how many matching units one query may rank."""
 _K1, _B = 1.2, 0.75
 
 
-def index(connection: apsw.Connection, tenant: str, partition: int, item: int, text: str, language: str | None) -> int:
-    """Index a text's windows; returns how many there are."""
+def index(connection: apsw.Connection, tenant: str, place: tuple[int, int], text: str, language: str | None) -> int:
+    """Index the windows of a (partition, item); returns how many there are."""
+    partition, item = place
     spans = window_spans(text)
     for window, (start, end) in enumerate(spans):
         terms = document_terms(text[start:end], language)
@@ -34,9 +35,9 @@ def index(connection: apsw.Connection, tenant: str, partition: int, item: int, t
 
 def unindex(connection: apsw.Connection, tenant: str, item: int) -> None:
     """Take an item's windows out of the index, terms and all."""
-    for window, partition, terms in connection.execute(
-        "SELECT window, partition, terms FROM units WHERE tenant = ? AND item = ?", (tenant, item)
-    ).fetchall():
+    for window, partition, terms in fetch(
+        connection, "SELECT window, partition, terms FROM units WHERE tenant = ? AND item = ?", (tenant, item)
+    ):
         connection.execute(
             "INSERT INTO fulltext (fulltext, rowid, terms) VALUES ('delete', ?, ?)",
             (item * _WINDOWS + window, _marked(partition, terms)),
@@ -47,9 +48,7 @@ def unindex(connection: apsw.Connection, tenant: str, item: int) -> None:
 
 def move(connection: apsw.Connection, tenant: str, item: int, new_item: int, partition: int) -> int:
     """Index an item's windows as another item's in another partition, without reading the text again."""
-    units = connection.execute(
-        "SELECT window, start, length, terms FROM units WHERE tenant = ? AND item = ?", (tenant, item)
-    ).fetchall()
+    units = fetch(connection, "SELECT window, start, length, terms FROM units WHERE tenant = ? AND item = ?", (tenant, item))
     unindex(connection, tenant, item)
     for window, start, length, terms in units:
         _add_unit(connection, (tenant, new_item, window, partition, start, length, terms))
@@ -67,11 +66,13 @@ def search(
     allowed: Collection[int] | None = None,
 ) -> list[Match]:
     """Rank the windows that share terms with a query, the best window of each item."""
-    wanted = query_terms(query, languages)
-    if not wanted or not partitions:
+    wanted = query_terms(query, languages) if partitions else []
+    if not wanted:
         return []
-    counted = sorted(((_frequency(connection, partitions, spellings), spellings) for spellings in wanted), key=lambda pair: pair[0])
-    rows = _candidates(connection, partitions, [pair for pair in counted if pair[0]], limit=max(4 * limit, 100))
+    counted = sorted(
+        ((_frequency(connection, partitions, spellings), spellings) for spellings in wanted), key=lambda pair: pair[0]
+    )
+    rows = _candidates(connection, partitions, [pair for pair in counted if pair[0]], limit=max(3 * limit // 2, 64))
     if allowed is not None:
         rows = [rowid for rowid in rows if rowid // _WINDOWS in allowed]
     return _rank(connection, tenant, partitions, counted, rows)[:limit]
@@ -108,21 +109,24 @@ def _rank(
     if not rows:
         return []
     numbers = list(partitions)
-    units, terms = connection.execute(
-        f"SELECT sum(units), sum(terms) FROM partitions WHERE tenant = ? AND partition IN ({marks(numbers)})", (tenant, *numbers)
-    ).fetchone()
+    ((units, terms),) = fetch(
+        connection,
+        f"SELECT sum(units), sum(terms) FROM partitions WHERE tenant = ? AND partition IN ({marks(numbers)})",
+        (tenant, *numbers),
+    )
     average = max(terms / units, 1.0) if units else 1.0
     weights = [(math.log1p((units - count + 0.5) / (count + 0.5)), spellings) for count, spellings in wanted]
     full = sum(weight for weight, _ in weights)
     best: dict[int, Match] = {}
     for item, window, partition, text in _read_units(connection, tenant, rows):
         words = text.split()
-        counts = Counter(words)
         norm = _K1 * (1 - _B + _B * len(words) / average)
         score = 0.0
         for weight, spellings in weights:
-            found = sum(counts[spelling] for spelling in spellings)
-            score += weight * found * (_K1 + 1) / (found + norm)
+            for spelling in spellings:
+                if found := words.count(spelling):
+                    score += weight * found * (_K1 + 1) / (found + norm)
+                    break
         if item not in best or score / full > best[item].score:
             best[item] = Match(item, window, min(score / full, 1.0), partitions[partition])
     return sorted(best.values(), key=lambda match: (-match.score, -match.item))
@@ -135,7 +139,7 @@ def _read_units(connection: apsw.Connection, tenant: str, rows: Sequence[int]) -
         f"WITH wanted (item, window) AS (VALUES {pairs}) SELECT units.item, units.window, units.partition, units.terms "
         "FROM wanted CROSS JOIN units ON units.tenant = ? AND units.item = wanted.item AND units.window = wanted.window"
     )
-    return connection.execute(sql, (tenant,)).fetchall()
+    return fetch(connection, sql, (tenant,))
 
 
 def quote_fts(partitions: Mapping[int, Space], spellings: Collection[str]) -> str:
@@ -148,7 +152,7 @@ def quote_fts(partitions: Mapping[int, Space], spellings: Collection[str]) -> st
 def _frequency(connection: apsw.Connection, partitions: Mapping[int, Space], spellings: Collection[str]) -> int:
     """Return in how many windows a term occurs, under any of its spellings."""
     marked = [_marked(partition, spelling) for partition in partitions for spelling in spellings]
-    return sum(connection.execute("SELECT doc FROM vocabulary WHERE term = ?", (term,)).get or 0 for term in marked)
+    return sum(fetch_value(connection, "SELECT doc FROM vocabulary WHERE term = ?", (term,)) or 0 for term in marked)
 
 
 def _add_unit(connection: apsw.Connection, row: tuple[str, int, int, int, int, int, str]) -> None:
@@ -156,9 +160,7 @@ def _add_unit(connection: apsw.Connection, row: tuple[str, int, int, int, int, i
     connection.execute(
         "INSERT INTO units (tenant, item, window, partition, start, length, terms) VALUES (?, ?, ?, ?, ?, ?, ?)", row
     )
-    connection.execute(
-        "INSERT INTO fulltext (rowid, terms) VALUES (?, ?)", (item * _WINDOWS + window, _marked(partition, terms))
-    )
+    connection.execute("INSERT INTO fulltext (rowid, terms) VALUES (?, ?)", (item * _WINDOWS + window, _marked(partition, terms)))
     _count(connection, row[0], partition, 1, _length(terms))
 
 

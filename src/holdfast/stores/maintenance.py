@@ -11,6 +11,7 @@ import numpy as np
 from holdfast.errors import InvalidInput, StoreError
 from holdfast.stores.connection import be_patient
 from holdfast.stores.rows import MEMORY_COLUMNS, MESSAGE_COLUMNS, memory_hash, message_hash
+from holdfast.stores.sql import fetch_value
 from holdfast.types import Finding
 
 _REWRITE_UP_TO = 256 * 1024 * 1024
@@ -21,7 +22,7 @@ def stats(connection: apsw.Connection, tenant: str, path: Path) -> Mapping[str, 
     """Count what a tenant has in the file."""
 
     def one(sql: str) -> Any:
-        return connection.execute(sql, (tenant,)).get
+        return fetch_value(connection, sql, (tenant,))
 
     return {
         "messages": one("SELECT count(*) FROM messages WHERE tenant = ?"),
@@ -29,7 +30,8 @@ def stats(connection: apsw.Connection, tenant: str, path: Path) -> Mapping[str, 
         "memories": one("SELECT count(*) FROM memories WHERE tenant = ? AND recorded_to IS NULL AND status = 'live'"),
         "memories_by_kind": dict(
             connection.execute(
-                "SELECT kind, count(*) FROM memories WHERE tenant = ? AND recorded_to IS NULL AND status = 'live' GROUP BY 1", (tenant,)
+                "SELECT kind, count(*) FROM memories WHERE tenant = ? AND recorded_to IS NULL AND status = 'live' GROUP BY 1",
+                (tenant,),
             )
         ),
         "retired": dict(
@@ -61,7 +63,9 @@ def check(connection: apsw.Connection, tenant: str, path: Path, *, deep: bool) -
         findings.append(_hashes(connection, tenant, "messages", MESSAGE_COLUMNS, message_hash))
     size = sum(file.stat().st_size for file in store_files(path))
     pages, free = (connection.pragma(name) for name in ("page_count", "freelist_count"))
-    findings.append(Finding(check="size", ok=True, detail=f"{size / 1e6:.1f} MB, {100 * free / max(pages, 1):.0f}% of pages free"))
+    findings.append(
+        Finding(check="size", ok=True, detail=f"{size / 1e6:.1f} MB, {100 * free / max(pages, 1):.0f}% of pages free")
+    )
     return findings
 
 
@@ -73,8 +77,8 @@ def _structure(connection: apsw.Connection) -> Finding:
 
 
 def _full_text(connection: apsw.Connection) -> Finding:
-    units = connection.execute("SELECT count(*) FROM units").get
-    indexed = connection.execute("SELECT count(*) FROM fulltext_docsize").get
+    units = fetch_value(connection, "SELECT count(*) FROM units")
+    indexed = fetch_value(connection, "SELECT count(*) FROM fulltext_docsize")
     if units != indexed:
         return Finding(
             check="full text", ok=False, detail=f"{indexed} of {units} windows indexed", remedy="Restore a backup, or report this"
@@ -83,14 +87,17 @@ def _full_text(connection: apsw.Connection) -> Finding:
 
 
 def _vectors(connection: apsw.Connection, tenant: str) -> Finding:
-    waiting = connection.execute("SELECT count(*) FROM unembedded WHERE tenant = ?", (tenant,)).get
-    stray = connection.execute(
+    waiting = fetch_value(connection, "SELECT count(*) FROM unembedded WHERE tenant = ?", (tenant,))
+    stray = fetch_value(
+        connection,
         "SELECT count(*) FROM vectors WHERE tenant = ?1 AND NOT EXISTS (SELECT 1 FROM units WHERE units.tenant = ?1 "
         "AND units.item = vectors.item AND units.window = vectors.window AND units.partition = vectors.partition)",
         (tenant,),
-    ).get
+    )
     if stray:
-        return Finding(check="vectors", ok=False, detail=f"{stray} vectors of nothing", remedy="Report this; searches are unaffected")
+        return Finding(
+            check="vectors", ok=False, detail=f"{stray} vectors of nothing", remedy="Report this; searches are unaffected"
+        )
     return Finding(check="vectors", ok=True, detail=f"in order, {waiting} windows wait for one")
 
 
@@ -127,7 +134,7 @@ def _empty_log(connection: apsw.Connection) -> bool:
     """Fold the write-ahead log into the file; False while a reader still needs it."""
     connection.set_busy_timeout(2000)
     try:
-        busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        busy = bool(fetch_value(connection, "PRAGMA wal_checkpoint(TRUNCATE)"))
     finally:
         be_patient(connection)
     return not busy
@@ -180,5 +187,6 @@ def backup(connection: apsw.Connection, target: Path) -> None:
 def note_backup(connection: apsw.Connection, tenant: str, target: Path) -> None:
     """Remember that a backup exists, so that erasing can name it."""
     connection.execute(
-        "INSERT OR REPLACE INTO backups (tenant, path, at) VALUES (?, ?, ?)", (tenant, str(target.resolve()), time.time_ns() // 1000)
+        "INSERT OR REPLACE INTO backups (tenant, path, at) VALUES (?, ?, ?)",
+        (tenant, str(target.resolve()), time.time_ns() // 1000),
     )

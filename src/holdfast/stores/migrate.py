@@ -13,6 +13,7 @@ from typing import NamedTuple
 import apsw
 
 from holdfast.errors import StoreCorrupt, StoreTooNew
+from holdfast.stores.sql import fetch_value
 
 _RECORDS = """
 CREATE TABLE IF NOT EXISTS migrations (
@@ -63,7 +64,7 @@ def migrate(connection: apsw.Connection) -> None:
 
 def _pending(connection: apsw.Connection, known: list[Migration]) -> list[Migration]:
     """Return the migrations not yet recorded, after checking the ones that are."""
-    exists = connection.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'").get
+    exists = fetch_value(connection, "SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'")
     if not exists:
         return known
     recorded = dict(connection.execute("SELECT number, sha256 FROM migrations"))

@@ -1,5 +1,6 @@
-"""Partitions: one scope and one space each, numbered. What a reader may see is a list of these numbers,
-so every search reads the reader's own rows and no others.
+"""Partitions: one scope and one space each, numbered.
+
+What a reader may see is a list of these numbers, so every search reads the reader's own rows and no others.
 """
 
 from collections.abc import Collection, Mapping
@@ -8,6 +9,7 @@ import apsw
 
 from holdfast.protocols import Space
 from holdfast.stores.rows import marks, to_scope
+from holdfast.stores.sql import fetch_value
 from holdfast.types import Scope
 
 
@@ -31,10 +33,11 @@ def owned(connection: apsw.Connection, tenant: str, owner: Mapping[str, str], sp
 
 def exact(connection: apsw.Connection, scope: Scope, space: Space) -> int | None:
     """Return the number of this very scope and space, if it has one."""
-    found: int | None = connection.execute(
+    found: int | None = fetch_value(
+        connection,
         "SELECT partition FROM partitions WHERE tenant = ? AND user = ? AND app = ? AND agent = ? AND space = ?",
         (scope.tenant, scope.user or "", scope.app or "", scope.agent or "", space),
-    ).get
+    )
     return found
 
 
@@ -60,10 +63,11 @@ def scopes_of(connection: apsw.Connection, tenant: str, numbers: Collection[int]
 
 def next_number(connection: apsw.Connection, name: str) -> int:
     """Return a number that was never given before, also not to something since removed."""
-    value: int = connection.execute(
+    value: int = fetch_value(
+        connection,
         "INSERT INTO sequences (name, value) VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET value = value + 1 RETURNING value",
         (name,),
-    ).get
+    )
     return value
 
 

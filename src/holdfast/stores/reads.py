@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any
 
 import apsw
 
@@ -23,9 +22,8 @@ from holdfast.stores.rows import (
     to_message,
     to_session,
 )
+from holdfast.stores.sql import Row, fetch
 from holdfast.types import ChangeRecord, Job, JobState, Memory, Message, SessionRecord, UserProfile
-
-Row = tuple[Any, ...]
 
 
 class SQLiteReads:
@@ -67,9 +65,11 @@ class SQLiteReads:
         """List the present revision of each memory, or the one known at a moment."""
         clauses = memory_clauses(self.connection, self.tenant, wanted)
         direction = "DESC" if wanted.newest_first else "ASC"
+        # A filter that picks a few rows must find them by its own index, not walk all rows in their order.
+        plus = "+" if wanted.is_selective else ""
         rows = self._rows(
             f"SELECT {MEMORY_COLUMNS} FROM memories WHERE {clauses.sql} "
-            f"ORDER BY updated_at {direction}, item {direction} LIMIT ? OFFSET ?",
+            f"ORDER BY {plus}updated_at {direction}, item {direction} LIMIT ? OFFSET ?",
             (*clauses.values, _limit(wanted.limit), wanted.offset),
         )
         return self._to_memories(rows)
@@ -117,7 +117,7 @@ class SQLiteReads:
 
     def _rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
         with translated(self.path):
-            return self.connection.execute(sql, tuple(values)).fetchall()  # type: ignore[arg-type]
+            return fetch(self.connection, sql, tuple(values))
 
     def _to_memories(self, rows: Sequence[Row]) -> list[Memory]:
         scopes = partitions.scopes_of(self.connection, self.tenant, {row[3] for row in rows})

@@ -1,5 +1,7 @@
-"""Rows of the SQLite tables as values, and back. Each row of a message or memory carries its own hash:
-SQLite's integrity check looks at structure and passes over most flipped bits in text.
+"""Rows of the SQLite tables as values, and back.
+
+Each row of a message or memory carries its own hash: SQLite's integrity check looks at structure and passes
+over most flipped bits in text.
 """
 
 import hashlib
@@ -90,12 +92,16 @@ def to_memory(row: Sequence[Any], scopes: Mapping[int, Scope]) -> Memory:
     """Return a row in the order of ``MEMORY_COLUMNS`` as a memory."""
     return Memory(
         item=row[0], id=row[1], revision=row[2], scope=scopes[row[3]], kind=row[4], text=row[5], key=row[6], topic=row[7],
-        importance=row[8], tags=tuple(json.loads(row[9])), metadata=json.loads(row[10]), origin=row[11], trust=row[12],
-        sources=tuple(json.loads(row[13])), pinned=bool(row[14]), language=row[15], status=row[16], created_at=_time(row[17]),
+        importance=row[8], tags=_listed(row[9]), metadata={} if row[10] == "{}" else json.loads(row[10]), origin=row[11], trust=row[12],
+        sources=_listed(row[13]), pinned=bool(row[14]), language=row[15], status=row[16], created_at=_time(row[17]),
         updated_at=_time(row[18]), valid_from=_time(row[19]), valid_to=to_time(row[20]), expires_at=to_time(row[21]),
         last_used_at=to_time(row[22]), last_seen_at=to_time(row[23]), retired_at=to_time(row[24]), replaced_by=row[25],
         reason=row[26], content_hash=row[27], recorded_at=_time(row[28]), recorded_to=to_time(row[29]),
     )  # fmt: skip
+
+
+def _listed(stored: str) -> tuple[str, ...]:
+    return () if stored == "[]" else tuple(json.loads(stored))
 
 
 def message_row(message: Message, partition: int) -> tuple[Any, ...]:
@@ -162,7 +168,7 @@ def to_change(row: Sequence[Any], after: Memory | None) -> ChangeRecord:
     """Return a row in the order of ``CHANGE_COLUMNS`` as a change, with the revision it made."""
     author = Author(actor=row[6], model=row[7], prompt=row[8], job=row[9])
     return ChangeRecord(
-        id=row[0], batch=row[1], at=_time(row[2]), action=cast(Any, row[3]), memory=row[4], revision=row[5],
+        id=row[0], batch=row[1], at=_time(row[2]), action=cast("Any", row[3]), memory=row[4], revision=row[5],
         author=author, reason=row[10], after=after,
     )  # fmt: skip
 

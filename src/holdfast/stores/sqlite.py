@@ -15,6 +15,7 @@ from holdfast.stores.filters import Clauses, add_metadata
 from holdfast.stores.migrate import migrate
 from holdfast.stores.reads import SQLiteReads
 from holdfast.stores.rows import SEARCHED_TEXT, marks
+from holdfast.stores.sql import fetch, fetch_value
 from holdfast.stores.transaction import SQLiteTransaction
 from holdfast.types import Finding, Scope
 
@@ -99,24 +100,26 @@ class SQLiteStore(SQLiteReads):
                 seen = list(partitions.visible(connection, reader, ("memory", "message")))
                 sql, order = f"{sql} AND partition IN ({marks(seen)})", "ORDER BY item DESC"
                 values.extend(seen)
-            found = connection.execute(
-                f"SELECT item, window FROM unembedded WHERE {sql} {order} LIMIT ?", (*values, limit)
-            ).fetchall()
+            found = fetch(connection, f"SELECT item, window FROM unembedded WHERE {sql} {order} LIMIT ?", (*values, limit))
             return [Waiting(item, window, text) for item, window in found if (text := self._window(item, window)) is not None]
 
     def _window(self, item: int, window: int) -> str | None:
         """Return the text of one window, or None if it has just gone."""
-        return self.connection.execute(
+        found: str | None = fetch_value(
+            self.connection,
             "SELECT substr(owner.text, units.start + 1, units.length) FROM units, ("
             f" SELECT {SEARCHED_TEXT} AS text FROM memories WHERE tenant = ?1 AND item = ?2"
             " UNION ALL SELECT text FROM messages WHERE tenant = ?1 AND seq = ?2"
             ") AS owner WHERE units.tenant = ?1 AND units.item = ?2 AND units.window = ?3",
             (self.tenant, item, window),
-        ).get  # type: ignore[no-any-return]
+        )
+        return found
 
     def window_text(self, item: int, window: int, text: str) -> str:
         """Return the part of an item's text that a window covers."""
-        span = self._rows("SELECT start, length FROM units WHERE tenant = ? AND item = ? AND window = ?", (self.tenant, item, window))
+        span = self._rows(
+            "SELECT start, length FROM units WHERE tenant = ? AND item = ? AND window = ?", (self.tenant, item, window)
+        )
         return text[span[0][0] : span[0][0] + span[0][1]] if span else text
 
     def similarities(self, model: str, items: Sequence[int]) -> "NDArray[np.float32] | None":
@@ -134,10 +137,10 @@ class SQLiteStore(SQLiteReads):
             return None
         place = {item: n for n, item in enumerate(items)}
         matrix = np.zeros((len(items), len(rows[0][1])), dtype=np.float32)
-        for item, code in rows:
-            vector = np.frombuffer(code, dtype=np.int8).astype(np.float32)
-            matrix[place[item]] = vector / max(float(np.linalg.norm(vector)), 1e-9)
-        return np.asarray(matrix @ matrix.T, dtype=np.float32)
+        codes = np.frombuffer(b"".join(code for _, code in rows), dtype=np.int8).reshape(len(rows), -1)
+        matrix[[place[item] for item, _ in rows]] = codes
+        matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-9)
+        return matrix @ matrix.T
 
     def stats(self) -> Mapping[str, Any]:
         """Count what is stored."""

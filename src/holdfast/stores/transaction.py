@@ -26,6 +26,7 @@ from holdfast.stores.rows import (
     stamp,
     to_job,
 )
+from holdfast.stores.sql import fetch, fetch_one, fetch_value
 from holdfast.types import ChangeRecord, Job, Memory, Message, SessionRecord, UserProfile
 
 if TYPE_CHECKING:
@@ -65,10 +66,11 @@ class SQLiteTransaction(SQLiteReads):
     def add_revision(self, memory: Memory) -> Memory:
         """Store a revision as the present one; the one before goes to the archive with its terms and vectors."""
         connection = self._connection
-        before = connection.execute(
+        before = fetch_one(
+            connection,
             f"SELECT item, revision, partition, {SEARCHED_TEXT} FROM memories WHERE tenant = ? AND id = ? AND recorded_to IS NULL",
             (self.tenant, memory.id),
-        ).fetchone()
+        )
         item = partitions.next_number(connection, "item")
         stored = replace(memory, item=item, revision=before[1] + 1 if before else 1, recorded_to=None)
         partition = partitions.ensure(connection, stored.scope, "memory" if stored.status == "live" else "archive")
@@ -104,7 +106,7 @@ class SQLiteTransaction(SQLiteReads):
         )
 
     def _index(self, partition: int, item: int, text: str, language: str | None) -> None:
-        windows = fulltext.index(self._connection, self.tenant, partition, item, text, language)
+        windows = fulltext.index(self._connection, self.tenant, (partition, item), text, language)
         embeddings.want(self._connection, self.tenant, partition, item, windows)
 
     def touch(self, ids: Collection[str], *, used: datetime | None = None, seen: datetime | None = None) -> None:
@@ -136,11 +138,12 @@ class SQLiteTransaction(SQLiteReads):
     def lease_job(self, *, worker: str, now: datetime, until: datetime, kinds: Collection[str] | None = None) -> Job | None:
         """Take the most urgent job that is due, or whose lease ran out."""
         chosen = "" if kinds is None else f"AND kind IN ({marks(list(kinds))})"
-        row = self._connection.execute(
+        row = fetch_one(
+            self._connection,
             f"SELECT {JOB_COLUMNS} FROM jobs WHERE tenant = ? AND state IN ('queued', 'running') AND not_before <= ? "
             f"AND (state = 'queued' OR lease_until <= ?) {chosen} ORDER BY priority DESC, not_before, id LIMIT 1",
             (self.tenant, stamp(now), stamp(now), *(kinds or ())),
-        ).fetchone()
+        )
         if row is None:
             return None
         found = to_job(row)
@@ -154,9 +157,11 @@ class SQLiteTransaction(SQLiteReads):
 
     def holds_lease(self, job: Job) -> bool:
         """Tell whether this very attempt still owns the job."""
-        state = self._connection.execute(
-            "SELECT worker, attempt FROM jobs WHERE tenant = ? AND id = ? AND state = 'running'", (self.tenant, job.id)
-        ).fetchone()
+        state = fetch_one(
+            self._connection,
+            "SELECT worker, attempt FROM jobs WHERE tenant = ? AND id = ? AND state = 'running'",
+            (self.tenant, job.id),
+        )
         return state == (job.worker, job.attempt)
 
     def put_vectors(self, model: str, windows: Sequence[tuple[int, int]], vectors: "NDArray[np.float32]") -> int:
@@ -184,7 +189,7 @@ class SQLiteTransaction(SQLiteReads):
         counts = {"memories": 0, "revisions": 0, "vectors": 0}
         for some in chunks(ids):
             where, values = f"tenant = ? AND id IN ({marks(some)})", (self.tenant, *some)
-            rows = self._connection.execute(f"SELECT item, id FROM memories WHERE {where}", values).fetchall()
+            rows = fetch(self._connection, f"SELECT item, id FROM memories WHERE {where}", values)
             counts["vectors"] += sum(self._unindex(item) for item, _ in rows)
             counts["revisions"] += len(rows)
             counts["memories"] += len({row[1] for row in rows})
@@ -198,7 +203,7 @@ class SQLiteTransaction(SQLiteReads):
         counts = {"messages": 0, "vectors": 0}
         for some in chunks(ids):
             where, values = f"tenant = ? AND id IN ({marks(some)})", (self.tenant, *some)
-            rows = self._connection.execute(f"SELECT seq FROM messages WHERE {where}", values).fetchall()
+            rows = fetch(self._connection, f"SELECT seq FROM messages WHERE {where}", values)
             counts["vectors"] += sum(self._unindex(seq) for (seq,) in rows)
             counts["messages"] += len(rows)
             self._connection.execute(f"DELETE FROM messages WHERE {where}", values)
@@ -229,9 +234,9 @@ class SQLiteTransaction(SQLiteReads):
 
     def _unindex(self, item: int) -> int:
         """Take an item out of full text and vectors, wherever it is filed; returns its vectors' number."""
-        partition: int | None = self._connection.execute(
-            "SELECT partition FROM units WHERE tenant = ? AND item = ?", (self.tenant, item)
-        ).get
+        partition: int | None = fetch_value(
+            self._connection, "SELECT partition FROM units WHERE tenant = ? AND item = ?", (self.tenant, item)
+        )
         if partition is None:
             return 0
         fulltext.unindex(self._connection, self.tenant, item)

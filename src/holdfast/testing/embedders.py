@@ -8,7 +8,6 @@ fixture named ``embedder``::
         def embedder(self) -> Embedder:
             return MyEmbedder()
 """
-# ruff: noqa: S101 - these are tests, and a test asserts
 
 import threading
 from typing import TYPE_CHECKING

@@ -59,8 +59,9 @@ def escape_line(text: str) -> str:
 
 def fold(text: str) -> str:
     """Return the text for comparing: case, accents, width and punctuation at the ends do not count."""
-    decomposed = unicodedata.normalize("NFKD", one_line(text).casefold())
-    plain = "".join(c for c in decomposed if not unicodedata.combining(c))
+    plain = one_line(text).casefold()
+    if not plain.isascii():
+        plain = "".join(c for c in unicodedata.normalize("NFKD", plain) if not unicodedata.combining(c))
     return plain.strip(" .,;:!?¡¿\"'`") or plain
 
 

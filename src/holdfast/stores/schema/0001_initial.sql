@@ -233,3 +233,42 @@ CREATE TABLE backups (
     at INTEGER NOT NULL,
     PRIMARY KEY (tenant, path)
 ) STRICT, WITHOUT ROWID;
+
+-- What the query planner should believe: few tenants, many rows. Left to guess, it takes `tenant = ?` for a
+-- selective condition and walks whole tables; measured from the data, plans would change as a file grows.
+ANALYZE;
+DELETE FROM sqlite_stat1;
+INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
+    ('partitions', 'partitions', '100000 100000 1'),
+    ('partitions', 'partitions_by_scope', '100000 100000 3 3 3 1'),
+    ('sessions', 'sessions', '100000 100000 1'),
+    ('sessions', 'sessions_by_activity', '100000 100000 30000 1'),
+    ('sessions', 'sessions_by_user', '100000 100000 100 50 20'),
+    ('messages', 'messages', '1000000 1000000 1'),
+    ('messages', 'messages_by_id', '1000000 1000000 1'),
+    ('messages', 'messages_by_session', '1000000 1000000 20 1'),
+    ('messages', 'messages_by_client', '1000000 1000000 20 1'),
+    ('messages', 'messages_by_time', '1000000 1000000 1'),
+    ('memories', 'memories', '1000000 1000000 1'),
+    ('memories', 'memories_by_id', '1000000 1000000 2 1'),
+    ('memories', 'memories_by_kind', '1000000 1000000 200 50 2'),
+    ('memories', 'memories_by_content', '1000000 1000000 200 1'),
+    ('memories', 'memories_by_change', '1000000 1000000 200 1'),
+    ('memories', 'memories_pinned', '1000 1000 2'),
+    ('memories', 'memories_by_expiry', '10000 10000 1'),
+    ('memories', 'memories_retired', '100000 100000 50000 1'),
+    ('memories', 'memories_replaced', '100000 100000 1'),
+    ('provenance', 'provenance', '1000000 1000000 2 1'),
+    ('provenance', 'provenance_by_memory', '1000000 1000000 2'),
+    ('changes', 'changes', '1000000 1000000 1'),
+    ('changes', 'changes_by_memory', '1000000 1000000 2 1'),
+    ('changes', 'changes_by_batch', '1000000 1000000 2'),
+    ('jobs', 'jobs', '10000 10000 1'),
+    ('jobs', 'jobs_by_effect', '10000 10000 1'),
+    ('jobs', 'jobs_by_state', '10000 10000 2500 500 1'),
+    ('units', 'units', '1000000 1000000 1 1'),
+    ('units', 'units_by_partition', '1000000 1000000 200'),
+    ('vectors', 'vectors', '1000000 1000000 200 200 1 1'),
+    ('unembedded', 'unembedded', '10000 10000 5000 50 1 1'),
+    ('vector_log', 'vector_log', '100000 100000 500 1');
+ANALYZE sqlite_schema;
