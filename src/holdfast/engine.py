@@ -1,9 +1,6 @@
 """The engine: everything a surface may ask for. ``holdfast.open()`` makes one."""
 
-import hashlib
 import logging
-import secrets
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -12,7 +9,6 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from holdfast.clock import SystemClock, as_utc, zone
-from holdfast.context import render_block
 from holdfast.embedding import EmbedderSource, Embedding
 from holdfast.erase import erase
 from holdfast.errors import InvalidInput, NotFound
@@ -22,8 +18,8 @@ from holdfast.jobs import JobRunner
 from holdfast.pipeline import Pipeline
 from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, MemoryFilter, SessionFilter, Store
-from holdfast.recall import Question, recall
-from holdfast.session import Session
+from holdfast.reader import Reader
+from holdfast.session import Recorder, Session
 from holdfast.text.clean import clean_name
 from holdfast.types import (
     Author,
@@ -48,7 +44,6 @@ from holdfast.worker import WorkerThread
 from holdfast.write import Writer
 
 log = logging.getLogger("holdfast")
-_PINNED = 50
 
 
 class Engine:
@@ -70,11 +65,9 @@ class Engine:
         self.pipeline = Pipeline(store, preset, self.clock)
         self.jobs_runner = JobRunner(store, self.clock, {"digest": self.pipeline.digest})
         self._housekeeping = Housekeeping(store, preset, self.clock, self.pipeline)
-        self._used: set[str] = set()
-        self._used_lock = threading.Lock()
+        self.reader = Reader(store, preset, self.clock, self.embedding)
         self._inline = worker == "inline"
-        self._thread = WorkerThread(self) if worker == "thread" else None
-        self._secret = self._own_secret()
+        self._thread = WorkerThread(self.work_once) if worker == "thread" else None
         self._housekeeping.clean_up()
 
     # Conversations
@@ -97,7 +90,8 @@ class Engine:
                 if (user or app or agent) and known.scope != scope:
                     raise NotFound(f"There is no session {id} in this scope.")
                 scope = known.scope
-        return Session(self, id=id or new_id("ses", self.clock.now()), scope=scope, off_record=off_record)
+        record = Recorder(store=self.store, clock=self.clock, pipeline=self.pipeline, wake=self.wake)
+        return Session(record, self.reader, id=id or new_id("ses", self.clock.now()), scope=scope, off_record=off_record)
 
     def sessions(
         self,
@@ -232,8 +226,7 @@ class Engine:
         target = _named(memory=id, session=session, source=source, user=user, app=app, agent=agent)
         if not target:
             raise InvalidInput("erase needs to know what: id=, session=, source=, user=, app= or agent=.")
-        with self._used_lock:
-            self._used.clear()
+        self.reader.forget_uses()
         receipt = erase(self.store, self.preset, target, self.clock.now())
         self.embedding.forget_queries()
         return receipt
@@ -255,38 +248,10 @@ class Engine:
         min_score: float = 0.0,
     ) -> list[Hit]:
         """Return what matters for a query, best first; each hit says why it was found."""
-        return self.recall_in(
+        return self.reader.recall(
             self._scope(user=user, app=app, agent=agent), query,
             limit=limit, kinds=kinds, where=where, now=now, as_of=as_of, min_score=min_score,
         )  # fmt: skip
-
-    def recall_in(
-        self,
-        reader: Scope,
-        query: str,
-        *,
-        limit: int = 10,
-        kinds: Sequence[str] | None = None,
-        where: Where | None = None,
-        now: datetime | str | None = None,
-        as_of: datetime | str | None = None,
-        min_score: float = 0.0,
-        without_session: str | None = None,
-    ) -> list[Hit]:
-        """Recall as a reader in a scope."""
-        if kinds is not None:
-            kinds = [kind if kind == "message" else self.preset.kind(kind).name for kind in kinds]
-        question = Question(
-            text=query, reader=reader, limit=limit, kinds=kinds, where=where, min_score=min_score,
-            now=self.clock.now() if now is None else as_utc(now, what="now"),
-            as_of=None if as_of is None else as_utc(as_of, what="as_of"),
-            without_session=without_session, languages=self.preset.languages,
-        )  # fmt: skip
-        hits = recall(self.store, self.embedding, question)
-        if as_of is None:
-            with self._used_lock:
-                self._used.update(hit.id for hit in hits if hit.memory)
-        return hits
 
     def context(
         self,
@@ -298,29 +263,7 @@ class Engine:
         max_tokens: int | None = None,
     ) -> Context:
         """Return the block for a system prompt, of at most ``max_tokens``."""
-        return self.context_in(self._scope(user=user, app=app, agent=agent), query, max_tokens=max_tokens)
-
-    def context_in(
-        self, reader: Scope, query: str, *, max_tokens: int | None = None, without_session: str | None = None
-    ) -> Context:
-        """Build the block as a reader in a scope."""
-        now = self.clock.now()
-        pinned = [
-            Hit(memory=memory, score=1.0)
-            for memory in self.store.memories(
-                MemoryFilter(reader=reader, pinned=True, unexpired_at=now, limit=_PINNED, newest_first=False)
-            )
-        ]
-        shown = {hit.id for hit in pinned}
-        found = self.recall_in(reader, query, limit=20, min_score=0.15, without_session=without_session)
-        profile = self.store.user(reader.user) if reader.user else None
-        return render_block(
-            pinned,
-            [hit for hit in found if hit.id not in shown],
-            max_tokens=self.preset.context_tokens if max_tokens is None else max_tokens,
-            nonce=self._nonce(without_session or reader.user or "shared"),
-            language=profile.language if profile else None,
-        )
+        return self.reader.context(self._scope(user=user, app=app, agent=agent), query, max_tokens=max_tokens)
 
     def memories(
         self,
@@ -423,13 +366,7 @@ class Engine:
 
     def flush_uses(self) -> None:
         """Write down which memories were used lately."""
-        with self._used_lock:
-            used, self._used = self._used, set()
-        if used:
-            now = self.clock.now()
-            with self.store.write(durable=False) as tx:
-                tx.touch(used, used=now)
-                self._housekeeping.renew(tx, used, now)
+        self.reader.flush_uses(self._housekeeping.renew)
 
     def stats(self) -> Mapping[str, Any]:
         """Count what is stored."""
@@ -473,19 +410,6 @@ class Engine:
         if not found:
             raise NotFound(f"There is no memory {id}.")
         return found[0]
-
-    def _own_secret(self) -> str:
-        """Return the store's secret, from which each block's tag is made."""
-        known = self.store.setting("secret")
-        if known is not None:
-            return known
-        with self.store.write() as tx:
-            secret = tx.setting("secret") or secrets.token_hex(16)
-            tx.set_setting("secret", secret)
-        return secret
-
-    def _nonce(self, name: str) -> str:
-        return hashlib.blake2b(name.encode(), key=self._secret.encode(), digest_size=5).hexdigest()
 
 
 def _named(**parts: str | None) -> dict[str, str]:

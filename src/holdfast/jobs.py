@@ -42,12 +42,11 @@ class JobRunner:
         self._store = store
         self._clock = clock
         self._handlers = handlers
-        self._name = f"{socket.gethostname()}:{os.getpid()}"
 
     @property
     def worker(self) -> str:
         """This worker's name: host, process and thread."""
-        return f"{self._name}:{threading.get_ident()}"
+        return f"{socket.gethostname()}:{os.getpid()}:{threading.get_ident()}"
 
     def run_one(self) -> bool:
         """Take one due job and run it; False when none is due."""

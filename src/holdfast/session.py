@@ -1,29 +1,40 @@
 """A conversation: what is said goes in and is on disk when ``add`` returns."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from holdfast.clock import as_utc
 from holdfast.errors import Conflict, InvalidInput, NotFound
 from holdfast.ids import new_id
-from holdfast.protocols import MessageFilter, Transaction
+from holdfast.pipeline import Pipeline
+from holdfast.protocols import Clock, MessageFilter, Store, Transaction
+from holdfast.reader import Reader
 from holdfast.text.clean import clean_name, clean_text
 from holdfast.text.language import detect_language
 from holdfast.types import TRUST, Context, Hit, Message, MessageOrigin, Scope, SessionRecord
 
-if TYPE_CHECKING:
-    from holdfast.engine import Engine
-
 _ORIGIN_OF_ROLE: dict[str, MessageOrigin] = {"user": "user", "assistant": "assistant", "tool": "tool", "system": "file"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorder:
+    """Where a conversation is written down."""
+
+    store: Store
+    clock: Clock
+    pipeline: Pipeline
+    wake: Callable[[], None]
+    """Says that there is background work."""
 
 
 class Session:
     """One conversation. Off the record, it lives in this object alone and leaves nothing behind."""
 
-    def __init__(self, engine: "Engine", *, id: str, scope: Scope, off_record: bool = False) -> None:
-        self._engine = engine
+    def __init__(self, record: Recorder, reader: Reader, *, id: str, scope: Scope, off_record: bool = False) -> None:
+        self._record = record
+        self._reader = reader
         self._unrecorded: list[Message] = []
         self.id = id
         self.scope = scope
@@ -41,7 +52,7 @@ class Session:
         action: str | None = None,
     ) -> Message:
         """Keep a message; it is durable when this returns. With ``id``, a retry does not double it."""
-        now = self._engine.clock.now()
+        now = self._record.clock.now()
         text = clean_text(text)
         message = Message(
             id=new_id("msg", now),
@@ -59,9 +70,9 @@ class Session:
         if self.off_record:
             self._unrecorded.append(message)
             return message
-        with self._engine.store.write() as tx:
+        with self._record.store.write() as tx:
             stored = _earlier(tx, message) or self._store(tx, message, now)
-        self._engine.wake()
+        self._record.wake()
         return stored
 
     def _store(self, tx: Transaction, message: Message, now: datetime) -> Message:
@@ -78,30 +89,30 @@ class Session:
         """Return the conversation so far, oldest first, or its last ``limit`` messages."""
         if self.off_record:
             return self._unrecorded[-limit:] if limit else list(self._unrecorded)
-        return self._engine.store.messages(MessageFilter(session=self.id, newest=limit))
+        return self._record.store.messages(MessageFilter(session=self.id, newest=limit))
 
     def recall(self, query: str, *, limit: int = 10, kinds: Sequence[str] | None = None, min_score: float = 0.0) -> list[Hit]:
         """Recall what matters here from everything but this conversation itself."""
-        return self._engine.recall_in(self.scope, query, limit=limit, kinds=kinds, min_score=min_score, without_session=self.id)
+        return self._reader.recall(self.scope, query, limit=limit, kinds=kinds, min_score=min_score, without_session=self.id)
 
     def context(self, query: str | None = None, *, max_tokens: int | None = None) -> Context:
         """Return the block for the system prompt; without a query, for the last thing the user said."""
         if query is None:
             said = [message.text for message in self.messages(limit=20) if message.role == "user"]
             query = said[-1] if said else ""
-        return self._engine.context_in(self.scope, query, max_tokens=max_tokens, without_session=self.id)
+        return self._reader.context(self.scope, query, max_tokens=max_tokens, without_session=self.id)
 
     def end(self) -> None:
         """Close the conversation and queue its digestion; both are durable when this returns."""
         if self.off_record:
             self._unrecorded.clear()
             return
-        with self._engine.store.write() as tx:
+        with self._record.store.write() as tx:
             session = tx.session(self.id)
             if session is None or session.status == "ended":
                 return
-            self._engine.pipeline.close_session(tx, session, "ended")
-        self._engine.wake()
+            self._record.pipeline.close_session(tx, session, "ended")
+        self._record.wake()
 
 
 def _earlier(tx: Transaction, message: Message) -> Message | None:

@@ -3,22 +3,22 @@
 import logging
 import threading
 import weakref
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from holdfast.errors import HoldfastError, StoreClosed
-
-if TYPE_CHECKING:
-    from holdfast.engine import Engine
 
 log = logging.getLogger("holdfast")
 _PAUSE = 1.0
 
 
 class WorkerThread:
-    """Runs an engine's queued work on a daemon thread, started when there first is some."""
+    """Calls a method until it says there is nothing left to do, then waits to be woken.
 
-    def __init__(self, engine: "Engine") -> None:
-        self._engine = weakref.ref(engine)
+    The thread is a daemon, starts when there first is work, and ends with the object whose method it is.
+    """
+
+    def __init__(self, work: Callable[[], bool]) -> None:
+        self._work = weakref.WeakMethod(work)
         self._wanted = threading.Event()
         self._stopping = threading.Event()
         self._lock = threading.Lock()
@@ -27,7 +27,7 @@ class WorkerThread:
     def wake(self) -> None:
         """Say that there is work; a forked child starts a thread of its own."""
         with self._lock:
-            if self._thread is None or not self._thread.is_alive():
+            if not self._stopping.is_set() and (self._thread is None or not self._thread.is_alive()):
                 self._thread = threading.Thread(target=self._run, name="holdfast-worker", daemon=True)
                 self._thread.start()
         self._wanted.set()
@@ -44,14 +44,14 @@ class WorkerThread:
         while not self._stopping.is_set():
             self._wanted.wait(timeout=_PAUSE)
             self._wanted.clear()
-            engine = self._engine()
-            if engine is None:
+            work = self._work()
+            if work is None:
                 return
             try:
-                while not self._stopping.is_set() and engine.work_once():
+                while not self._stopping.is_set() and work():
                     pass
             except StoreClosed:
                 return
             except HoldfastError:
                 log.exception("The background worker could not go on; it tries again")
-            del engine
+            del work

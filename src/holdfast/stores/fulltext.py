@@ -5,6 +5,7 @@ postings nor is ranked by how others write. Rare terms select the candidates and
 which bounds the work of a question made of common words.
 """
 
+import heapq
 import math
 from collections.abc import Collection, Mapping, Sequence
 
@@ -81,21 +82,22 @@ def search(
 def _candidates(
     connection: apsw.Connection, partitions: Mapping[int, Space], known: list[tuple[int, frozenset[str]]], *, limit: int
 ) -> list[int]:
-    """Return the rowids worth scoring, chosen by the rarest terms that together match few enough rows."""
-    chosen: list[frozenset[str]] = []
-    matches = 0
+    """Return the rowids worth scoring: those with the most weight of rare terms, the newest among equals.
+
+    The terms are taken from the rarest on, until they match about as many rows as we care to look at. A term
+    that alone matches more tells little, and only its newest rows are seen.
+    """
+    weights: dict[int, float] = {}
+    seen = 0
     for count, spellings in known:
-        if chosen and matches + count > _MATCHES:
+        if seen and seen + count > _MATCHES:
             break
-        chosen.append(spellings)
-        matches += count
-    if not chosen:
-        return []
-    # A single term that matches a great many rows tells nothing about which: the newest are taken.
-    order = "rank" if matches <= 2 * _MATCHES else "rowid DESC"
-    sql = f"SELECT rowid FROM fulltext WHERE fulltext MATCH ? ORDER BY {order} LIMIT ?"
-    spelled = " OR ".join(quote_fts(partitions, spellings) for spellings in chosen)
-    return [row[0] for row in connection.execute(sql, (spelled, limit))]
+        seen += count
+        rarity = 1 / math.log(2 + count)
+        sql = "SELECT rowid FROM fulltext WHERE fulltext MATCH ? ORDER BY rowid DESC LIMIT ?"
+        for (rowid,) in connection.execute(sql, (quote_fts(partitions, spellings), _MATCHES)):
+            weights[rowid] = weights.get(rowid, 0.0) + rarity
+    return heapq.nlargest(limit, weights, key=lambda rowid: (weights[rowid], rowid))
 
 
 def _rank(
