@@ -1,0 +1,5 @@
+"""``python -m holdfast.cli`` is the ``holdfast`` executable."""
+
+from holdfast.cli import main
+
+main()

@@ -1,0 +1,142 @@
+"""The list of commands, each imported when it is called, and the one place where errors become words and exit codes.
+
+Exit codes: 0 for success, 1 for an error, 2 for a command line that makes no sense.
+"""
+
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import click
+
+from holdfast import __version__
+from holdfast.cli.options import common_options
+from holdfast.cli.output import fail, one_error, prepare_streams
+from holdfast.errors import HoldfastError
+
+
+class Entry(NamedTuple):
+    """Where a command lives, and its line in the list."""
+
+    home: str
+    summary: str
+
+
+COMMANDS = {
+    "remember": Entry("memories:remember", "Keep something."),
+    "recall": Entry("asking:recall", "Find what matters for a question, best first."),
+    "context": Entry("asking:context", "Print the memory block for a system prompt."),
+    "list": Entry("memories:list_memories", "List memories, the newest first."),
+    "show": Entry("memories:show", "Show one memory with its sources."),
+    "history": Entry("memories:history", "Show how a memory came to be what it is."),
+    "forget": Entry("forgetting:forget", "Hide memories; can be undone for a while."),
+    "undo": Entry("forgetting:undo", "Undo a change and those made with it."),
+    "erase": Entry("forgetting:erase", "Remove for good, also from the bytes on disk."),
+    "sessions": Entry("sessions:sessions", "List conversations, or show one."),
+    "users": Entry("sessions:users", "Set or show a user's time zone and language."),
+    "jobs": Entry("jobs:jobs", "List background work, or queue it again."),
+    "worker": Entry("jobs:worker", "Do background work until stopped."),
+    "models": Entry("models:models", "List, fetch and check the embedding models."),
+    "backup": Entry("care:backup", "Write a consistent copy of the store."),
+    "restore": Entry("restore:restore", "Put a backup in the store's place."),
+    "doctor": Entry("care:doctor", "Check the store, the embedder and the queue."),
+    "stats": Entry("care:stats", "Count what is stored."),
+    "demo": Entry("demo:demo", "Play a conversation over two sessions."),
+    "bench": Entry("tools:bench", "Measure speed on this machine."),
+    "completion": Entry("tools:completion", "Print a shell's completion script."),
+}
+
+
+class App(click.Group):
+    """A group that knows its commands by name, and imports one when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  (click's signature)
+        """Return the names in the order a newcomer wants them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  (click's signature)
+        """Import a command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name].home.partition(":")
+        command = getattr(import_module(f"holdfast.cli.{module}"), name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or name those that look like it."""
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            from difflib import get_close_matches  # noqa: PLC0415  (only after a slip)
+
+            near = get_close_matches(args[0], COMMANDS, n=1)
+            ctx.fail(f"There is no command {args[0]!r}." + (f" Did you mean {near[0]!r}?" if near else ""))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  (click's signature)
+        """Write the list without importing any of it."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,  # noqa: ARG002, FBT001, FBT002  (click's signature)
+        **extra: Any,
+    ) -> Any:
+        """Run a command line and exit."""
+        given = list(sys.argv[1:] if args is None else args)
+        flags = given[: given.index("--")] if "--" in given else given
+        prepare_streams()
+        # Not standalone: click would print errors its own way. No expansion: what is typed is text, also with a * in it.
+        extra["windows_expand_args"] = False
+        try:
+            result = super().main(given, prog_name or "holdfast", complete_var, standalone_mode=False, **extra)
+        except click.UsageError as error:
+            usage = error.ctx.get_usage() if error.ctx else None
+            fail(one_error("usage", error.format_message()), as_json="--json" in flags, before=usage)
+            sys.exit(2)
+        except click.Abort:
+            fail(one_error("aborted", "Aborted."), as_json="--json" in flags)
+            sys.exit(1)
+        except (HoldfastError, click.ClickException, OSError) as error:
+            _tell(error, flags)
+            fail(one_error(_code(error), _words(error)), as_json="--json" in flags)
+            sys.exit(1)
+        except Exception as error:  # noqa: BLE001  (the edge: a person sees a sentence, and how to see more)
+            _tell(error, flags)
+            message = f"Unexpected {type(error).__name__}: {error}. Run it again with --debug to see where."
+            fail(one_error("unexpected", message), as_json="--json" in flags)
+            sys.exit(1)
+        sys.exit(result if isinstance(result, int) else 0)
+
+
+def _tell(error: BaseException, flags: list[str]) -> None:
+    if "--debug" in flags:
+        traceback.print_exception(error)
+
+
+def _code(error: Exception) -> str:
+    return error.code if isinstance(error, HoldfastError) else "system"
+
+
+def _words(error: Exception) -> str:
+    return error.format_message() if isinstance(error, click.ClickException) else str(error)
+
+
+_HELP = """Persistent memory for AI assistants.
+
+\b
+holdfast remember "prefers tea" --key drink --user ana
+holdfast recall "what should I pour her?" --user ana
+"""
+
+
+@click.command(cls=App, help=_HELP, epilog="Each command explains itself: holdfast recall --help")
+@click.version_option(__version__, prog_name="holdfast", message="%(prog)s %(version)s")
+@common_options
+def app() -> None:
+    """Take the options that stand before a command."""

@@ -1,0 +1,71 @@
+"""Commands that ask the memory: recall and context."""
+
+from typing import Any
+
+import click
+
+from holdfast.cli.options import Flags, digest_waiting, limit_option, open_memory, pairs, with_flags
+from holdfast.cli.output import brief, count, day, emit, say
+from holdfast.types import Hit
+
+
+@click.command(epilog='Example: holdfast recall "what does she drink?" --user ana --limit 3 --explain')
+@click.argument("query", nargs=-1, required=True)
+@limit_option(10)
+@click.option("--kind", "kinds", multiple=True, help="Only this kind, or `message`; may be repeated.")
+@click.option("--as-of", metavar="DATE", help="What held at a moment, such as 2026-03-01.")
+@click.option("--now", metavar="DATE", help="Ask as if it were this moment.")
+@click.option("--min-score", type=click.FloatRange(0, 1), default=0.0, help="Leave out what scores less, from 0 to 1.")
+@click.option("--where", multiple=True, callback=pairs, metavar="NAME=VALUE", help="Only with this metadata; may be repeated.")
+@click.option("--explain", is_flag=True, help="Show which search found each, at which rank.")
+@with_flags()
+def recall(
+    flags: Flags, query: tuple[str, ...], *, kinds: tuple[str, ...], where: dict[str, Any], explain: bool, **wanted: Any
+) -> None:
+    """Find what matters for a question, best first.
+
+    QUERY is a question or any words. Searches by meaning and by words; what is new is made searchable first.
+    """
+    with open_memory(flags) as memory:
+        digest_waiting(memory)
+        hits = memory.recall(" ".join(query), kinds=kinds or None, where=where or None, **wanted, **flags.scope)
+    lines = [line for place, hit in enumerate(hits, 1) for line in hit_lines(place, hit, explain=explain)]
+    emit(hits, lines, as_json=flags.json)
+    if not hits:
+        say("Nothing was found in this scope." + ("" if flags.user else " Name a user with --user."), as_json=flags.json)
+
+
+def hit_lines(place: int, hit: Hit, *, explain: bool = False) -> list[str]:
+    """Return a hit as a numbered line, and with ``explain`` why it was found."""
+    text = brief(str(hit))
+    if hit.message:
+        text = f"{brief(hit.message.speaker or hit.message.role)} said: {text}"
+    lines = [f"{place:2}. {hit.score:.2f}  {day(hit.at)}  {text}  ({hit.id})"]
+    if hit.successor:
+        lines.append(f"      since then: {brief(str(hit.successor))}")
+    if explain:
+        found = ", ".join(map(str, hit.why)) or "no search of its own"
+        similarity = "no vector" if hit.similarity is None else f"cosine {hit.similarity:.3f}"
+        lines.append(f"      found by {found}; {similarity}; {hit.kind}")
+    return lines
+
+
+@click.command(epilog='Example: holdfast context "plan dinner" --user ana --max-tokens 400')
+@click.argument("query", nargs=-1, required=True)
+@click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="The block's size. Default: the preset's.")
+@with_flags()
+def context(flags: Flags, query: tuple[str, ...], max_tokens: int | None) -> None:
+    """Print the memory block for a system prompt.
+
+    QUERY is what the user just said. The block goes to stdout; what was found and did not fit, to stderr.
+    """
+    with open_memory(flags) as memory:
+        digest_waiting(memory)
+        block = memory.context(" ".join(query), max_tokens=max_tokens, **flags.scope)
+    emit(block, [block.text] if block.text else [], as_json=flags.json)
+    if block.left_out:
+        say(f"Left out, for want of space: {count(len(block.left_out), 'hit')}", as_json=flags.json)
+        for hit in block.left_out:
+            say(f"  {hit.score:.2f}  {day(hit.at)}  {brief(str(hit))}  ({hit.id})", as_json=flags.json)
+    elif not block.text:
+        say("Nothing that is remembered matters here.", as_json=flags.json)

@@ -1,0 +1,122 @@
+"""Commands that let go: forget, undo, erase."""
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from holdfast.cli.options import Flags, confirm, open_memory, with_flags, yes_option
+from holdfast.cli.output import count, emit, memory_line, say
+from holdfast.errors import NotFound
+from holdfast.types import Memory, Receipt
+
+if TYPE_CHECKING:
+    from holdfast.engine import Engine
+
+
+@click.command(epilog="Example: holdfast forget --key drink --user ana")
+@click.argument("id", required=False)
+@click.option("--key", help="Forget every value of this key that the user has.")
+@click.option("--kind", help="With --key: only this kind.")
+@click.option("--reason", default="asked to forget", show_default=True, help="Why, for the history.")
+@yes_option
+@with_flags()
+def forget(flags: Flags, *, id: str | None, key: str | None, kind: str | None, reason: str, yes: bool) -> None:
+    """Hide memories; can be undone for a while.
+
+    Give the ID of a memory, or --key. What is forgotten is gone from every answer at once, and is purged when it
+    can no longer be undone (30 days, a setting). To remove something for good now, see `holdfast erase`.
+    """
+    if (id is None) == (key is None):
+        raise click.UsageError("Give the ID of a memory, or --key.")
+    with open_memory(flags) as memory:
+        if id is not None:
+            ids = [id]
+            forgotten = memory.forget(id, reason=reason)
+            if not forgotten:
+                raise NotFound(f"There is no live memory {id}.")
+        else:
+            ids = [each.id for each in _of_key(memory, flags, key, kind)]
+            if len(ids) > 1 and sys.stdin.isatty():  # a script is not stopped: this can be undone
+                confirm(f"Forget {len(ids)} memories with the key {key!r}?", yes=yes)
+            forgotten = memory.forget(key=key, kind=kind, reason=reason, **flags.scope)
+        change = memory.history(ids[0])[-1].id if forgotten else None
+    value = {"forgotten": forgotten, "ids": ids if forgotten else [], "undo": change}
+    emit(value, [f"Forgot {count(forgotten, 'memory')}."], as_json=flags.json)
+    if change:
+        say(f"To undo this: holdfast undo {change}", as_json=flags.json)
+
+
+def _of_key(memory: "Engine", flags: Flags, key: str | None, kind: str | None) -> list[Memory]:
+    """Return what forgetting the key would hide: of a user's only their own, never what all share."""
+    found = memory.memories(key=key, kinds=[kind] if kind else None, limit=100_000, **flags.scope)
+    return [each for each in found if flags.user is None or each.scope.user == flags.user]
+
+
+@click.command(epilog="Example: holdfast undo chg_01k4...")
+@click.argument("change")
+@with_flags(scope=False)
+def undo(flags: Flags, change: str) -> None:
+    """Undo a change and those made with it.
+
+    CHANGE is the id of a change, as `forget` and `history` print it.
+    """
+    with open_memory(flags) as memory:
+        undone = memory.undo(change)
+    emit(undone, [memory_line(each) for each in undone], as_json=flags.json)
+
+
+@click.command(epilog="Example: holdfast erase --user ana")
+@click.option("--id", help="A memory, with every revision of it.")
+@click.option("--session", metavar="ID", help="A conversation, and what came of it.")
+@click.option("--source", metavar="ID", help="A message, and what came of it.")
+@yes_option
+@with_flags()
+def erase(flags: Flags, *, id: str | None, session: str | None, source: str | None, yes: bool) -> None:
+    """Remove for good, also from the bytes on disk.
+
+    Say what: a memory, a session, a source, or all there is of a --user, --app or --agent (of a user across all
+    apps). This cannot be undone. The receipt says what was removed and what a check of the files found afterwards.
+    """
+    things = {"memory": id, "session": session, "source": source}
+    owners = {"user": flags.user, "app": flags.app, "agent": flags.agent}
+    named = [f"{name} {value!r}" for name, value in {**things, **owners}.items() if value is not None]
+    if not named:
+        raise click.UsageError("Say what to erase: --id, --session, --source, --user, --app or --agent.")
+    # The engine erases all that any of them names: `--id X --user ana` would take all of Ana's.
+    if len([value for value in things.values() if value]) > 1 or (any(things.values()) and any(owners.values())):
+        raise click.UsageError("Name one thing: --id, --session or --source alone, or parts of a scope together.")
+    whole = "everything of " if any(owners.values()) else ""
+    confirm(f"Erase {whole}{' and '.join(named)} for good?", yes=yes)
+    with open_memory(flags) as memory:
+        receipt = memory.erase(id=id, session=session, source=source, **flags.scope)
+    emit(receipt, _receipt_lines(receipt), as_json=flags.json)
+
+
+def _receipt_lines(receipt: Receipt) -> list[str]:
+    target = ", ".join(f"{name} {value}" for name, value in receipt.target.items())
+    removed = [
+        count(number, noun)
+        for noun, number in (
+            ("memory", receipt.memories),
+            ("revision", receipt.revisions),
+            ("message", receipt.messages),
+            ("session", receipt.sessions),
+            ("job", receipt.jobs),
+            ("vector", receipt.vectors),
+        )
+        if number
+    ]
+    lines = [f"Erased {target}: {', '.join(removed) or 'there was nothing'}."]
+    if receipt.rebuilt:
+        lines.append(f"Made again from what stays: {count(receipt.rebuilt, 'memory')}.")
+    if receipt.status == "pending":
+        lines.append("PENDING: the rows are gone, but another process still holds old pages of the file;")
+        lines.append("         they go when it ends. Then run `holdfast doctor`.")
+    elif receipt.verified:
+        lines.append("Checked: neither the store nor its files hold it any more.")
+    else:
+        lines.append("NOT VERIFIED: the check afterwards still found some of it.")
+    lines += [f"Still in the file: {file}" for file in receipt.residue]
+    lines += [f"Still in a backup from before: {file}" for file in receipt.backups]
+    return lines

@@ -1,0 +1,141 @@
+"""Commands on background work: jobs, worker."""
+
+import signal
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from holdfast.cli.options import Flags, limit_option, open_memory, with_flags
+from holdfast.cli.output import brief, count, emit, say
+from holdfast.errors import HoldfastError
+from holdfast.types import Job
+
+if TYPE_CHECKING:
+    from holdfast.engine import Engine
+
+_PAUSE = 1.0
+_STATES = ("queued", "running", "done", "dead")
+
+
+def _list_options(function: Any) -> Any:
+    function = limit_option(100)(function)
+    return click.option("--state", "states", type=click.Choice(_STATES), multiple=True, help="Only these; may be repeated.")(
+        function
+    )
+
+
+def _print_jobs(flags: Flags, *, states: tuple[Any, ...], limit: int) -> None:
+    with open_memory(flags) as memory:
+        found = memory.jobs(states=states or None, limit=limit)
+    emit(found, [_line(job) for job in found], as_json=flags.json)
+    if not found:
+        say("No jobs.", as_json=flags.json)
+
+
+def _line(job: Job) -> str:
+    error = f"  {brief(job.error)}" if job.error else ""
+    return f"{job.id}  {job.created_at:%Y-%m-%d %H:%M}  {job.kind:8}  {job.state:7}  attempt {job.attempt}{error}"
+
+
+@click.group(invoke_without_command=True, epilog="Example: holdfast jobs --state dead   then: holdfast jobs rerun job_01k4...")
+@_list_options
+@with_flags(scope=False)
+def jobs(flags: Flags, **wanted: Any) -> None:
+    """List background work, or queue it again.
+
+    A job that failed five times is `dead`: it stays, with its error, until it is queued again.
+    """
+    if click.get_current_context().invoked_subcommand is None:
+        _print_jobs(flags, **wanted)
+
+
+@jobs.command("list")
+@_list_options
+@with_flags(scope=False)
+def list_jobs(flags: Flags, **wanted: Any) -> None:
+    """List background work, the oldest first."""
+    _print_jobs(flags, **wanted)
+
+
+@jobs.command("rerun")
+@click.argument("id")
+@with_flags(scope=False)
+def rerun(flags: Flags, id: str) -> None:
+    """Queue a dead or waiting job again, from its first attempt."""
+    with open_memory(flags) as memory:
+        job = memory.rerun(id)
+    emit(job, [_line(job)], as_json=flags.json)
+    say("It runs with the next `holdfast worker`, or in any program that has the store open.", as_json=flags.json)
+
+
+@click.command(epilog="Example: holdfast worker --once   (from cron, for instance)")
+@click.option("--once", is_flag=True, help="Do what there is to do, then end.")
+@with_flags(scope=False)
+def worker(flags: Flags, *, once: bool) -> None:
+    """Do background work until stopped.
+
+    Closes silent conversations, digests those that ended, embeds what is new and purges what has expired. Ctrl-C or
+    a SIGTERM ends it after the step under way. Several may run at once.
+    """
+    with open_memory(flags) as memory, _stop_signals() as stop:
+        if not once:
+            _log(flags, f"working on {memory.store.location}; Ctrl-C ends it")
+        total = 0
+        while not stop.is_set():
+            total += _round(memory, flags, stop)
+            if once:
+                break
+            stop.wait(_PAUSE)
+    emit({"steps": total}, [f"Done: {count(total, 'step')}."], as_json=flags.json)
+
+
+def _round(memory: "Engine", flags: Flags, stop: threading.Event) -> int:
+    """Work until nothing is left or a stop is asked for; returns the steps it took."""
+    steps, before, began = 0, None, time.monotonic()
+    try:
+        before = memory.stats()
+        while not stop.is_set() and memory.work_once():
+            steps += 1
+    except HoldfastError as error:
+        _log(flags, f"could not go on, and tries again: {error}")
+    if steps and before is not None:
+        _log(flags, f"{_difference(before, memory.stats())} in {time.monotonic() - began:.1f} s")
+    return steps
+
+
+def _difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """Say in words what a round of work did."""
+    changes = {
+        "job": after["jobs"].get("done", 0) - before["jobs"].get("done", 0),
+        "dead job": after["jobs"].get("dead", 0) - before["jobs"].get("dead", 0),
+        "closed session": before["sessions"].get("open", 0) - after["sessions"].get("open", 0),
+        "new memory": after["memories"] - before["memories"],
+        "vector": after["vectors"] - before["vectors"],
+    }
+    return ", ".join(count(number, what) for what, number in changes.items() if number > 0) or "clean-up"
+
+
+def _log(flags: Flags, message: str) -> None:
+    say(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}  {message}", as_json=flags.json)
+
+
+@contextmanager
+def _stop_signals() -> Iterator[threading.Event]:
+    """Turn Ctrl-C and SIGTERM into a flag, so that the step under way is finished first."""
+    stop = threading.Event()
+
+    def ask(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    earlier = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in earlier.items():
+            signal.signal(number, handler)

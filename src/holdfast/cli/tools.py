@@ -1,0 +1,47 @@
+"""Commands for the machine around it: bench, completion."""
+
+from importlib import import_module
+
+import click
+
+from holdfast.cli.options import Flags, with_flags
+
+
+@click.group()
+def bench() -> None:
+    """Measure speed on this machine."""
+
+
+def _sizes(_context: click.Context, option: click.Parameter, value: str) -> list[int]:
+    try:
+        sizes = [int(part.replace("_", "")) for part in value.split(",")]
+    except ValueError as error:
+        raise click.BadParameter(f"{value!r} is not a list of numbers such as 1000,10000.", param=option) from error
+    if min(sizes) < 1:
+        raise click.BadParameter("sizes are greater than zero.", param=option)
+    return sizes
+
+
+@bench.command("speed", epilog="Example: holdfast bench speed --sizes 1000,10000")
+@click.option("--sizes", default="1000,10000", show_default=True, callback=_sizes, metavar="N,N", help="How many are stored.")
+@click.option("--seed", type=int, default=1, show_default=True, metavar="N", help="The same seed gives the same data.")
+@with_flags(scope=False, store=False)
+def speed(flags: Flags, *, sizes: list[int], seed: int) -> None:
+    """Measure storing and searching, beside Chroma and sqlite-vec where they are installed."""
+    try:
+        module = import_module("holdfast.bench.speed")
+    except ModuleNotFoundError as error:
+        raise click.ClickException(f"The benchmark needs {error.name}: pip install 'holdfast[bench]'") from error
+    module.run(sizes=sizes, seed=seed, as_json=flags.json)
+
+
+@click.command(epilog="Example, for bash: holdfast completion bash >> ~/.bashrc")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print a shell's completion script."""
+    from click.shell_completion import get_completion_class  # noqa: PLC0415  (only here)
+
+    root = click.get_current_context().find_root()
+    found = get_completion_class(shell)
+    assert found is not None
+    click.echo(found(root.command, {}, "holdfast", "_HOLDFAST_COMPLETE").source())

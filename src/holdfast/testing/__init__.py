@@ -1,0 +1,37 @@
+"""Public test doubles and conformance suites.
+
+::
+
+    from holdfast.testing import FrozenClock, HashEmbedder
+
+    memory = holdfast.open(path, embedder=HashEmbedder(), clock=FrozenClock("2026-03-01"), worker="none")
+
+A store of your own is conformant when a subclass of :class:`StoreSuite` passes, an embedder when one of
+:class:`EmbedderSuite` does. The suites need pytest, the doubles do not.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from holdfast.testing.clock import FrozenClock
+from holdfast.testing.vectors import HashEmbedder
+
+if TYPE_CHECKING:
+    from holdfast.testing.embedders import EmbedderSuite
+    from holdfast.testing.stores import StoreSuite
+
+__all__ = ["EmbedderSuite", "FrozenClock", "HashEmbedder", "StoreSuite"]
+
+# The suites are imported when asked for: they need pytest, which users of the doubles may not have.
+_HOMES = {"EmbedderSuite": "holdfast.testing.embedders", "StoreSuite": "holdfast.testing.stores"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'holdfast.testing' has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415  (as above)
+
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

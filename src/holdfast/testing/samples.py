@@ -1,0 +1,70 @@
+"""Records for tests, each complete with as little said as possible."""
+
+import itertools
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeAlias
+
+from holdfast.protocols import Store
+from holdfast.types import Author, ChangeRecord, Job, Memory, Message, Scope, SessionRecord
+
+AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
+DAY = timedelta(days=1)
+SHARED = Scope()
+ANA = Scope(user="ana")
+BOB = Scope(user="bob")
+
+OpenStore: TypeAlias = Callable[..., Store]
+"""Opens one more handle on the same place, for a ``tenant``."""
+Alter: TypeAlias = Callable[[str, str], None]
+"""Replaces a stored text by another of the same length, behind the store's back."""
+RowCounts: TypeAlias = Callable[[], Mapping[str, int]]
+"""Counts the rows of every table."""
+
+_numbers = itertools.count(1)
+
+
+def a_session(id: str = "ses_1", *, scope: Scope = ANA, at: datetime = AT, **more: Any) -> SessionRecord:
+    """Return an open session."""
+    return SessionRecord(id=id, scope=scope, started_at=at, last_at=more.pop("last_at", at), **more)
+
+
+def a_message(text: str, *, scope: Scope = ANA, session: str = "ses_1", at: datetime = AT, **more: Any) -> Message:
+    """Return a user's message with an id of its own."""
+    id = more.pop("id", None) or f"msg_{next(_numbers)}"
+    return Message(id=id, session=session, scope=scope, role=more.pop("role", "user"), text=text, at=at, **more)
+
+
+def a_memory(text: str, *, scope: Scope = ANA, at: datetime = AT, **more: Any) -> Memory:
+    """Return a live fact with an id of its own, made, valid and recorded at one moment."""
+    times = {name: more.pop(name, at) for name in ("created_at", "updated_at", "valid_from", "recorded_at")}
+    id = more.pop("id", None) or f"mem_{next(_numbers)}"
+    return Memory(id=id, scope=scope, kind=more.pop("kind", "fact"), text=text, **times, **more)
+
+
+def a_change(memory: Memory, *, batch: str = "bat_1", **more: Any) -> ChangeRecord:
+    """Return the record that a memory's revision was made."""
+    values = {"action": "created", "at": AT, "author": Author(actor="test"), **more}
+    return ChangeRecord(id=f"chg_{next(_numbers):06}", batch=batch, memory=memory.id, revision=memory.revision, **values)
+
+
+def a_job(effect: str, *, at: datetime = AT, **more: Any) -> Job:
+    """Return a job that is due at once."""
+    id = more.pop("id", None) or f"job_{next(_numbers):06}"
+    values = {"kind": "digest", "payload": {}, "not_before": at, **more}
+    return Job(id=id, effect=effect, created_at=at, **values)
+
+
+def remember(store: Store, *memories: Memory) -> list[Memory]:
+    """Store memories in one transaction."""
+    with store.write() as tx:
+        return [tx.add_revision(memory) for memory in memories]
+
+
+def say(store: Store, *messages: Message) -> list[Message]:
+    """Store messages in one transaction, with the sessions they need."""
+    with store.write() as tx:
+        for message in messages:
+            if tx.session(message.session) is None:
+                tx.add_session(a_session(message.session, scope=message.scope, at=message.at))
+        return [tx.add_message(message) for message in messages]

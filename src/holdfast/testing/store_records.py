@@ -1,0 +1,278 @@
+"""What every store keeps: sessions, messages, memories with their revisions, and who is who."""
+# ruff: noqa: PT011 - what a store raises on a clash is its own affair
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter, Store
+from holdfast.testing.samples import ANA, AT, BOB, DAY, SHARED, OpenStore, a_change, a_memory, a_message, a_session, remember, say
+from holdfast.types import Scope, UserProfile
+
+
+class SessionPromises:
+    """Conversations."""
+
+    def test_a_session_comes_back_as_it_was_stored(self, store: Store, open_store: OpenStore) -> None:
+        """Every field, also through another handle."""
+        session = a_session(scope=Scope(app="kitchen", user="ana", agent="chef"), metadata={"channel": "voice", "n": 1})
+        with store.write() as tx:
+            tx.add_session(session)
+        assert open_store().session("ses_1") == session
+
+    def test_an_unknown_session_is_none(self, store: Store) -> None:
+        """Not an error."""
+        assert store.session("ses_absent") is None
+
+    def test_a_session_takes_a_new_state(self, store: Store) -> None:
+        """The whole record is replaced."""
+        changed = a_session(status="ended", ended_at=AT + DAY, last_at=AT + DAY, digested_to=7)
+        with store.write() as tx:
+            tx.add_session(a_session())
+            tx.set_session(changed)
+        assert store.session("ses_1") == changed
+
+    def test_sessions_are_listed_by_last_activity_newest_first(self, store: Store) -> None:
+        """Whatever order they began in."""
+        with store.write() as tx:
+            for id, hours in (("old", 1), ("newest", 3), ("middle", 2)):
+                tx.add_session(a_session(id, last_at=AT + timedelta(hours=hours)))
+        assert [s.id for s in store.sessions(SessionFilter())] == ["newest", "middle", "old"]
+        assert [s.id for s in store.sessions(SessionFilter(limit=1, offset=1))] == ["middle"]
+
+    def test_sessions_are_chosen_by_owner_status_and_silence(self, store: Store) -> None:
+        """Each condition alone."""
+        with store.write() as tx:
+            tx.add_session(a_session("a"))
+            tx.add_session(a_session("b", scope=BOB, status="ended"))
+            tx.add_session(a_session("c", scope=Scope(user="ana", app="kitchen"), last_at=AT + DAY))
+        assert {s.id for s in store.sessions(SessionFilter(owner={"user": "ana"}))} == {"a", "c"}
+        assert {s.id for s in store.sessions(SessionFilter(owner={"app": "kitchen"}))} == {"c"}
+        assert {s.id for s in store.sessions(SessionFilter(statuses=("ended",)))} == {"b"}
+        assert {s.id for s in store.sessions(SessionFilter(idle_since=AT))} == {"a", "b"}
+        assert {s.id for s in store.sessions(SessionFilter(ids=("a", "b")))} == {"a", "b"}
+
+
+class MessagePromises:
+    """What was said."""
+
+    def test_a_message_comes_back_as_it_was_stored(self, store: Store, open_store: OpenStore) -> None:
+        """Every field, with the sequence number it was given."""
+        message = a_message(
+            "¡Hola! \u4f60\u597d 👋\nsecond line", role="tool", speaker="Ana", client_id="c1", origin="web", action="noise",
+            language="es", at=AT + timedelta(microseconds=1),
+        )  # fmt: skip
+        (stored,) = say(store, message)
+        assert stored == replace(message, seq=stored.seq)
+        assert open_store().messages(MessageFilter(session="ses_1")) == [stored]
+
+    def test_sequence_numbers_only_grow(self, store: Store) -> None:
+        """In the order of writing, whatever the times are."""
+        stored = say(store, a_message("one", at=AT + DAY), a_message("two"), a_message("three", session="other"))
+        assert [m.seq for m in stored] == sorted({m.seq for m in stored})
+        assert stored[0].seq > 0
+
+    def test_a_sequence_number_is_never_used_again(self, store: Store, open_store: OpenStore) -> None:
+        """Not after removal, and not by another handle."""
+        (last,) = say(store, a_message("soon gone"))
+        with store.write() as tx:
+            tx.remove_messages([last.id])
+        (after,) = say(open_store(), a_message("the next"))
+        assert after.seq > last.seq
+
+    def test_messages_are_listed_oldest_first(self, store: Store) -> None:
+        """By sequence number; the newest few keep that order."""
+        say(store, *(a_message(text) for text in ("one", "two", "three")))
+        assert [m.text for m in store.messages(MessageFilter(session="ses_1"))] == ["one", "two", "three"]
+        assert [m.text for m in store.messages(MessageFilter(session="ses_1", newest=2))] == ["two", "three"]
+
+    def test_messages_are_chosen_by_each_condition(self, store: Store) -> None:
+        """Each condition alone."""
+        one, two, three = say(
+            store,
+            a_message("one", client_id="c1"),
+            a_message("two", session="b", scope=BOB, at=AT + DAY),
+            a_message("three", session="s", scope=SHARED),
+        )
+        assert store.messages(MessageFilter(ids=(one.id, two.id))) == [one, two]
+        assert store.messages(MessageFilter(seqs=(three.seq,))) == [three]
+        assert store.messages(MessageFilter(session="ses_1", client_id="c1")) == [one]
+        assert store.messages(MessageFilter(after_seq=one.seq)) == [two, three]
+        assert store.messages(MessageFilter(before=AT + DAY)) == [one, three]
+        assert store.messages(MessageFilter(owner={"user": "bob"})) == [two]
+        assert store.messages(MessageFilter(reader=ANA)) == [one, three]
+
+    def test_a_client_id_is_taken_once_a_session(self, store: Store) -> None:
+        """A second message under it is refused whole; another session may use it."""
+        say(store, a_message("one", client_id="c1"), a_message("elsewhere", session="other", client_id="c1"))
+        with pytest.raises(Exception):  # noqa: B017
+            say(store, a_message("again", client_id="c1"))
+        assert [m.text for m in store.messages(MessageFilter(session="ses_1"))] == ["one"]
+
+    def test_a_very_long_message_is_kept_whole(self, store: Store) -> None:
+        """A million characters, none lost."""
+        text = "All work and no play. " * 50_000
+        (stored,) = say(store, a_message(text))
+        assert store.messages(MessageFilter(ids=(stored.id,)))[0].text == text
+
+    def test_many_ids_can_be_asked_for_at_once(self, store: Store) -> None:
+        """More than a statement can bind one by one."""
+        (stored,) = say(store, a_message("one"))
+        ids = [stored.id, *(f"absent_{n}" for n in range(40_000))]
+        assert store.messages(MessageFilter(ids=ids)) == [stored]
+
+
+class MemoryPromises:
+    """What is remembered, and what was."""
+
+    def test_a_memory_comes_back_as_it_was_stored(self, store: Store, open_store: OpenStore) -> None:
+        """Every field, through another handle."""
+        memory = a_memory(
+            "prefers tea", scope=Scope(app="kitchen", user="ana", agent="chef"), key="drink", topic="taste", importance=7.5,
+            tags=("a", "ñ"), metadata={"s": "x", "i": 1, "f": 1.5, "b": True, "n": None, "l": ["x", 1]}, origin="import", trust=0.4,
+            sources=("msg_1", "mem_9"), pinned=True, language="en", valid_from=AT - DAY, valid_to=AT + DAY, expires_at=AT + 2 * DAY,
+            last_used_at=AT, last_seen_at=AT, reason="because", content_hash="00ff",
+        )  # fmt: skip
+        (stored,) = remember(store, memory)
+        assert stored == replace(memory, item=stored.item)
+        assert open_store().memories(MemoryFilter(ids=(memory.id,))) == [stored]
+
+    def test_a_change_adds_a_revision_and_closes_the_one_before(self, store: Store) -> None:
+        """The present one is listed; both are kept."""
+        (first,) = remember(store, a_memory("lives in Lyon"))
+        (second,) = remember(store, replace(first, text="lives in Porto", recorded_at=AT + DAY, updated_at=AT + DAY))
+        assert second.revision == 2
+        assert [m.text for m in store.memories(MemoryFilter())] == ["lives in Porto"]
+        assert [(m.text, m.recorded_to) for m in store.revisions(first.id)] == [("lives in Lyon", AT + DAY), ("lives in Porto", None)]
+
+    def test_known_at_gives_the_revision_of_that_time(self, store: Store) -> None:
+        """From the moment it was recorded until the moment another was."""
+        (first,) = remember(store, a_memory("lives in Lyon"))
+        remember(store, replace(first, text="lives in Porto", recorded_at=AT + DAY))
+        for moment, texts in ((AT - DAY, []), (AT, ["lives in Lyon"]), (AT + DAY, ["lives in Porto"]), (AT + 2 * DAY, ["lives in Porto"])):
+            assert [m.text for m in store.memories(MemoryFilter(known_at=moment))] == texts
+
+    def test_as_of_gives_what_was_valid_then(self, store: Store) -> None:
+        """From valid_from up to, and not including, valid_to; never past its expiry."""
+        remember(store, a_memory("Lyon", valid_to=AT + DAY, status="superseded"), a_memory("Porto", valid_from=AT + DAY))
+        remember(store, a_memory("today only", expires_at=AT + DAY))
+        statuses = ("live", "superseded")
+        for moment, texts in ((AT - DAY, set()), (AT, {"Lyon", "today only"}), (AT + DAY, {"Porto"})):
+            assert {m.text for m in store.memories(MemoryFilter(as_of=moment, statuses=statuses))} == texts
+
+    def test_only_live_memories_are_listed_unless_asked(self, store: Store) -> None:
+        """A retired one is found by its status."""
+        (memory,) = remember(store, a_memory("old news"))
+        remember(store, replace(memory, status="forgotten", retired_at=AT + DAY, recorded_at=AT + DAY))
+        assert store.memories(MemoryFilter()) == []
+        assert [m.text for m in store.memories(MemoryFilter(statuses=("forgotten",)))] == ["old news"]
+        assert [m.text for m in store.memories(MemoryFilter(statuses=None))] == ["old news"]
+
+    def test_a_reader_sees_what_is_shared_or_its_own(self, store: Store) -> None:
+        """Every part of the owner's scope is missing or equal."""
+        scopes = [
+            Scope(app=app, user=user, agent=agent)
+            for app in (None, "kitchen", "hall")
+            for user in (None, "ana", "bob")
+            for agent in (None, "chef")
+        ]
+        remember(store, *(a_memory(repr(scope), scope=scope) for scope in scopes))
+        for reader in scopes:
+            seen = {m.text for m in store.memories(MemoryFilter(reader=reader))}
+            assert seen == {repr(scope) for scope in scopes if reader.sees(scope)}
+
+    def test_exactly_and_owner_choose_by_scope(self, store: Store) -> None:
+        """``exactly`` this very scope, ``owner`` the named parts whatever the others are."""
+        kitchen = Scope(user="ana", app="kitchen")
+        remember(store, a_memory("general"), a_memory("kitchen", scope=kitchen), a_memory("shared", scope=SHARED))
+        assert [m.text for m in store.memories(MemoryFilter(exactly=ANA))] == ["general"]
+        assert {m.text for m in store.memories(MemoryFilter(owner={"user": "ana"}))} == {"general", "kitchen"}
+        assert [m.text for m in store.memories(MemoryFilter(owner={"app": "kitchen", "user": "ana"}))] == ["kitchen"]
+
+    def test_memories_are_chosen_by_each_condition(self, store: Store) -> None:
+        """Each condition alone."""
+        (one, two) = remember(
+            store,
+            a_memory("one", key="drink", topic="taste", pinned=True, content_hash="aa", sources=("msg_1",)),
+            a_memory("two", kind="event", expires_at=AT + DAY, retired_at=AT, at=AT + DAY),
+        )
+        for wanted, expected in (
+            (MemoryFilter(key="drink"), [one]),
+            (MemoryFilter(topic="taste"), [one]),
+            (MemoryFilter(pinned=True), [one]),
+            (MemoryFilter(pinned=False), [two]),
+            (MemoryFilter(content_hash="aa"), [one]),
+            (MemoryFilter(sources=("msg_1", "msg_2")), [one]),
+            (MemoryFilter(kinds=("event",)), [two]),
+            (MemoryFilter(items=(two.item,)), [two]),
+            (MemoryFilter(expired_by=AT + DAY), [two]),
+            (MemoryFilter(unexpired_at=AT + DAY), [one]),
+            (MemoryFilter(retired_before=AT + DAY), [two]),
+            (MemoryFilter(limit=1), [two]),
+            (MemoryFilter(limit=1, offset=1), [one]),
+            (MemoryFilter(newest_first=False), [one, two]),
+            (MemoryFilter(ids=()), []),
+        ):
+            assert store.memories(wanted) == expected, wanted
+
+    def test_counting_equals_listing_without_its_limit(self, store: Store) -> None:
+        """So that a page can say how many there are."""
+        remember(store, *(a_memory(f"number {n}") for n in range(5)))
+        assert store.count_memories(MemoryFilter(reader=ANA, limit=2)) == 5
+
+    def test_last_use_and_last_statement_are_noted_in_place(self, store: Store) -> None:
+        """Without a revision, and without touching others."""
+        one, two = remember(store, a_memory("one"), a_memory("two"))
+        with store.write(durable=False) as tx:
+            tx.touch([one.id], used=AT + DAY)
+            tx.touch([one.id], seen=AT + 2 * DAY)
+        assert store.revisions(one.id) == [replace(one, last_used_at=AT + DAY, last_seen_at=AT + 2 * DAY)]
+        assert store.revisions(two.id) == [two]
+
+    def test_expiry_is_pushed_in_place(self, store: Store) -> None:
+        """Without a revision."""
+        (one,) = remember(store, a_memory("one", expires_at=AT))
+        with store.write() as tx:
+            tx.set_expiry([one.id], AT + DAY)
+        assert store.revisions(one.id) == [replace(one, expires_at=AT + DAY)]
+
+    def test_changes_are_listed_by_memory_batch_and_id_with_their_revision(self, store: Store) -> None:
+        """Oldest first; ``after`` is what the change made."""
+        (first,) = remember(store, a_memory("one"))
+        (second,) = remember(store, replace(first, text="two", recorded_at=AT + DAY))
+        created = a_change(first, reason="said so")
+        revised = a_change(second, batch="bat_2", action="revised", at=AT + DAY)
+        with store.write() as tx:
+            tx.add_change(revised)
+            tx.add_change(created)
+        history = store.changes(memory=first.id)
+        assert [(c.id, c.action, c.reason) for c in history] == [(created.id, "created", "said so"), (revised.id, "revised", None)]
+        assert [c.after.text for c in history if c.after] == ["one", "two"]
+        assert [c.id for c in store.changes(batch="bat_2")] == [revised.id]
+        assert [c.id for c in store.changes(id=created.id)] == [created.id]
+        assert store.changes(memory="mem_absent") == []
+
+
+class SmallPromises:
+    """Users and settings."""
+
+    def test_a_stranger_has_the_defaults(self, store: Store) -> None:
+        """And none are stored for them."""
+        assert store.user("nobody") == UserProfile(user="nobody")
+
+    def test_a_user_comes_back_as_stored(self, store: Store, open_store: OpenStore) -> None:
+        """The last word counts."""
+        with store.write() as tx:
+            tx.set_user(UserProfile(user="ana", timezone="Europe/Madrid"))
+            tx.set_user(UserProfile(user="ana", timezone="America/Lima", language="es"))
+        assert open_store().user("ana") == UserProfile(user="ana", timezone="America/Lima", language="es")
+
+    def test_a_setting_comes_back_as_stored(self, store: Store, open_store: OpenStore) -> None:
+        """None until it is set; the last word counts."""
+        assert store.setting("colour") is None
+        with store.write() as tx:
+            tx.set_setting("colour", "red")
+            tx.set_setting("colour", "grün")
+            assert tx.setting("colour") == "grün"
+        assert open_store().setting("colour") == "grün"

@@ -1,0 +1,471 @@
+"""What these tests share: a tiny embedder, a clock several processes agree on, a plan of work, and its audit.
+
+Children are real processes, started by a fork server that has imported the product but opened no file.
+"""
+
+import contextlib
+import hashlib
+import itertools
+import mmap
+import multiprocessing
+import os
+import signal
+import struct
+import sys
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Literal
+
+import apsw
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from holdfast.embedding import EmbedderSource
+from holdfast.engine import Engine
+from holdfast.policies.capture import capture_statements
+from holdfast.presets.base import Preset
+from holdfast.presets.default import DEFAULT
+from holdfast.protocols import MemoryFilter, MessageFilter, Role
+from holdfast.stores.sqlite import SQLiteStore
+from holdfast.stores.transaction import SQLiteTransaction
+from holdfast.types import Change, Memory, Message, Put
+
+posix_only = pytest.mark.skipif(
+    not hasattr(os, "fork"), reason="kills with SIGKILL and starts children from a fork server: POSIX only"
+)
+
+USER = "ana"
+processes: Any = multiprocessing.get_context("forkserver" if hasattr(os, "fork") else "spawn")
+if hasattr(os, "fork"):
+    processes.set_forkserver_preload(["holdfast.config", "holdfast.stores.sqlite", "numpy", __name__])
+
+
+# A tiny embedder: words are hashed to dimensions, and a few words mean the same.
+
+_SAME_WORD = {"feline": "cat", "dwell": "live", "beverage": "drink"}
+
+
+class TinyEmbedder:
+    """Deterministic, and fast enough not to matter."""
+
+    name = "tiny-256"
+    dimensions = 256
+    calibration = (0.0, 0.9)
+
+    def __init__(self, reached: Callable[[str], None] = lambda point: None) -> None:
+        self._reached = reached
+
+    def embed(self, texts: Sequence[str], *, role: Role) -> NDArray[np.float32]:
+        if role == "document":
+            self._reached("embedding")
+        vectors = np.zeros((len(texts), self.dimensions), np.float32)
+        for row, text in enumerate(texts):
+            for word in "".join(c if c.isalnum() else " " for c in text.casefold()).split() or [""]:
+                digest = hashlib.blake2b(_SAME_WORD.get(word, word).encode(), digest_size=4).digest()
+                vectors[row, int.from_bytes(digest, "big") % self.dimensions] += 1
+            vectors[row] /= np.linalg.norm(vectors[row])
+        return vectors
+
+
+# A clock that all processes of one test share; it runs, and can be moved forward.
+
+
+class SharedClock:
+    """The system's time plus what the test has added to it, kept in a file that every process maps."""
+
+    def __init__(self, file: Path) -> None:
+        if not file.exists():
+            file.write_bytes(bytes(16))
+        with file.open("r+b") as stream:
+            self._shared = mmap.mmap(stream.fileno(), 16)
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) + timedelta(seconds=struct.unpack_from("q", self._shared, 0)[0])
+
+    def advance(self, step: timedelta) -> None:
+        (before,) = struct.unpack_from("q", self._shared, 0)
+        struct.pack_into("q", self._shared, 0, before + int(step.total_seconds()))
+
+    @property
+    def stage(self) -> int:
+        """How far the controller has come: 0 go on, 1 writers finish, 2 the worker finishes."""
+        return int(struct.unpack_from("q", self._shared, 8)[0])
+
+    @stage.setter
+    def stage(self, value: int) -> None:
+        struct.pack_into("q", self._shared, 8, value)
+
+
+class FrozenClock:
+    """Stands still until it is moved."""
+
+    def __init__(self, now: datetime = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)) -> None:
+        self._now = now
+
+    def now(self) -> datetime:
+        return self._now
+
+    def advance(self, step: timedelta) -> None:
+        self._now += step
+
+
+# Where a process dies.
+
+
+@dataclass(frozen=True, slots=True)
+class Doom:
+    """The n-th time this process reaches a point, it is killed there, by itself."""
+
+    point: str
+    nth: int = 1
+
+
+class Reaper:
+    """Counts the points a process passes, and kills it at the one that was chosen."""
+
+    def __init__(self, doom: Doom | None = None) -> None:
+        self._doom = doom
+        self._seen: Counter[str] = Counter()
+        self.captured = False
+        """A digestion has been computed and is not yet stored."""
+
+    def reach(self, point: str) -> None:
+        self._seen[point] += 1
+        if self._doom is not None and self._doom.point == point and self._seen[point] >= self._doom.nth:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def install(self) -> None:
+        """Where the point lies inside SQLite, watch the file operations of every connection to come."""
+        if self._doom is not None and self._doom.point.startswith("file:"):
+            _FatalVFS(self)
+
+
+class _FatalVFS(apsw.VFS):
+    """Passes everything on to the usual VFS, after telling the reaper."""
+
+    def __init__(self, reaper: Reaper) -> None:
+        self._base = apsw.vfs_names()[0]
+        self._reaper = reaper
+        super().__init__("fatal", self._base, makedefault=True)
+        _kept.append(self)
+
+    def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> "_FatalFile":  # noqa: N802
+        return _FatalFile(self._base, name, flags, self._reaper)
+
+
+class _FatalFile(apsw.VFSFile):
+    def __init__(self, base: str, name: str | apsw.URIFilename | None, flags: list[int], reaper: Reaper) -> None:
+        super().__init__(base, name, flags)  # type: ignore[arg-type]
+        self._reaper = reaper
+        self._kind = "log" if flags[0] & apsw.SQLITE_OPEN_WAL else "database" if flags[0] & apsw.SQLITE_OPEN_MAIN_DB else "other"
+
+    def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
+        self._reaper.reach(f"file:{self._kind} write")
+        super().xWrite(data, offset)
+
+    def xSync(self, flags: int) -> None:  # noqa: N802
+        self._reaper.reach(f"file:{self._kind} sync")
+        super().xSync(flags)
+
+
+_kept: list[object] = []
+"""A registered VFS must live as long as its process."""
+
+
+class MortalStore(SQLiteStore):
+    """The product's store, in a process that may die between any two statements."""
+
+    reaper = Reaper()
+    checkpoint_pages = 0
+    before_commit: Callable[[], None] = staticmethod(lambda: None)
+
+    @contextlib.contextmanager
+    def write(self, *, durable: bool = True) -> Iterator[SQLiteTransaction]:
+        reaper = self.reaper
+        finishing = reaper.captured
+        with super().write(durable=durable) as tx:
+
+            def trace(cursor: object, sql: str, bindings: object) -> bool:
+                if sql == "COMMIT":
+                    self.before_commit()
+                point = "commit" if sql == "COMMIT" else "statement"
+                reaper.reach(f"before {point}")
+                if finishing:
+                    reaper.reach(f"before finishing {point}")
+                return True
+
+            tx.connection.set_exec_trace(trace)
+            if self.checkpoint_pages:
+                tx.connection.wal_autocheckpoint(self.checkpoint_pages)
+            yield tx
+        reaper.reach("after commit")
+        if finishing:
+            reaper.captured = False
+            reaper.reach("after finishing commit")
+
+
+def mortal_engine(
+    path: Path,
+    clock: Any,
+    reaper: Reaper,
+    *,
+    worker: Literal["thread", "inline", "none"] = "none",
+    checkpoint_pages: int = 0,
+    capture: Callable[[Sequence[Message]], list[Change]] | None = None,
+) -> Engine:
+    """Open an engine whose process dies where its reaper says."""
+    reaper.install()
+    store = MortalStore(path)
+    store.reaper, store.checkpoint_pages = reaper, checkpoint_pages
+    preset = tagging_preset(reaper, capture or capture_statements)
+    return Engine(store, preset=preset, embedder=tiny_source(reaper), clock=clock, worker=worker)
+
+
+def tiny_source(reaper: Reaper | None = None) -> EmbedderSource:
+    embedder = TinyEmbedder((reaper or Reaper()).reach)
+    return EmbedderSource(name=embedder.name, load=lambda: embedder)
+
+
+def tagging_preset(
+    reaper: Reaper | None = None, capture: Callable[[Sequence[Message]], list[Change]] = capture_statements
+) -> Preset:
+    """The default preset, whose every digestion leaves another text: an effect that happens twice shows as two memories."""
+    reaper = reaper or Reaper()
+
+    def tagged(messages: Sequence[Message]) -> list[Change]:
+        reaper.reach("digesting")
+        tag = uuid.uuid4().hex[:8]
+        changes = [replace(change, text=f"{change.text} ({tag})") for change in capture(messages) if isinstance(change, Put)]
+        reaper.captured = True
+        reaper.reach("digested")
+        return list(changes)
+
+    return replace(DEFAULT, name="tagging", capture=tagged)
+
+
+# The plan of a writer: the n-th operation is always the same, so that a restarted writer can go on where it stopped.
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One call that changes something."""
+
+    index: int
+    kind: Literal["add", "remember", "forget", "end"]
+    session: str
+    client_id: str
+    role: str = "user"
+    text: str = ""
+    key: str = ""
+    captured: bool = False
+    """Digestion leaves a memory of it."""
+
+
+OPERATIONS_PER_SESSION = 8
+
+
+def operation(writer: str, index: int) -> Operation:
+    """Return a writer's n-th operation."""
+    number, step = divmod(index, OPERATIONS_PER_SESSION)
+    session, name = f"{writer}-{number}", f"{writer}{number}x{step}"
+    base = Operation(index=index, kind="add", session=session, client_id=f"{writer}:{index}")
+    match step:
+        case 0:
+            return replace(base, text=f"I live in town{name}.", captured=True)
+        case 1:
+            return replace(base, role="assistant", text=f"Noted, town{name}.")
+        case 2:
+            return replace(base, kind="remember", text=f"prefers drink{name}", key=f"drink-{writer}-{number}")
+        case 3:
+            return replace(base, text=f"My cat is called tom{name}. I work in office{name}.", captured=True)
+        case 4:
+            return replace(base, text=f"What is the weather in town{name}?")
+        case 5 if number % 2:
+            return replace(base, kind="forget", key=f"drink-{writer}-{number - 1}")
+        case 5:
+            return replace(base, kind="remember", text=f"owns bike{name}", key=f"bike-{writer}-{number}")
+        case 6:
+            return replace(base, text=f"I collect stamps from land{name}.", captured=True)
+        case _:
+            return replace(base, kind="end")
+
+
+def statements(planned: Operation) -> int:
+    """Return how many memories the digestion of a message must leave."""
+    return len([part for part in planned.text.split(". ") if part]) if planned.captured else 0
+
+
+def perform(engine: Engine, planned: Operation) -> str:
+    """Do one operation; returns the id of what it made."""
+    talk = engine.session(user=USER, id=planned.session)
+    match planned.kind:
+        case "add":
+            return talk.add(planned.role, planned.text, id=planned.client_id).id
+        case "remember":
+            return engine.remember(planned.text, key=planned.key, user=USER).id
+        case "forget":
+            engine.forget(key=planned.key, user=USER)
+            return ""
+        case "end":
+            talk.end()
+            return planned.session
+
+
+Acknowledged = Mapping[Operation, str]
+"""What a writer was told is durable, with the ids it was given."""
+
+
+# The audit. Each returns what is wrong, in words; nothing wrong is an empty list.
+
+
+def lost(engine: Engine, acknowledged: Acknowledged) -> list[str]:
+    """Tell which acknowledged operations cannot be seen."""
+    wrong: list[str] = []
+    forgotten = {planned.key for planned in acknowledged if planned.kind == "forget"}
+    attempted = {planned.key for planned in acknowledged}
+    sessions = {record.id: record for record in engine.sessions(limit=100_000)}
+    messages = {(m.session, m.client_id): m for m in engine.store.messages(MessageFilter())}
+    facts = Counter((m.key, m.text) for m in engine.store.memories(MemoryFilter()) if m.key)
+    assert attempted is not None
+    for planned, id in acknowledged.items():
+        match planned.kind:
+            case "add":
+                found = messages.get((planned.session, planned.client_id))
+                if found is None or (found.id, found.text, found.role) != (id, planned.text, planned.role):
+                    wrong.append(f"message {planned.client_id} is lost or altered: {found}")
+            case "remember":
+                count = facts[planned.key, planned.text]
+                if planned.key not in forgotten and not _next_forgets(planned) and count != 1:
+                    wrong.append(f"memory {planned.key} is there {count} times")
+            case "forget":
+                if any(key == planned.key for key, _ in facts):
+                    wrong.append(f"forgotten memory {planned.key} is back")
+            case "end":
+                record = sessions.get(planned.session)
+                if record is None or record.status != "ended":
+                    wrong.append(f"session {planned.session} is not ended: {record}")
+    return wrong
+
+
+def _next_forgets(planned: Operation) -> bool:
+    """The forgetting of it may be under way, unacknowledged."""
+    return planned.key.startswith("drink-") and int(planned.key.rsplit("-", 1)[1]) % 2 == 0
+
+
+def half_applied(path: Path) -> list[str]:
+    """Tell where something was stored without what belongs to it, by looking at the tables themselves."""
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    wrong = []
+    try:
+        if not connection.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'partitions'").get:
+            return []  # cut before the schema was there
+        for what, sql in _INVARIANTS.items():
+            broken = connection.execute(sql).fetchall()
+            if broken:
+                wrong.append(f"{what}: {broken[:5]}")
+    finally:
+        connection.close()
+    return wrong
+
+
+_LAST = "(SELECT max(seq) FROM messages AS m WHERE m.tenant = s.tenant AND m.session = s.id)"
+_INVARIANTS = {
+    "messages that cannot be searched": "SELECT seq FROM messages AS m WHERE NOT EXISTS (SELECT 1 FROM units WHERE item = m.seq)",
+    "memories that cannot be searched": "SELECT item FROM memories AS m WHERE recorded_to IS NULL "
+    "AND NOT EXISTS (SELECT 1 FROM units WHERE units.item = m.item)",
+    "windows of nothing": "SELECT item FROM units WHERE item NOT IN (SELECT seq FROM messages UNION SELECT item FROM memories)",
+    "windows not in the full text": "SELECT item FROM units WHERE item * 4096 + window NOT IN (SELECT id FROM fulltext_docsize)",
+    "full text of no window": "SELECT id FROM fulltext_docsize WHERE id NOT IN (SELECT item * 4096 + window FROM units)",
+    "partition counts": "SELECT partition, units, n FROM (SELECT partition, units, (SELECT count(*) FROM units AS u "
+    "WHERE u.partition = p.partition) AS n FROM partitions AS p) WHERE units <> n",
+    "windows with neither a vector nor a place in the queue, or both": "SELECT u.item, m.model FROM units AS u, models AS m WHERE "
+    "(SELECT count(*) FROM vectors AS v WHERE v.item = u.item AND v.window = u.window AND v.model = m.model) + "
+    "(SELECT count(*) FROM unembedded AS q WHERE q.item = u.item AND q.window = u.window AND q.model = m.model) <> 1",
+    "messages without a session": "SELECT seq FROM messages WHERE session NOT IN (SELECT id FROM sessions)",
+    "sessions without a message": "SELECT id FROM sessions WHERE id NOT IN (SELECT session FROM messages)",
+    "messages told twice": "SELECT session, client_id, count(*) FROM messages GROUP BY 1, 2 HAVING count(*) > 1",
+    "closed sessions without a digestion": f"SELECT id FROM sessions AS s WHERE status <> 'open' AND digested_to < {_LAST} "
+    f"AND NOT EXISTS (SELECT 1 FROM jobs WHERE effect = 'digest:' || s.id || ':' || {_LAST} AND state <> 'done')",
+    "digestions done that left no mark": "SELECT j.id FROM jobs AS j, sessions AS s WHERE j.kind = 'digest' AND j.state = 'done' "
+    "AND s.id = json_extract(j.payload, '$.session') AND s.digested_to < json_extract(j.payload, '$.to')",
+    "revisions without a change": "SELECT id, revision FROM memories AS m WHERE NOT EXISTS "
+    "(SELECT 1 FROM changes AS c WHERE c.memory = m.id AND c.revision = m.revision)",
+    "changes without a revision": "SELECT id FROM changes AS c WHERE NOT EXISTS "
+    "(SELECT 1 FROM memories AS m WHERE m.id = c.memory AND m.revision = c.revision)",
+    "two present revisions": "SELECT id FROM memories WHERE recorded_to IS NULL GROUP BY id HAVING count(*) > 1",
+    "memories without their sources": "SELECT id FROM memories AS m, json_each(m.sources) AS e WHERE NOT EXISTS "
+    "(SELECT 1 FROM provenance AS p WHERE p.memory = m.id AND p.source = e.value)",
+}
+
+
+def unsound(engine: Engine) -> list[str]:
+    """Tell what the doctor complains of; SQLite's own integrity check is part of it, and reads the full text too."""
+    return [f"{finding.check}: {finding.detail}" for finding in engine.doctor() if not finding.ok]
+
+
+def unfinished(engine: Engine, acknowledged: Acknowledged) -> list[str]:
+    """After all work is done: every ended session digested once, no job left, every window searchable by meaning."""
+    wrong = [f"job {job.id} is {job.state}: {job.error}" for job in engine.jobs(limit=100_000) if job.state != "done"]
+    messages = engine.store.messages(MessageFilter())
+    last = {message.session: message.seq for message in messages}
+    wrong += [
+        f"session {record.id} is digested to {record.digested_to} of {last[record.id]}"
+        for record in engine.sessions(limit=100_000)
+        if record.status != "open" and record.digested_to != last[record.id]
+    ]
+    made = Counter(source for memory in engine.store.memories(MemoryFilter(statuses=None)) for source in memory.sources)
+    ended = {planned.session for planned in acknowledged if planned.kind == "end"}
+    for planned, id in acknowledged.items():
+        if planned.kind == "add" and planned.session in ended and made[id] != statements(planned):
+            wrong.append(f"message {planned.client_id} left {made[id]} memories, not {statements(planned)}")
+    return wrong + repeated(engine.store.memories(MemoryFilter(statuses=None)))
+
+
+def repeated(memories: Sequence[Memory]) -> list[str]:
+    """Tell which statements were digested more than once; every digestion tags its memories anew."""
+    said = Counter((memory.sources, memory.text.rsplit(" (", 1)[0]) for memory in memories if memory.sources)
+    return [f"{text!r} was digested {count} times" for (_, text), count in said.items() if count > 1]
+
+
+def full_text_agrees(path: Path) -> None:
+    """Let FTS5 compare its index with itself; raises if it is damaged."""
+    with contextlib.closing(apsw.Connection(str(path))) as connection:
+        connection.execute("INSERT INTO fulltext (fulltext) VALUES ('integrity-check')")
+
+
+def finish(engine: Engine, clock: SharedClock | FrozenClock) -> int:
+    """Let expired leases be taken over and all work be done; returns how many jobs had been set aside as dead."""
+    clock.advance(timedelta(minutes=10))
+    engine.drain()
+    dead = engine.jobs(states=["dead"], limit=100_000)
+    for job in dead:
+        engine.rerun(job.id)
+    engine.drain()
+    return len(dead)
+
+
+def audit(path: Path, clock: SharedClock | FrozenClock, acknowledged: Acknowledged) -> list[str]:
+    """Open the store as a new process would, do all the work that is left, and tell everything that is wrong."""
+    with Engine(SQLiteStore(path), preset=tagging_preset(), embedder=tiny_source(), clock=clock, worker="none") as engine:
+        wrong = lost(engine, acknowledged) + half_applied(path)
+        finish(engine, clock)
+        wrong += lost(engine, acknowledged) + half_applied(path) + unsound(engine) + unfinished(engine, acknowledged)
+        newest = [planned for planned in acknowledged if planned.kind == "add" and planned.role == "user"][-1:]
+        for planned in newest:
+            if not any(hit.similarity for hit in engine.recall(planned.text, user=USER)):
+                wrong.append(f"{planned.client_id} is not found by meaning")
+    full_text_agrees(path)
+    return wrong
+
+
+def quietly() -> None:
+    """A child's complaints about its own death are not the test's output."""
+    sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123
+
+
+numbers = itertools.count()

@@ -1,0 +1,293 @@
+"""The default store: the common suite, and what only a SQLite file can get wrong."""
+
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import apsw
+import pytest
+
+from holdfast.errors import HoldfastError, StoreClosed, StoreCorrupt, StoreError, StoreTooNew
+from holdfast.protocols import MemoryFilter, Store
+from holdfast.stores.sqlite import SQLiteStore
+from holdfast.testing import StoreSuite
+from holdfast.testing.samples import Alter, OpenStore, RowCounts, a_memory, a_message, remember, say
+
+
+def open_with(tmp_path: Path, key: str | None = None) -> Iterator[OpenStore]:
+    handles: list[Store] = []
+
+    def open_one(*, tenant: str = "default", path: Path | None = None) -> Store:
+        handles.append(SQLiteStore(path or tmp_path / "memory.db", tenant=tenant, key=key))
+        return handles[-1]
+
+    yield open_one
+    for handle in handles:
+        handle.close()
+
+
+@pytest.fixture
+def open_store(tmp_path: Path) -> Iterator[OpenStore]:
+    yield from open_with(tmp_path)
+
+
+class TestSQLite(StoreSuite):
+    @pytest.fixture
+    def open_store(self, tmp_path: Path) -> Iterator[OpenStore]:
+        yield from open_with(tmp_path)
+
+    @pytest.fixture
+    def row_counts(self, tmp_path: Path) -> RowCounts | None:
+        def count() -> Mapping[str, int]:
+            connection = apsw.Connection(str(tmp_path / "memory.db"))
+            # The log of changes of vectors and the numbers already given stay by design; so does the index's own bookkeeping.
+            tables = [
+                name
+                for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+                if name not in ("vector_log", "sequences", "vocabulary", "fulltext") and name not in ("fulltext_data", "fulltext_idx")
+            ]
+            counts = {table: connection.execute(f"SELECT count(*) FROM {table}").get for table in tables}
+            connection.close()
+            return counts
+
+        return count
+
+    @pytest.fixture
+    def alter_text(self, tmp_path: Path) -> Alter | None:
+        def alter(old: str, new: str) -> None:
+            connection = apsw.Connection(str(tmp_path / "memory.db"))
+            for table in ("memories", "messages"):
+                connection.execute(f"UPDATE {table} SET text = ? WHERE text = ?", (new, old))
+            connection.close()
+
+        return alter
+
+
+def test_each_migration_is_recorded_once(open_store: OpenStore, tmp_path: Path) -> None:
+    for _ in range(3):
+        open_store()
+    connection = apsw.Connection(str(tmp_path / "memory.db"))
+    numbers = [number for (number,) in connection.execute("SELECT number FROM migrations")]
+    assert numbers == sorted(set(numbers))
+    assert numbers[0] == 1
+
+
+def test_a_file_of_a_newer_version_is_refused_and_left_untouched(open_store: OpenStore, tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    open_store().close()
+    connection = apsw.Connection(str(path))
+    connection.execute("INSERT INTO migrations (number, name, sha256) VALUES (9999, 'from the future', '00')")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreTooNew, match="upgrade holdfast"):
+        open_store()
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir() if file.stat().st_size] == ["memory.db"]
+
+
+def test_a_migration_applied_with_another_text_is_refused(open_store: OpenStore, tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    open_store().close()
+    connection = apsw.Connection(str(path))
+    connection.execute("UPDATE migrations SET sha256 = 'altered' WHERE number = 1")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreCorrupt, match="another text"):
+        open_store()
+    assert path.read_bytes() == before
+
+
+@pytest.mark.ledger("X8")
+def test_the_tenant_comes_first_in_every_key(open_store: OpenStore, tmp_path: Path) -> None:
+    open_store()
+    connection = apsw.Connection(str(tmp_path / "memory.db"))
+    tables = [
+        name
+        for name, sql in connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table'")
+        if not sql.startswith("CREATE VIRTUAL") and not name.startswith("fulltext_") and name not in ("sequences", "migrations")
+    ]
+    assert len(tables) > 10
+    for table in tables:
+        indexes = [row[1] for row in connection.execute(f"PRAGMA index_list({table})")]
+        assert indexes, table
+        for index in indexes:
+            first = connection.execute(f"PRAGMA index_info({index})").fetchone()
+            assert first[2] == "tenant", index
+
+
+def test_what_is_no_database_is_refused_and_left_untouched(open_store: OpenStore, tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    path.write_text("Dear diary, today I did not write a database.\n" * 100)
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="not a Holdfast file"):
+        open_store()
+    assert path.read_bytes() == before
+
+
+def test_a_damaged_header_says_so(open_store: OpenStore, tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    open_store().close()
+    data = bytearray(path.read_bytes())
+    data[16:100] = bytes(84)
+    path.write_bytes(data)
+    with pytest.raises(StoreCorrupt, match="damaged"):
+        open_store()
+
+
+def test_a_path_through_a_file_gives_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(StoreError, match="file"):
+        SQLiteStore(tmp_path / "file" / "memory.db")
+
+
+def test_a_folder_in_place_of_the_file_gives_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "memory.db").mkdir()
+    with pytest.raises(StoreError, match=r"memory\.db"):
+        SQLiteStore(tmp_path / "memory.db")
+
+
+_OPEN = """
+import sys
+from pathlib import Path
+from holdfast.errors import StoreError
+from holdfast.stores.sqlite import SQLiteStore
+try:
+    SQLiteStore(Path(sys.argv[1]))
+except StoreError as error:
+    print("StoreError:", error)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders have no write permission there")
+@pytest.mark.parametrize("inside", ["memory.db", "new/memory.db"])
+def test_a_read_only_folder_gives_a_clear_error(tmp_path_factory: pytest.TempPathFactory, inside: str) -> None:
+    folder = tmp_path_factory.getbasetemp() / f"locked-{inside.replace('/', '-')}"
+    folder.mkdir(mode=0o555)
+    nobody = {"user": 65534} if os.geteuid() == 0 else {}  # permissions do not bind the superuser
+    for parent in folder.parents[:2]:
+        parent.chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, "-c", _OPEN, str(folder / inside)], capture_output=True, text=True, timeout=60, check=False, **nobody
+    )
+    assert done.stdout.startswith("StoreError:"), done.stderr
+    assert str(folder / inside) in done.stdout
+
+
+def test_a_store_deleted_while_closed_starts_empty(open_store: OpenStore, tmp_path: Path) -> None:
+    store = open_store()
+    remember(store, a_memory("gone with the file"))
+    store.close()
+    (tmp_path / "memory.db").unlink()
+    assert open_store().memories(MemoryFilter()) == []
+
+
+def test_every_way_in_says_that_the_store_is_closed(open_store: OpenStore, tmp_path: Path) -> None:
+    store = open_store()
+    store.close()
+    for call in (store.stats, store.backups, store.check, lambda: store.backup(tmp_path / "b.db"), lambda: store.scrub([])):
+        with pytest.raises(StoreClosed):
+            call()
+
+
+def test_a_nested_write_on_one_thread_is_refused(open_store: OpenStore) -> None:
+    store = open_store()
+    with store.write(), pytest.raises(StoreError, match="already under way"), store.write():
+        pass
+
+
+def test_a_forked_child_writes_beside_its_parent(open_store: OpenStore) -> None:
+    if not hasattr(os, "fork"):
+        pytest.skip("this system does not fork")
+    store = open_store()
+    remember(store, a_memory("from the parent"))
+    child = os.fork()
+    if child == 0:
+        try:
+            remember(store, a_memory("from the child"))
+            os._exit(0 if len(store.memories(MemoryFilter())) == 2 else 1)
+        finally:
+            os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
+    remember(store, a_memory("from the parent again"))
+    assert len(store.memories(MemoryFilter())) == 3
+    assert all(finding.ok for finding in store.check())
+
+
+_ROWS = 300
+_FLIPS = 200
+
+
+@pytest.fixture(scope="module")
+def full_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A closed file of a few hundred rows, each text easy to find in the bytes."""
+    path = tmp_path_factory.mktemp("flips") / "memory.db"
+    store = SQLiteStore(path)
+    chance = random.Random(3)
+    words = ["breakfast", "umbrella", "corazón", "lantern", "seventeen", "jazmín", "violet", "harbour", "ticket", "window"]
+    remember(store, *(a_memory(f"MEM{n:04} " + " ".join(chance.choices(words, k=12))) for n in range(_ROWS // 2)))
+    say(store, *(a_message(f"MSG{n:04} " + " ".join(chance.choices(words, k=12))) for n in range(_ROWS // 2)))
+    store.close()
+    return path
+
+
+def test_single_flipped_bits_in_stored_text_are_found(full_file: Path, tmp_path: Path) -> None:
+    data = full_file.read_bytes()
+    chance = random.Random(7)
+    places = [(start, len(text.encode())) for text in _texts(full_file) if (start := data.find(text.encode())) >= 0]
+    assert len(places) > _ROWS * 0.9
+    missed = []
+    for flip in range(_FLIPS):
+        start, length = chance.choice(places)
+        altered = bytearray(data)
+        altered[start + chance.randrange(length)] ^= 1 << chance.randrange(8)
+        path = tmp_path / "memory.db"
+        path.write_bytes(altered)
+        if not _damage_is_seen(path):
+            missed.append(flip)
+    assert missed == []
+
+
+def test_the_check_reports_text_that_is_no_longer_valid(full_file: Path, tmp_path: Path) -> None:
+    data = bytearray(full_file.read_bytes())
+    data[data.find(b"MEM0001") + 3] ^= 0x80
+    path = tmp_path / "memory.db"
+    path.write_bytes(data)
+    store = SQLiteStore(path)
+    try:
+        bad = [finding for finding in store.check() if not finding.ok]
+    finally:
+        store.close()
+    assert bad
+
+
+def test_reading_text_that_is_no_longer_valid_is_an_error_of_ours(full_file: Path, tmp_path: Path) -> None:
+    data = bytearray(full_file.read_bytes())
+    data[data.find(b"MEM0001") + 3] ^= 0x80
+    path = tmp_path / "memory.db"
+    path.write_bytes(data)
+    store = SQLiteStore(path)
+    try:
+        with pytest.raises(StoreCorrupt):
+            store.memories(MemoryFilter())
+    finally:
+        store.close()
+
+
+def _texts(path: Path) -> set[str]:
+    connection = apsw.Connection(str(path))
+    texts = {row[0] for row in connection.execute("SELECT text FROM memories UNION ALL SELECT text FROM messages")}
+    connection.close()
+    return texts
+
+
+def _damage_is_seen(path: Path) -> bool:
+    store = SQLiteStore(path)
+    try:
+        return any(not finding.ok for finding in store.check())
+    except (HoldfastError, UnicodeDecodeError):
+        return True
+    finally:
+        store.close()

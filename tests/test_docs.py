@@ -1,0 +1,64 @@
+"""The documents tell the truth: their code runs, their commands print what they show, their links lead somewhere."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def _blocks(page: Path, language: str) -> list[str]:
+    return [body for name, body in FENCE.findall(page.read_text("utf-8")) if name == language]
+
+
+def _with(language: str) -> list[Path]:
+    return [page for page in PAGES if _blocks(page, language)]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> dict[str, str]:
+    """An environment with an empty data directory; the weights stay where they are."""
+    return {
+        **os.environ,
+        "HOLDFAST_HOME": str(tmp_path / "home"),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONUTF8": "1",
+    }
+
+
+@pytest.mark.parametrize("page", _with("python"), ids=lambda page: page.name)
+def test_python_in_the_documents_runs(page: Path, home: dict[str, str], tmp_path: Path) -> None:
+    for body in _blocks(page, "python"):
+        done = subprocess.run([sys.executable, "-c", body], env=home, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, f"{body}\n{done.stderr}"
+
+
+@pytest.mark.ledger("X1")
+@pytest.mark.parametrize("page", _with("console"), ids=lambda page: page.name)
+def test_commands_in_the_documents_print_what_they_show(page: Path, home: dict[str, str], tmp_path: Path) -> None:
+    for body in _blocks(page, "console"):
+        for step in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
+            command, _, shown = step.partition("\n")
+            done = subprocess.run(shlex.split(command), env=home, cwd=tmp_path, capture_output=True, encoding="utf-8", timeout=60)
+            assert done.returncode == 0, f"{command}\n{done.stderr}"
+            pattern = ".*".join(re.escape(part) for part in shown.strip().split("..."))
+            assert re.fullmatch(pattern, done.stdout.strip(), re.DOTALL), f"{command}\n{done.stdout}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("page", ["cli.md", "settings.md"])
+def test_generated_pages_are_up_to_date(page: str) -> None:
+    done = subprocess.run([sys.executable, "-m", "holdfast.cli.reference", page], capture_output=True, encoding="utf-8", check=True)
+    assert (ROOT / "docs" / page).read_text("utf-8") == done.stdout, "run: python -m holdfast.cli.reference"
