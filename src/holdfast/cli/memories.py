@@ -1,5 +1,6 @@
 """Commands on memories themselves: remember, list, show, history."""
 
+import json
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -102,6 +103,8 @@ def show(flags: Flags, id: str) -> None:
 def _cell(content: Any) -> str:
     if isinstance(content, list):
         return ", ".join(map(str, content))
+    if isinstance(content, dict | bool):
+        return safe(json.dumps(content, ensure_ascii=False))
     return safe(str(content)).replace("\n", "\n" + " " * 14)
 
 

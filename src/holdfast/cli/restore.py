@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from holdfast.cli.options import Flags, confirm, with_flags, yes_option
-from holdfast.cli.output import emit
+from holdfast.cli.output import count, emit
 from holdfast.errors import Conflict, InvalidInput, StoreBusy, StoreCorrupt, StoreError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def restore(flags: Flags, file: Path, *, yes: bool) -> None:
         for suffix in ("", *_BESIDE):
             copy.with_name(copy.name + suffix).unlink(missing_ok=True)
     value = {"path": target, "from": file, "before": kept, **counts}
-    lines = [f"Restored {target} from {file}: {counts['memories']:,} memories, {counts['messages']:,} messages."]
+    lines = [f"Restored {target} from {file}: {count(counts['memories'], 'memory')}, {count(counts['messages'], 'message')}."]
     emit(value, [*lines, *([f"What was there before is in {kept}"] if kept else [])], as_json=flags.json)
 
 

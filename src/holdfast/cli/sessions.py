@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from holdfast.cli.options import Flags, limit_option, open_memory, with_flags
-from holdfast.cli.output import count, emit, plain, safe, say
+from holdfast.cli.output import emit, plain, safe, say
 from holdfast.errors import NotFound
 from holdfast.types import Message, SessionRecord, UserProfile
 
@@ -101,10 +101,7 @@ def show_user(flags: Flags, name: str) -> None:
     """Show what the engine itself knows of a user."""
     with open_memory(flags) as memory:
         profile = memory.store.user(name)
-        conversations = len(memory.sessions(user=name, limit=10_000))
-        kept = len(memory.memories(user=name, limit=10_000))
-    lines = [*_profile(profile), f"{count(conversations, 'session')}, {count(kept, 'memory')} seen outside of apps"]
-    emit({**plain(profile), "sessions": conversations, "memories": kept}, lines, as_json=flags.json)
+    emit(profile, _profile(profile), as_json=flags.json)
 
 
 def _profile(profile: UserProfile) -> list[str]:

@@ -31,6 +31,8 @@ def speed(flags: Flags, *, sizes: list[int], seed: int) -> None:
     try:
         module = import_module("holdfast.bench.speed")
     except ModuleNotFoundError as error:
+        if str(error.name).startswith("holdfast"):
+            raise click.ClickException("This Holdfast was installed without its benchmarks.") from error
         raise click.ClickException(f"The benchmark needs {error.name}: pip install 'holdfast[bench]'") from error
     module.run(sizes=sizes, seed=seed, as_json=flags.json)
 

@@ -263,7 +263,12 @@ class RemovalPromises:
     def test_removing_what_is_not_there_counts_nothing(self, store: Store) -> None:
         """Nor does removing nothing."""
         with store.write() as tx:
-            for removed in (tx.remove_memories(["x"]), tx.remove_messages(["x"]), tx.remove_sessions(["x"]), tx.remove_memories([])):
+            for removed in (
+                tx.remove_memories(["x"]),
+                tx.remove_messages(["x"]),
+                tx.remove_sessions(["x"]),
+                tx.remove_memories([]),
+            ):
                 assert set(removed.values()) == {0}
             tx.remove_user("nobody")
 

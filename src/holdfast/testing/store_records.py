@@ -144,13 +144,21 @@ class MemoryPromises:
         (second,) = remember(store, replace(first, text="lives in Porto", recorded_at=AT + DAY, updated_at=AT + DAY))
         assert second.revision == 2
         assert [m.text for m in store.memories(MemoryFilter())] == ["lives in Porto"]
-        assert [(m.text, m.recorded_to) for m in store.revisions(first.id)] == [("lives in Lyon", AT + DAY), ("lives in Porto", None)]
+        assert [(m.text, m.recorded_to) for m in store.revisions(first.id)] == [
+            ("lives in Lyon", AT + DAY),
+            ("lives in Porto", None),
+        ]
 
     def test_known_at_gives_the_revision_of_that_time(self, store: Store) -> None:
         """From the moment it was recorded until the moment another was."""
         (first,) = remember(store, a_memory("lives in Lyon"))
         remember(store, replace(first, text="lives in Porto", recorded_at=AT + DAY))
-        for moment, texts in ((AT - DAY, []), (AT, ["lives in Lyon"]), (AT + DAY, ["lives in Porto"]), (AT + 2 * DAY, ["lives in Porto"])):
+        for moment, texts in (
+            (AT - DAY, []),
+            (AT, ["lives in Lyon"]),
+            (AT + DAY, ["lives in Porto"]),
+            (AT + 2 * DAY, ["lives in Porto"]),
+        ):
             assert [m.text for m in store.memories(MemoryFilter(known_at=moment))] == texts
 
     def test_as_of_gives_what_was_valid_then(self, store: Store) -> None:
@@ -247,7 +255,10 @@ class MemoryPromises:
             tx.add_change(revised)
             tx.add_change(created)
         history = store.changes(memory=first.id)
-        assert [(c.id, c.action, c.reason) for c in history] == [(created.id, "created", "said so"), (revised.id, "revised", None)]
+        assert [(c.id, c.action, c.reason) for c in history] == [
+            (created.id, "created", "said so"),
+            (revised.id, "revised", None),
+        ]
         assert [c.after.text for c in history if c.after] == ["one", "two"]
         assert [c.id for c in store.changes(batch="bat_2")] == [revised.id]
         assert [c.id for c in store.changes(id=created.id)] == [created.id]

@@ -23,7 +23,9 @@ ODD_TOKENS = (
 """Tokens that break naive full-text queries; each must be found by itself."""
 
 
-def find(store: Store, query: str, reader: Scope = ANA, spaces: Sequence[Space] = ("memory", "message"), **more: Any) -> list[str]:
+def find(
+    store: Store, query: str, reader: Scope = ANA, spaces: Sequence[Space] = ("memory", "message"), **more: Any
+) -> list[str]:
     """Return the texts found by words, best first."""
     limit = more.pop("limit", 10)
     matches = store.find_text(query, Candidates(reader=reader, spaces=spaces, **more), languages=("en", "es"), limit=limit)
@@ -114,7 +116,9 @@ class TextPromises:
         remember(store, a_memory("something else entirely"), a_memory(f"here stands {token} in a row"))
         assert find(store, token)[:1] == [f"here stands {token} in a row"]
 
-    @pytest.mark.parametrize("query", ["", "   ", '"', "*", "((", "NEAR(a b, 2)", "text:x", "^", "a AND", "-", "\x00", "'; DROP TABLE memories; --"])
+    @pytest.mark.parametrize(
+        "query", ["", "   ", '"', "*", "((", "NEAR(a b, 2)", "text:x", "^", "a AND", "-", "\x00", "'; DROP TABLE memories; --"]
+    )
     def test_any_text_is_a_valid_query(self, store: Store, query: str) -> None:
         """Nothing in it is syntax."""
         remember(store, a_memory("a row"))
@@ -123,13 +127,17 @@ class TextPromises:
 
     def test_scope_is_part_of_the_search(self, store: Store) -> None:
         """A thousand better rows of others do not hide one's own."""
-        remember(store, *(a_memory(f"parrot {n}", scope=BOB) for n in range(300)), a_memory("my own parrot, among many other words"))
+        remember(
+            store, *(a_memory(f"parrot {n}", scope=BOB) for n in range(300)), a_memory("my own parrot, among many other words")
+        )
         assert find(store, "parrot", limit=1) == ["my own parrot, among many other words"]
         assert find(store, "parrot", SHARED) == []
 
     def test_kinds_and_metadata_limit_a_search(self, store: Store) -> None:
         """Both for words."""
-        remember(store, a_memory("a parrot"), a_memory("one parrot", kind="event"), a_memory("two parrots", metadata={"room": "hall"}))
+        remember(
+            store, a_memory("a parrot"), a_memory("one parrot", kind="event"), a_memory("two parrots", metadata={"room": "hall"})
+        )
         assert find(store, "parrot", spaces=("memory",), kinds=("event",)) == ["one parrot"]
         assert find(store, "parrot", spaces=("memory",), where={"room": "hall"}) == ["two parrots"]
 
@@ -379,7 +387,24 @@ class MetadataPromises:
 
     @pytest.mark.parametrize(
         "key",
-        ["a.b", "$.a", '"', "'", "'; DROP TABLE memories; --", "a'] OR 1=1 --", "ключ", "", " ", "[0]", "$", "%s", "{}", "?1", "\\", "\n"],
+        [
+            "a.b",
+            "$.a",
+            '"',
+            "'",
+            "'; DROP TABLE memories; --",
+            "a'] OR 1=1 --",
+            "ключ",
+            "",
+            " ",
+            "[0]",
+            "$",
+            "%s",
+            "{}",
+            "?1",
+            "\\",
+            "\n",
+        ],
     )
     def test_a_hostile_key_is_a_key_like_any_other(self, store: Store, key: str) -> None:
         """Bound, never formatted."""

@@ -1,0 +1,292 @@
+"""kill -9, at any moment and at every named one: what was acknowledged is there, once, and is digested once."""
+
+import os
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .support import (
+    OPERATIONS_PER_SESSION,
+    Doom,
+    MortalStore,
+    Operation,
+    Reaper,
+    SharedClock,
+    audit,
+    mortal_engine,
+    operation,
+    perform,
+    posix_only,
+    processes,
+    quietly,
+)
+
+pytestmark = posix_only
+
+STORES = 10
+KILLS_PER_STORE = 20
+_PATIENCE = 60.0
+
+WRITER_POINTS = (
+    "before statement",
+    "before commit",
+    "after commit",
+    "file:log write",
+    "file:log sync",
+    "file:database write",
+    "file:database sync",
+)
+WORKER_POINTS = (
+    *WRITER_POINTS,
+    "digesting",
+    "digested",
+    "before finishing statement",
+    "before finishing commit",
+    "after finishing commit",
+    "embedding",
+)
+_RARE = {"file:database sync": 2, "file:log sync": 8, "before commit": 8, "after commit": 8, "embedding": 4}
+_OFTEN = {"before statement": 80, "file:log write": 60, "before finishing statement": 25, "file:database write": 30}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Everything a child needs to know."""
+
+    name: str
+    folder: Path
+    doom: Doom | None = None
+    start: int = 0
+    threads: bool = False
+    """The writer's engine has a worker thread of its own."""
+    too_early: bool = False
+    """Acknowledge before the commit: what the product must never do."""
+
+
+def be_writer(part: Part, pipe: Connection) -> None:
+    """Carry out a writer's plan from where it stopped, acknowledging each operation once it is durable."""
+    quietly()
+    clock, reaper = SharedClock(part.folder / "clock"), Reaper(part.doom)
+    engine = mortal_engine(
+        part.folder / "memory.db", clock, reaper, worker="thread" if part.threads else "none", checkpoint_pages=30
+    )
+    index = part.start
+    while clock.stage == 0 or index % OPERATIONS_PER_SESSION:
+        if part.too_early:
+            assert isinstance(engine.store, MortalStore)
+            engine.store.before_commit = lambda number=index: pipe.send((number, "?"))  # type: ignore[misc]
+        id = perform(engine, operation(part.name, index))
+        pipe.send((index, id))
+        index += 1
+    engine.close()
+
+
+def be_worker(part: Part, pipe: Connection) -> None:
+    """Do background work until told to stop."""
+    quietly()
+    clock, reaper = SharedClock(part.folder / "clock"), Reaper(part.doom)
+    engine = mortal_engine(part.folder / "memory.db", clock, reaper, checkpoint_pages=30)
+    steps = 0
+    while True:
+        stage = clock.stage
+        if engine.work_once():
+            steps += 1
+            pipe.send((steps, "step"))
+        elif stage == 2:
+            break
+        else:
+            time.sleep(0.001)
+    engine.close()
+
+
+@dataclass
+class Child:
+    """A process that is started again each time it dies."""
+
+    part: Part
+    process: Any
+    pipe: Connection
+    heard: int = 0
+    kill_at: float | None = None
+
+
+@dataclass
+class Run:
+    """One store, two writers, one worker, and someone who kills them."""
+
+    folder: Path
+    seed: int
+    kills_wanted: int = KILLS_PER_STORE
+    too_early: bool = False
+    threads: bool = False
+    kills: Counter[str] = field(default_factory=Counter)
+    acknowledged: dict[Operation, str] = field(default_factory=dict)
+    reported: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.clock = SharedClock(self.folder / "clock")
+        self.chance = random.Random(self.seed)
+        self._points = {"w": self._shuffled(WRITER_POINTS), "k": self._shuffled(WORKER_POINTS)}
+
+    def _shuffled(self, points: tuple[str, ...]) -> Iterator[str]:
+        """Yield the named points in random order, again and again, with a random moment after each."""
+        while True:
+            for point in self.chance.sample(points, len(points)):
+                yield point
+                yield "any moment"
+
+    def doom(self, name: str) -> Doom | None:
+        if self.kills.total() >= self.kills_wanted:
+            return None
+        point = next(self._points["k" if name == "worker" else "w"])
+        return Doom(point, self.chance.randint(1, _OFTEN.get(point, _RARE.get(point, 6))))
+
+    def start(self, name: str, start: int = 0) -> Child:
+        part = Part(name, self.folder, self.doom(name), start, self.threads, self.too_early)
+        here, there = processes.Pipe(duplex=False)
+        process = processes.Process(target=be_worker if name == "worker" else be_writer, args=(part, there), daemon=True)
+        process.start()
+        there.close()
+        return Child(part, process, here)
+
+    def go(self) -> None:
+        children = [self.start("left"), self.start("right"), self.start("worker")]
+        deadline = time.monotonic() + _PATIENCE
+        try:
+            while children:
+                assert time.monotonic() < deadline, f"stuck after {dict(self.kills)}"
+                due = [child.kill_at for child in children if child.kill_at is not None]
+                pause = max(0.0, min([*due, time.monotonic() + 1.0]) - time.monotonic())
+                ready = wait([child.pipe for child in children], timeout=pause)
+                children = [after for child in children if (after := self.attend(child, heard=child.pipe in ready)) is not None]
+                if self.kills.total() >= self.kills_wanted and not self.clock.stage:
+                    self.clock.stage = 1
+                if self.clock.stage == 1 and {child.part.name for child in children} == {"worker"}:
+                    self.clock.stage = 2
+        finally:
+            for child in children:
+                child.process.kill()
+                child.process.join()
+
+    def attend(self, child: Child, *, heard: bool) -> Child | None:
+        """Listen to a child, kill it when its time has come, and raise it from the dead."""
+        if child.kill_at is not None and time.monotonic() >= child.kill_at:
+            child.kill_at = None
+            os.kill(child.process.pid, signal.SIGKILL)
+        if not heard:
+            return child
+        try:
+            index, id = child.pipe.recv()
+        except EOFError:
+            return self.bury(child)
+        child.heard += 1
+        self.hear(child, index, id)
+        doom = child.part.doom
+        if doom is not None and doom.point == "any moment" and child.heard == doom.nth:
+            child.kill_at = time.monotonic() + self.chance.uniform(0, 0.004)
+        return child
+
+    def hear(self, child: Child, index: int, id: str) -> None:
+        if child.part.name == "worker":
+            return
+        planned = operation(child.part.name, index)
+        before = self.acknowledged.get(planned, id)
+        if not self.too_early and before != id:
+            self.reported.append(f"{planned.client_id} was acknowledged as {before} and then as {id}")
+        self.acknowledged[planned] = id
+
+    def bury(self, child: Child) -> Child | None:
+        child.process.join()
+        child.pipe.close()
+        if child.process.exitcode == 0:
+            return None
+        assert child.process.exitcode == -signal.SIGKILL, f"{child.part} ended with {child.process.exitcode}"
+        assert child.part.doom is not None
+        self.kills[child.part.doom.point] += 1
+        if child.part.name == "worker":
+            self.clock.advance(timedelta(minutes=6))  # the lease it held runs out
+        mine = [planned.index for planned in self.acknowledged if planned.client_id.startswith(f"{child.part.name}:")]
+        return self.start(child.part.name, max(mine, default=-1) + 1)
+
+
+@pytest.mark.ledger("X6", "U9", "L2", "X20")
+@pytest.mark.parametrize("seed", range(STORES))
+def test_nothing_acknowledged_is_lost_or_doubled_by_twenty_kills(tmp_path: Path, seed: int) -> None:
+    run = Run(tmp_path, seed, threads=seed % 2 == 1)
+    run.go()
+    assert run.kills.total() >= KILLS_PER_STORE
+    assert len(run.acknowledged) >= 2 * OPERATIONS_PER_SESSION
+    assert run.reported == []
+    assert audit(tmp_path / "memory.db", run.clock, run.acknowledged) == []
+
+
+@pytest.mark.ledger("X6", "U9")
+@pytest.mark.parametrize("nth", [1, 2, 5])
+@pytest.mark.parametrize("point", WORKER_POINTS)
+def test_a_worker_killed_at_a_named_point_leaves_its_work_to_the_next(tmp_path: Path, point: str, nth: int) -> None:
+    run = Run(tmp_path, seed=nth)
+    acknowledged = written(run, sessions=2)
+    nth = 1 if point in ("digesting", "digested", "before finishing commit", "after finishing commit", "embedding") else nth
+    assert lived(run, Part("worker", tmp_path, Doom(point, nth))) == -signal.SIGKILL
+    assert audit(tmp_path / "memory.db", run.clock, acknowledged) == []
+
+
+@pytest.mark.ledger("X6", "U9", "L2")
+@pytest.mark.parametrize("nth", [1, 7, 23])
+@pytest.mark.parametrize("point", WRITER_POINTS)
+def test_a_writer_killed_at_a_named_point_goes_on_where_it_stopped(tmp_path: Path, point: str, nth: int) -> None:
+    run = Run(tmp_path, seed=nth)
+    nth = min(nth, 3) if point == "file:database sync" else nth
+    assert lived(run, Part("left", tmp_path, Doom(point, nth))) == -signal.SIGKILL
+    last = max([planned.index for planned in run.acknowledged], default=-1)
+    run.clock.stage = 1
+    assert lived(run, Part("left", tmp_path, None, last + 1)) == 0
+    assert run.reported == []
+    assert audit(tmp_path / "memory.db", run.clock, run.acknowledged) == []
+
+
+def test_the_audit_sees_what_was_acknowledged_too_early(tmp_path: Path) -> None:
+    """The same run with acknowledgements sent before the commit must be found out, or the audit shows nothing."""
+    run = Run(tmp_path, seed=1, too_early=True)
+    assert lived(run, Part("left", tmp_path, Doom("before commit", 9), too_early=True)) == -signal.SIGKILL
+    assert run.acknowledged
+    assert any("lost" in line or "0 times" in line for line in audit(tmp_path / "memory.db", run.clock, run.acknowledged))
+
+
+def written(run: Run, *, sessions: int) -> dict[Operation, str]:
+    """Carry out a plan without any kill."""
+    engine = mortal_engine(run.folder / "memory.db", run.clock, Reaper())
+    for index in range(sessions * OPERATIONS_PER_SESSION):
+        planned = operation("left", index)
+        run.acknowledged[planned] = perform(engine, planned)
+    engine.close()
+    return run.acknowledged
+
+
+def lived(run: Run, part: Part) -> int:
+    """Run one child to its end; returns how it ended."""
+    here, there = processes.Pipe(duplex=False)
+    process = processes.Process(target=be_worker if part.name == "worker" else be_writer, args=(part, there), daemon=True)
+    if part.name == "worker":
+        run.clock.stage = 2
+    process.start()
+    there.close()
+    child = Child(part, process, here)
+    try:
+        while here.poll(_PATIENCE):
+            run.hear(child, *here.recv())
+    except EOFError:
+        pass
+    process.join(_PATIENCE)
+    here.close()
+    assert process.exitcode is not None, "stuck"
+    return int(process.exitcode)
