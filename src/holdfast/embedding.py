@@ -44,7 +44,7 @@ class Embedding:
         self._told = False
         self.problem: str | None = None
         """Why there is no embedder right now, for people."""
-        if source is not None:
+        if source is not None and source.name not in store.models():
             with store.write() as tx:
                 tx.use_model(source.name)
 
@@ -105,7 +105,7 @@ class Embedding:
 
     def retire_other_models(self) -> list[str]:
         """Drop the vectors of models that are not configured any more, once this one's are complete."""
-        others = [name for name in self._store.stats()["models"] if name != self.name]
+        others = [name for name in self._store.models() if name != self.name]
         if self._embedder is None or not others or self._store.waiting(self._embedder.name, limit=1):
             return []
         with self._store.write() as tx:

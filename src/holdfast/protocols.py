@@ -205,6 +205,10 @@ class Reads(Protocol):
         """Return one of the engine's own durable values."""
         ...
 
+    def models(self) -> list[str]:
+        """List the models whose vectors are wanted."""
+        ...
+
 
 class Transaction(Reads, Protocol):
     """A write under way: all of it is on disk when the transaction ends, or nothing is."""

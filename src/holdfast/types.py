@@ -288,13 +288,7 @@ class Hit:
     @property
     def at(self) -> datetime:
         """When it was said, or since when it holds."""
-        return self.message.at if self.message else self.found_memory.valid_from
-
-    @property
-    def found_memory(self) -> Memory:
-        """The memory, for hits that are memories."""
-        assert self.memory is not None
-        return self.memory
+        return self.found.at if isinstance(self.found, Message) else self.found.valid_from
 
     def __str__(self) -> str:
         return str(self.memory) if self.memory else self.text

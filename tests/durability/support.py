@@ -16,6 +16,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from multiprocessing import forkserver
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Literal
 
@@ -39,9 +41,32 @@ posix_only = pytest.mark.skipif(
 )
 
 USER = "ana"
-processes: Any = multiprocessing.get_context("forkserver" if hasattr(os, "fork") else "spawn")
-if hasattr(os, "fork"):
-    processes.set_forkserver_preload(["holdfast.config", "holdfast.stores.sqlite", "numpy", __name__])
+_processes: Any = multiprocessing.get_context("forkserver" if hasattr(os, "fork") else "spawn")
+_PRELOADED = [f"{__package__}.{name}" for name in ("support", "test_jobs", "test_kill", "test_power_cut", "test_processes")]
+
+
+def start(target: Callable[..., None], *args: object) -> tuple[Any, Connection]:
+    """Start a child; returns it with our end of a pipe, the other end being its last argument."""
+    if hasattr(os, "fork"):
+        _start_fork_server()
+    ours, theirs = _processes.Pipe()
+    child = _processes.Process(target=target, args=(*args, theirs), daemon=True)
+    child.start()
+    theirs.close()
+    return child, ours
+
+
+def _start_fork_server() -> None:
+    """Have a server that has imported everything, so that a child starts in milliseconds. It must know our path."""
+    _processes.set_forkserver_preload(_PRELOADED)
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)
+    try:
+        forkserver.ensure_running()
+    finally:
+        os.environ.pop("PYTHONPATH")
+        if before is not None:
+            os.environ["PYTHONPATH"] = before
 
 
 # A tiny embedder: words are hashed to dimensions, and a few words mean the same.

@@ -26,8 +26,8 @@ from .support import (
     operation,
     perform,
     posix_only,
-    processes,
     quietly,
+    start,
 )
 
 pytestmark = posix_only
@@ -138,11 +138,10 @@ class Run:
         self._points = {"w": self._shuffled(WRITER_POINTS), "k": self._shuffled(WORKER_POINTS)}
 
     def _shuffled(self, points: tuple[str, ...]) -> Iterator[str]:
-        """Yield the named points in random order, again and again, with a random moment after each."""
+        """Yield the named points in random order, again and again, with random moments among them."""
         while True:
-            for point in self.chance.sample(points, len(points)):
-                yield point
-                yield "any moment"
+            mixed = [*points, *("any moment" for _ in points[::2])]
+            yield from self.chance.sample(mixed, len(mixed))
 
     def doom(self, name: str) -> Doom | None:
         if self.kills.total() >= self.kills_wanted:
@@ -150,16 +149,12 @@ class Run:
         point = next(self._points["k" if name == "worker" else "w"])
         return Doom(point, self.chance.randint(1, _OFTEN.get(point, _RARE.get(point, 6))))
 
-    def start(self, name: str, start: int = 0) -> Child:
-        part = Part(name, self.folder, self.doom(name), start, self.threads, self.too_early)
-        here, there = processes.Pipe(duplex=False)
-        process = processes.Process(target=be_worker if name == "worker" else be_writer, args=(part, there), daemon=True)
-        process.start()
-        there.close()
-        return Child(part, process, here)
+    def begin(self, name: str, first: int = 0) -> Child:
+        part = Part(name, self.folder, self.doom(name), first, self.threads, self.too_early)
+        return Child(part, *start(be_worker if name == "worker" else be_writer, part))
 
     def go(self) -> None:
-        children = [self.start("left"), self.start("right"), self.start("worker")]
+        children = [self.begin("left"), self.begin("right"), self.begin("worker")]
         deadline = time.monotonic() + _PATIENCE
         try:
             while children:
@@ -215,7 +210,7 @@ class Run:
         if child.part.name == "worker":
             self.clock.advance(timedelta(minutes=6))  # the lease it held runs out
         mine = [planned.index for planned in self.acknowledged if planned.client_id.startswith(f"{child.part.name}:")]
-        return self.start(child.part.name, max(mine, default=-1) + 1)
+        return self.begin(child.part.name, max(mine, default=-1) + 1)
 
 
 @pytest.mark.ledger("X6", "U9", "L2", "X20")
@@ -230,22 +225,31 @@ def test_nothing_acknowledged_is_lost_or_doubled_by_twenty_kills(tmp_path: Path,
 
 
 @pytest.mark.ledger("X6", "U9")
-@pytest.mark.parametrize("nth", [1, 2, 5])
-@pytest.mark.parametrize("point", WORKER_POINTS)
+@pytest.mark.parametrize(
+    ("point", "nth"),
+    [
+        *((point, 1) for point in WORKER_POINTS),
+        ("before statement", 9),
+        ("before finishing statement", 7),
+        ("before finishing statement", 20),
+        ("file:log write", 12),
+        ("file:database write", 3),
+    ],
+)
 def test_a_worker_killed_at_a_named_point_leaves_its_work_to_the_next(tmp_path: Path, point: str, nth: int) -> None:
     run = Run(tmp_path, seed=nth)
     acknowledged = written(run, sessions=2)
-    nth = 1 if point in ("digesting", "digested", "before finishing commit", "after finishing commit", "embedding") else nth
     assert lived(run, Part("worker", tmp_path, Doom(point, nth))) == -signal.SIGKILL
     assert audit(tmp_path / "memory.db", run.clock, acknowledged) == []
 
 
 @pytest.mark.ledger("X6", "U9", "L2")
-@pytest.mark.parametrize("nth", [1, 7, 23])
-@pytest.mark.parametrize("point", WRITER_POINTS)
+@pytest.mark.parametrize(
+    ("point", "nth"),
+    [*((point, nth) for point in WRITER_POINTS for nth in (1, 2)), ("before statement", 61), ("before commit", 11), ("file:log write", 77)],
+)
 def test_a_writer_killed_at_a_named_point_goes_on_where_it_stopped(tmp_path: Path, point: str, nth: int) -> None:
     run = Run(tmp_path, seed=nth)
-    nth = min(nth, 3) if point == "file:database sync" else nth
     assert lived(run, Part("left", tmp_path, Doom(point, nth))) == -signal.SIGKILL
     last = max([planned.index for planned in run.acknowledged], default=-1)
     run.clock.stage = 1
@@ -274,12 +278,9 @@ def written(run: Run, *, sessions: int) -> dict[Operation, str]:
 
 def lived(run: Run, part: Part) -> int:
     """Run one child to its end; returns how it ended."""
-    here, there = processes.Pipe(duplex=False)
-    process = processes.Process(target=be_worker if part.name == "worker" else be_writer, args=(part, there), daemon=True)
     if part.name == "worker":
         run.clock.stage = 2
-    process.start()
-    there.close()
+    process, here = start(be_worker if part.name == "worker" else be_writer, part)
     child = Child(part, process, here)
     try:
         while here.poll(_PATIENCE):

@@ -151,8 +151,10 @@ with tempfile.TemporaryDirectory() as folder, holdfast.open(folder, worker="none
     for n in range(50):
         memory.remember(f"note {n} about the garden and the weather on day {n}", user="ana")
     assert any(reason.arm == "meaning" for reason in memory.recall("flowers outside", user="ana")[0].why), "no weights"
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(peak / (1024 if sys.platform != "darwin" else 1024 * 1024))
+    if sys.platform == "linux":  # getrusage also counts what the parent had before this program began
+        print(next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) / 1024)
+    else:
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2)
 """
 
 

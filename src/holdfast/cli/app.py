@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import click
 
 from holdfast import __version__
+from holdfast.cli.console import fail, one_error, prepare_streams
 from holdfast.cli.options import common_options
-from holdfast.cli.output import fail, one_error, prepare_streams
 from holdfast.errors import HoldfastError
 
 

@@ -4,8 +4,9 @@ from typing import Any
 
 import click
 
+from holdfast.cli.console import say
 from holdfast.cli.options import Flags, digest_waiting, limit_option, open_memory, pairs, with_flags
-from holdfast.cli.output import brief, count, day, emit, say
+from holdfast.cli.output import brief, count, day, emit
 from holdfast.types import Hit
 
 

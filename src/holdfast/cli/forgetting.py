@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from holdfast.cli.console import say
 from holdfast.cli.options import Flags, confirm, open_memory, with_flags, yes_option
-from holdfast.cli.output import count, emit, memory_line, say
+from holdfast.cli.output import count, emit, memory_line
 from holdfast.errors import NotFound
 from holdfast.types import Memory, Receipt
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from holdfast.cli.console import say
 from holdfast.cli.options import Flags, limit_option, open_memory, with_flags
-from holdfast.cli.output import brief, count, emit, say
+from holdfast.cli.output import brief, count, emit
 from holdfast.errors import HoldfastError
 from holdfast.types import Job
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from holdfast.cli.console import say
 from holdfast.cli.options import Flags, digest_waiting, limit_option, open_memory, pairs, with_flags
-from holdfast.cli.output import brief, count, day, emit, memory_line, plain, safe, say
+from holdfast.cli.output import brief, count, day, emit, memory_line, plain, safe
 from holdfast.errors import InvalidInput
 from holdfast.types import ChangeRecord, Memory, Message
 

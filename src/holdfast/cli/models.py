@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
+from holdfast.cli.console import say
 from holdfast.cli.options import Flags, with_flags
-from holdfast.cli.output import emit, say, table
+from holdfast.cli.output import emit, table
 from holdfast.errors import ModelError, WeightsMissing
 from holdfast.models.registry import DEFAULT_MODEL, MODELS, ModelSpec, find
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import click
 
-from holdfast.cli.output import notes
+from holdfast.cli.console import notes
 
 if TYPE_CHECKING:
     from holdfast.engine import Engine

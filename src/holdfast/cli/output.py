@@ -1,16 +1,16 @@
-"""What commands print: JSON for programs, lines for people; errors and notes on stderr."""
+"""What commands print: JSON for programs, lines for people."""
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from pathlib import PurePath
-from typing import Any, TextIO
+from typing import Any
 
 import click
 
+from holdfast.cli.console import reconfigure
 from holdfast.text.clean import one_line
 from holdfast.types import Hit, Memory, Scope
 
@@ -53,7 +53,7 @@ def print_json(value: Any) -> None:
     content = plain(value)
     text = json.dumps(content, ensure_ascii=False, indent=2)
     if not sys.stdout.isatty():
-        _reconfigure(sys.stdout, encoding="utf-8")
+        reconfigure(sys.stdout, encoding="utf-8")
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
@@ -67,66 +67,6 @@ def emit(value: Any, lines: Sequence[str], *, as_json: bool) -> None:
         print_json(value)
     elif lines:
         click.echo("\n".join(lines))
-
-
-def say(message: str, *, as_json: bool = False) -> None:
-    """Tell a person something beside the result, on stderr; programs get silence."""
-    if not as_json:
-        click.echo(message, err=True)
-
-
-def one_error(code: str, message: str) -> Mapping[str, Mapping[str, str]]:
-    """Return an error as programs get it."""
-    return {"error": {"code": code, "message": message}}
-
-
-def fail(error: Mapping[str, Mapping[str, str]], *, as_json: bool, before: str | None = None) -> None:
-    """Print an error on stderr."""
-    if as_json:
-        click.echo(json.dumps(error, ensure_ascii=False), err=True)
-        return
-    if before:
-        click.echo(before, err=True)
-    click.echo(f"error: {error['error']['message']}", err=True)
-
-
-@contextmanager
-def notes(*, as_json: bool, quiet: bool = False, traces: bool = False) -> Iterator[None]:
-    """Show the engine's warnings on stderr while this lasts, each once."""
-    import logging  # noqa: PLC0415  (not needed for help)
-
-    class Notes(logging.Handler):
-        """Prints a record as a note."""
-
-        said: frozenset[str] = frozenset()
-
-        def emit(self, record: logging.LogRecord) -> None:
-            """Print it, unless it was said before."""
-            message = record.getMessage()
-            if quiet or message in self.said:
-                return
-            self.said |= {message}
-            if traces and record.exc_info:
-                message = self.format(record)
-            click.echo(json.dumps({"note": message}, ensure_ascii=False) if as_json else f"note: {message}", err=True)
-
-    logger, handler = logging.getLogger("holdfast"), Notes(logging.WARNING)
-    logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-
-
-def prepare_streams() -> None:
-    """Make sure that no letter a console cannot show stops a command."""
-    for stream in (sys.stdout, sys.stderr):
-        _reconfigure(stream, errors="replace")
-
-
-def _reconfigure(stream: TextIO, **how: str) -> None:
-    if hasattr(stream, "reconfigure"):
-        stream.reconfigure(**how)
 
 
 def brief(text: str) -> str:

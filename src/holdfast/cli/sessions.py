@@ -4,8 +4,9 @@ from typing import Any
 
 import click
 
+from holdfast.cli.console import say
 from holdfast.cli.options import Flags, limit_option, open_memory, with_flags
-from holdfast.cli.output import emit, plain, safe, say
+from holdfast.cli.output import emit, plain, safe
 from holdfast.errors import NotFound
 from holdfast.types import Message, SessionRecord, UserProfile
 

@@ -115,6 +115,10 @@ class SQLiteReads:
         rows = self._rows("SELECT value FROM settings WHERE tenant = ? AND name = ?", (self.tenant, name))
         return rows[0][0] if rows else None
 
+    def models(self) -> list[str]:
+        """List the models whose vectors are wanted."""
+        return [row[0] for row in self._rows("SELECT name FROM models WHERE tenant = ? ORDER BY model", (self.tenant,))]
+
     def _rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
         with translated(self.path):
             return fetch(self.connection, sql, tuple(values))
