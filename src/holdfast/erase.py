@@ -11,6 +11,8 @@ from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter, Store
 from holdfast.types import Author, Memory, Message, Receipt
 from holdfast.write import Writer
 
+SCRUB = "scrub"
+"""The setting that says removed bytes are still to be overwritten, once a reader lets go of the log."""
 _NEEDLES = 256
 
 
@@ -39,6 +41,9 @@ def erase(store: Store, preset: Preset, target: Mapping[str, str], now: datetime
         writer = Writer(tx=tx, preset=preset, author=Author(actor="erase"), now=now)
         rebuilt = writer.apply(preset.capture(survivors), shown=())
     complete, residue = store.scrub(_needles(targets.texts))
+    if not complete:
+        with store.write() as tx:
+            tx.set_setting(SCRUB, "pending")
     left = _find_rows(store, targets)
     return Receipt(
         target=dict(target),

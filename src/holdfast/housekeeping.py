@@ -5,12 +5,14 @@ from datetime import datetime, timedelta
 
 from holdfast.clock import end_of_day
 from holdfast.embedding import Embedding
+from holdfast.erase import SCRUB
 from holdfast.pipeline import Pipeline
 from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Store, Transaction
 from holdfast.types import Finding, Memory
 
 _EVERY = timedelta(hours=1)
+_SCRUB_AGAIN = timedelta(seconds=30)
 
 
 class Housekeeping:
@@ -22,10 +24,11 @@ class Housekeeping:
         self._clock = clock
         self._pipeline = pipeline
         self._next = clock.now()
+        self._next_scrub = clock.now()
 
     def tick(self) -> int:
         """Do what is due; returns how much was done."""
-        done = self._pipeline.close_idle_sessions()
+        done = self._pipeline.close_idle_sessions() + self._finish_scrubbing()
         if self._clock.now() >= self._next:
             done += self.clean_up()
         return done
@@ -46,6 +49,18 @@ class Housekeeping:
             tx.remove_messages(old)
         self._store.scrub([memory.text.encode()[:48] for memory in gone[:256]])
         return len(gone) + len(old)
+
+    def _finish_scrubbing(self) -> int:
+        """Overwrite what an erasure had to leave because a reader still needed the log."""
+        now = self._clock.now()
+        if now < self._next_scrub or self._store.setting(SCRUB) != "pending":
+            return 0
+        self._next_scrub = now + _SCRUB_AGAIN
+        complete, _ = self._store.scrub([])
+        if complete:
+            with self._store.write() as tx:
+                tx.set_setting(SCRUB, "done")
+        return int(complete)
 
     def _outlived(self, now: datetime) -> list[str]:
         """Return the raw messages past their retention, of sessions that have been digested."""

@@ -14,6 +14,8 @@ from holdfast.testing import HashEmbedder, StoreSuite
 from holdfast.testing.samples import OpenStore, a_memory, a_message, remember, say
 
 KEY = "correct horse battery staple ñ"
+RAW_KEY = "raw:" + "5a" * 32
+"""A key that is used as it is, so that the suite need not derive one for each connection."""
 WORDS = ("pangolin", "zanzibar", "quixotic")
 
 
@@ -23,7 +25,7 @@ class TestEncrypted(StoreSuite):
         handles: list[Store] = []
 
         def open_one(*, tenant: str = "default", path: Path | None = None) -> Store:
-            handles.append(SQLiteStore(path or tmp_path / "memory.db", tenant=tenant, key=KEY))
+            handles.append(SQLiteStore(path or tmp_path / "memory.db", tenant=tenant, key=RAW_KEY))
             return handles[-1]
 
         yield open_one

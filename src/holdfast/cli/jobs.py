@@ -84,28 +84,36 @@ def worker(flags: Flags, *, once: bool) -> None:
     Closes silent conversations, digests those that ended, embeds what is new and purges what has expired. Ctrl-C or
     a SIGTERM ends it after the step under way. Several may run at once.
     """
+    total = 0
     with open_memory(flags) as memory, _stop_signals() as stop:
-        if not once:
+        if once:
+            total = _round(memory, flags, stop, memory.stats())
+        else:
             _log(flags, f"working on {memory.store.location}; Ctrl-C ends it")
-        total = 0
-        while not stop.is_set():
-            total += _round(memory, flags, stop)
-            if once:
-                break
-            stop.wait(_PAUSE)
+            total = _go_on(memory, flags, stop)
     emit({"steps": total}, [f"Done: {count(total, 'step')}."], as_json=flags.json)
 
 
-def _round(memory: "Engine", flags: Flags, stop: threading.Event) -> int:
+def _go_on(memory: "Engine", flags: Flags, stop: threading.Event) -> int:
+    """Work, wait, and work again until a stop is asked for; returns the steps it took."""
+    total, known = 0, memory.stats()
+    while not stop.is_set():
+        try:
+            steps = _round(memory, flags, stop, known)
+            known = memory.stats() if steps else known  # counting costs more than looking for work
+            total += steps
+        except HoldfastError as error:
+            _log(flags, f"could not go on, and tries again: {error}")
+        stop.wait(_PAUSE)
+    return total
+
+
+def _round(memory: "Engine", flags: Flags, stop: threading.Event, before: Mapping[str, Any]) -> int:
     """Work until nothing is left or a stop is asked for; returns the steps it took."""
-    steps, before, began = 0, None, time.monotonic()
-    try:
-        before = memory.stats()
-        while not stop.is_set() and memory.work_once():
-            steps += 1
-    except HoldfastError as error:
-        _log(flags, f"could not go on, and tries again: {error}")
-    if steps and before is not None:
+    steps, began = 0, time.monotonic()
+    while not stop.is_set() and memory.work_once():
+        steps += 1
+    if steps:
         _log(flags, f"{_difference(before, memory.stats())} in {time.monotonic() - began:.1f} s")
     return steps
 

@@ -1,6 +1,7 @@
 """What commands print: JSON for programs, lines for people."""
 
 import json
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -11,10 +12,11 @@ from typing import Any
 import click
 
 from holdfast.cli.console import reconfigure
-from holdfast.text.clean import one_line
 from holdfast.types import Hit, Memory, Scope
 
 _LONGEST_LINE = 400
+_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""Characters that move a terminal's cursor, colour it or turn its direction: stored text must not."""
 
 
 def plain(value: Any) -> Any:
@@ -71,20 +73,20 @@ def emit(value: Any, lines: Sequence[str], *, as_json: bool) -> None:
 
 def brief(text: str) -> str:
     """Return a text as one line that is safe on a terminal and not too long."""
-    line = one_line(text)
+    line = " ".join(safe(text).split())
     return line if len(line) <= _LONGEST_LINE else line[: _LONGEST_LINE - 1].rstrip() + "…"
 
 
 def safe(text: str) -> str:
     """Return a text with its lines, but without the characters that steer a terminal."""
-    return "\n".join(one_line(line) for line in text.splitlines())
+    return _STEERING.sub("", text)
 
 
 def memory_line(memory: Memory) -> str:
     """Return a memory as one line."""
     marks = [f"#{memory.topic}" if memory.topic else "", "" if memory.status == "live" else f"[{memory.status}]"]
     marks.append("[pinned]" if memory.pinned else "")
-    tail = "".join(f"  {one_line(mark)}" for mark in marks if mark)
+    tail = "".join(f"  {brief(mark)}" for mark in marks if mark)
     return f"{memory.id}  {day(memory.valid_from)}  {memory.kind:8}  {brief(str(memory))}{tail}"
 
 

@@ -1,0 +1,26 @@
+"""The command line over a data directory of its own, with and without weights."""
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.config import models_directory
+from holdfast.errors import ModelError
+from holdfast.models.registry import DEFAULT_MODEL, find
+from holdfast.models.weights import locate
+
+from .support import Holdfast
+
+
+@pytest.fixture
+def holdfast(tmp_path: Path) -> Holdfast:
+    return Holdfast(home=tmp_path / "home", models=tmp_path / "no-weights")
+
+
+@pytest.fixture
+def holdfast_with_weights(tmp_path: Path) -> Holdfast:
+    try:
+        locate(find(DEFAULT_MODEL), models_directory())
+    except ModelError as error:
+        pytest.skip(f"needs real weights: {error}")
+    return Holdfast(home=tmp_path / "home", models=models_directory())

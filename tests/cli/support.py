@@ -1,0 +1,89 @@
+"""Two ways to run a command: the real executable, and the same application in this process."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner, Result
+
+from holdfast.cli.app import app
+from holdfast.config import open_engine
+from holdfast.engine import Engine
+
+
+@dataclass(frozen=True)
+class Holdfast:
+    """The command line over a data directory of its own; no weights unless asked for."""
+
+    home: Path
+    models: Path
+
+    @property
+    def settings(self) -> dict[str, str]:
+        return {"HOLDFAST_HOME": str(self.home), "HOLDFAST_MODELS": str(self.models)}
+
+    @property
+    def store(self) -> Path:
+        return self.home / "memory.db"
+
+    def __call__(self, *args: str, exit: int = 0, input: str | bytes | None = None) -> Result:
+        """Run a command in this process and check its exit code."""
+        result = CliRunner(env=self.settings).invoke(app, args, input=input)
+        assert result.exit_code == exit, f"{args}: {result.exit_code}\n{result.stdout}\n{result.stderr}\n{result.exception!r}"
+        return result
+
+    def json(self, *args: str, input: str | None = None) -> Any:
+        """Run a command with --json and return what it printed."""
+        return json.loads(self(*args, "--json", input=input).stdout)
+
+    def error(self, *args: str, exit: int = 1) -> dict[str, str]:
+        """Run a command that fails, and return the error it printed for programs."""
+        result = self(*args, "--json", exit=exit)
+        assert result.stdout == ""
+        error: dict[str, str] = json.loads(result.stderr.splitlines()[-1])["error"]
+        return error
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, **self.settings}
+
+    def run(self, *args: str, exit: int = 0, input: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
+        """Run the installed executable and check its exit code."""
+        environment = {**self.environment, **environment}
+        ran = subprocess.run([executable(), *args], input=input, capture_output=True, env=environment, timeout=60, check=False)
+        assert ran.returncode == exit, f"{args}: {ran.returncode}\n{ran.stdout!r}\n{ran.stderr!r}"
+        return ran
+
+    def start(self, *args: str) -> subprocess.Popen[bytes]:
+        """Start the installed executable and leave it running."""
+        return subprocess.Popen([executable(), *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.environment)
+
+    @contextmanager
+    def memory(self) -> Iterator[Engine]:
+        """Open the same store as a library user would."""
+        with open_engine(self.store, embedder="none", worker="none") as memory:
+            yield memory
+
+    def talk(self, *texts: str, user: str = "ana", end: bool = True) -> str:
+        """Leave a conversation in the store, as a library user does; returns its id."""
+        with self.memory() as memory:
+            talk = memory.session(user=user)
+            for text in texts:
+                talk.add("user", text)
+            if end:
+                talk.end()
+            return talk.id
+
+
+def executable() -> str:
+    """Return the installed command beside this Python."""
+    found = shutil.which("holdfast", path=str(Path(sys.executable).parent))
+    assert found, "holdfast is not installed beside this Python"
+    return found

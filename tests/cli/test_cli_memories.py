@@ -1,0 +1,292 @@
+"""Keeping, listing, asking, and letting go, from the command line."""
+
+import os
+import subprocess
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from .support import Holdfast, executable
+
+
+def test_what_one_process_remembers_another_recalls(holdfast: Holdfast) -> None:
+    kept = holdfast.run("remember", "prefers", "tea", "--key", "drink", "--user", "ana").stdout.decode()
+    found = holdfast.run("recall", "tea", "--user", "ana").stdout.decode()
+
+    assert kept.startswith("mem_")
+    assert kept.strip().endswith("drink: prefers tea")
+    assert found.lstrip().startswith("1. ")
+    assert "drink: prefers tea" in found
+
+
+def test_remember_keeps_all_it_is_told(holdfast: Holdfast) -> None:
+    told = holdfast.json(
+        "remember", "wants the window seat", "--user", "ana", "--app", "travel", "--key", "seat", "--topic", "trains",
+        "--tag", "rail", "--tag", "comfort", "--importance", "8", "--pin", "--meta", "level=3", "--meta", "room=a b",
+        "--expires", "2999-01-01", "--valid-from", "2020-02-03T04:05",
+    )  # fmt: skip
+
+    assert (told["user"], told["app"], told["key"], told["topic"]) == ("ana", "travel", "seat", "trains")
+    assert (told["tags"], told["importance"], told["pinned"]) == (["rail", "comfort"], 8.0, True)
+    assert told["metadata"] == {"level": 3, "room": "a b"}
+    assert told["expires_at"] == "2999-01-01T00:00:00+00:00"
+    assert told["valid_from"] == "2020-02-03T04:05:00+00:00"
+
+
+def test_remember_reads_spanish_from_standard_input(holdfast: Holdfast) -> None:
+    ran = holdfast.run("remember", "-", "--user", "ana", input="Vive en Córdoba\ny toma mate 🧉\n".encode())
+
+    assert "Vive en Córdoba y toma mate 🧉" in ran.stdout.decode()
+    (kept,) = holdfast.json("list", "--user", "ana")
+    assert kept["text"] == "Vive en Córdoba\ny toma mate 🧉"
+    assert kept["language"] == "es"
+    assert [hit["id"] for hit in holdfast.json("recall", "¿dónde vive?", "--user", "ana")] == [kept["id"]]
+
+
+def test_standard_input_that_is_not_utf_8_is_refused(holdfast: Holdfast) -> None:
+    assert "not UTF-8" in holdfast("remember", "-", input=b"caf\xe9", exit=1).stderr
+
+
+def test_list_json_has_the_fields_of_a_memory(holdfast: Holdfast) -> None:
+    holdfast("remember", "prefers tea", "--key", "drink", "--user", "ana")
+
+    (memory,) = holdfast.json("list", "--user", "ana")
+
+    assert (memory["text"], memory["key"], memory["kind"], memory["user"]) == ("prefers tea", "drink", "fact", "ana")
+    assert memory["id"].startswith("mem_")
+    assert "item" not in memory
+    for name in ("created_at", "updated_at", "valid_from", "recorded_at"):
+        assert datetime.fromisoformat(memory[name]).utcoffset() is not None
+
+
+def test_list_filters_and_pages(holdfast: Holdfast) -> None:
+    for number in range(5):
+        holdfast("remember", f"note {number}", "--key", "note", "--topic", "odd" if number % 2 else "even")
+    holdfast("remember", "we use SQLite", "--kind", "decision")
+
+    assert [each["text"] for each in holdfast.json("list", "--key", "note", "--limit", "2", "--offset", "1")] == [
+        "note 3",
+        "note 2",
+    ]
+    assert [each["text"] for each in holdfast.json("list", "--topic", "odd")] == ["note 3", "note 1"]
+    assert [each["text"] for each in holdfast.json("list", "--kind", "decision")] == ["we use SQLite"]
+    assert holdfast.json("list", "--as-of", "2001-01-01") == []
+
+
+def test_an_empty_list_says_where_memories_are(holdfast: Holdfast) -> None:
+    assert "Nothing is remembered yet" in holdfast("list").stderr
+    holdfast("remember", "prefers tea", "--user", "ana")
+
+    result = holdfast("list")
+    assert result.stdout == ""
+    assert "--user" in result.stderr
+
+
+def test_stores_and_tenants_do_not_meet(holdfast: Holdfast, tmp_path: Path) -> None:
+    holdfast("remember", "of the default tenant")
+    holdfast("remember", "of another tenant", "--tenant", "acme")
+    holdfast("remember", "of another store", "--store", str(tmp_path / "other.db"))
+
+    assert [each["text"] for each in holdfast.json("list")] == ["of the default tenant"]
+    assert [each["text"] for each in holdfast.json("list", "--tenant", "acme")] == ["of another tenant"]
+    assert [each["text"] for each in holdfast.json("list", "--store", str(tmp_path / "other.db"))] == ["of another store"]
+
+
+def test_list_and_recall_digest_a_conversation_no_worker_has_come_to(holdfast: Holdfast) -> None:
+    holdfast.talk("I'm allergic to peanuts.")
+
+    (memory,) = holdfast.json("list", "--user", "ana")
+    assert memory["text"] == "I'm allergic to peanuts."
+    assert memory["origin"] == "auto"
+
+
+def test_recall_explains_which_search_found_each_hit(holdfast: Holdfast) -> None:
+    holdfast("remember", "prefers tea", "--user", "ana")
+
+    explained = holdfast("recall", "tea", "--user", "ana", "--explain").stdout
+    (hit,) = holdfast.json("recall", "tea", "--user", "ana")
+
+    assert "found by text #1" in explained
+    assert (hit["text"], hit["kind"], hit["why"][0]["arm"], hit["why"][0]["rank"]) == ("prefers tea", "fact", "text", 1)
+    assert 0 < hit["score"] <= 1
+
+
+def test_recall_takes_limits_kinds_metadata_and_moments(holdfast: Holdfast) -> None:
+    holdfast("remember", "green tea", "--meta", "level=1", "--valid-from", "2020-01-01")
+    holdfast("remember", "black tea", "--meta", "level=2", "--valid-from", "2020-01-01")
+    holdfast("remember", "let us buy tea", "--kind", "decision")
+
+    assert len(holdfast.json("recall", "tea")) == 3
+    assert len(holdfast.json("recall", "tea", "--limit", "1")) == 1
+    assert [hit["text"] for hit in holdfast.json("recall", "tea", "--where", "level=2")] == ["black tea"]
+    assert [hit["text"] for hit in holdfast.json("recall", "tea", "--where", 'level={"$lt": 2}')] == ["green tea"]
+    assert [hit["text"] for hit in holdfast.json("recall", "tea", "--kind", "decision")] == ["let us buy tea"]
+    assert {hit["text"] for hit in holdfast.json("recall", "tea", "--as-of", "2021-01-01")} == {"green tea", "black tea"}
+    assert holdfast.json("recall", "tea", "--min-score", "1") == []
+    assert holdfast.error("recall", "tea", "--as-of", "some day")["code"] == "invalid_input"
+    assert holdfast.error("recall", "tea", "--kind", "nonsense")["code"] == "invalid_input"
+
+
+def test_without_weights_one_note_says_that_search_is_by_text(holdfast: Holdfast) -> None:
+    holdfast("remember", "prefers tea")
+
+    result = holdfast("recall", "tea")
+    assert "prefers tea" in result.stdout
+    assert result.stderr.count("note: ") == 1
+    assert "holdfast models pull" in result.stderr
+
+
+@pytest.mark.weights
+def test_with_weights_recall_finds_by_meaning(holdfast_with_weights: Holdfast) -> None:
+    holdfast_with_weights("remember", "I'm allergic to peanuts.", "--user", "ana")
+    holdfast_with_weights("remember", "I moved to Lyon last month.", "--user", "ana")
+
+    result = holdfast_with_weights("recall", "Which foods should she avoid?", "--user", "ana", "--explain", "--limit", "1")
+
+    assert "I'm allergic to peanuts." in result.stdout
+    assert "found by meaning #1" in result.stdout
+    assert "cosine" in result.stdout
+    assert result.stderr == ""
+
+
+@pytest.mark.ledger("X11")
+def test_context_keeps_to_its_budget_and_tells_what_was_left_out(holdfast: Holdfast) -> None:
+    for place in ("kitchen", "garden", "attic", "cellar"):
+        holdfast("remember", f"the tea for the {place} is in a tin on the {place} shelf", "--user", "ana")
+
+    result = holdfast("context", "tea", "--user", "ana", "--max-tokens", "70")
+    block = holdfast.json("context", "tea", "--user", "ana", "--max-tokens", "70")
+
+    assert result.stdout.startswith("<memory")
+    assert "Left out" not in result.stdout
+    assert "Left out, for want of space" in result.stderr
+    assert block["text"] + "\n" == result.stdout
+    assert block["tokens"] <= 70
+    assert len(block["hits"]) >= 1
+    assert len(block["hits"]) + len(block["left_out"]) == 4
+    assert min(hit["score"] for hit in block["hits"]) >= max(hit["score"] for hit in block["left_out"])
+
+
+def test_show_gives_the_message_a_memory_came_from(holdfast: Holdfast) -> None:
+    holdfast.talk("Hello there! I'm allergic to peanuts.")
+    (memory,) = holdfast.json("list", "--user", "ana")
+
+    shown = holdfast("show", memory["id"]).stdout
+    assert "came from:" in shown
+    assert "user: Hello there! I'm allergic to peanuts." in shown
+    (source,) = holdfast.json("show", memory["id"])["source_messages"]
+    assert source["id"] == memory["sources"][0]
+
+
+def test_history_names_changes_that_can_be_undone(holdfast: Holdfast) -> None:
+    id = holdfast.json("remember", "lives in Lyon", "--kind", "profile", "--user", "ana")["id"]
+    holdfast("remember", "lives in Nantes", "--kind", "profile", "--user", "ana")
+
+    result = holdfast("history", id)
+    changes = holdfast.json("history", id)
+
+    assert [change["action"] for change in changes] == ["created", "retired"]
+    assert f"holdfast undo {changes[-1]['id']}" in result.stderr
+    assert [each["text"] for each in holdfast.json("list", "--user", "ana")] == ["lives in Nantes"]
+    holdfast("undo", changes[-1]["id"])
+    assert [each["text"] for each in holdfast.json("list", "--user", "ana")] == ["lives in Lyon"]
+
+
+def test_forget_hides_at_once_and_says_how_to_undo(holdfast: Holdfast) -> None:
+    id = holdfast.json("remember", "prefers tea", "--user", "ana")["id"]
+
+    forgotten = holdfast.json("forget", id)
+
+    assert (forgotten["forgotten"], forgotten["ids"]) == (1, [id])
+    assert holdfast.json("list", "--user", "ana") == []
+    assert holdfast.json("recall", "tea", "--user", "ana") == []
+    assert [each["status"] for each in holdfast.json("list", "--user", "ana", "--retired")] == ["forgotten"]
+    assert [each["status"] for each in holdfast.json("undo", forgotten["undo"])] == ["live"]
+    again = holdfast("forget", id)
+    assert again.stdout == "Forgot 1 memory.\n"
+    assert again.stderr == f"To undo this: holdfast undo {holdfast.json('history', id)[-1]['id']}\n"
+
+
+def test_forget_by_key_takes_all_values_and_one_undo_brings_them_back(holdfast: Holdfast) -> None:
+    for drink in ("tea", "coffee"):
+        holdfast("remember", drink, "--key", "drink", "--user", "ana")
+    holdfast("remember", "water for all", "--key", "drink")
+
+    result = holdfast("forget", "--key", "drink", "--user", "ana")
+
+    assert result.stdout == "Forgot 2 memories.\n"
+    assert [each["text"] for each in holdfast.json("list", "--user", "ana")] == ["water for all"]
+    holdfast("undo", result.stderr.split()[-1])
+    assert len(holdfast.json("list", "--user", "ana")) == 3
+    assert holdfast.json("forget", "--key", "unknown", "--user", "ana") == {"forgotten": 0, "ids": [], "undo": None}
+
+
+def test_forget_and_undo_of_what_is_not_there_fail(holdfast: Holdfast) -> None:
+    assert holdfast.error("forget", "mem_nothing")["code"] == "not_found"
+    assert holdfast.error("undo", "chg_nothing")["code"] == "not_found"
+    assert holdfast.error("history", "mem_nothing")["code"] == "not_found"
+    assert holdfast.error("forget", exit=2)["code"] == "usage"
+    assert holdfast.error("forget", "mem_nothing", "--key", "drink", exit=2)["code"] == "usage"
+
+
+def test_erase_where_nobody_can_be_asked_needs_yes(holdfast: Holdfast) -> None:
+    holdfast("remember", "prefers tea", "--user", "ana")
+
+    ran = holdfast.run("erase", "--user", "ana", exit=2)
+    assert "--yes" in ran.stderr.decode()
+    assert len(holdfast.json("list", "--user", "ana")) == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pseudo-terminals are POSIX")
+def test_erase_on_a_terminal_asks_and_takes_no_for_an_answer(holdfast: Holdfast) -> None:
+    holdfast("remember", "prefers tea", "--user", "ana")
+    import pty  # noqa: PLC0415  (POSIX only)
+
+    ours, theirs = pty.openpty()
+    command = [executable(), "erase", "--user", "ana"]
+    process = subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=holdfast.environment)
+    os.write(ours, b"n\n")
+    out, err = process.communicate(timeout=60)
+    os.close(ours)
+    os.close(theirs)
+
+    assert process.returncode == 1
+    assert out == b""
+    assert "Erase everything of user 'ana' for good?" in err.decode()
+    assert len(holdfast.json("list", "--user", "ana")) == 1
+
+
+def test_erase_gives_a_receipt_and_names_backups(holdfast: Holdfast, tmp_path: Path) -> None:
+    session = holdfast.talk("I'm allergic to peanuts.")
+    holdfast("remember", "prefers oolong tea", "--user", "ana")
+    holdfast("list", "--user", "ana")
+    holdfast("backup", str(tmp_path / "copy.db"))
+
+    result = holdfast("erase", "--user", "ana", "--yes")
+
+    assert "Erased user ana: 2 memories" in result.stdout
+    assert "1 message, 1 session" in result.stdout
+    assert "Checked: neither the store nor its files hold it any more." in result.stdout
+    assert f"Still in a backup from before: {tmp_path / 'copy.db'}" in result.stdout
+    assert b"oolong" not in holdfast.store.read_bytes()
+    assert holdfast.error("sessions", "show", session)["code"] == "not_found"
+
+
+def test_erase_takes_one_memory_session_or_source(holdfast: Holdfast) -> None:
+    id = holdfast.json("remember", "prefers tea", "--user", "ana")["id"]
+    session = holdfast.talk("I'm allergic to peanuts.")
+    source = holdfast.json("sessions", "show", session)["messages"][0]["id"]
+
+    receipt = holdfast.json("erase", "--id", id, "--yes")
+    assert (receipt["memories"], receipt["status"], receipt["verified"]) == (1, "erased", True)
+    assert holdfast.json("erase", "--source", source, "--yes")["messages"] == 1
+    assert holdfast.json("erase", "--session", session, "--yes")["sessions"] == 1
+    assert holdfast.error("erase", "--yes", exit=2)["code"] == "usage"
+
+
+def test_erase_does_not_take_a_user_along_with_a_memory(holdfast: Holdfast) -> None:
+    id = holdfast.json("remember", "prefers tea", "--user", "ana")["id"]
+
+    assert holdfast.error("erase", "--id", id, "--user", "ana", "--yes", exit=2)["code"] == "usage"
+    assert len(holdfast.json("list", "--user", "ana")) == 1

@@ -1,0 +1,156 @@
+"""A disk that can be unplugged: every write to the file and its log is recorded, and what a power cut leaves is rebuilt.
+
+SQLite may count on a write only once it has been synced. So what lies on the disk after a cut is what was
+synced, and of everything since then any part, in any order: nothing, all, a beginning, or sectors at random.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import apsw
+
+Remains = Literal["nothing", "everything", "a beginning", "some sectors"]
+"""What a cut leaves of the writes that were not synced."""
+
+SECTOR = 512
+_RECORDED = apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_WAL | apsw.SQLITE_OPEN_MAIN_JOURNAL
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something done to a file; or, with no file, an operation of the plan that was acknowledged."""
+
+    kind: Literal["write", "truncate", "sync", "delete", "acknowledged", "drained"]
+    file: str = ""
+    offset: int = 0
+    """Also the size a file was cut to, the number of the operation, and 1 where the folder was synced as well."""
+    data: bytes = b""
+    id: str = ""
+
+
+class RecordingVFS(apsw.VFS):
+    """The usual VFS, with a record of what it was asked to do. New connections of this process use it."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self._base = apsw.vfs_names()[0]
+        super().__init__("recording", self._base, makedefault=True)
+
+    def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:  # noqa: N802
+        if name is None or not flags[0] & _RECORDED:
+            return apsw.VFSFile(self._base, name, flags)  # type: ignore[arg-type]
+        return _RecordingFile(self._base, name, flags, self.events)
+
+    def xDelete(self, filename: str, syncdir: bool) -> None:  # noqa: N802, FBT001
+        super().xDelete(filename, syncdir)
+        self.events.append(Event("delete", Path(filename).name, offset=int(syncdir)))
+
+
+class _RecordingFile(apsw.VFSFile):
+    def __init__(self, base: str, name: str | apsw.URIFilename, flags: list[int], events: list[Event]) -> None:
+        self._name = Path(name if isinstance(name, str) else name.filename()).name
+        self._events = events
+        # As SQLite does for a log or journal it has made: the first sync covers the folder's entries too.
+        self._syncs_folder = bool(flags[0] & apsw.SQLITE_OPEN_CREATE and not flags[0] & apsw.SQLITE_OPEN_MAIN_DB)
+        super().__init__(base, name, flags)
+
+    def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
+        super().xWrite(data, offset)
+        self._events.append(Event("write", self._name, offset, bytes(data)))
+
+    def xTruncate(self, newsize: int) -> None:  # noqa: N802
+        super().xTruncate(newsize)
+        self._events.append(Event("truncate", self._name, newsize))
+
+    def xSync(self, flags: int) -> None:  # noqa: N802
+        super().xSync(flags)
+        self._events.append(Event("sync", self._name, int(self._syncs_folder)))
+        self._syncs_folder = False
+
+
+@dataclass
+class _File:
+    """What is safe, and what has been asked since."""
+
+    content: bytearray | None = None
+    pending: list[Event] = field(default_factory=list)
+
+    def apply(self, event: Event) -> None:
+        if event.kind == "delete":
+            self.content = None
+            return
+        if self.content is None:
+            self.content = bytearray()
+        if event.kind == "truncate":
+            del self.content[event.offset :]
+            return
+        end = event.offset + len(event.data)
+        self.content.extend(bytes(max(0, end - len(self.content))))
+        self.content[event.offset : end] = event.data
+
+    def settle(self) -> None:
+        for event in self.pending:
+            self.apply(event)
+        self.pending.clear()
+        if self.content is None:
+            self.content = bytearray()
+
+    def settle_deletions(self) -> None:
+        gone = [place for place, event in enumerate(self.pending) if event.kind == "delete"]
+        if gone:
+            self.content = None
+            del self.pending[: gone[-1] + 1]
+
+
+def write_disk(
+    events: Sequence[Event], folder: Path, *, remains: Remains, chance: random.Random, honest: bool = True
+) -> None:
+    """Write into a folder what a cut after these events leaves. A disk that is not honest has only pretended to sync the log."""
+    files: dict[str, _File] = {}
+    for event in events:
+        if not event.file:
+            continue
+        file = files.setdefault(event.file, _File())
+        if event.kind != "sync":
+            file.pending.append(event)
+        elif honest or not event.file.endswith("-wal"):
+            file.settle()
+        if event.offset == 1 and event.kind in ("sync", "delete"):
+            for each in files.values():
+                each.settle_deletions()
+    for name, file in files.items():
+        for event in _left(file.pending, remains, chance):
+            file.apply(event)
+        if file.content is not None:
+            (folder / name).write_bytes(file.content)
+
+
+def _left(pending: Sequence[Event], remains: Remains, chance: random.Random) -> list[Event]:
+    """Return what has reached the disk of what was never synced."""
+    match remains:
+        case "nothing":
+            return []
+        case "everything":
+            return list(pending)
+        case "a beginning":
+            whole = list(pending[: chance.randint(0, len(pending))])
+            torn = pending[len(whole) : len(whole) + 1]
+            return [*whole, *(sector for event in torn for sector in _sectors(event)[: chance.randint(0, 8)])]
+        case "some sectors":
+            kept = chance.choice((0.1, 0.5, 0.9))
+            return [sector for event in pending for sector in _sectors(event) if chance.random() < kept]
+
+
+def _sectors(event: Event) -> list[Event]:
+    """Split a write where a disk may tear it."""
+    if event.kind != "write":
+        return [event]
+    edges = [0, *range(SECTOR - event.offset % SECTOR, len(event.data), SECTOR), len(event.data)]
+    return [
+        Event("write", event.file, event.offset + start, event.data[start:end])
+        for start, end in zip(edges, edges[1:], strict=False)
+        if end > start
+    ]

@@ -1,0 +1,447 @@
+"""Several processes and threads on one file: nothing lost, nothing twice, no lock in anyone's way, all of one mind."""
+
+import multiprocessing
+import os
+import random
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from holdfast.embedding import EmbedderSource
+from holdfast.engine import Engine
+from holdfast.policies.capture import capture_statements
+from holdfast.protocols import MemoryFilter
+from holdfast.stores.sqlite import SQLiteStore
+from holdfast.types import Change, Message
+
+from .support import (
+    OPERATIONS_PER_SESSION,
+    USER,
+    Operation,
+    Reaper,
+    SharedClock,
+    TinyEmbedder,
+    audit,
+    half_applied,
+    mortal_engine,
+    operation,
+    perform,
+    posix_only,
+    start,
+    tagging_preset,
+    tiny_source,
+)
+
+pytestmark = posix_only
+
+PROCESSES = 4
+THREADS = 2
+SESSIONS = 3
+_PATIENCE = 60.0
+_QUESTIONS = ("Where do I dwell?", "which feline", "beverage", "stamps from landt0-0x6", "office", "")
+
+
+def open_tiny(folder: Path, *, worker: Literal["thread", "inline", "none"] = "none") -> Engine:
+    return Engine(
+        SQLiteStore(folder / "memory.db"),
+        preset=tagging_preset(),
+        embedder=tiny_source(),
+        clock=SharedClock(folder / "clock"),
+        worker=worker,
+    )
+
+
+def answer(pipe: Connection) -> Any:
+    """Return what a child says, or say that it does not."""
+    assert pipe.poll(_PATIENCE), "no answer"
+    return pipe.recv()
+
+
+# Four processes, eight threads.
+
+
+def be_busy(folder: Path, number: int, pipe: Connection) -> None:
+    """Carry out several plans at once, asking and forgetting between; then answer questions when told to."""
+    engine = open_tiny(folder, worker="thread")
+    done: dict[Operation, str] = {}
+    failed: list[str] = []
+
+    def work(name: str) -> None:
+        chance = random.Random(name)
+        try:
+            for index in range(SESSIONS * OPERATIONS_PER_SESSION):
+                planned = operation(name, index)
+                done[planned] = perform(engine, planned)
+                if index % 3 == 0:
+                    engine.recall(chance.choice(_QUESTIONS), user=USER)
+                if index % 7 == 0:
+                    engine.session(user=USER, id=planned.session).context("Where do I live?")
+        except Exception as error:  # noqa: BLE001  (whatever it is, the test must see it)
+            failed.append(f"{name}: {type(error).__name__}: {error}")
+
+    threads = [threading.Thread(target=work, args=(f"t{number}-{each}",)) for each in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    pipe.send((done, failed))
+    pipe.recv()
+    pipe.send([[hit.id for hit in engine.recall(question, user=USER, limit=20)] for question in _QUESTIONS])
+    pipe.recv()
+    engine.close()
+
+
+@pytest.mark.ledger("X6", "X20")
+def test_four_processes_and_eight_threads_lose_nothing_and_end_of_one_mind(tmp_path: Path) -> None:
+    clock = SharedClock(tmp_path / "clock")
+    children = [start(be_busy, tmp_path, number) for number in range(PROCESSES)]
+    acknowledged: dict[Operation, str] = {}
+    for _, pipe in children:
+        done, failed = answer(pipe)
+        assert failed == []
+        acknowledged.update(done)
+    assert len(acknowledged) == PROCESSES * THREADS * SESSIONS * OPERATIONS_PER_SESSION
+    with open_tiny(tmp_path) as engine:
+        engine.drain()
+        expected = [[hit.id for hit in engine.recall(question, user=USER, limit=20)] for question in _QUESTIONS]
+    for _, pipe in children:
+        pipe.send("ask")
+    answers = [answer(pipe) for _, pipe in children]
+    for child, pipe in children:
+        pipe.send("end")
+        child.join()
+    assert all(expected[:-1])
+    assert answers == [expected] * PROCESSES
+    assert audit(tmp_path / "memory.db", clock, acknowledged) == []
+
+
+# What one process does, another finds.
+
+
+def be_other(folder: Path, pipe: Connection) -> None:
+    """Do what is asked, in a process of its own, and say what came of it."""
+    engine = open_tiny(folder)
+    while (order := pipe.recv()) is not None:
+        name, given = order
+        result = getattr(engine, name)(**given)
+        pipe.send([(hit.text, [reason.arm for reason in hit.why]) for hit in result] if name == "recall" else str(result))
+    engine.close()
+    pipe.send("closed")
+
+
+class Other:
+    """Another process with the same file open."""
+
+    def __init__(self, folder: Path) -> None:
+        self._child, self._pipe = start(be_other, folder)
+
+    def ask(self, name: str, **given: object) -> Any:
+        self._pipe.send((name, given))
+        return answer(self._pipe)
+
+    def end(self) -> None:
+        self._pipe.send(None)
+        assert answer(self._pipe) == "closed"
+        self._child.join()
+
+
+def test_a_search_by_meaning_follows_what_other_processes_change(tmp_path: Path) -> None:
+    other = Other(tmp_path)
+    with open_tiny(tmp_path) as engine:
+        engine.remember("owns a bike", user=USER)
+        assert [hit.text for hit in engine.recall("feline", user=USER, min_score=0.2)] == []
+        other.ask("remember", text="cat", key="pet", user=USER)
+        (found,) = engine.recall("feline", user=USER, min_score=0.2)
+        assert found.text == "cat"
+        assert [reason.arm for reason in found.why] == ["meaning"]
+        assert other.ask("recall", query="feline", user=USER, min_score=0.2) == [("cat", ["meaning"])]
+        engine.forget(key="pet", user=USER)
+        assert other.ask("recall", query="feline", user=USER, min_score=0.2) == []
+        other.ask("remember", text="dog", key="pet", user=USER)
+        assert [hit.text for hit in engine.recall("feline", user=USER, min_score=0.2)] == []
+    other.end()
+
+
+def test_an_index_far_behind_is_read_anew(tmp_path: Path) -> None:
+    """The log of changes is bounded: a process that slept through more of them than it holds must not miss any."""
+    other = Other(tmp_path)
+    with open_tiny(tmp_path) as engine:
+        engine.remember("owns a bike", user=USER)
+        assert engine.recall("bike", user=USER)
+        writer = threading.Thread(target=lambda: [other.ask("remember", text=f"likes fruit{n}", user=USER) for n in range(1050)])
+        writer.start()
+        writer.join()
+        other.ask("forget", key=None, id=engine.recall("bike", user=USER)[0].id)
+        other.ask("drain")
+        assert engine.recall("likes fruit777", user=USER, limit=1)[0].similarity == pytest.approx(1.0, abs=0.02)
+        assert [hit.text for hit in engine.recall("bike", user=USER, min_score=0.5)] == []
+    other.end()
+
+
+def test_a_new_process_can_ask_where_everything_was_forgotten(tmp_path: Path) -> None:
+    with open_tiny(tmp_path) as engine:
+        engine.remember("cat", key="pet", user=USER)
+        assert engine.recall("feline", user=USER)
+        engine.forget(key="pet", user=USER)
+    with open_tiny(tmp_path) as again:
+        assert again.recall("feline", user=USER) == []
+
+
+@pytest.mark.ledger("X5")
+def test_erasing_does_not_cost_a_process_its_hold_on_the_file(tmp_path: Path) -> None:
+    """On POSIX, closing any handle of a file drops every lock the process has on it; erasing reads the file."""
+    with open_tiny(tmp_path) as engine:
+        engine.remember("a secret that goes away", user="zoe")
+        assert engine.erase(user="zoe").verified
+        first = Other(tmp_path)
+        first.ask("remember", text="cat", user=USER)
+        first.end()  # the last one out, so far as it can see, folds the log into the file
+        engine.remember("dog", user=USER)
+        second = Other(tmp_path)
+        assert "dog" in second.ask("memories", user=USER)
+        second.ask("remember", text="bird", user=USER)
+        second.end()
+        assert {memory.text for memory in engine.memories(user=USER)} == {"cat", "dog", "bird"}
+    with open_tiny(tmp_path) as again:
+        assert {memory.text for memory in again.memories(user=USER)} == {"cat", "dog", "bird"}
+        assert half_applied(tmp_path / "memory.db") == []
+
+
+# Two workers and one job.
+
+
+def be_slow_worker(folder: Path, pipe: Connection) -> None:
+    """Begin a digestion, wait until told to go on, and try to store it."""
+
+    def capture(messages: Sequence[Message]) -> list[Change]:
+        pipe.send("digesting")
+        pipe.recv()
+        return capture_statements(messages)
+
+    engine = mortal_engine(folder / "memory.db", SharedClock(folder / "clock"), Reaper(), capture=capture)
+    engine.jobs_runner.run_one()
+    pipe.send("over")
+    pipe.recv()
+    engine.close()
+
+
+@pytest.mark.ledger("X6")
+def test_a_job_taken_over_has_its_effect_once_and_the_late_result_is_dropped(tmp_path: Path) -> None:
+    clock = SharedClock(tmp_path / "clock")
+    with open_tiny(tmp_path) as engine:
+        talk = engine.session(user=USER, id="one")
+        talk.add("user", "I live in Lyon.", id="1")
+        talk.end()
+        slow, pipe = start(be_slow_worker, tmp_path)
+        assert answer(pipe) == "digesting"
+        clock.advance(timedelta(minutes=4))
+        assert not engine.jobs_runner.run_one(), "the lease still holds"
+        clock.advance(timedelta(minutes=2))
+        assert engine.jobs_runner.run_one()
+        (memory,) = engine.memories(user=USER)
+        pipe.send("go on")
+        assert answer(pipe) == "over"
+        assert engine.memories(user=USER) == [memory]
+        (job,) = engine.jobs()
+        assert (job.state, job.attempt) == ("done", 2)
+        assert [change.author.job for change in engine.history(memory.id)] == [job.id]
+        pipe.send("end")
+        slow.join()
+
+
+@pytest.mark.ledger("X6")
+def test_a_late_failure_does_not_undo_what_the_second_worker_finished(tmp_path: Path) -> None:
+    clock = SharedClock(tmp_path / "clock")
+    failing = threading.Event()
+
+    def capture(messages: Sequence[Message]) -> list[Change]:
+        if failing.is_set():
+            failing.clear()
+            clock.advance(timedelta(minutes=6))
+            assert second.jobs_runner.run_one()
+            raise RuntimeError("too late")
+        return capture_statements(messages)
+
+    first = mortal_engine(tmp_path / "memory.db", clock, Reaper(), capture=capture)
+    second = open_tiny(tmp_path)
+    with first, second:
+        talk = first.session(user=USER, id="one")
+        talk.add("user", "I live in Lyon.", id="1")
+        talk.end()
+        failing.set()
+        assert first.jobs_runner.run_one()
+        (job,) = first.jobs()
+        assert (job.state, job.error) == ("done", None)
+        assert len(first.memories(user=USER)) == 1
+
+
+# Forks. They happen in an interpreter of their own, so that pytest itself is never forked.
+
+
+@dataclass(frozen=True)
+class _Fork:
+    """How a process is forked: by the system's call, or by multiprocessing."""
+
+    name: str
+
+    def run(self, work: Callable[[], None]) -> Callable[[], int]:
+        """Fork a child that works; returns how to wait for its exit code."""
+        if self.name == "multiprocessing":
+            child = multiprocessing.get_context("fork").Process(target=work)
+            child.start()
+
+            def joined() -> int:
+                child.join(_PATIENCE)
+                return 99 if child.exitcode is None else child.exitcode
+
+            return joined
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                work()
+                code = 0
+            finally:
+                os._exit(code)
+        return lambda: os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+_SESSIONS_EACH = 4
+
+
+def _plan(engine: Engine, name: str) -> None:
+    for index in range(_SESSIONS_EACH * OPERATIONS_PER_SESSION):
+        perform(engine, operation(name, index))
+        if index % 5 == 0:
+            engine.recall("Where do I dwell?", user=USER)
+
+
+def fork_and_write(folder: Path, how: str) -> None:
+    """Write in a parent and its child at once, both with a worker thread."""
+    engine = open_tiny(folder, worker="thread")
+    _plan(engine, "before")
+
+    def work() -> None:
+        _plan(engine, "child")
+        engine.close()
+
+    ended = _Fork(how).run(work)
+    _plan(engine, "parent")
+    assert ended() == 0
+    _plan(engine, "after")
+    engine.close()
+
+
+def fork_and_close(folder: Path, how: str) -> None:
+    """Close the parent's engine while the child goes on writing."""
+    engine = open_tiny(folder)
+    perform(engine, operation("before", 0))
+    (to_parent, from_child), (to_child, from_parent) = os.pipe()[::-1], os.pipe()[::-1]
+
+    def work() -> None:
+        perform(engine, operation("child", 0))
+        os.write(to_parent, b".")
+        os.read(from_parent, 1)
+        for index in range(1, OPERATIONS_PER_SESSION):
+            perform(engine, operation("child", index))
+
+    ended = _Fork(how).run(work)
+    os.read(from_child, 1)
+    engine.close()
+    os.write(to_child, b".")
+    assert ended() == 0
+
+
+def fork_while_loading(folder: Path, how: str) -> None:
+    """Fork while another thread loads the embedder and holds its lock."""
+    loading, forked = threading.Event(), threading.Event()
+    parent = os.getpid()
+
+    def load() -> TinyEmbedder:
+        if os.getpid() == parent:
+            loading.set()
+            assert forked.wait(_PATIENCE)
+        return TinyEmbedder()
+
+    store = SQLiteStore(folder / "memory.db")
+    source = EmbedderSource(name=TinyEmbedder.name, load=load)
+    engine = Engine(store, preset=tagging_preset(), embedder=source, clock=SharedClock(folder / "clock"), worker="none")
+    engine.remember("cat", user=USER)
+    thread = threading.Thread(target=engine.recall, args=("feline",), kwargs={"user": USER})
+    thread.start()
+    assert loading.wait(_PATIENCE)
+
+    def work() -> None:
+        assert [hit.text for hit in engine.recall("feline", user=USER)] == ["cat"]
+
+    ended = _Fork(how).run(work)
+    code: list[int] = []
+    waiter = threading.Thread(target=lambda: code.append(ended()), daemon=True)
+    waiter.start()
+    waiter.join(5)
+    forked.set()
+    thread.join()
+    engine.close()
+    os._exit(0 if code == [0] else 1)  # a child that hangs must not keep us
+
+
+def forked(scenario: Callable[[Path, str], None], folder: Path, how: str) -> subprocess.CompletedProcess[str]:
+    """Run a scenario in a fresh interpreter."""
+    code = f"""
+        import sys
+        from pathlib import Path
+        from {__name__} import {scenario.__name__}
+        {scenario.__name__}(Path(sys.argv[1]), {how!r})
+    """
+    path = os.pathsep.join(sys.path)
+    return subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(code), str(folder)],
+        env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=_PATIENCE, check=False,
+    )  # fmt: skip
+
+
+def told(names: Sequence[str], folder: Path) -> list[str]:
+    """Return which of the messages these plans acknowledged are not in the store."""
+    with open_tiny(folder) as engine:
+        kept = {m.client_id for name in names for n in range(_SESSIONS_EACH) for m in engine.session(id=f"{name}-{n}").messages()}
+        planned = [operation(name, index) for name in names for index in range(_SESSIONS_EACH * OPERATIONS_PER_SESSION)]
+        return [each.client_id for each in planned if each.kind == "add" and each.client_id not in kept]
+
+
+@pytest.mark.ledger("X6")
+@pytest.mark.parametrize("how", ["os.fork", "multiprocessing"])
+def test_a_forked_child_and_its_parent_write_at_once(tmp_path: Path, how: str) -> None:
+    result = forked(fork_and_write, tmp_path, how)
+    assert result.returncode == 0, result.stderr
+    assert told(["before", "parent", "child", "after"], tmp_path) == []
+    with open_tiny(tmp_path) as engine:
+        engine.drain()
+        assert all(finding.ok for finding in engine.doctor())
+        digested = engine.store.memories(MemoryFilter(statuses=None))
+    assert len([memory for memory in digested if memory.sources]) == 4 * _SESSIONS_EACH * 4
+    assert half_applied(tmp_path / "memory.db") == []
+
+
+@pytest.mark.ledger("X6", "U9")
+@pytest.mark.parametrize("how", ["os.fork", "multiprocessing"])
+def test_a_forked_child_loses_nothing_when_its_parent_closes(tmp_path: Path, how: str) -> None:
+    result = forked(fork_and_close, tmp_path, how)
+    assert result.returncode == 0, result.stderr
+    with open_tiny(tmp_path) as engine:
+        kept = [message.client_id for message in engine.session(id="child-0").messages()]
+    assert kept == [f"child:{index}" for index in (0, 1, 3, 4, 6)]
+
+
+@pytest.mark.parametrize("how", ["os.fork", "multiprocessing"])
+def test_a_child_forked_while_another_thread_is_at_work_does_not_hang(tmp_path: Path, how: str) -> None:
+    result = forked(fork_while_loading, tmp_path, how)
+    assert result.returncode == 0, result.stderr

@@ -1,0 +1,222 @@
+"""Remembering: what makes a memory new, the same, or the successor of another."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from holdfast import Engine, Kind, Preset
+from holdfast.errors import Conflict, InvalidInput, NotFound
+from holdfast.policies.capture import capture_statements
+from holdfast.testing import FrozenClock
+
+HOUR = timedelta(hours=1)
+
+
+def test_what_is_remembered_is_returned_and_listed(memory: Engine) -> None:
+    made = memory.remember("prefers tea", key="drink", user="ana", tags=["taste"], metadata={"sure": True}, topic="drinks", importance=8)
+    assert (made.text, made.key, made.kind, made.importance, made.tags) == ("prefers tea", "drink", "fact", 8.0, ("taste",))
+    assert memory.memories(user="ana") == [made]
+    assert memory.get(made.id) == made
+    assert str(made) == "drink: prefers tea"
+
+
+def test_it_is_there_after_reopening(open_memory: Callable[..., Engine]) -> None:
+    with open_memory() as memory:
+        made = memory.remember("prefers tea", user="ana")
+    assert open_memory().memories(user="ana") == [made]
+
+
+def test_the_same_again_only_refreshes_when_it_was_last_seen(memory: Engine, clock: FrozenClock) -> None:
+    first = memory.remember("prefers tea", user="ana")
+    clock.advance(HOUR)
+    again = memory.remember("prefers tea", user="ana")
+    assert again.id == first.id
+    assert (again.revision, again.updated_at, again.last_seen_at) == (1, first.updated_at, clock.now())
+    assert len(memory.history(first.id)) == 1
+    assert memory.memories(user="ana") == [again]
+
+
+@pytest.mark.parametrize("variant", ["Prefers Tea", "prefers tea.", "  prefers   tea ", "prefers téa", "¡PREFERS TEA!", "prefers tea"])
+def test_case_accents_spaces_and_punctuation_at_the_ends_do_not_make_it_new(memory: Engine, variant: str) -> None:
+    first = memory.remember("prefers tea", user="ana")
+    assert memory.remember(variant, user="ana").id == first.id
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"text": "prefers coffee"},
+        {"text": "prefers tea", "key": "drink"},
+        {"text": "prefers tea", "kind": "event"},
+        {"text": "prefers tea", "user": "bob"},
+        {"text": "prefers tea", "app": "kitchen"},
+    ],
+)
+def test_another_text_key_kind_or_scope_makes_it_new(memory: Engine, other: dict[str, str]) -> None:
+    first = memory.remember("prefers tea", user="ana")
+    assert memory.remember(**{"user": "ana", **other}).id != first.id  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "more", [{"metadata": {"room": "hall"}}, {"importance": 9.0}, {"tags": ["x"]}, {"topic": "tea"}, {"pinned": True}, {"sources": ["msg_1"]}]
+)
+def test_the_same_with_more_said_about_it_makes_a_revision(memory: Engine, more: dict[str, object]) -> None:
+    first = memory.remember("prefers tea", user="ana")
+    again = memory.remember("prefers tea", user="ana", **more)  # type: ignore[arg-type]
+    assert (again.id, again.revision) == (first.id, 2)
+    assert [change.action for change in memory.history(first.id)] == ["created", "revised"]
+
+
+@pytest.mark.ledger("U1")
+def test_several_values_may_share_a_key_of_many(memory: Engine) -> None:
+    for value in ("tea", "juice", "tea"):
+        memory.remember(value, key="drink", user="ana")
+    assert {m.text for m in memory.memories(user="ana", key="drink")} == {"tea", "juice"}
+
+
+@pytest.mark.ledger("X3")
+def test_a_key_of_one_value_keeps_the_newest_and_the_history(memory: Engine, clock: FrozenClock) -> None:
+    old = memory.remember("Lyon", kind="profile", key="city", user="ana")
+    clock.advance(HOUR)
+    new = memory.remember("Porto", kind="profile", key="city", user="ana")
+    assert [m.text for m in memory.memories(user="ana", key="city")] == ["Porto"]
+    (retired,) = memory.memories(user="ana", retired=True)
+    assert (retired.id, retired.status, retired.replaced_by, retired.valid_to) == (old.id, "superseded", new.id, clock.now())
+    assert retired.reason
+
+
+def test_a_key_of_one_value_is_one_for_each_scope(memory: Engine) -> None:
+    for user in ("ana", "bob"):
+        memory.remember(f"{user}'s city", kind="profile", key="city", user=user)
+    assert [m.text for m in memory.memories(user="ana", key="city")] == ["ana's city"]
+
+
+def test_a_kind_of_one_value_has_itself_as_key_when_none_is_given(memory: Engine) -> None:
+    memory.remember("a cook", kind="profile", user="ana")
+    memory.remember("a baker", kind="profile", user="ana")
+    assert [(m.key, m.text) for m in memory.memories(user="ana")] == [("profile", "a baker")]
+
+
+def test_a_kind_without_keys_refuses_one(memory: Engine) -> None:
+    with pytest.raises(InvalidInput, match="no key"):
+        memory.remember("a party", kind="event", key="when", user="ana")
+
+
+def test_a_revision_keeps_the_id_and_what_was_not_changed(memory: Engine, clock: FrozenClock) -> None:
+    first = memory.remember("lives in Lyon", user="ana", metadata={"sure": True}, importance=7)
+    clock.advance(HOUR)
+    revised = memory.revise(first.id, "lives in Porto", reason="moved")
+    assert (revised.id, revised.revision, revised.text) == (first.id, 2, "lives in Porto")
+    assert (revised.metadata, revised.importance, revised.created_at) == ({"sure": True}, 7.0, first.created_at)
+    assert memory.memories(user="ana") == [revised]
+    assert memory.history(first.id)[-1].reason == "moved"
+
+
+def test_a_revision_that_says_what_another_memory_says_is_refused(memory: Engine) -> None:
+    memory.remember("lives in Porto", user="ana")
+    other = memory.remember("lives in Lyon", user="ana")
+    with pytest.raises(Conflict):
+        memory.revise(other.id, "Lives in Porto.")
+    assert memory.get(other.id).text == "lives in Lyon"
+
+
+def test_forgetting_by_id_hides_at_once(memory: Engine) -> None:
+    made = memory.remember("prefers tea", user="ana")
+    assert memory.forget(made.id) == 1
+    assert memory.memories(user="ana") == []
+    assert memory.recall("tea", user="ana") == []
+    assert memory.get(made.id).status == "forgotten"
+
+
+def test_forgetting_twice_counts_once(memory: Engine) -> None:
+    made = memory.remember("prefers tea", user="ana")
+    assert [memory.forget(made.id), memory.forget(made.id)] == [1, 0]
+
+
+@pytest.mark.ledger("U3")
+def test_forgetting_by_key_counts_the_values(memory: Engine) -> None:
+    for value in ("tea", "juice"):
+        memory.remember(value, key="drink", user="ana")
+    memory.remember("bread", key="food", user="ana")
+    assert memory.forget(key="drink", user="ana") == 2
+    assert [m.text for m in memory.memories(user="ana")] == ["bread"]
+
+
+def test_forgetting_by_key_for_a_user_touches_neither_the_shared_nor_another_users(memory: Engine) -> None:
+    for user in (None, "ana", "bob"):
+        memory.remember(f"of {user}", key="drink", user=user)
+    assert memory.forget(key="drink", user="ana") == 1
+    assert {m.text for m in memory.memories(user="bob")} == {"of None", "of bob"}
+
+
+def test_forgetting_by_key_and_kind_leaves_other_kinds(memory: Engine) -> None:
+    memory.remember("tea", key="drink", user="ana")
+    memory.remember("water today", kind="context", key="drink", user="ana")
+    assert memory.forget(key="drink", kind="context", user="ana") == 1
+    assert [m.text for m in memory.memories(user="ana")] == ["tea"]
+
+
+@pytest.mark.parametrize("wanted", [{}, {"id": "mem_1", "key": "drink"}, {"id": ""}, {"key": ""}, {"key": " "}])
+def test_forgetting_needs_one_thing_to_forget_and_else_forgets_nothing(memory: Engine, wanted: dict[str, str]) -> None:
+    memory.remember("shared by all")
+    with pytest.raises(InvalidInput):
+        memory.forget(**wanted)  # type: ignore[arg-type]
+    assert len(memory.memories()) == 1
+
+
+@pytest.mark.parametrize("importance", [0, 10, 3.5])
+def test_importance_goes_from_nought_to_ten(memory: Engine, importance: float) -> None:
+    assert memory.remember("x marks it", importance=importance).importance == importance
+
+
+@pytest.mark.parametrize("importance", [-0.1, 10.1, float("nan"), float("inf")])
+def test_importance_outside_its_bounds_is_refused(memory: Engine, importance: float) -> None:
+    with pytest.raises(InvalidInput, match="importance"):
+        memory.remember("x marks it", importance=importance)
+    assert memory.memories() == []
+
+
+def test_importance_outside_its_bounds_is_refused_also_for_what_is_known(memory: Engine) -> None:
+    made = memory.remember("x marks it")
+    with pytest.raises(InvalidInput, match="importance"):
+        memory.remember("x marks it", importance=99)
+    assert memory.get(made.id).importance == 5
+
+
+@pytest.mark.ledger("C4")
+def test_metadata_filters_lists_and_recall(memory: Engine) -> None:
+    memory.remember("the lamp is red", user="ana", metadata={"room": "hall", "level": 3, "on": True})
+    memory.remember("the lamp is blue", user="ana", metadata={"room": "kitchen", "level": 5, "on": False})
+    for where in ({"room": "hall"}, {"level": {"$lt": 4}}, {"on": True}, {"room": ["hall", "attic"]}):
+        assert [m.text for m in memory.memories(user="ana", where=where)] == ["the lamp is red"]
+        assert [hit.text for hit in memory.recall("lamp", user="ana", where=where)] == ["the lamp is red"]
+
+
+def test_a_pinned_memory_is_part_of_every_context(memory: Engine) -> None:
+    memory.remember("is allergic to nuts", user="ana", pinned=True)
+    assert "allergic to nuts" in memory.context("what is the weather?", user="ana").stable
+
+
+def test_a_kind_can_be_pinned_as_a_whole(memory: Engine) -> None:
+    memory.remember("a cook from Lyon", kind="profile", user="ana")
+    assert memory.memories(user="ana")[0].pinned
+
+
+def test_a_users_own_preset_is_a_few_lines(open_memory: Callable[..., Engine]) -> None:
+    recipe = Kind(name="recipe", meaning="How to cook something", keyed="one")
+    memory = open_memory(preset=Preset(name="mine", kinds=(recipe,), default_kind="recipe", capture=capture_statements))
+    memory.remember("boil it", key="egg")
+    memory.remember("fry it", key="egg")
+    assert [m.text for m in memory.memories(key="egg")] == ["fry it"]
+    with pytest.raises(InvalidInput, match="recipe"):
+        memory.remember("x", kind="fact")
+
+
+def test_an_unknown_id_is_not_found(memory: Engine) -> None:
+    for call in (memory.get, memory.history, memory.undo):
+        with pytest.raises(NotFound):
+            call("mem_absent")
+    with pytest.raises(NotFound):
+        memory.revise("mem_absent", "x")
+    assert memory.forget("mem_absent") == 0
