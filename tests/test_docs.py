@@ -35,8 +35,9 @@ def home(tmp_path: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("page", _with("python"), ids=lambda page: page.name)
 def test_python_in_the_documents_runs(page: Path, home: dict[str, str], tmp_path: Path) -> None:
-    for body in _blocks(page, "python"):
-        done = subprocess.run([sys.executable, "-c", body], env=home, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    for number, body in enumerate(_blocks(page, "python")):
+        env = {**home, "HOLDFAST_HOME": str(tmp_path / str(number))}
+        done = subprocess.run([sys.executable, "-c", body], env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, f"{body}\n{done.stderr}"
 
 

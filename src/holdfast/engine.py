@@ -17,7 +17,7 @@ from holdfast.ids import new_id
 from holdfast.jobs import JobRunner
 from holdfast.pipeline import Pipeline
 from holdfast.presets.base import Preset
-from holdfast.protocols import Clock, MemoryFilter, SessionFilter, Store
+from holdfast.protocols import Clock, MemoryFilter, SessionFilter, Store, Transaction
 from holdfast.reader import Reader
 from holdfast.session import Recorder, Session
 from holdfast.text.clean import clean_name
@@ -147,7 +147,7 @@ class Engine:
             expires_at=None if expires_at is None else as_utc(expires_at, what="expires_at"),
         )
         with self.store.write() as tx:
-            (memory,) = self._writer(tx, origin).apply([put])
+            (memory,) = self._writer(tx).apply([put])
         self.wake()
         return memory
 
@@ -222,10 +222,14 @@ class Engine:
         app: str | None = None,
         agent: str | None = None,
     ) -> Receipt:
-        """Remove for good: a memory, a session, a message and all that came of it, or all there is of a user or app."""
-        target = _named(memory=id, session=session, source=source, user=user, app=app, agent=agent)
-        if not target:
-            raise InvalidInput("erase needs to know what: id=, session=, source=, user=, app= or agent=.")
+        """Remove for good: a memory, a session, a message and all that came of it, or all there is of a user or app.
+
+        Of ``user``, ``app`` and ``agent``, those named must all fit; ``erase(user=)`` crosses apps.
+        """
+        one, scope = _named(memory=id, session=session, source=source), _named(user=user, app=app, agent=agent)
+        if len(one) + bool(scope) != 1:
+            raise InvalidInput("erase needs to know one thing: id=, session=, source=, or a scope of user=, app=, agent=.")
+        target = one or _named(**{part: clean_name(name, what=part) for part, name in scope.items()})
         self.reader.forget_uses()
         receipt = erase(self.store, self.preset, target, self.clock.now())
         self.embedding.forget_queries()
@@ -283,14 +287,21 @@ class Engine:
     ) -> list[Memory]:
         """List memories, the newest first: live ones, or those that held ``as_of`` or were known at a moment."""
         wanted = MemoryFilter(
-            reader=self._scope(user=user, app=app, agent=agent), kinds=kinds, key=key, topic=topic, where=where, limit=limit,
-            offset=offset, unexpired_at=self.clock.now(),
-        )  # fmt: skip
+            reader=self._scope(user=user, app=app, agent=agent),
+            kinds=None if kinds is None else [self.preset.kind(kind).name for kind in kinds],
+            key=clean_name(key, what="key"),
+            topic=clean_name(topic, what="topic"),
+            where=where,
+            limit=limit,
+            offset=offset,
+            unexpired_at=self.clock.now(),
+        )
         if as_of is not None:
             moment = as_utc(as_of, what="as_of")
             wanted = replace(wanted, as_of=moment, unexpired_at=None, statuses=["live", "superseded", "expired"])
         if known_at is not None:
-            wanted = replace(wanted, known_at=as_utc(known_at, what="known_at"))
+            moment = as_utc(known_at, what="known_at")
+            wanted = replace(wanted, known_at=moment, unexpired_at=moment)
         if retired:
             wanted = replace(wanted, statuses=["superseded", "forgotten", "expired"], unexpired_at=None)
         return self.store.memories(wanted)
@@ -403,8 +414,8 @@ class Engine:
             agent=clean_name(agent, what="agent"),
         )
 
-    def _writer(self, tx: Any, actor: str = "user") -> Writer:
-        return Writer(tx=tx, preset=self.preset, author=Author(actor=actor), now=self.clock.now())
+    def _writer(self, tx: Transaction) -> Writer:
+        return Writer(tx=tx, preset=self.preset, author=Author(actor="user"), now=self.clock.now())
 
     def _live(self, found: Sequence[Memory], id: str) -> Memory:
         if not found:

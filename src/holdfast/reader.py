@@ -17,6 +17,7 @@ from holdfast.types import Context, Hit, Scope, Where
 _PINNED = 50
 _SHOWN = 20
 _WORTH_SHOWING = 0.15
+"""A raw message less likely than this stays out; a memory was worth keeping, so room is the only limit."""
 
 
 class Reader:
@@ -71,11 +72,11 @@ class Reader:
         always = MemoryFilter(reader=reader, pinned=True, unexpired_at=now, limit=_PINNED, newest_first=False)
         pinned = [Hit(memory=memory, score=1.0) for memory in self._store.memories(always)]
         shown = {hit.id for hit in pinned}
-        found = self.recall(reader, query, limit=_SHOWN, min_score=_WORTH_SHOWING, without_session=without_session)
+        found = self.recall(reader, query, limit=_SHOWN, without_session=without_session)
         profile = self._store.user(reader.user) if reader.user else None
         return render_block(
             pinned,
-            [hit for hit in found if hit.id not in shown],
+            [hit for hit in found if hit.id not in shown and (hit.memory or hit.score >= _WORTH_SHOWING)],
             max_tokens=self._preset.context_tokens if max_tokens is None else max_tokens,
             nonce=self._nonce(without_session or reader.user or "shared"),
             language=profile.language if profile else None,

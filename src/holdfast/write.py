@@ -14,7 +14,7 @@ from holdfast.errors import Conflict, InvalidInput, NotFound
 from holdfast.ids import new_id
 from holdfast.presets.base import Preset
 from holdfast.protocols import MemoryFilter, Transaction
-from holdfast.text.clean import clean_name, clean_text, content_hash
+from holdfast.text.clean import clean_metadata, clean_name, clean_tags, clean_text, content_hash
 from holdfast.text.language import detect_language
 from holdfast.types import Author, Change, ChangeRecord, Kind, Memory, Put, Retire
 
@@ -47,15 +47,22 @@ class Writer:
             return self._restate(same[0], put, kind, batch)
         memory = self._new(put, kind, text, key)
         if kind.keyed == "one":
-            for older in self._living(put, kinds=(kind.name,), key=key):
-                self._retire(
-                    Retire(
-                        id=older.id, status="superseded", reason=f"a newer value of {key!r}", replaced_by=memory.id,
-                        valid_to=max(memory.valid_from, older.valid_from),
-                    ),
-                    batch,
-                )  # fmt: skip
+            memory = self._take_place(memory, self._living(put, kinds=(kind.name,), key=key), batch)
         return self._store(memory, batch, "created", put.reason)
+
+    def _take_place(self, memory: Memory, others: Sequence[Memory], batch: str) -> Memory:
+        """Retire the older values of a key; told of the past, a value that was replaced since is history itself."""
+        newest = max(others, key=lambda other: other.valid_from, default=None)
+        if newest is not None and newest.valid_from > memory.valid_from:
+            return replace(
+                memory, status="superseded", reason=f"an older value of {memory.key!r}", retired_at=self.now,
+                replaced_by=newest.id, valid_to=newest.valid_from,
+            )  # fmt: skip
+        for older in others:
+            reason = f"a newer value of {memory.key!r}"
+            retire = Retire(id=older.id, status="superseded", reason=reason, replaced_by=memory.id, valid_to=memory.valid_from)
+            self._retire(retire, batch)
+        return memory
 
     def _key(self, kind: Kind, key: str | None) -> str | None:
         cleaned = clean_name(key, what="key")
@@ -83,9 +90,9 @@ class Writer:
     def _told(self, put: Put) -> dict[str, Any]:
         """Return what a caller said beyond the text itself."""
         given = {
-            "importance": put.importance,
-            "tags": put.tags or None,
-            "metadata": dict(put.metadata) or None,
+            "importance": None if put.importance is None else _importance(put.importance),
+            "tags": clean_tags(put.tags) or None,
+            "metadata": clean_metadata(put.metadata) or None,
             "topic": put.topic,
             "pinned": put.pinned,
         }
@@ -100,8 +107,8 @@ class Writer:
             key=key,
             topic=clean_name(put.topic, what="topic"),
             importance=5.0 if put.importance is None else _importance(put.importance),
-            tags=tuple(put.tags),
-            metadata=_metadata(put.metadata),
+            tags=clean_tags(put.tags),
+            metadata=clean_metadata(put.metadata),
             origin=put.origin,
             trust=put.trust,
             sources=put.sources,
@@ -139,8 +146,7 @@ class Writer:
             language=put.language or detect_language(text) or memory.language,
             sources=tuple(dict.fromkeys((*memory.sources, *put.sources))), **self._told(put),
         )  # fmt: skip
-        checked = replace(changed, importance=_importance(changed.importance), metadata=_metadata(changed.metadata))
-        return self._store(self._stamped(checked), batch, "revised", put.reason)
+        return self._store(self._stamped(changed), batch, "revised", put.reason)
 
     def _retire(self, retire: Retire, batch: str) -> Memory:
         memory = self._present(retire.id)
@@ -204,16 +210,6 @@ class Writer:
 
 
 def _importance(value: float) -> float:
-    if not 0 <= value <= 10:
-        raise InvalidInput(f"importance goes from 0 to 10, not {value}.")
+    if not isinstance(value, int | float) or not 0 <= value <= 10:
+        raise InvalidInput(f"importance is a number from 0 to 10, not {value!r}.")
     return float(value)
-
-
-def _metadata(metadata: Any) -> dict[str, Any]:
-    """Return metadata with text keys and values of the kinds that can be filtered on."""
-    for key, value in metadata.items():
-        if not isinstance(key, str):
-            raise InvalidInput(f"Metadata keys are text, not {type(key).__name__}.")
-        if not isinstance(value, str | int | float | bool | list | type(None)):
-            raise InvalidInput(f"Metadata {key!r} must be text, a number, a boolean, a list or None, not {type(value).__name__}.")
-    return dict(metadata)

@@ -184,8 +184,8 @@ def test_backup_does_not_overwrite(holdfast: Holdfast, tmp_path: Path) -> None:
     assert holdfast.error("backup", str(tmp_path / "copy.db"))["code"] == "invalid_input"
 
 
-def test_the_log_of_a_killed_process_never_meets_the_restored_file(holdfast: Holdfast, tmp_path: Path) -> None:
-    copy = tmp_path / "copy.db"
+def _killed_while_writing(holdfast: Holdfast, copy: Path) -> None:
+    """Leave a backup with one memory, and a store with fifty more of which the log alone knows."""
     holdfast("remember", "before")
     holdfast("backup", str(copy))
     script = (
@@ -197,25 +197,39 @@ def test_the_log_of_a_killed_process_never_meets_the_restored_file(holdfast: Hol
     subprocess.run([sys.executable, "-c", script, str(holdfast.store)], check=False, timeout=60)
     assert (holdfast.home / "memory.db-wal").stat().st_size > 0
 
-    before = holdfast.json("restore", str(copy), "--yes")["before"]
 
+def test_the_log_of_a_killed_process_never_meets_the_restored_file(holdfast: Holdfast, tmp_path: Path) -> None:
+    _killed_while_writing(holdfast, tmp_path / "copy.db")
+
+    before = holdfast.json("restore", str(tmp_path / "copy.db"), "--yes")["before"]
+
+    assert sorted(file.name for file in holdfast.home.iterdir()) == ["memory.db", Path(before).name]
     assert [each["text"] for each in holdfast.json("list")] == ["before"]
     assert len(holdfast.json("list", "--store", before)) == 51
     assert all(each["ok"] for each in json.loads(holdfast("doctor", "--json", exit=1).stdout) if each["check"] != "embedder")
 
 
-def test_a_damaged_store_can_be_replaced_and_is_kept_with_its_log(holdfast: Holdfast, tmp_path: Path) -> None:
-    copy = tmp_path / "copy.db"
-    holdfast("remember", "prefers tea")
-    holdfast("backup", str(copy))
-    holdfast.store.write_bytes(b"SQLite format 3\0" + b"\xff" * 8000)
-    (holdfast.home / "memory.db-wal").write_bytes(b"an old log")
-    assert holdfast.error("list")["code"] == "store_corrupt"
+def test_a_log_left_without_its_file_does_not_meet_the_restored_one(holdfast: Holdfast, tmp_path: Path) -> None:
+    _killed_while_writing(holdfast, tmp_path / "copy.db")
+    holdfast.store.unlink()
 
-    before = holdfast.json("restore", str(copy), "--yes")["before"]
+    assert holdfast.json("restore", str(tmp_path / "copy.db"))["before"] is None
 
-    assert [each["text"] for each in holdfast.json("list")] == ["prefers tea"]
-    assert Path(before + "-wal").read_bytes() == b"an old log"
+    assert [each["text"] for each in holdfast.json("list")] == ["before"]
+
+
+def test_a_damaged_store_can_be_replaced_and_is_kept_with_its_log_as_they_were(holdfast: Holdfast, tmp_path: Path) -> None:
+    _killed_while_writing(holdfast, tmp_path / "copy.db")
+    damaged = holdfast.store.read_bytes()[:16] + b"\xff" * (holdfast.store.stat().st_size - 16)
+    log = (holdfast.home / "memory.db-wal").read_bytes()
+    holdfast.store.write_bytes(damaged)
+
+    before = holdfast.json("restore", str(tmp_path / "copy.db"), "--yes")["before"]
+
+    assert Path(before).read_bytes() == damaged
+    assert Path(before + "-wal").read_bytes() == log
+    assert not (holdfast.home / "memory.db-wal").exists()
+    assert [each["text"] for each in holdfast.json("list")] == ["before"]
 
 
 def test_restore_refuses_a_store_another_program_has_open(holdfast: Holdfast, tmp_path: Path) -> None:

@@ -213,7 +213,7 @@ def test_forget_by_key_takes_all_values_and_one_undo_brings_them_back(holdfast: 
         holdfast("remember", drink, "--key", "drink", "--user", "ana")
     holdfast("remember", "water for all", "--key", "drink")
 
-    result = holdfast("forget", "--key", "drink", "--user", "ana")
+    result = holdfast("forget", "--key", " drink", "--user", "ana ")
 
     assert result.stdout == "Forgot 2 memories.\n"
     assert [each["text"] for each in holdfast.json("list", "--user", "ana")] == ["water for all"]

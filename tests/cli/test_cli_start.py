@@ -167,6 +167,7 @@ def test_letters_a_console_has_not_do_not_stop_a_command(holdfast: Holdfast, enc
     ran = holdfast.run("list", PYTHONIOENCODING=encoding)
     assert b"Le gusta el mate" in ran.stdout
     ran = holdfast.run("list", "--json", PYTHONIOENCODING=encoding)
+    assert "Córdoba, 東京".encode() in ran.stdout  # UTF-8 in a pipe, and not escaped
     assert json.loads(ran.stdout.decode())[0]["text"] == "Le gusta el mate 🧉 en Córdoba, 東京"
 
 

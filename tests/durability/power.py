@@ -4,6 +4,7 @@ SQLite may count on a write only once it has been synced. So what lies on the di
 synced, and of everything since then any part, in any order: nothing, all, a beginning, or sectors at random.
 """
 
+import itertools
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -41,7 +42,7 @@ class RecordingVFS(apsw.VFS):
 
     def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:  # noqa: N802
         if name is None or not flags[0] & _RECORDED:
-            return apsw.VFSFile(self._base, name, flags)  # type: ignore[arg-type]
+            return apsw.VFSFile(self._base, name, flags)
         return _RecordingFile(self._base, name, flags, self.events)
 
     def xDelete(self, filename: str, syncdir: bool) -> None:  # noqa: N802, FBT001
@@ -105,9 +106,7 @@ class _File:
             del self.pending[: gone[-1] + 1]
 
 
-def write_disk(
-    events: Sequence[Event], folder: Path, *, remains: Remains, chance: random.Random, honest: bool = True
-) -> None:
+def write_disk(events: Sequence[Event], folder: Path, *, remains: Remains, chance: random.Random, honest: bool = True) -> None:
     """Write into a folder what a cut after these events leaves. A disk that is not honest has only pretended to sync the log."""
     files: dict[str, _File] = {}
     for event in events:
@@ -151,6 +150,6 @@ def _sectors(event: Event) -> list[Event]:
     edges = [0, *range(SECTOR - event.offset % SECTOR, len(event.data), SECTOR), len(event.data)]
     return [
         Event("write", event.file, event.offset + start, event.data[start:end])
-        for start, end in zip(edges, edges[1:], strict=False)
+        for start, end in itertools.pairwise(edges)
         if end > start
     ]

@@ -34,6 +34,7 @@ from holdfast.presets.default import DEFAULT
 from holdfast.protocols import MemoryFilter, MessageFilter, Role
 from holdfast.stores.sqlite import SQLiteStore
 from holdfast.stores.transaction import SQLiteTransaction
+from holdfast.testing import FrozenClock
 from holdfast.types import Change, Memory, Message, Put
 
 posix_only = pytest.mark.skipif(
@@ -125,19 +126,6 @@ class SharedClock:
         struct.pack_into("q", self._shared, 8, value)
 
 
-class FrozenClock:
-    """Stands still until it is moved."""
-
-    def __init__(self, now: datetime = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)) -> None:
-        self._now = now
-
-    def now(self) -> datetime:
-        return self._now
-
-    def advance(self, step: timedelta) -> None:
-        self._now += step
-
-
 # Where a process dies.
 
 
@@ -184,7 +172,7 @@ class _FatalVFS(apsw.VFS):
 
 class _FatalFile(apsw.VFSFile):
     def __init__(self, base: str, name: str | apsw.URIFilename | None, flags: list[int], reaper: Reaper) -> None:
-        super().__init__(base, name, flags)  # type: ignore[arg-type]
+        super().__init__(base, name, flags)
         self._reaper = reaper
         self._kind = "log" if flags[0] & apsw.SQLITE_OPEN_WAL else "database" if flags[0] & apsw.SQLITE_OPEN_MAIN_DB else "other"
 
@@ -296,27 +284,21 @@ OPERATIONS_PER_SESSION = 8
 def operation(writer: str, index: int) -> Operation:
     """Return a writer's n-th operation."""
     number, step = divmod(index, OPERATIONS_PER_SESSION)
-    session, name = f"{writer}-{number}", f"{writer}{number}x{step}"
-    base = Operation(index=index, kind="add", session=session, client_id=f"{writer}:{index}")
-    match step:
-        case 0:
-            return replace(base, text=f"I live in town{name}.", captured=True)
-        case 1:
-            return replace(base, role="assistant", text=f"Noted, town{name}.")
-        case 2:
-            return replace(base, kind="remember", text=f"prefers drink{name}", key=f"drink-{writer}-{number}")
-        case 3:
-            return replace(base, text=f"My cat is called tom{name}. I work in office{name}.", captured=True)
-        case 4:
-            return replace(base, text=f"What is the weather in town{name}?")
-        case 5 if number % 2:
-            return replace(base, kind="forget", key=f"drink-{writer}-{number - 1}")
-        case 5:
-            return replace(base, kind="remember", text=f"owns bike{name}", key=f"bike-{writer}-{number}")
-        case 6:
-            return replace(base, text=f"I collect stamps from land{name}.", captured=True)
-        case _:
-            return replace(base, kind="end")
+    name = f"{writer}{number}x{step}"
+    steps: tuple[dict[str, Any], ...] = (
+        {"text": f"I live in town{name}.", "captured": True},
+        {"text": f"Noted, town{name}.", "role": "assistant"},
+        {"kind": "remember", "text": f"prefers drink{name}", "key": f"drink-{writer}-{number}"},
+        {"text": f"My cat is called tom{name}. I work in office{name}.", "captured": True},
+        {"text": f"What is the weather in town{name}?"},
+        {"kind": "forget", "key": f"drink-{writer}-{number - 1}"}
+        if number % 2
+        else {"kind": "remember", "text": f"owns bike{name}", "key": f"bike-{writer}-{number}"},
+        {"text": f"I collect stamps from land{name}.", "captured": True},
+        {"kind": "end"},
+    )
+    base = Operation(index=index, kind="add", session=f"{writer}-{number}", client_id=f"{writer}:{index}")
+    return replace(base, **steps[step])
 
 
 def statements(planned: Operation) -> int:

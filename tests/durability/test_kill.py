@@ -246,7 +246,12 @@ def test_a_worker_killed_at_a_named_point_leaves_its_work_to_the_next(tmp_path: 
 @pytest.mark.ledger("X6", "U9", "L2")
 @pytest.mark.parametrize(
     ("point", "nth"),
-    [*((point, nth) for point in WRITER_POINTS for nth in (1, 2)), ("before statement", 61), ("before commit", 11), ("file:log write", 77)],
+    [
+        *((point, nth) for point in WRITER_POINTS for nth in (1, 2)),
+        ("before statement", 61),
+        ("before commit", 11),
+        ("file:log write", 77),
+    ],
 )
 def test_a_writer_killed_at_a_named_point_goes_on_where_it_stopped(tmp_path: Path, point: str, nth: int) -> None:
     run = Run(tmp_path, seed=nth)

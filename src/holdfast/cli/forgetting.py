@@ -9,6 +9,7 @@ from holdfast.cli.console import say
 from holdfast.cli.options import Flags, confirm, open_memory, with_flags, yes_option
 from holdfast.cli.output import count, emit, memory_line
 from holdfast.errors import NotFound
+from holdfast.text.clean import clean_name
 from holdfast.types import Memory, Receipt
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def forget(flags: Flags, *, id: str | None, key: str | None, kind: str | None, r
             if len(ids) > 1 and sys.stdin.isatty():  # a script is not stopped: this can be undone
                 confirm(f"Forget {len(ids)} memories with the key {key!r}?", yes=yes)
             forgotten = memory.forget(key=key, kind=kind, reason=reason, **flags.scope)
-        change = memory.history(ids[0])[-1].id if forgotten else None
+        change = memory.history(ids[0])[-1].id if forgotten and ids else None
     value = {"forgotten": forgotten, "ids": ids if forgotten else [], "undo": change}
     emit(value, [f"Forgot {count(forgotten, 'memory')}."], as_json=flags.json)
     if change:
@@ -50,8 +51,9 @@ def forget(flags: Flags, *, id: str | None, key: str | None, kind: str | None, r
 
 def _of_key(memory: "Engine", flags: Flags, key: str | None, kind: str | None) -> list[Memory]:
     """Return what forgetting the key would hide: of a user's only their own, never what all share."""
-    found = memory.memories(key=key, kinds=[kind] if kind else None, limit=100_000, **flags.scope)
-    return [each for each in found if flags.user is None or each.scope.user == flags.user]
+    name, user = clean_name(key, what="key"), clean_name(flags.user, what="user")
+    found = memory.memories(key=name, kinds=[kind] if kind else None, limit=100_000, **flags.scope)
+    return [each for each in found if user is None or each.scope.user == user]
 
 
 @click.command(epilog="Example: holdfast undo chg_01k4...")

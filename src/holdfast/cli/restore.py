@@ -6,6 +6,7 @@ store's place in one step. What was there stays beside it, together with its log
 
 import os
 import shutil
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -49,8 +50,7 @@ def restore(flags: Flags, file: Path, *, yes: bool) -> None:
         kept = _set_aside(settings, target, target.with_name(f"{target.name}.before-restore-{stamp}"))
         copy.replace(target)
     finally:
-        for suffix in ("", *_BESIDE):
-            copy.with_name(copy.name + suffix).unlink(missing_ok=True)
+        _remove(_beside(copy, suffix) for suffix in ("", *_BESIDE))
     value = {"path": target, "from": file, "before": kept, **counts}
     lines = [f"Restored {target} from {file}: {count(counts['memories'], 'memory')}, {count(counts['messages'], 'message')}."]
     emit(value, [*lines, *([f"What was there before is in {kept}"] if kept else [])], as_json=flags.json)
@@ -59,7 +59,7 @@ def restore(flags: Flags, file: Path, *, yes: bool) -> None:
 def _refuse_what_is_no_backup(file: Path, target: Path) -> None:
     if target.exists() and file.samefile(target):
         raise InvalidInput(f"{file} is the store itself.")
-    log = file.with_name(file.name + "-wal")
+    log = _beside(file, "-wal")
     if log.exists() and log.stat().st_size:
         raise InvalidInput(
             f"{file} has a log beside it ({log.name}): it is a store in use, or a copy of one, not a backup. "
@@ -85,21 +85,49 @@ def _check(settings: "Settings", copy: Path, file: Path) -> dict[str, int]:
 
 
 def _set_aside(settings: "Settings", target: Path, kept: Path) -> Path | None:
-    """Rename the present store and what SQLite keeps beside it; returns its new place, if there was one."""
+    """Move the present store and what SQLite keeps beside it away; returns its new place, if there was one."""
+    sound = True
+    if target.exists() and _beside(target, "-wal").exists():
+        # Opening folds the log into the file, also into a damaged one: what was there is copied before that.
+        pairs = [(_beside(target, suffix), _beside(kept, suffix)) for suffix in ("", "-wal")]
+        for present, copy in pairs:
+            shutil.copyfile(present, copy)
+        try:
+            sound = _fold_log(settings, target)
+        except BaseException:
+            _remove(copy for _, copy in pairs)
+            raise
+        if sound:
+            _remove(copy for _, copy in pairs)
+    there = target.exists()
+    for suffix in (*_BESIDE, ""):  # the file comes last: at no moment does a log stand beside a file it is not of
+        present = _beside(target, suffix)
+        if not sound:
+            present.unlink(missing_ok=True)
+        elif present.exists():
+            present.replace(_beside(kept, suffix))
+    return kept if there else None
+
+
+def _fold_log(settings: "Settings", target: Path) -> bool:
+    """Let SQLite put the log into the file; False where it cannot be opened, as it is damaged or of another key."""
     from holdfast.config import make_store  # noqa: PLC0415  (heavy: not needed for help)
 
-    files = [target.with_name(target.name + suffix) for suffix in (*_BESIDE, "")]
-    if target.exists():
-        try:
-            make_store(settings).close()  # the last one out folds the log into the file
-        except StoreBusy:
-            raise
-        except StoreError:
-            pass  # damaged, or of another key: it is kept as it is, with its log
-        else:
-            if files[0].exists():
-                raise Conflict(f"Another program has {target} open. Stop it, then restore.")
-    there = [file for file in files if file.exists()]
-    for file in there:  # the file itself comes last, so that at no moment a log stands beside a file it is not of
-        file.replace(kept.with_name(kept.name + file.name.removeprefix(target.name)))
-    return kept if target in there else None
+    try:
+        make_store(settings).close()
+    except StoreBusy:
+        raise
+    except StoreError:
+        return False
+    if _beside(target, "-wal").exists():  # the last one out would have removed it
+        raise Conflict(f"Another program has {target} open. Stop it, then restore.")
+    return True
+
+
+def _beside(file: Path, suffix: str) -> Path:
+    return file.with_name(file.name + suffix)
+
+
+def _remove(files: Iterable[Path]) -> None:
+    for file in files:
+        file.unlink(missing_ok=True)

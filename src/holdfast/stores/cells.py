@@ -73,18 +73,22 @@ class CellSieve:
 
     @property
     def nbytes(self) -> int:
+        """Bytes of sketches, places and centres."""
         arrays: tuple[NDArray[Any], ...] = (self._sketches, self._row_at, self._place_of, self._centres.vectors)
         return sum(array.nbytes for array in arrays)
 
     def fits(self) -> bool:
+        """Tell whether the centres still describe the rows and there are enough to be worth it."""
         return self._rows.count > BITS_LIMIT // 2 and self._changes <= self._built // 2
 
     def width(self, k: int) -> int:
-        return sketch_width(self._rows.count, k)
+        """Return how many candidates hold the best `k`, nearly surely."""
+        return sketch_width(self._rows, k)
 
     # --- following the rows ---------------------------------------------------------------------------------
 
     def added(self, start: int) -> None:
+        """Put the new rows into the tail."""
         count = self._rows.count
         self._changes += count - start
         if count > len(self._place_of):
@@ -94,11 +98,13 @@ class CellSieve:
             self._append(np.arange(low, high), self._rows.vectors(slice(low, high)))
 
     def changed(self, row: int) -> None:
+        """Leave the old place and stand in the tail."""
         self._changes += 1
         self._row_at[self._place_of[row]] = _GONE
         self._append(np.array([row]), self._rows.vectors(slice(row, row + 1)))
 
     def removed(self, row: int, moved: int) -> None:
+        """Leave the place and give the moved row its new number."""
         self._changes += 1
         self._row_at[self._place_of[row]] = _GONE
         if row != moved:
@@ -121,6 +127,7 @@ class CellSieve:
     # --- searching ------------------------------------------------------------------------------------------
 
     def candidates(self, query: Floats, want: int) -> RowNumbers:
+        """Return the best `want` by sketch in the cells nearest to the query and in the tail."""
         tail = int(self._used - self._starts[-1])
         if tail > max(_TAIL_LEAST, self._used // _TAIL_SHARE):
             self._sort_in()
@@ -128,8 +135,9 @@ class CellSieve:
         slices = [*self._nearest_cells(query, read), slice(self._starts[-1], self._used)]
         rows = np.concatenate([self._row_at[part] for part in slices])
         sketches = np.concatenate([self._sketches[:, part] for part in slices], axis=1)
-        found = rows[best_places(self._sketcher.estimates(sketches, query), want)]
-        return found[found != _GONE].astype(np.intp)
+        best = rows[best_places(self._sketcher.estimates(sketches, query), want)]
+        found: RowNumbers = best[best != _GONE].astype(np.intp)
+        return found
 
     def _nearest_cells(self, query: Floats, read: int) -> list[slice]:
         """Return the cells nearest to the query, as many as together hold `read` rows."""
@@ -176,7 +184,8 @@ class _Centres:
 
     def nearest(self, vectors: Floats) -> RowNumbers:
         """Return the number of each vector's nearest centre."""
-        return self.closeness(vectors).argmax(axis=1)
+        nearest: RowNumbers = self.closeness(vectors).argmax(axis=1)
+        return nearest
 
 
 def _learn(rows: Rows) -> Floats:

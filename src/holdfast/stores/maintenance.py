@@ -177,11 +177,11 @@ def backup(connection: apsw.Connection, target: Path) -> None:
     """Write a compact copy: no removed data, no log beside it."""
     if target.exists():
         raise InvalidInput(f"{target} exists already; name a new file.")
-    target.parent.mkdir(parents=True, exist_ok=True)
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
         connection.execute("VACUUM INTO ?", (str(target),))
-    except apsw.SQLError as error:
-        raise StoreError(f"The backup to {target} failed: {error}") from error
+    except (apsw.SQLError, apsw.CantOpenError, OSError) as error:
+        raise StoreError(f"The backup to {target} failed: {error}. Check the folder and its permissions.") from error
 
 
 def note_backup(connection: apsw.Connection, tenant: str, target: Path) -> None:

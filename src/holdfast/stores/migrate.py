@@ -12,9 +12,11 @@ from typing import NamedTuple
 
 import apsw
 
-from holdfast.errors import StoreCorrupt, StoreTooNew
+from holdfast.errors import StoreCorrupt, StoreError, StoreTooNew
 from holdfast.stores.sql import fetch_value
 
+APPLICATION_ID = 0x486F6C64
+"""Written into the header of every file of ours."""
 _RECORDS = """
 CREATE TABLE IF NOT EXISTS migrations (
     number INTEGER NOT NULL PRIMARY KEY,
@@ -48,8 +50,11 @@ def migrations() -> Iterator[Migration]:
 
 
 def migrate(connection: apsw.Connection) -> None:
-    """Apply what is missing, in one transaction a step."""
+    """Apply what is missing, in one transaction a step; a file that some other program made is left alone."""
     known = list(migrations())
+    mark, tables = connection.pragma("application_id"), fetch_value(connection, "SELECT count(*) FROM sqlite_schema")
+    if tables and mark != APPLICATION_ID:
+        raise StoreError("This SQLite file was not made by Holdfast. Nothing was changed; name another file.")
     if _pending(connection, known):
         for migration in known:
             with _immediate(connection):

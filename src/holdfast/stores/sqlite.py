@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 import numpy as np
 
+from holdfast.errors import StoreError
 from holdfast.protocols import Candidates, Match, Space, Waiting
 from holdfast.stores import embeddings, fulltext, maintenance, partitions
 from holdfast.stores.connection import Connections, translated
@@ -27,7 +28,10 @@ class SQLiteStore(SQLiteReads):
     """One tenant's rows in one file."""
 
     def __init__(self, path: Path, *, tenant: str = "default", key: str | None = None) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"{path.parent} cannot be used as a folder: {error}.") from error
         self.path = path
         self.tenant = tenant
         self._encrypted = key is not None

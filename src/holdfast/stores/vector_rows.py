@@ -53,6 +53,7 @@ class Rows:
         self.codes: Codes = np.empty((0, dimensions), np.int8)
         self.scales: Floats = np.empty(0, np.float32)
         self._moved: RowNumbers = np.empty(16, np.intp)
+        self._settled = 0
         self._settle()
 
     @property
@@ -151,11 +152,13 @@ class Rows:
         if self._single:
             low = low[: np.searchsorted(low, len(self._sorted))]
             hits = self._sorted[low] == items[: len(low)]
-            return self._order[low[hits]].astype(np.intp)
+            single: RowNumbers = self._order[low[hits]].astype(np.intp)
+            return single
         lengths = np.searchsorted(self._sorted, items, side="right") - low
         starts = np.cumsum(lengths) - lengths
         offsets = np.arange(lengths.sum()) - np.repeat(starts, lengths)
-        return self._order[np.repeat(low, lengths) + offsets].astype(np.intp)
+        rows: RowNumbers = self._order[np.repeat(low, lengths) + offsets].astype(np.intp)
+        return rows
 
     # --- reading ----------------------------------------------------------------------------------------
 
@@ -187,4 +190,5 @@ def contains(ascending: Items, values: Items) -> NDArray[np.bool_]:
         return np.zeros(len(values), np.bool_)
     places = np.searchsorted(ascending, values)
     places[places == len(ascending)] = 0
-    return ascending[places] == values
+    equal: NDArray[np.bool_] = ascending[places] == values
+    return equal

@@ -95,7 +95,8 @@ class VectorIndex:
         if last is not None:
             items, windows, codes, scales = items[last], windows[last], codes[last], scales[last]
         with self._lock:
-            known = contains(np.unique(self._rows.items[: self._rows.count]), items)
+            here = self._rows.items[self._rows.find_all(np.unique(items))]
+            known = contains(np.unique(here), items)
             for place in np.flatnonzero(known):
                 self._put(int(items[place]), int(windows[place]), codes[place], float(scales[place]))
             if not known.all():
@@ -245,10 +246,11 @@ class VectorIndex:
         query = np.asarray(query, np.float32)
         if query.shape != (self.dimensions,):
             raise ValueError(f"the query must have {self.dimensions} numbers, not shape {query.shape}")
-        length = float(np.sqrt(np.dot(query, query)))
+        exact = query.astype(np.float64)  # squares of large or tiny float32 numbers leave its range
+        length = np.sqrt(exact @ exact)
         if not np.isfinite(length):
             raise ValueError("the query holds NaN or infinity")
-        return query / np.float32(length) if length > 0 else query
+        return (exact / length).astype(np.float32) if length > 0 else query
 
 
 def _ascending(items: Items) -> Items:

@@ -1,8 +1,11 @@
 """Making any string safe to store, to compare and to show inside a prompt."""
 
 import hashlib
+import math
 import re
 import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from holdfast.errors import InvalidInput, TextTooLong
 
@@ -38,6 +41,41 @@ def clean_name(name: str | None, *, what: str) -> str | None:
     if not cleaned:
         raise InvalidInput(f"{what} is empty.")
     return cleaned
+
+
+def clean_tags(tags: Sequence[str]) -> tuple[str, ...]:
+    """Return tags as short names, each once."""
+    if isinstance(tags, str):
+        raise InvalidInput("tags is a list of words, not one string.")
+    return tuple(dict.fromkeys(cleaned for tag in tags if (cleaned := clean_name(tag, what="tag"))))
+
+
+def clean_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return metadata with text keys and values of the kinds that can be stored and filtered on."""
+    if not isinstance(metadata, Mapping):
+        raise InvalidInput(f"metadata is a mapping from names to values, not {type(metadata).__name__}.")
+    cleaned = {}
+    for key, value in metadata.items():
+        if not isinstance(key, str):
+            raise InvalidInput(f"Metadata keys are text, not {type(key).__name__}.")
+        values = value if isinstance(value, list | tuple) else [value]
+        kept = [_clean_value(key, each) for each in values]
+        cleaned[_UNSTORABLE.sub("\ufffd", key)] = kept if isinstance(value, list | tuple) else kept[0]
+    return cleaned
+
+
+def _clean_value(key: str, value: Any) -> Any:
+    if isinstance(value, str):
+        return _UNSTORABLE.sub("\ufffd", value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidInput(f"Metadata {key!r} is {value}, which no filter can compare; use None.")
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 2**63:
+        raise InvalidInput(f"Metadata {key!r} does not fit in 64 bits; use text.")
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    raise InvalidInput(
+        f"Metadata {key!r} must be text, a number, a boolean, None, or a list of those, not {type(value).__name__}."
+    )
 
 
 def clean_query(query: str, *, limit: int = 20_000) -> str:

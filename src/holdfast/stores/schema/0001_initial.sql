@@ -1,5 +1,7 @@
 -- Every key begins with the tenant. Times are microseconds since 1970, UTC. A missing app, user or agent is ''.
 
+PRAGMA application_id = 0x486F6C64;
+
 CREATE TABLE sequences (
     name TEXT NOT NULL PRIMARY KEY,
     value INTEGER NOT NULL

@@ -1,0 +1,411 @@
+"""Background work: queued with what caused it, tried again, set aside where it can be seen, never stuck."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from holdfast.embedding import EmbedderSource
+from holdfast.engine import Engine
+from holdfast.errors import NotFound
+from holdfast.policies.capture import capture_statements
+from holdfast.presets.default import DEFAULT
+from holdfast.protocols import Role
+from holdfast.stores.sqlite import SQLiteStore
+from holdfast.testing import FrozenClock
+from holdfast.types import Change, Job, Message
+
+from .support import (
+    USER,
+    Doom,
+    Reaper,
+    SharedClock,
+    TinyEmbedder,
+    audit,
+    half_applied,
+    mortal_engine,
+    operation,
+    perform,
+    posix_only,
+    quietly,
+    start,
+)
+
+_PATIENCE = 10.0
+Mode = Literal["thread", "inline", "none"]
+
+
+@dataclass
+class Capture:
+    """The default's rules, which can be made to fail."""
+
+    failing: bool = False
+    calls: int = 0
+    texts: list[str] = field(default_factory=list)
+
+    def __call__(self, messages: Sequence[Message]) -> list[Change]:
+        self.calls += 1
+        self.texts += [message.text for message in messages]
+        if self.failing:
+            raise RuntimeError("the model is on holiday")
+        return capture_statements(messages)
+
+
+def opened(path: Path, clock: Any, capture: Capture | None = None, *, worker: Mode = "none", source: Any = None) -> Engine:
+    preset = replace(DEFAULT, capture=capture or Capture())
+    return Engine(SQLiteStore(path / "memory.db"), preset=preset, embedder=source, clock=clock, worker=worker)
+
+
+def ended(engine: Engine, name: str = "one", text: str = "I live in Lyon.") -> None:
+    talk = engine.session(user=USER, id=name)
+    talk.add("user", text)
+    talk.end()
+
+
+def only_job(engine: Engine) -> Job:
+    (job,) = engine.jobs()
+    return job
+
+
+def eventually(what: Callable[[], bool]) -> bool:
+    """Wait for something another thread does."""
+    deadline = time.monotonic() + _PATIENCE
+    while not what():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.005)
+    return True
+
+
+# Trying again, giving up, beginning anew.
+
+
+@pytest.mark.ledger("X6")
+def test_a_failed_job_is_tried_again_later_each_time_twice_as_late(tmp_path: Path) -> None:
+    clock, capture = FrozenClock(), Capture(failing=True)
+    with opened(tmp_path, clock, capture) as engine:
+        ended(engine)
+        for attempt, pause in enumerate((5, 10, 20, 40), 1):
+            engine.drain()
+            job = only_job(engine)
+            assert (job.state, job.attempt) == ("queued", attempt)
+            assert job.not_before - clock.now() == timedelta(seconds=pause)
+            assert job.error == "RuntimeError: the model is on holiday"
+            clock.advance(timedelta(seconds=pause - 1))
+            engine.drain()
+            assert capture.calls == attempt, "it was tried before its time"
+            clock.advance(timedelta(seconds=1))
+        capture.failing = False
+        engine.drain()
+        assert (only_job(engine).state, only_job(engine).error) == ("done", None)
+        assert [memory.text for memory in engine.memories(user=USER)] == ["I live in Lyon."]
+
+
+@pytest.mark.ledger("X6")
+def test_after_five_attempts_a_job_is_set_aside_visibly_and_can_be_run_again(tmp_path: Path) -> None:
+    clock, capture = FrozenClock(), Capture(failing=True)
+    with opened(tmp_path, clock, capture) as engine:
+        ended(engine)
+        for _ in range(8):
+            engine.drain()
+            clock.advance(timedelta(minutes=2))
+        assert capture.calls == 5
+    with opened(tmp_path, clock, capture) as again:
+        (dead,) = again.jobs(states=["dead"])
+        assert dead.error == "RuntimeError: the model is on holiday"
+        assert dead.finished_at is not None
+        (finding,) = [finding for finding in again.doctor() if finding.check == "jobs"]
+        assert not finding.ok
+        assert "1 dead" in finding.detail
+        assert [message.text for message in again.session(id="one").messages()] == ["I live in Lyon."], "the raw text stays"
+        capture.failing = False
+        again.drain()
+        assert capture.calls == 5, "the dead are left alone until someone asks"
+        assert again.rerun(dead.id).state == "queued"
+        again.drain()
+        assert only_job(again).state == "done"
+        assert [memory.text for memory in again.memories(user=USER)] == ["I live in Lyon."]
+        with pytest.raises(NotFound):
+            again.rerun(dead.id)
+
+
+def test_one_job_that_fails_does_not_hold_up_the_others(tmp_path: Path) -> None:
+    class Picky(Capture):
+        def __call__(self, messages: Sequence[Message]) -> list[Change]:
+            self.failing = "Paris" in messages[0].text
+            return super().__call__(messages)
+
+    with opened(tmp_path, FrozenClock(), Picky()) as engine:
+        for number, town in enumerate(("Lyon", "Paris", "Rome")):
+            ended(engine, f"s{number}", f"I live in {town}.")
+        engine.drain()
+        assert {memory.text for memory in engine.memories(user=USER)} == {"I live in Lyon.", "I live in Rome."}
+        assert sorted(job.state for job in engine.jobs()) == ["done", "done", "queued"]
+
+
+# Sessions that close, and what that queues.
+
+
+@pytest.mark.ledger("R1")
+def test_a_silent_session_closes_after_seven_minutes_and_is_digested(tmp_path: Path) -> None:
+    clock = FrozenClock()
+    with opened(tmp_path, clock) as engine:
+        talk = engine.session(user=USER, id="one")
+        talk.add("user", "I live in Lyon.")
+        clock.advance(timedelta(minutes=5))
+        talk.add("assistant", "A fine town.")
+        clock.advance(timedelta(minutes=6, seconds=59))
+        engine.drain()
+        assert engine.sessions()[0].status == "open"
+        clock.advance(timedelta(seconds=1))
+        engine.drain()
+        (record,) = engine.sessions()
+        assert (record.status, record.digested_to) == ("idle", talk.messages()[-1].seq)
+        assert [memory.text for memory in engine.memories(user=USER)] == ["I live in Lyon."]
+
+
+def test_a_closed_session_that_goes_on_is_digested_from_where_it_stopped(tmp_path: Path) -> None:
+    clock, capture = FrozenClock(), Capture()
+    with opened(tmp_path, clock, capture) as engine:
+        talk = engine.session(user=USER, id="one")
+        talk.add("user", "I live in Lyon.")
+        clock.advance(timedelta(minutes=8))
+        engine.drain()
+        talk.add("user", "I work at a bakery.")
+        assert engine.sessions()[0].status == "open"
+        talk.end()
+        talk.end()
+        engine.drain()
+        engine.session(user=USER, id="one").end()
+        engine.drain()
+        assert capture.texts == ["I live in Lyon.", "I work at a bakery."]
+        assert len(engine.jobs()) == 2
+        assert len(engine.memories(user=USER)) == 2
+
+
+def test_a_message_that_comes_while_its_session_is_digested_is_digested_too(tmp_path: Path) -> None:
+    clock, late = FrozenClock(), ["I work at a bakery."]
+
+    class Interrupted(Capture):
+        def __call__(self, messages: Sequence[Message]) -> list[Change]:
+            if late:
+                engine.session(user=USER, id="one").add("user", late.pop())
+            return super().__call__(messages)
+
+    engine = opened(tmp_path, clock, Interrupted())
+    with engine:
+        ended(engine)
+        engine.drain()
+        (record,) = engine.sessions()
+        assert record.status == "open"
+        assert record.digested_to < engine.session(id="one").messages()[-1].seq
+        clock.advance(timedelta(minutes=8))
+        engine.drain()
+        assert {memory.text for memory in engine.memories(user=USER)} == {"I live in Lyon.", "I work at a bakery."}
+
+
+def be_killed(folder: Path, doom: Doom | None, operations: int, pipe: Connection) -> None:
+    """Carry out the beginning of a plan; then wait to be killed, if that has not happened yet."""
+    quietly()
+    engine = mortal_engine(folder / "memory.db", SharedClock(folder / "clock"), Reaper(), worker="none")
+    for index in range(operations):
+        pipe.send((operation("left", index), perform(engine, operation("left", index))))
+    if doom is not None:
+        doomed = Reaper(doom)
+        engine.store.reaper = doomed  # type: ignore[attr-defined]
+        planned = operation("left", operations)
+        pipe.send((planned, perform(engine, planned)))
+    pipe.send(None)
+    pipe.recv()
+
+
+@posix_only
+@pytest.mark.ledger("U9", "X6")
+def test_a_session_left_open_by_a_killed_process_is_closed_and_digested(tmp_path: Path) -> None:
+    clock = SharedClock(tmp_path / "clock")
+    child, pipe = start(be_killed, tmp_path, None, 4)
+    acknowledged = dict(iter(pipe.recv, None))
+    child.kill()
+    child.join()
+    with opened(tmp_path, clock) as engine:
+        engine.drain()
+        assert [record.status for record in engine.sessions()] == ["open"]
+        clock.advance(timedelta(minutes=8))
+        engine.drain()
+        assert [record.status for record in engine.sessions()] == ["idle"]
+        assert sum(1 for memory in engine.memories(user=USER) if memory.origin == "auto") == 3
+    assert audit(tmp_path / "memory.db", clock, acknowledged) == []
+
+
+@posix_only
+@pytest.mark.ledger("X6")
+def test_ending_a_session_and_queueing_its_digestion_is_one_act(tmp_path: Path) -> None:
+    """Killed before any statement of ``end()``, before its commit and after it: both are there, or neither."""
+    seen: dict[tuple[str, bool], int] = {}
+    dooms = [*(Doom("before statement", nth) for nth in range(1, 12)), Doom("before commit"), Doom("after commit")]
+    for number, doom in enumerate(dooms):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        child, pipe = start(be_killed, folder, doom, 7)
+        try:
+            while pipe.recv() is not None:
+                pass
+        except EOFError:
+            child.join()
+            assert child.exitcode == -signal.SIGKILL
+        else:
+            child.kill()  # it has fewer statements than that
+            child.join()
+            continue
+        with opened(folder, SharedClock(folder / "clock")) as engine:
+            (record,) = engine.sessions()
+            outcome = (record.status, bool(engine.jobs()))
+        assert outcome in {("open", False), ("ended", True)}, doom
+        assert half_applied(folder / "memory.db") == []
+        seen[outcome] = seen.get(outcome, 0) + 1
+    assert seen["ended", True] == 1
+    assert seen["open", False] >= 4
+
+
+# Leases.
+
+
+def be_digesting(folder: Path, pipe: Connection) -> None:
+    """Take a job, say so, and never finish it."""
+
+    def capture(messages: Sequence[Message]) -> list[Change]:
+        pipe.send("digesting")
+        pipe.recv()
+        return []
+
+    quietly()
+    mortal_engine(folder / "memory.db", SharedClock(folder / "clock"), Reaper(), capture=capture).jobs_runner.run_one()
+
+
+@posix_only
+@pytest.mark.ledger("X6", "U9")
+def test_the_job_of_a_killed_worker_is_taken_over_when_its_lease_runs_out(tmp_path: Path) -> None:
+    clock, capture = SharedClock(tmp_path / "clock"), Capture()
+    with opened(tmp_path, clock, capture) as engine:
+        ended(engine)
+        child, pipe = start(be_digesting, tmp_path)
+        assert pipe.recv() == "digesting"
+        child.kill()
+        child.join()
+        assert only_job(engine).state == "running"
+        clock.advance(timedelta(minutes=4, seconds=50))
+        engine.drain()
+        assert (capture.calls, only_job(engine).state) == (0, "running")
+        clock.advance(timedelta(seconds=11))
+        engine.drain()
+        assert (capture.calls, only_job(engine).state, only_job(engine).attempt) == (1, "done", 2)
+        assert [memory.text for memory in engine.memories(user=USER)] == ["I live in Lyon."]
+
+
+@posix_only
+@pytest.mark.ledger("X6")
+def test_a_job_that_kills_every_worker_is_set_aside_like_one_that_fails(tmp_path: Path) -> None:
+    """Out of memory on the same text again and again: without a bound the store would never do anything else."""
+    clock = SharedClock(tmp_path / "clock")
+    with opened(tmp_path, clock) as engine:
+        ended(engine)
+        for _ in range(5):
+            child, pipe = start(be_digesting, tmp_path)
+            assert pipe.recv() == "digesting"
+            child.kill()
+            child.join()
+            clock.advance(timedelta(minutes=6))
+        engine.work_once()
+        (dead,) = engine.jobs(states=["dead"])
+        assert dead.error
+        assert engine.rerun(dead.id).attempt == 0
+        engine.drain()
+        assert only_job(engine).state == "done"
+
+
+# Who does the work.
+
+
+def test_inline_work_is_done_when_the_call_returns(tmp_path: Path) -> None:
+    with opened(tmp_path, FrozenClock(), worker="inline") as engine:
+        ended(engine)
+        assert only_job(engine).state == "done"
+        assert [memory.text for memory in engine.memories(user=USER)] == ["I live in Lyon."]
+
+
+def test_without_a_worker_nothing_happens_until_someone_works(tmp_path: Path) -> None:
+    with opened(tmp_path, FrozenClock()) as engine:
+        ended(engine)
+        assert only_job(engine).state == "queued"
+        assert engine.work_once()
+        assert only_job(engine).state == "done"
+        assert not engine.work_once()
+
+
+def test_a_worker_thread_does_the_work_by_itself(tmp_path: Path) -> None:
+    with opened(tmp_path, FrozenClock(), worker="thread") as engine:
+        ended(engine)
+        assert eventually(lambda: only_job(engine).state == "done")
+        assert [memory.text for memory in engine.memories(user=USER)] == ["I live in Lyon."]
+
+
+def test_closing_waits_for_the_step_under_way(tmp_path: Path) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    class Slow(Capture):
+        def __call__(self, messages: Sequence[Message]) -> list[Change]:
+            begun.set()
+            assert go_on.wait(_PATIENCE)
+            return super().__call__(messages)
+
+    engine = opened(tmp_path, FrozenClock(), Slow(), worker="thread")
+    ended(engine)
+    assert begun.wait(_PATIENCE)
+    closing = threading.Thread(target=engine.close)
+    closing.start()
+    go_on.set()
+    closing.join(_PATIENCE)
+    assert not closing.is_alive()
+    with opened(tmp_path, FrozenClock()) as again:
+        assert only_job(again).state == "done"
+
+
+@pytest.mark.ledger("X6")
+def test_a_worker_thread_goes_on_with_what_an_earlier_process_left(tmp_path: Path) -> None:
+    """Opening is enough: nobody has to say anything first."""
+    clock = FrozenClock()
+    with opened(tmp_path, clock) as before:
+        ended(before)
+        before.session(user=USER, id="two").add("user", "I work at a bakery.")
+    clock.advance(timedelta(minutes=8))
+    with opened(tmp_path, clock, worker="thread") as engine:
+        assert eventually(lambda: len(engine.memories(user=USER)) == 2)
+
+
+class Broken(TinyEmbedder):
+    """An embedder that fails in a way nobody foresaw."""
+
+    def embed(self, texts: Sequence[str], *, role: Role) -> NDArray[np.float32]:
+        raise RuntimeError("the accelerator went away")
+
+
+@pytest.mark.ledger("L10")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_broken_embedder_does_not_stop_the_worker_thread(tmp_path: Path) -> None:
+    clock = FrozenClock()
+    with opened(tmp_path, clock) as before:
+        for number in range(3):
+            ended(before, f"s{number}", f"I live in town{number}.")
+    source = EmbedderSource(name=Broken.name, load=Broken)
+    with opened(tmp_path, clock, worker="thread", source=source) as engine:
+        engine.wake()
+        assert eventually(lambda: [job.state for job in engine.jobs()] == ["done"] * 3)

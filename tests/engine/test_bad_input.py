@@ -1,0 +1,167 @@
+"""What cannot be stored or asked is refused with an error of ours that says what is wrong, and nothing is written."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import holdfast
+from holdfast import Engine, HoldfastError
+from holdfast.errors import InvalidInput, SettingsError, StoreClosed, TextTooLong
+
+LONG = "x" * (4 * 1024 * 1024 + 1)
+LONE = "\ud800"
+
+
+def unwritten(memory: Engine) -> bool:
+    stats = memory.stats()
+    return stats["memories"] == stats["messages"] == 0
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"text": ""},
+        {"text": " \n\t"},
+        {"text": None},
+        {"text": 7},
+        {"text": b"bytes"},
+        {"text": "x", "user": ""},
+        {"text": "x", "user": "\u200b"},
+        {"text": "x", "user": 7},
+        {"text": "x", "app": "a" * 600},
+        {"text": "x", "kind": "nonsense"},
+        {"text": "x", "kind": "event", "key": "k"},
+        {"text": "x", "key": ""},
+        {"text": "x", "importance": 11},
+        {"text": "x", "importance": "high"},
+        {"text": "x", "metadata": {1: "x"}},
+        {"text": "x", "metadata": {"a": object()}},
+        {"text": "x", "metadata": {"a": {"b": 1}}},
+        {"text": "x", "metadata": {"a": [object()]}},
+        {"text": "x", "metadata": "not a mapping"},
+        {"text": "x", "tags": [7]},
+        {"text": "x", "trust": 7.0},
+        {"text": "x", "trust": float("nan")},
+        {"text": "x", "origin": "martian"},
+        {"text": "x", "valid_from": "yesterday"},
+        {"text": "x", "valid_from": 7},
+        {"text": "x", "expires_at": "0001-01-01T00:00+14:00"},
+    ],
+    ids=lambda given: repr(given)[:60].encode("ascii", "backslashreplace").decode(),
+)
+def test_what_cannot_be_remembered_is_refused(memory: Engine, given: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput):
+        memory.remember(**given)
+    assert unwritten(memory)
+
+
+@pytest.mark.parametrize("given", [{"metadata": {"a": object()}}, {"importance": 99}, {"tags": [7]}], ids=str)
+def test_what_cannot_be_said_of_a_memory_is_refused_also_when_it_is_known(memory: Engine, given: dict[str, Any]) -> None:
+    made = memory.remember("prefers tea")
+    with pytest.raises(InvalidInput):
+        memory.remember("prefers tea", **given)
+    with pytest.raises(InvalidInput):
+        memory.revise(made.id, **given)
+    assert memory.get(made.id).revision == 1
+
+
+def test_a_text_over_the_limit_is_refused_with_the_limit(memory: Engine) -> None:
+    with pytest.raises(TextTooLong, match="4,194,304"):
+        memory.remember(LONG)
+    with pytest.raises(TextTooLong):
+        memory.session().add("user", LONG)
+    assert unwritten(memory)
+
+
+def test_nul_and_lone_surrogates_are_kept_as_the_replacement_character(memory: Engine) -> None:
+    made = memory.remember("a\x00b\ud800c", tags=["t\ud800"], metadata={"k\ud800": "v\x00"}, topic="o\ud800")
+    assert (made.text, made.tags, made.metadata, made.topic) == ("a\ufffdb\ufffdc", ("t\ufffd",), {"k\ufffd": "v\ufffd"}, "o\ufffd")
+
+
+@pytest.mark.parametrize("given", [{"role": ""}, {"role": None}, {"text": ""}, {"at": "noon"}, {"id": ""}, {"speaker": ""}], ids=str)
+def test_what_is_no_message_is_refused(memory: Engine, given: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput):
+        memory.session(user="ana").add(**{"role": "user", "text": "hello", **given})
+    assert unwritten(memory)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda m: m.recall(7),
+        lambda m: m.recall(None),
+        lambda m: m.recall("x", kinds=["nonsense"]),
+        lambda m: m.recall("x", as_of="noon"),
+        lambda m: m.recall("x", where={"a": {"$like": 1}}),
+        lambda m: m.recall("x", where={"a": object()}),
+        lambda m: m.recall("x", where={LONE: 1}),
+        lambda m: m.recall("x", where={"a": LONE}),
+        lambda m: m.recall("x", where={"a": 2**100}),
+        lambda m: m.recall("x", user=""),
+        lambda m: m.memories(as_of="0001-01-01T00:00+14:00"),
+        lambda m: m.memories(kinds=["nonsense"]),
+        lambda m: m.memories(where={"a": {"b": 1}}),
+        lambda m: m.session(id=""),
+        lambda m: m.erase(),
+        lambda m: m.erase(user=""),
+        lambda m: m.forget(),
+        lambda m: m.set_user(""),
+        lambda m: m.set_user("ana", timezone="Nowhere/Land"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(memory: Engine, ask: Callable[[Any], object]) -> None:
+    memory.remember("prefers tea", metadata={"a": 1})
+    with pytest.raises(InvalidInput):
+        ask(memory)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda m, id: m.forget(id),
+        lambda m, id: m.get(id),
+        lambda m, id: m.history(id),
+        lambda m, id: m.undo(id),
+        lambda m, id: m.revise(id, "x"),
+        lambda m, id: m.erase(id=id),
+        lambda m, id: m.erase(source=id),
+        lambda m, id: m.session(id=id),
+        lambda m, id: m.memories(key=id),
+        lambda m, id: m.memories(topic=id),
+    ],
+)
+@pytest.mark.parametrize("id", [LONE, "\x00", "'; DROP TABLE memories; --", "x" * 10_000], ids=["lone", "nul", "sql", "long"])
+def test_a_hostile_id_meets_nothing_but_errors_of_ours(memory: Engine, ask: Callable[[Any, str], object], id: str) -> None:
+    memory.remember("prefers tea")
+    try:
+        ask(memory, id)
+    except HoldfastError:
+        pass
+    assert memory.stats()["memories"] == 1
+
+
+def test_every_error_has_a_code_and_is_one_of_ours(memory: Engine) -> None:
+    with pytest.raises(HoldfastError) as caught:
+        memory.remember("")
+    assert caught.value.code == "invalid_input"
+    assert isinstance(caught.value, ValueError)
+
+
+def test_a_closed_memory_says_so(memory: Engine) -> None:
+    memory.close()
+    memory.close()
+    for call in (lambda: memory.remember("x"), lambda: memory.recall("x"), lambda: memory.memories(), lambda: memory.doctor(), memory.drain):
+        with pytest.raises(StoreClosed):
+            call()
+
+
+@pytest.mark.parametrize("given", [{"worker": "robot"}, {"preset": "nonsense"}, {"path": "mysql://host/db"}])
+def test_a_setting_that_makes_no_sense_is_refused(open_memory: Callable[..., Engine], given: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError):
+        open_memory(**given)
+
+
+def test_an_unknown_embedder_is_refused_by_name(open_memory: Callable[..., Engine]) -> None:
+    with pytest.raises(holdfast.HoldfastError, match="nonsense"):
+        open_memory(embedder="nonsense")

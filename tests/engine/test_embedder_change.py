@@ -1,0 +1,155 @@
+"""A change of embedder: never two models compared, text serves meanwhile, and it goes on where it stopped."""
+
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from holdfast import Engine
+from holdfast.errors import ModelError
+from holdfast.protocols import Role
+from holdfast.testing import EmbedderSuite, HashEmbedder
+
+OLD, NEW = HashEmbedder("old", 64), HashEmbedder("new", 96)
+TEXTS = [f"the parrot number {n} is called Basil" for n in range(40)]
+
+
+class TestHashEmbedder(EmbedderSuite):
+    @pytest.fixture
+    def embedder(self) -> HashEmbedder:
+        return HashEmbedder()
+
+    def test_a_question_finds_its_answer(self, embedder: HashEmbedder) -> None:  # type: ignore[override]
+        """By the words they share; it knows no synonyms."""
+        documents = embedder.embed(["She moved to Lyon.", "He prefers tea."], role="document")
+        questions = embedder.embed(["Who moves?", "What would he prefer?"], role="query")
+        assert (questions @ documents.T).argmax(axis=1).tolist() == [0, 1]
+
+
+class Fragile(HashEmbedder):
+    """Fails after so many texts, as if the process had been killed there."""
+
+    left = 8
+
+    def embed(self, texts: Sequence[str], *, role: Role):  # type: ignore[no-untyped-def]
+        if role == "document":
+            self.left -= len(texts)
+            if self.left < 0:
+                raise KeyboardInterrupt
+        return super().embed(texts, role=role)
+
+
+@pytest.fixture
+def embedded(open_memory: Callable[..., Engine]) -> None:
+    """A store whose every text has a vector of the old model."""
+    with open_memory(embedder=OLD) as memory:
+        for text in TEXTS:
+            memory.remember(text, user="ana")
+        memory.drain()
+        assert memory.stats()["vectors"] == len(TEXTS)
+
+
+@pytest.mark.ledger("X17")
+@pytest.mark.usefixtures("embedded")
+def test_the_new_model_replaces_the_old_once_it_is_complete(open_memory: Callable[..., Engine]) -> None:
+    memory = open_memory(embedder=NEW)
+    assert (memory.stats()["models"], memory.stats()["waiting_for_vectors"]) == (["old", "new"], len(TEXTS))
+    memory.drain()
+    stats = memory.stats()
+    assert (stats["models"], stats["vectors"], stats["waiting_for_vectors"]) == (["new"], len(TEXTS), 0)
+    assert memory.recall("parrot number 7", user="ana")[0].text == TEXTS[7]
+    assert all(finding.ok for finding in memory.doctor())
+
+
+@pytest.mark.ledger("X17")
+@pytest.mark.usefixtures("embedded")
+def test_the_first_question_after_a_change_is_answered(open_memory: Callable[..., Engine]) -> None:
+    hits = open_memory(embedder=NEW).recall("parrot number 7", user="ana")
+    assert hits[0].text == TEXTS[7]
+
+
+@pytest.mark.ledger("X17")
+@pytest.mark.usefixtures("embedded")
+def test_words_serve_while_no_vector_of_the_new_model_is_there(open_memory: Callable[..., Engine]) -> None:
+    memory = open_memory(embedder=_unloadable("new"))
+    hit = memory.recall("parrot number 7", user="ana")[0]
+    assert (hit.text, hit.similarity, [reason.arm for reason in hit.why]) == (TEXTS[7], None, ["text"])
+    memory.drain()
+    assert memory.stats()["models"] == ["old", "new"]
+
+
+@pytest.mark.ledger("X17")
+@pytest.mark.usefixtures("embedded")
+def test_a_change_that_was_cut_short_goes_on_where_it_stopped(open_memory: Callable[..., Engine]) -> None:
+    memory = open_memory(embedder=Fragile("new", 96))
+    with pytest.raises(KeyboardInterrupt):
+        while memory.work_once():
+            pass
+    stats = memory.stats()
+    assert (stats["models"], stats["waiting_for_vectors"]) == (["old", "new"], len(TEXTS) - 8)
+    memory.close()
+    again = open_memory(embedder=NEW)
+    assert again.drain() == len(TEXTS) - 8
+    assert (again.stats()["models"], again.stats()["vectors"]) == (["new"], len(TEXTS))
+
+
+@pytest.mark.ledger("X17")
+@pytest.mark.usefixtures("embedded")
+def test_going_back_before_it_was_complete_needs_no_new_vectors(open_memory: Callable[..., Engine]) -> None:
+    open_memory(embedder=NEW).close()
+    memory = open_memory(embedder=OLD)
+    assert memory.recall("parrot number 7", user="ana")[0].similarity is not None
+    assert memory.drain() == 0
+    assert memory.stats()["models"] == ["old"]
+
+
+@pytest.mark.usefixtures("embedded")
+def test_what_is_said_during_the_change_is_found_too(open_memory: Callable[..., Engine]) -> None:
+    memory = open_memory(embedder=NEW)
+    memory.remember("a walrus came by", user="ana")
+    assert memory.recall("walrus", user="ana")[0].text == "a walrus came by"
+    memory.drain()
+    assert memory.stats()["vectors"] == len(TEXTS) + 1
+
+
+def test_a_forgotten_only_memory_leaves_a_search_that_works(memory: Engine) -> None:
+    made = memory.remember("prefers tea", user="ana")
+    memory.drain()
+    memory.forget(made.id)
+    assert memory.recall("tea", user="ana") == []
+
+
+@pytest.mark.ledger("X1")
+def test_without_weights_it_works_by_words_and_says_so_once(
+    open_memory: Callable[..., Engine], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("HOLDFAST_MODELS", str(tmp_path / "no-models"))
+    with caplog.at_level(logging.WARNING, logger="holdfast"):
+        memory = open_memory(embedder="arctic-embed-s")
+        memory.remember("the parrot is called Basil", user="ana")
+        for _ in range(3):
+            assert [hit.text for hit in memory.recall("parrot", user="ana")] == ["the parrot is called Basil"]
+            memory.context("parrot", user="ana")
+            memory.drain()
+    assert len(caplog.records) == 1
+    assert "text" in caplog.records[0].getMessage()
+    assert not next(finding for finding in memory.doctor() if finding.check == "embedder").ok
+
+
+def test_an_embedder_that_was_not_wanted_is_no_problem(open_memory: Callable[..., Engine], caplog: pytest.LogCaptureFixture) -> None:
+    memory = open_memory(embedder="none")
+    memory.remember("the parrot is called Basil", user="ana")
+    assert memory.recall("parrot", user="ana")
+    memory.drain()
+    assert caplog.records == []
+    assert all(finding.ok for finding in memory.doctor())
+
+
+def _unloadable(name: str) -> HashEmbedder:
+    return _Unloadable(name, 96)
+
+
+class _Unloadable(HashEmbedder):
+    def embed(self, texts: Sequence[str], *, role: Role):  # type: ignore[no-untyped-def]
+        raise ModelError("the weights are on the way")
