@@ -50,7 +50,8 @@ class Talk:
     user: str | None
     messages: list[tuple[str, str]] = field(default_factory=list)
     """Of those not yet digested: id and text."""
-    all_messages: set[str] = field(default_factory=set)
+    sure: set[str] = field(default_factory=set)
+    perhaps: set[str] = field(default_factory=set)
     last_at: datetime | None = None
     open: bool = True
     due: int = 0
@@ -77,7 +78,9 @@ def histories_are_consistent(memory: Engine, rows: dict[str, Row]) -> None:
 def counts_agree(memory: Engine, rows: dict[str, Row], talks: dict[str, Talk]) -> None:
     stats = memory.stats()
     assert stats["memories"] == sum(row.live for row in rows.values())
-    assert stats["messages"] == sum(len(talk.all_messages) for talk in talks.values())
+    # What a purged memory came from may go with it.
+    purged = sum(len(talk.perhaps) for talk in talks.values())
+    assert 0 <= stats["messages"] - sum(len(talk.sure) for talk in talks.values()) <= purged
     assert sum(stats["sessions"].values()) == len(talks)
     assert stats["jobs"].get("dead", 0) == 0
 
@@ -228,7 +231,7 @@ class Life(RuleBasedStateMachine):
         talk = self.talks[id]
         message = self.memory.session(id=id, user=talk.user).add("user", text)
         talk.messages.append((message.id, text))
-        talk.all_messages.add(message.id)
+        talk.sure.add(message.id)
         talk.last_at, talk.open = self.clock.now(), True
 
     @rule(id=sessions)
@@ -246,9 +249,16 @@ class Life(RuleBasedStateMachine):
         for talk in self.talks.values():
             if talk.open and talk.last_at and self.clock.now() - talk.last_at >= timedelta(minutes=7):
                 self.close_talk(talk)
+        self.purge()
+        self.digest()
+
+    def purge(self) -> None:
+        """The forgotten go after thirty days."""
         for row in [r for r in self.rows.values() if r.forgotten_at and self.clock.now() - r.forgotten_at > 30 * DAY]:
             del self.rows[row.id]
-        self.digest()
+            for talk in self.talks.values():
+                talk.perhaps |= talk.sure & row.sources
+                talk.sure -= row.sources
 
     def digest(self) -> None:
         """Take over the memories that digestion made, each checked against what was said."""
@@ -270,8 +280,7 @@ class Life(RuleBasedStateMachine):
     def reopen(self) -> None:
         self.memory.close()
         self.memory = self.open()
-        for row in [r for r in self.rows.values() if r.forgotten_at and self.clock.now() - r.forgotten_at > 30 * DAY]:
-            del self.rows[row.id]
+        self.purge()
 
     @rule()
     def recall(self) -> None:

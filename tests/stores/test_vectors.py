@@ -392,7 +392,7 @@ def test_rows_that_cannot_be_right_are_refused() -> None:
     with pytest.raises(ValueError, match="int8"):
         index.put(1, 0, code[:-1], scale)
     with pytest.raises(ValueError, match="int8"):
-        index.put(1, 0, code.astype(np.float32), scale)  # type: ignore[arg-type]
+        index.put(1, 0, code.astype(np.float32), scale)
     with pytest.raises(ValueError, match="scale"):
         index.put(1, 0, code, float("nan"))
     with pytest.raises(ValueError, match="equally many"):
