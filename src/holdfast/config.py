@@ -171,6 +171,8 @@ def make_embedder(name: str | Embedder) -> EmbedderSource | None:
     spec = registry.find(name)
 
     def load() -> Embedder:
+        # From 1.29 on, onnxruntime reports its use to its maker unless this is set before it is imported.
+        os.environ["ORT_DISABLE_TELEMETRY"] = "1"
         from holdfast.models.local import LocalEmbedder  # noqa: PLC0415  (onnxruntime is heavy)
 
         embedder = LocalEmbedder(spec, models_directory())

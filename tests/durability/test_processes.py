@@ -1,5 +1,6 @@
 """Several processes and threads on one file: nothing lost, nothing twice, no lock in anyone's way, all of one mind."""
 
+import faulthandler
 import itertools
 import multiprocessing
 import os
@@ -393,7 +394,7 @@ def fork_often(folder: Path, how: str) -> None:
         thread.start()
 
     def work() -> None:
-        signal.alarm(10)  # a child that hangs is ended, and counted
+        faulthandler.dump_traceback_later(8, exit=True)  # a child that hangs says where, ends, and counts
         engine.session(user=USER, id="children").add("user", f"I am {os.getpid()}", id=str(os.getpid()))
         assert engine.recall("feline", user=USER)
 

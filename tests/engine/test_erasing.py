@@ -201,6 +201,17 @@ def test_erasing_what_is_not_there_counts_nothing(two: Engine) -> None:
     assert two.stats()["memories"] == 4
 
 
+@pytest.mark.ledger("X5")
+def test_what_somebody_else_said_too_is_no_residue(memory: Engine) -> None:
+    for user in ("ana", "bob"):
+        memory.session(user=user).add("user", "good morning to you")
+        memory.remember("prefers green tea", user=user)
+    memory.drain()
+    receipt = memory.erase(user="ana")
+    assert (receipt.status, receipt.verified, receipt.residue) == ("erased", True, ())
+    assert [m.text for m in memory.memories(user="bob")] == ["prefers green tea"]
+
+
 def test_erasing_needs_to_know_what(memory: Engine) -> None:
     with pytest.raises(InvalidInput, match="user="):
         memory.erase()

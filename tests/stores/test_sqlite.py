@@ -157,7 +157,7 @@ def test_a_read_only_folder_gives_a_clear_error(inside: str) -> None:
         folder.chmod(0o555)
         told = _as_nobody(lambda: str(SQLiteStore(folder / inside)))
     assert told.startswith("StoreError: "), told
-    assert str(folder / inside) in told
+    assert str((folder / inside).parent) in told
 
 
 def _as_nobody(call: Callable[[], str]) -> str:

@@ -1,0 +1,41 @@
+"""Telling languages apart by their commonest words."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.text.language import STOP_WORDS, detect_language, is_stop_word
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("I have lived in the red house for two years and I like it.", "en"),
+        ("Vivo en una casa roja desde hace dos años y me gusta mucho.", "es"),
+        ("¿Dónde está mi hermana?", "es"),
+        ("J'habite dans une maison rouge avec mes enfants et je suis content.", "fr"),
+        ("Ich wohne seit zwei Jahren in einem roten Haus und es ist schön.", "de"),
+        ("Abito in una casa rossa con la mia famiglia e sono felice.", "it"),
+        ("Eu moro em uma casa vermelha com a minha família e não quero sair.", "pt"),
+        ("Я живу в красном доме", "ru"),
+    ],
+)
+def test_a_sentence_shows_its_language(text: str, language: str) -> None:
+    assert detect_language(text) == language
+
+
+@pytest.mark.parametrize("text", ["", "   ", "12345", "v2.5", "\u6f22\u5b57", "🎉", "parrot"])
+def test_what_does_not_tell_is_none(text: str) -> None:
+    assert detect_language(text) is None
+
+
+@given(st.text(max_size=300))
+def test_any_text_gets_a_known_answer(text: str) -> None:
+    assert detect_language(text) in {None, "ru", *STOP_WORDS}
+
+
+def test_stop_words_go_by_language() -> None:
+    assert is_stop_word("the", "en")
+    assert not is_stop_word("the", "es")
+    assert is_stop_word("que", "es")
+    assert is_stop_word("the", None)
