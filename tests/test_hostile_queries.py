@@ -41,7 +41,10 @@ PIECES = (
 def generated(count: int) -> list[str]:
     """Return as many strings made of pieces, the same ones each time."""
     chance = random.Random(20260301)
-    return ["".join(chance.choices((" ", "", "\t"), (6, 3, 1))[0].join(chance.choices(PIECES, k=chance.randint(1, 12)))) for _ in range(count)]
+    return [
+        "".join(chance.choices((" ", "", "\t"), (6, 3, 1))[0].join(chance.choices(PIECES, k=chance.randint(1, 12))))
+        for _ in range(count)
+    ]
 
 
 @pytest.fixture(scope="module")

@@ -198,7 +198,9 @@ class Life(RuleBasedStateMachine):
             back.live, back.revisions, back.forgotten_at = True, back.revisions + 1, None
 
     def one_value_taken(self, row: Row) -> bool:
-        return any(r.live and (r.user, r.kind, r.key) == (row.user, row.kind, row.key) for r in self.rows.values() if r.id != row.id)
+        return any(
+            r.live and (r.user, r.kind, r.key) == (row.user, row.kind, row.key) for r in self.rows.values() if r.id != row.id
+        )
 
     @rule(id=consumes(memories))
     def erase(self, id: str) -> None:
@@ -265,7 +267,11 @@ class Life(RuleBasedStateMachine):
         for talk in self.talks.values():
             for source, text in talk.messages[: talk.due]:
                 if text in STATEMENTS:
-                    found = [m for m in self.memory.memories(user=talk.user, limit=1000) if m.scope.user == talk.user and source in m.sources]
+                    found = [
+                        m
+                        for m in self.memory.memories(user=talk.user, limit=1000)
+                        if m.scope.user == talk.user and source in m.sources
+                    ]
                     assert [fold(m.text) for m in found] == [fold(text)]
                     row = self.rows.setdefault(found[0].id, Row(found[0].id, talk.user, "fact", None, found[0].text))
                     row.revisions = len(self.memory.history(row.id))
@@ -303,6 +309,4 @@ Life.TestCase.settings = settings(
 )
 
 
-@pytest.mark.ledger("X3", "X6")
-class TestLife(Life.TestCase):  # type: ignore[misc,name-defined]
-    """Runs the machine."""
+TestLife = pytest.mark.ledger("X3", "X6")(Life.TestCase)

@@ -1,5 +1,6 @@
 """Several processes and threads on one file: nothing lost, nothing twice, no lock in anyone's way, all of one mind."""
 
+import contextlib
 import faulthandler
 import itertools
 import multiprocessing
@@ -49,7 +50,7 @@ pytestmark = posix_only
 PROCESSES = 4
 THREADS = 2
 SESSIONS = 3
-_PATIENCE = 60.0
+_PATIENCE = 40.0
 _QUESTIONS = ("Where do I dwell?", "which feline", "beverage", "stamps from landt0-0x6", "office", "")
 
 
@@ -399,13 +400,13 @@ def fork_often(folder: Path, how: str) -> None:
         assert engine.recall("feline", user=USER)
 
     try:
-        codes = [fork(how, work)[1]() for _ in range(_FORKS)]
+        for _ in range(_FORKS):
+            assert fork(how, work)[1]() == 0
     finally:
         over.set()
         for thread in threads:
             thread.join()
     engine.close()
-    assert codes == [0] * _FORKS, codes
 
 
 def fork_while_loading(folder: Path, how: str) -> None:
@@ -444,19 +445,31 @@ def fork_while_loading(folder: Path, how: str) -> None:
     assert code == [0]
 
 
-def forked(scenario: Callable[[Path, str], None], folder: Path, how: str) -> subprocess.CompletedProcess[str]:
-    """Run a scenario in a fresh interpreter."""
+def forked(scenario: Callable[[Path, str], None], folder: Path, how: str) -> None:
+    """Run a scenario in a fresh interpreter, and leave nothing of it running."""
     code = f"""
         import sys
         from pathlib import Path
         from {__name__} import {scenario.__name__}
         {scenario.__name__}(Path(sys.argv[1]), {how!r})
     """
-    path = os.pathsep.join(sys.path)
-    return subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(code), str(folder)],
-        env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=_PATIENCE, check=False,
-    )  # fmt: skip
+    complaints = folder / "complaints"
+    with complaints.open("wb") as stream:
+        process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-c", textwrap.dedent(code), str(folder)],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            stderr=stream,
+            start_new_session=True,
+        )
+    try:
+        ended = process.wait(_PATIENCE)
+    except subprocess.TimeoutExpired:
+        ended = None
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    assert ended == 0, complaints.read_text()
 
 
 def told(names: Sequence[str], folder: Path) -> list[str]:
@@ -470,8 +483,7 @@ def told(names: Sequence[str], folder: Path) -> list[str]:
 @pytest.mark.ledger("X6")
 @pytest.mark.parametrize("how", ["os.fork", "multiprocessing"])
 def test_a_forked_child_and_its_parent_write_at_once(tmp_path: Path, how: str) -> None:
-    result = forked(fork_and_write, tmp_path, how)
-    assert result.returncode == 0, result.stderr
+    forked(fork_and_write, tmp_path, how)
     assert told(["before", "parent", "child", "after"], tmp_path) == []
     with open_tiny(tmp_path) as engine:
         engine.drain()
@@ -484,8 +496,7 @@ def test_a_forked_child_and_its_parent_write_at_once(tmp_path: Path, how: str) -
 @pytest.mark.ledger("X6", "U9")
 @pytest.mark.parametrize("how", ["os.fork", "multiprocessing"])
 def test_a_forked_child_loses_nothing_when_its_parent_closes(tmp_path: Path, how: str) -> None:
-    result = forked(fork_and_close, tmp_path, how)
-    assert result.returncode == 0, result.stderr
+    forked(fork_and_close, tmp_path, how)
     with open_tiny(tmp_path) as engine:
         kept = [message.client_id for message in engine.session(id="child-0").messages()]
     assert kept == [f"child:{index}" for index in (0, 1, 3, 4, 6)]
@@ -493,8 +504,7 @@ def test_a_forked_child_loses_nothing_when_its_parent_closes(tmp_path: Path, how
 
 @pytest.mark.ledger("X6")
 def test_forks_in_the_midst_of_reading_and_writing_lose_nothing(tmp_path: Path) -> None:
-    result = forked(fork_often, tmp_path, "os.fork")
-    assert result.returncode == 0, result.stderr
+    forked(fork_often, tmp_path, "os.fork")
     with open_tiny(tmp_path) as engine:
         assert len(engine.session(id="children").messages()) == _FORKS
         numbers = [int(message.client_id or -1) for message in engine.session(id="parent").messages()]
@@ -506,5 +516,4 @@ def test_forks_in_the_midst_of_reading_and_writing_lose_nothing(tmp_path: Path) 
 
 @pytest.mark.parametrize("how", ["os.fork", "multiprocessing"])
 def test_a_child_forked_while_another_thread_is_at_work_does_not_hang(tmp_path: Path, how: str) -> None:
-    result = forked(fork_while_loading, tmp_path, how)
-    assert result.returncode == 0, result.stderr
+    forked(fork_while_loading, tmp_path, how)

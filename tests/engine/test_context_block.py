@@ -90,7 +90,9 @@ def test_no_text_at_all_breaks_out(memory: Engine, text: str) -> None:
     assert sum(line.startswith("<memory") for line in lines) == sum(line.startswith("</memory") for line in lines) == 1
 
 
-def test_the_tag_cannot_be_guessed_and_differs_between_users_and_stores(open_memory: Callable[..., Engine], folder: object) -> None:
+def test_the_tag_cannot_be_guessed_and_differs_between_users_and_stores(
+    open_memory: Callable[..., Engine], folder: object
+) -> None:
     memory = open_memory()
     tags = set()
     for user in ("ana", "bob"):

@@ -17,7 +17,12 @@ def test_a_message_is_there_when_add_returns(open_memory: Callable[..., Engine])
     talk = open_memory().session(user="ana", id="ses_1")
     talk.add("user", "I moved to Lyon last month.", at="2026-02-01T10:00+01:00", speaker="Ana", id="c1")
     (message,) = open_memory().session(id="ses_1").messages()
-    assert (message.role, message.text, message.speaker, message.client_id) == ("user", "I moved to Lyon last month.", "Ana", "c1")
+    assert (message.role, message.text, message.speaker, message.client_id) == (
+        "user",
+        "I moved to Lyon last month.",
+        "Ana",
+        "c1",
+    )
     assert message.at == datetime(2026, 2, 1, 9, tzinfo=UTC)
 
 
@@ -183,14 +188,21 @@ def test_an_off_the_record_session_leaves_nothing_on_disk(
     talk.end()
     memory.drain()
     assert (talk.messages(), memory.sessions(), memory.jobs()) == ([], [], [])
-    assert {name: count for name, count in memory.stats().items() if name != "bytes"} == {**before, "vectors": 1, "waiting_for_vectors": 0}
+    assert {name: count for name, count in memory.stats().items() if name != "bytes"} == {
+        **before,
+        "vectors": 1,
+        "waiting_for_vectors": 0,
+    }
     memory.close()
     assert (files_with("pangolin"), files_with("walrus")) == ([], ["memory.db"])
 
 
 @pytest.mark.ledger("X18")
 def test_raw_messages_are_removed_after_their_retention_and_memories_stay(
-    open_memory: Callable[..., Engine], clock: FrozenClock, files_with: Callable[[str], list[str]], monkeypatch: pytest.MonkeyPatch
+    open_memory: Callable[..., Engine],
+    clock: FrozenClock,
+    files_with: Callable[[str], list[str]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("HOLDFAST_MESSAGE_DAYS", "7")
     memory = open_memory()

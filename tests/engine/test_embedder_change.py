@@ -12,6 +12,8 @@ from holdfast.protocols import Role
 from holdfast.testing import EmbedderSuite, HashEmbedder
 
 OLD, NEW = HashEmbedder("old", 64), HashEmbedder("new", 96)
+DONE = 32
+"""One batch."""
 TEXTS = [f"the parrot number {n} is called Basil" for n in range(40)]
 
 
@@ -30,7 +32,7 @@ class TestHashEmbedder(EmbedderSuite):
 class Fragile(HashEmbedder):
     """Fails after so many texts, as if the process had been killed there."""
 
-    left = 8
+    left = DONE
 
     def embed(self, texts: Sequence[str], *, role: Role):  # type: ignore[no-untyped-def]
         if role == "document":
@@ -84,13 +86,12 @@ def test_words_serve_while_no_vector_of_the_new_model_is_there(open_memory: Call
 def test_a_change_that_was_cut_short_goes_on_where_it_stopped(open_memory: Callable[..., Engine]) -> None:
     memory = open_memory(embedder=Fragile("new", 96))
     with pytest.raises(KeyboardInterrupt):
-        while memory.work_once():
-            pass
+        memory.embedding.catch_up(limit=None)
     stats = memory.stats()
-    assert (stats["models"], stats["waiting_for_vectors"]) == (["old", "new"], len(TEXTS) - 8)
+    assert (stats["models"], stats["waiting_for_vectors"]) == (["old", "new"], len(TEXTS) - DONE)
     memory.close()
     again = open_memory(embedder=NEW)
-    assert again.drain() == len(TEXTS) - 8
+    assert again.drain() == len(TEXTS) - DONE
     assert (again.stats()["models"], again.stats()["vectors"]) == (["new"], len(TEXTS))
 
 
@@ -137,7 +138,9 @@ def test_without_weights_it_works_by_words_and_says_so_once(
     assert not next(finding for finding in memory.doctor() if finding.check == "embedder").ok
 
 
-def test_an_embedder_that_was_not_wanted_is_no_problem(open_memory: Callable[..., Engine], caplog: pytest.LogCaptureFixture) -> None:
+def test_an_embedder_that_was_not_wanted_is_no_problem(
+    open_memory: Callable[..., Engine], caplog: pytest.LogCaptureFixture
+) -> None:
     memory = open_memory(embedder="none")
     memory.remember("the parrot is called Basil", user="ana")
     assert memory.recall("parrot", user="ana")

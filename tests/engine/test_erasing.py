@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -16,7 +17,7 @@ ANAS = "I live in Xanadu with a pangolin called Quincy."
 BOBS = "I live in Ruritania with a walrus called Wilbur."
 
 
-def talk(memory: Engine, user: str, text: str, **scope: str) -> Message:
+def talk(memory: Engine, user: str, text: str, **scope: Any) -> Message:
     """Hold a conversation and digest it."""
     session = memory.session(user=user, id=f"ses_{user}", **scope)
     message = session.add("user", text)
@@ -27,7 +28,7 @@ def talk(memory: Engine, user: str, text: str, **scope: str) -> Message:
 
 def code_bytes(text: str) -> bytes:
     codes, _ = quantize(HashEmbedder().embed([text], role="document"))
-    return codes[0].tobytes()
+    return bytes(codes[0].tobytes())
 
 
 @pytest.fixture

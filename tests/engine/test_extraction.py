@@ -66,7 +66,9 @@ def test_what_one_asks_to_remember_is_kept_without_the_asking(memory: Engine, sa
     assert (found.kind, found.text, found.importance) == ("fact", kept, 8.0)
 
 
-@pytest.mark.parametrize("said", ["Let's use PostgreSQL for the archive.", "We decided to paint it green.", "Hemos decidido pintar la casa."])
+@pytest.mark.parametrize(
+    "said", ["Let's use PostgreSQL for the archive.", "We decided to paint it green.", "Hemos decidido pintar la casa."]
+)
 def test_a_decision_is_kept_as_one(memory: Engine, said: str) -> None:
     (found,) = digested(memory, said)
     assert (found.kind, found.text) == ("decision", said)
@@ -100,7 +102,16 @@ def test_questions_hypotheses_quotes_and_small_talk_are_not_mined(memory: Engine
 
 @pytest.mark.ledger("X7")
 @pytest.mark.parametrize(
-    "how", [{"role": "assistant"}, {"role": "tool"}, {"role": "system"}, {"origin": "web"}, {"origin": "tool"}, {"origin": "file"}, {"action": "IGNORE"}]
+    "how",
+    [
+        {"role": "assistant"},
+        {"role": "tool"},
+        {"role": "system"},
+        {"origin": "web"},
+        {"origin": "tool"},
+        {"origin": "file"},
+        {"action": "IGNORE"},
+    ],
 )
 def test_what_no_person_said_to_us_is_not_mined(memory: Engine, how: dict[str, str]) -> None:
     assert digested(memory, "I live in Lyon.", **how) == []
@@ -123,7 +134,12 @@ def test_a_memory_names_its_message_and_holds_since_it_was_said(memory: Engine, 
     talk.end()
     memory.drain()
     (found,) = memory.memories(user="ana")
-    assert (found.text, found.sources, found.valid_from, found.created_at) == ("I live in Lyon.", (message.id,), message.at, clock.now())
+    assert (found.text, found.sources, found.valid_from, found.created_at) == (
+        "I live in Lyon.",
+        (message.id,),
+        message.at,
+        clock.now(),
+    )
     (change,) = memory.history(found.id)
     assert change.author.actor == "digest"
     assert change.author.prompt

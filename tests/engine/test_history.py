@@ -19,7 +19,11 @@ def test_history_lists_every_change_with_reason_author_and_what_it_made(memory: 
     clock.advance(DAY)
     memory.forget(made.id, reason="asked")
     history = memory.history(made.id)
-    assert [(c.action, c.revision, c.reason) for c in history] == [("created", 1, None), ("revised", 2, "moved"), ("retired", 3, "asked")]
+    assert [(c.action, c.revision, c.reason) for c in history] == [
+        ("created", 1, None),
+        ("revised", 2, "moved"),
+        ("retired", 3, "asked"),
+    ]
     assert [c.after.text for c in history if c.after] == ["lives in Lyon", "lives in Porto", "lives in Porto"]
     assert [c.at for c in history] == [clock.now() - 2 * DAY, clock.now() - DAY, clock.now()]
     assert all(c.author.actor for c in history)

@@ -175,7 +175,9 @@ def test_the_forgotten_are_purged_after_the_undo_window_bytes_and_all(
     assert files_with("pangolin") == []
 
 
-def test_the_undo_window_can_be_set(open_memory: Callable[..., Engine], clock: FrozenClock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_undo_window_can_be_set(
+    open_memory: Callable[..., Engine], clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOLDFAST_UNDO_DAYS", "2")
     memory = open_memory()
     made = memory.remember("collects stamps", user="ana")

@@ -14,7 +14,9 @@ HOUR = timedelta(hours=1)
 
 
 def test_what_is_remembered_is_returned_and_listed(memory: Engine) -> None:
-    made = memory.remember("prefers tea", key="drink", user="ana", tags=["taste"], metadata={"sure": True}, topic="drinks", importance=8)
+    made = memory.remember(
+        "prefers tea", key="drink", user="ana", tags=["taste"], metadata={"sure": True}, topic="drinks", importance=8
+    )
     assert (made.text, made.key, made.kind, made.importance, made.tags) == ("prefers tea", "drink", "fact", 8.0, ("taste",))
     assert memory.memories(user="ana") == [made]
     assert memory.get(made.id) == made
@@ -37,7 +39,9 @@ def test_the_same_again_only_refreshes_when_it_was_last_seen(memory: Engine, clo
     assert memory.memories(user="ana") == [again]
 
 
-@pytest.mark.parametrize("variant", ["Prefers Tea", "prefers tea.", "  prefers   tea ", "prefers téa", "¡PREFERS TEA!", "prefers tea"])
+@pytest.mark.parametrize(
+    "variant", ["Prefers Tea", "prefers tea.", "  prefers   tea ", "prefers téa", "¡PREFERS TEA!", "prefers tea"]
+)
 def test_case_accents_spaces_and_punctuation_at_the_ends_do_not_make_it_new(memory: Engine, variant: str) -> None:
     first = memory.remember("prefers tea", user="ana")
     assert memory.remember(variant, user="ana").id == first.id
@@ -59,7 +63,15 @@ def test_another_text_key_kind_or_scope_makes_it_new(memory: Engine, other: dict
 
 
 @pytest.mark.parametrize(
-    "more", [{"metadata": {"room": "hall"}}, {"importance": 9.0}, {"tags": ["x"]}, {"topic": "tea"}, {"pinned": True}, {"sources": ["msg_1"]}]
+    "more",
+    [
+        {"metadata": {"room": "hall"}},
+        {"importance": 9.0},
+        {"tags": ["x"]},
+        {"topic": "tea"},
+        {"pinned": True},
+        {"sources": ["msg_1"]},
+    ],
 )
 def test_the_same_with_more_said_about_it_makes_a_revision(memory: Engine, more: dict[str, object]) -> None:
     first = memory.remember("prefers tea", user="ana")
@@ -161,7 +173,7 @@ def test_forgetting_by_key_and_kind_leaves_other_kinds(memory: Engine) -> None:
 def test_forgetting_needs_one_thing_to_forget_and_else_forgets_nothing(memory: Engine, wanted: dict[str, str]) -> None:
     memory.remember("shared by all")
     with pytest.raises(InvalidInput):
-        memory.forget(**wanted)  # type: ignore[arg-type]
+        memory.forget(**wanted)
     assert len(memory.memories()) == 1
 
 

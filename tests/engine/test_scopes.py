@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -17,7 +18,7 @@ PARTS = (None, "one", "two")
 SCOPES = [Scope(app=app, user=user, agent=agent) for app, user, agent in product(PARTS, repeat=3)]
 
 
-def named(scope: Scope) -> dict[str, str | None]:
+def named(scope: Scope) -> dict[str, Any]:
     return {"app": scope.app, "user": scope.user, "agent": scope.agent}
 
 

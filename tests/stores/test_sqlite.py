@@ -47,7 +47,8 @@ class TestSQLite(StoreSuite):
             tables = [
                 name
                 for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
-                if name not in ("vector_log", "sequences", "vocabulary", "fulltext", "fulltext_data", "fulltext_idx", "sqlite_stat1")
+                if name
+                not in ("vector_log", "sequences", "vocabulary", "fulltext", "fulltext_data", "fulltext_idx", "sqlite_stat1")
             ]
             counts = {table: connection.execute(f"SELECT count(*) FROM {table}").get for table in tables}
             connection.close()
@@ -107,7 +108,9 @@ def test_the_tenant_comes_first_in_every_key(open_store: OpenStore, tmp_path: Pa
     tables = [
         name
         for name, sql in connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table'")
-        if not sql.startswith("CREATE VIRTUAL") and not name.startswith(("fulltext_", "sqlite_")) and name not in ("sequences", "migrations")
+        if not sql.startswith("CREATE VIRTUAL")
+        and not name.startswith(("fulltext_", "sqlite_"))
+        and name not in ("sequences", "migrations")
     ]
     assert len(tables) > 10
     for table in tables:
@@ -115,6 +118,7 @@ def test_the_tenant_comes_first_in_every_key(open_store: OpenStore, tmp_path: Pa
         assert indexes, table
         for index in indexes:
             first = connection.execute(f"PRAGMA index_info({index})").fetchone()
+            assert first is not None
             assert first[2] == "tenant", index
 
 

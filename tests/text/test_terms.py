@@ -3,7 +3,7 @@
 import string
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.text.language import detect_language
@@ -69,6 +69,7 @@ def test_a_long_question_is_cut_to_a_bounded_number_of_words() -> None:
 
 
 @given(st.text(max_size=200))
+@example("¨")
 def test_no_term_holds_anything_but_letters_and_digits(text: str) -> None:
     terms = document_terms(text, None)
     assert all(c in SAFE or c.isalnum() for term in terms for c in term)

@@ -49,7 +49,7 @@ class SessionPromises:
             tx.add_session(a_session("c", scope=Scope(user="ana", app="kitchen"), last_at=AT + DAY))
         assert {s.id for s in store.sessions(SessionFilter(owner={"user": "ana"}))} == {"a", "c"}
         assert {s.id for s in store.sessions(SessionFilter(owner={"app": "kitchen"}))} == {"c"}
-        assert {s.id for s in store.sessions(SessionFilter(statuses=("ended",)))} == {"b"}
+        assert {s.id for s in store.sessions(SessionFilter(statuses=["ended"]))} == {"b"}
         assert {s.id for s in store.sessions(SessionFilter(idle_since=AT))} == {"a", "b"}
         assert {s.id for s in store.sessions(SessionFilter(ids=("a", "b")))} == {"a", "b"}
 
@@ -165,9 +165,8 @@ class MemoryPromises:
         """From valid_from up to, and not including, valid_to; never past its expiry."""
         remember(store, a_memory("Lyon", valid_to=AT + DAY, status="superseded"), a_memory("Porto", valid_from=AT + DAY))
         remember(store, a_memory("today only", expires_at=AT + DAY))
-        statuses = ("live", "superseded")
         for moment, texts in ((AT - DAY, set()), (AT, {"Lyon", "today only"}), (AT + DAY, {"Porto"})):
-            assert {m.text for m in store.memories(MemoryFilter(as_of=moment, statuses=statuses))} == texts
+            assert {m.text for m in store.memories(MemoryFilter(as_of=moment, statuses=["live", "superseded"]))} == texts
 
     def test_only_live_memories_are_listed_unless_asked(self, store: Store) -> None:
         """A retired one is found by its status."""

@@ -24,9 +24,11 @@ import pytest
 
 from holdfast.protocols import Store
 from holdfast.testing.samples import Alter, OpenStore, RowCounts
-from holdfast.testing.store_care import CarePromises, JobPromises, RemovalPromises, TenantPromises, TransactionPromises
+from holdfast.testing.store_care import CarePromises, RemovalPromises, TenantPromises
 from holdfast.testing.store_records import MemoryPromises, MessagePromises, SessionPromises, SmallPromises
-from holdfast.testing.store_search import MetadataPromises, TextPromises, VectorPromises
+from holdfast.testing.store_search import TextPromises
+from holdfast.testing.store_vectors import MetadataPromises, VectorPromises
+from holdfast.testing.store_writes import JobPromises, TransactionPromises
 
 __all__ = ["StoreSuite"]
 

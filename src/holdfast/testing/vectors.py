@@ -35,7 +35,7 @@ class HashEmbedder:
                     row[place % self.dimensions] += sign
             if not row.any():
                 row[0] = 1.0
-            row /= np.linalg.norm(row)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         return vectors
 
 

@@ -1,0 +1,288 @@
+"""How every store finds by vectors, of one model at a time, and by metadata."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from holdfast.errors import InvalidInput
+from holdfast.protocols import Candidates, MemoryFilter, Space, Store
+from holdfast.testing.samples import ANA, AT, BOB, DAY, OpenStore, a_memory, a_message, remember, say
+from holdfast.testing.store_search import texts_of
+from holdfast.types import Scope
+
+if TYPE_CHECKING:
+    from holdfast.protocols import Vectors
+
+
+def towards(*angles: float) -> "Vectors":
+    """Return unit vectors in a plane, of four numbers each, at these angles in degrees."""
+    radians = np.radians(np.array(angles, dtype=np.float32))
+    flat = np.zeros((len(angles), 4), dtype=np.float32)
+    flat[:, 0], flat[:, 1] = np.cos(radians), np.sin(radians)
+    return flat
+
+
+def embed_all(store: Store, model: str, angles: dict[str, float]) -> int:
+    """Give every waiting window the vector at its text's angle."""
+    waiting = store.waiting(model, limit=100)
+    with store.write(durable=False) as tx:
+        return tx.put_vectors(model, [(w.item, w.window) for w in waiting], towards(*(angles[w.text] for w in waiting)))
+
+
+def nearest(store: Store, model: str, angle: float, reader: Scope = ANA, **more: Any) -> list[str]:
+    """Return the texts nearest to an angle."""
+    spaces: tuple[Space, ...] = more.pop("spaces", ("memory", "message"))
+    limit = more.pop("limit", 10)
+    where = Candidates(reader=reader, spaces=spaces, **more)
+    return texts_of(store, [match.item for match in store.find_vectors(model, towards(angle)[0], where, limit=limit)])
+
+
+class VectorPromises:
+    """Search by vectors, of one model at a time."""
+
+    def test_nothing_waits_for_a_model_nobody_wants(self, store: Store) -> None:
+        """And nothing is found by it."""
+        remember(store, a_memory("one"))
+        assert store.waiting("a", limit=10) == []
+        assert nearest(store, "a", 0) == []
+
+    def test_everything_stored_and_to_come_waits_for_a_wanted_model(self, store: Store) -> None:
+        """Asking again changes nothing."""
+        remember(store, a_memory("one"))
+        with store.write() as tx:
+            assert tx.use_model("a") == 1
+        say(store, a_message("two"))
+        with store.write() as tx:
+            assert tx.use_model("a") == 2
+        assert {w.text for w in store.waiting("a", limit=10)} == {"one", "two"}
+
+    def test_a_readers_newest_wait_first(self, store: Store) -> None:
+        """And only what they may see."""
+        _want(store, "a")
+        remember(store, a_memory("old"), a_memory("new"), a_memory("bob's", scope=BOB))
+        assert [w.text for w in store.waiting("a", reader=ANA, limit=10)] == ["new", "old"]
+
+    def test_vectors_rank_by_cosine(self, store: Store) -> None:
+        """The score is the cosine, to a hundredth."""
+        _want(store, "a")
+        remember(store, a_memory("near"), a_memory("far"), a_memory("opposite"))
+        assert embed_all(store, "a", {"near": 10, "far": 60, "opposite": 180}) == 3
+        assert nearest(store, "a", 0) == ["near", "far", "opposite"]
+        matches = store.find_vectors("a", towards(0)[0], Candidates(reader=ANA, spaces=["memory"]), limit=3)
+        assert [match.score for match in matches] == pytest.approx(np.cos(np.radians([10, 60, 180])).tolist(), abs=0.01)
+
+    def test_only_what_waits_takes_a_vector(self, store: Store) -> None:
+        """Not what has one, and not what went away while it was computed."""
+        _want(store, "a")
+        one, two = remember(store, a_memory("one"), a_memory("two"))
+        waiting = [(one.item, 0), (two.item, 0)]
+        with store.write() as tx:
+            tx.remove_memories([two.id])
+        with store.write() as tx:
+            assert tx.put_vectors("a", waiting, towards(0, 90)) == 1
+            assert tx.put_vectors("a", waiting, towards(180, 180)) == 0
+            assert tx.put_vectors("unwanted", waiting, towards(0, 0)) == 0
+        assert nearest(store, "a", 0) == ["one"]
+        assert store.stats()["vectors"] == 1
+
+    def test_two_models_stand_side_by_side_and_never_meet(self, store: Store) -> None:
+        """Also of different lengths."""
+        remember(store, a_memory("one"), a_memory("two"))
+        _want(store, "a")
+        embed_all(store, "a", {"one": 0, "two": 90})
+        _want(store, "b")
+        waiting = store.waiting("b", limit=10)
+        wide = np.eye(8, dtype=np.float32)
+        with store.write() as tx:
+            tx.put_vectors("b", [(w.item, w.window) for w in waiting], wide[[0 if w.text == "two" else 1 for w in waiting]])
+        assert nearest(store, "a", 0, limit=1) == ["one"]
+        found = store.find_vectors("b", wide[0], Candidates(reader=ANA, spaces=["memory"]), limit=1)
+        assert texts_of(store, [found[0].item]) == ["two"]
+
+    def test_a_model_without_vectors_finds_nothing_where_another_has_some(self, store: Store) -> None:
+        """As after a change of embedder."""
+        remember(store, a_memory("one"))
+        _want(store, "a")
+        embed_all(store, "a", {"one": 0})
+        _want(store, "b")
+        assert nearest(store, "b", 0) == []
+
+    def test_a_dropped_model_leaves_nothing_and_the_other_all(self, store: Store) -> None:
+        """Its queue is gone too."""
+        remember(store, a_memory("one"))
+        for model in ("a", "b"):
+            _want(store, model)
+            embed_all(store, model, {"one": 0})
+        remember(store, a_memory("two"))
+        with store.write() as tx:
+            tx.drop_model("a")
+        assert nearest(store, "a", 0) == []
+        assert nearest(store, "b", 0) == ["one"]
+        assert (store.stats()["vectors"], store.stats()["models"]) == (1, ["b"])
+        assert store.waiting("a", limit=10) == []
+
+    def test_a_dropped_model_can_come_back(self, store: Store) -> None:
+        """Everything waits for it again."""
+        remember(store, a_memory("one"))
+        _want(store, "a")
+        embed_all(store, "a", {"one": 0})
+        with store.write() as tx:
+            tx.drop_model("a")
+            assert tx.use_model("a") == 1
+
+    def test_a_retired_memory_is_near_in_the_archive_alone(self, store: Store) -> None:
+        """Its vector moves with it, without being made again."""
+        _want(store, "a")
+        (first,) = remember(store, a_memory("one"))
+        embed_all(store, "a", {"one": 0})
+        remember(store, replace(first, status="forgotten", recorded_at=AT + DAY))
+        assert nearest(store, "a", 0) == []
+        assert nearest(store, "a", 0, spaces=["archive"]) == ["one"]
+        assert store.waiting("a", limit=10) == []
+
+    def test_a_new_wording_waits_for_a_vector_of_its_own(self, store: Store) -> None:
+        """The old one stays with the old text."""
+        _want(store, "a")
+        (first,) = remember(store, a_memory("one"))
+        embed_all(store, "a", {"one": 0})
+        remember(store, replace(first, text="two", recorded_at=AT + DAY))
+        assert nearest(store, "a", 0) == []
+        assert [w.text for w in store.waiting("a", limit=10)] == ["two"]
+        assert nearest(store, "a", 0, spaces=["archive"]) == ["one"]
+
+    def test_scope_kinds_and_metadata_limit_a_search_by_vectors(self, store: Store) -> None:
+        """Before ranking."""
+        _want(store, "a")
+        remember(
+            store,
+            a_memory("bob's", scope=BOB), a_memory("event", kind="event"), a_memory("hall", metadata={"room": "hall"}), a_memory("plain"),
+        )  # fmt: skip
+        embed_all(store, "a", {"bob's": 0, "event": 10, "hall": 20, "plain": 1})
+        assert nearest(store, "a", 0, limit=1) == ["plain"]
+        assert nearest(store, "a", 0, limit=1, spaces=("memory",), kinds=("event",)) == ["event"]
+        assert nearest(store, "a", 0, limit=1, spaces=("memory",), where={"room": "hall"}) == ["hall"]
+
+    def test_a_long_message_is_found_by_its_best_window_once(self, store: Store) -> None:
+        """Each window has a vector of its own."""
+        _want(store, "a")
+        (message,) = say(store, a_message("Some words to fill a window with. " * 300))
+        waiting = store.waiting("a", limit=100)
+        assert len(waiting) > 3
+        with store.write() as tx:
+            tx.put_vectors("a", [(w.item, w.window) for w in waiting], towards(*(0 if w.window == 2 else 90 for w in waiting)))
+        matches = store.find_vectors("a", towards(0)[0], Candidates(reader=ANA, spaces=["message"]), limit=5)
+        assert [(match.item, match.window) for match in matches] == [(message.seq, 2)]
+
+    def test_another_handle_follows_every_change_of_the_vectors(self, store: Store, open_store: OpenStore) -> None:
+        """Additions, removals and moves reach an index that was loaded before."""
+        other = open_store()
+        _want(store, "a")
+        one, _ = remember(store, a_memory("one"), a_memory("two"))
+        embed_all(store, "a", {"one": 0, "two": 90})
+        assert nearest(other, "a", 0) == ["one", "two"]
+        remember(store, a_memory("three"))
+        embed_all(store, "a", {"three": 1})
+        assert nearest(other, "a", 0) == ["one", "three", "two"]
+        remember(store, replace(one, status="forgotten", recorded_at=AT + DAY))
+        assert nearest(other, "a", 0) == ["three", "two"]
+        with store.write() as tx:
+            tx.remove_memories([one.id])
+        assert nearest(other, "a", 0, spaces=["archive"]) == []
+
+    def test_similarities_are_pairwise_cosines(self, store: Store) -> None:
+        """Zero where a vector is missing."""
+        _want(store, "a")
+        one, two = remember(store, a_memory("one"), a_memory("two"))
+        embed_all(store, "a", {"one": 0, "two": 60})
+        (three,) = remember(store, a_memory("three"))
+        cosines = store.similarities("a", [one.item, two.item, three.item])
+        assert cosines is not None
+        assert cosines[0].tolist() == pytest.approx([1, 0.5, 0], abs=0.01)
+        assert store.similarities("unwanted", [one.item]) is None
+
+
+def _want(store: Store, model: str) -> None:
+    with store.write() as tx:
+        tx.use_model(model)
+
+
+METADATA: dict[str, Any] = {"text": "b", "int": 3, "real": 2.5, "yes": True, "no": False, "none": None}
+
+
+class MetadataPromises:
+    """Filters on metadata: every primitive type, every comparison, any key."""
+
+    @pytest.mark.parametrize(
+        ("where", "found"),
+        [
+            ({"text": "b"}, True),
+            ({"text": "B"}, False),
+            ({"int": 3}, True),
+            ({"int": 3.0}, True),
+            ({"int": "3"}, False),
+            ({"real": 2.5}, True),
+            ({"yes": True}, True),
+            ({"yes": 1}, False),
+            ({"no": False}, True),
+            ({"no": 0}, False),
+            ({"none": None}, True),
+            ({"absent": None}, False),
+            ({"text": ["a", "b"]}, True),
+            ({"text": []}, False),
+            ({"int": [1, "b", 3]}, True),
+            ({"int": {"$gt": 2}}, True),
+            ({"int": {"$gt": 3}}, False),
+            ({"int": {"$gte": 3}}, True),
+            ({"real": {"$lt": 2.6}}, True),
+            ({"real": {"$lte": 2.4}}, False),
+            ({"text": {"$ne": "a"}}, True),
+            ({"text": {"$ne": "b"}}, False),
+            ({"text": {"$gt": "a", "$lt": "c"}}, True),
+            ({"int": {"$gt": 1, "$lt": 3}}, False),
+            ({"text": "b", "int": 3}, True),
+            ({"text": "b", "int": 4}, False),
+        ],
+    )
+    def test_a_filter_finds_what_it_says(self, store: Store, where: dict[str, Any], found: bool) -> None:  # noqa: FBT001
+        """JSON's types count: true is not 1, and '3' is not 3."""
+        remember(store, a_memory("the one", metadata=METADATA))
+        assert bool(store.memories(MemoryFilter(where=where))) is found
+
+    @pytest.mark.parametrize(
+        "key",
+        [
+            "a.b",
+            "$.a",
+            '"',
+            "'",
+            "'; DROP TABLE memories; --",
+            "a'] OR 1=1 --",
+            "ключ",
+            "",
+            " ",
+            "[0]",
+            "$",
+            "%s",
+            "{}",
+            "?1",
+            "\\",
+            "\n",
+        ],
+    )
+    def test_a_hostile_key_is_a_key_like_any_other(self, store: Store, key: str) -> None:
+        """Bound, never formatted."""
+        remember(store, a_memory("the one", metadata={key: 1}), a_memory("another", metadata={"x": 1}))
+        assert [m.text for m in store.memories(MemoryFilter(where={key: 1}))] == ["the one"]
+        assert [m.text for m in store.memories(MemoryFilter(where={key: {"$gte": 1}}))] == ["the one"]
+
+    def test_an_unknown_comparison_is_refused(self, store: Store) -> None:
+        """With the known ones named."""
+        with pytest.raises(InvalidInput, match=r"\$gte"):
+            store.memories(MemoryFilter(where={"a": {"$regex": "x"}}))
+
+    def test_a_value_that_is_no_primitive_is_refused(self, store: Store) -> None:
+        """Naming the key."""
+        with pytest.raises(InvalidInput, match="'a'"):
+            store.memories(MemoryFilter(where={"a": object()}))

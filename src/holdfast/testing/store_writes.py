@@ -1,0 +1,191 @@
+"""What every store promises of its writes: all or nothing, and no work lost."""
+
+import threading
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from holdfast.errors import StoreClosed
+from holdfast.protocols import MemoryFilter, MessageFilter, Store
+from holdfast.testing.samples import AT, DAY, OpenStore, RowCounts, a_change, a_job, a_memory, a_message, a_session, remember, say
+from holdfast.testing.store_search import find
+from holdfast.types import UserProfile
+
+_LEASE = timedelta(minutes=5)
+
+
+class TransactionPromises:
+    """All or nothing."""
+
+    def test_an_exception_leaves_nothing(self, store: Store, row_counts: RowCounts | None) -> None:
+        """Not a row of any kind."""
+        before = row_counts() if row_counts else {}
+        stats = {name: count for name, count in store.stats().items() if name != "bytes"}
+        with pytest.raises(RuntimeError, match="half way"), store.write() as tx:  # noqa: PT012  (the block is what is undone)
+            tx.add_session(a_session())
+            tx.add_message(a_message("soon gone"))
+            memory = tx.add_revision(a_memory("soon gone"))
+            tx.add_change(a_change(memory))
+            tx.add_job(a_job("x"))
+            tx.use_model("a")
+            tx.set_user(UserProfile(user="ana", timezone="Europe/Madrid"))
+            tx.set_setting("colour", "red")
+            raise RuntimeError("half way")
+        assert {name: count for name, count in store.stats().items() if name != "bytes"} == stats
+        assert (row_counts() if row_counts else {}) == before
+        assert find(store, "soon gone") == []
+
+    def test_a_write_after_a_failed_one_works(self, store: Store) -> None:
+        """The handle is not left in a broken state."""
+        with pytest.raises(ZeroDivisionError), store.write():
+            _ = 1 // 0
+        remember(store, a_memory("fine"))
+        assert [m.text for m in store.memories(MemoryFilter())] == ["fine"]
+
+    def test_a_transaction_reads_what_it_wrote(self, store: Store) -> None:
+        """Before anyone else can."""
+        with store.write() as tx:
+            tx.add_revision(a_memory("fresh"))
+            assert [m.text for m in tx.memories(MemoryFilter())] == ["fresh"]
+            assert store.memories(MemoryFilter()) == []
+
+    def test_another_handle_sees_what_was_committed(self, store: Store, open_store: OpenStore) -> None:
+        """In both directions."""
+        other = open_store()
+        remember(store, a_memory("from here"))
+        assert find(other, "here") == ["from here"]
+        remember(other, a_memory("from there"))
+        assert find(store, "there") == ["from there"]
+
+    def test_what_was_written_is_there_after_reopening(self, store: Store, open_store: OpenStore) -> None:
+        """Closing loses nothing."""
+        remember(store, a_memory("lasting"))
+        with store.write(durable=False) as tx:
+            tx.set_setting("colour", "red")
+        store.close()
+        again = open_store()
+        assert [m.text for m in again.memories(MemoryFilter())] == ["lasting"]
+        assert again.setting("colour") == "red"
+
+    def test_threads_write_and_read_at_once_and_lose_nothing(self, store: Store) -> None:
+        """Each message has a number of its own."""
+
+        def talk(who: int) -> None:
+            for n in range(10):
+                say(store, a_message(f"{who} says {n}", session=f"ses_{who}"))
+                store.messages(MessageFilter(session=f"ses_{who}"))
+
+        threads = [threading.Thread(target=talk, args=(who,)) for who in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        seqs = [message.seq for message in store.messages(MessageFilter())]
+        assert len(seqs) == len(set(seqs)) == 40
+
+    def test_a_closed_store_says_so(self, store: Store) -> None:
+        """For reading, writing and searching; closing again is harmless."""
+        store.close()
+        store.close()
+        with pytest.raises(StoreClosed):
+            store.memories(MemoryFilter())
+        with pytest.raises(StoreClosed), store.write():
+            pass
+        with pytest.raises(StoreClosed):
+            find(store, "x")
+        with pytest.raises(StoreClosed):
+            store.check()
+
+
+class JobPromises:
+    """Durable work."""
+
+    def test_the_same_effect_is_queued_once(self, store: Store) -> None:
+        """Also after the first was done."""
+        with store.write() as tx:
+            assert tx.add_job(a_job("digest:1", id="first"))
+            assert not tx.add_job(a_job("digest:1", id="second"))
+            tx.set_job(replace(tx.jobs(ids=("first",))[0], state="done"))
+            assert not tx.add_job(a_job("digest:1", id="third"))
+        assert [job.id for job in store.jobs()] == ["first"]
+
+    def test_a_job_comes_back_as_it_was_stored(self, store: Store, open_store: OpenStore) -> None:
+        """Every field."""
+        job = a_job(
+            "x", payload={"session": "s", "n": 1}, priority=3, state="dead", attempt=5, cost=0.25, error="Boom: é",
+            finished_at=AT + DAY, not_before=AT + DAY, worker="w", lease_until=AT,
+        )  # fmt: skip
+        with store.write() as tx:
+            tx.add_job(job)
+        assert open_store().jobs() == [job]
+
+    def test_jobs_are_listed_oldest_first_by_state(self, store: Store) -> None:
+        """With a limit."""
+        with store.write() as tx:
+            tx.add_job(a_job("late", at=AT + DAY, id="late"))
+            tx.add_job(a_job("early", id="early"))
+            tx.add_job(a_job("dead", id="dead", state="dead"))
+        assert [job.id for job in store.jobs(states=["queued"])] == ["early", "late"]
+        assert [job.id for job in store.jobs(states=["queued"], limit=1)] == ["early"]
+        assert [job.id for job in store.jobs(states=("dead", "done"))] == ["dead"]
+
+    def test_the_most_urgent_due_job_is_leased(self, store: Store) -> None:
+        """By priority, then by when it was due; what is not due yet waits."""
+        with store.write() as tx:
+            tx.add_job(a_job("later", priority=9, not_before=AT + DAY))
+            tx.add_job(a_job("low", not_before=AT - DAY))
+            tx.add_job(a_job("high", priority=5))
+            leased = [tx.lease_job(worker="w", now=AT, until=AT + _LEASE) for _ in range(3)]
+        assert [job.effect if job else None for job in leased] == ["high", "low", None]
+
+    def test_only_the_wanted_kinds_are_leased(self, store: Store) -> None:
+        """A worker takes what it can do."""
+        with store.write() as tx:
+            tx.add_job(a_job("other", kind="other"))
+            assert tx.lease_job(worker="w", now=AT, until=AT + _LEASE, kinds=("digest",)) is None
+            assert tx.lease_job(worker="w", now=AT, until=AT + _LEASE, kinds=("other", "digest")) is not None
+
+    def test_a_leased_job_is_taken_by_nobody_else(self, store: Store, open_store: OpenStore) -> None:
+        """Until its lease ends."""
+        with store.write() as tx:
+            tx.add_job(a_job("x"))
+            mine = tx.lease_job(worker="me", now=AT, until=AT + _LEASE)
+        assert mine is not None
+        assert (mine.state, mine.worker, mine.attempt, mine.lease_until) == ("running", "me", 1, AT + _LEASE)
+        with open_store().write() as tx:
+            assert tx.lease_job(worker="you", now=AT + _LEASE / 2, until=AT + DAY) is None
+
+    def test_a_job_whose_lease_ran_out_is_taken_over(self, store: Store) -> None:
+        """And the first worker can no longer finish it."""
+        with store.write() as tx:
+            tx.add_job(a_job("x"))
+            mine = tx.lease_job(worker="me", now=AT, until=AT + _LEASE)
+            assert mine is not None
+            assert tx.holds_lease(mine)
+            yours = tx.lease_job(worker="you", now=AT + _LEASE, until=AT + 2 * _LEASE)
+            assert yours is not None
+            assert yours.attempt == 2
+            assert not tx.holds_lease(mine)
+            assert tx.holds_lease(yours)
+
+    def test_the_same_worker_does_not_hold_an_earlier_attempt(self, store: Store) -> None:
+        """The attempt is part of the lease."""
+        with store.write() as tx:
+            tx.add_job(a_job("x"))
+            first = tx.lease_job(worker="me", now=AT, until=AT)
+            again = tx.lease_job(worker="me", now=AT, until=AT + _LEASE)
+            assert first is not None
+            assert again is not None
+            assert not tx.holds_lease(first)
+
+    def test_a_finished_job_is_held_and_leased_by_nobody(self, store: Store) -> None:
+        """Nor a dead one."""
+        with store.write() as tx:
+            for state in ("done", "dead"):
+                tx.add_job(a_job(state))
+                job = tx.lease_job(worker="me", now=AT, until=AT + _LEASE)
+                assert job is not None
+                tx.set_job(replace(job, state=state))
+                assert not tx.holds_lease(job)
+            assert tx.lease_job(worker="you", now=AT + DAY, until=AT + 2 * DAY) is None
