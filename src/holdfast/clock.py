@@ -25,7 +25,10 @@ def as_utc(moment: datetime | str, *, what: str = "time") -> datetime:
             ) from error
     if not isinstance(moment, datetime):
         raise InvalidInput(f"{what} must be a datetime or ISO 8601 text, not {type(moment).__name__}.")
-    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    try:
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except OverflowError as error:
+        raise InvalidInput(f"{what} {moment} is outside the years 1 to 9999.") from error
 
 
 def zone(name: str) -> ZoneInfo:

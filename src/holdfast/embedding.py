@@ -64,18 +64,26 @@ class Embedding:
                     self.problem = None
                 except ModelError as error:
                     self._not_before = time.monotonic() + _RETRY_SECONDS
-                    self.problem = str(error)
-                    if not self._told:
-                        self._told = True
-                        log.warning("Searching by text alone: %s", error)
+                    self._tell(error)
         return self._embedder
+
+    def _tell(self, error: ModelError) -> None:
+        """Say once that meaning has to wait; text search serves."""
+        self.problem = str(error)
+        if not self._told:
+            self._told = True
+            log.warning("Searching by text alone: %s", error)
 
     def query(self, text: str) -> "Vectors | None":
         """Embed a question, if there is an embedder."""
         embedder = self.embedder()
         if embedder is None or not text.strip():
             return None
-        vector: Vectors = embedder.embed([text], role="query")[0]
+        try:
+            vector: Vectors = embedder.embed([text], role="query")[0]
+        except ModelError as error:
+            self._tell(error)
+            return None
         return vector
 
     def catch_up(self, *, reader: Scope | None = None, limit: int | None = None, seconds: float | None = None) -> int:
@@ -90,7 +98,11 @@ class Embedding:
             waiting = self._store.waiting(embedder.name, reader=reader, limit=size)
             if not waiting:
                 break
-            vectors = embedder.embed([window.text for window in waiting], role="document")
+            try:
+                vectors = embedder.embed([window.text for window in waiting], role="document")
+            except ModelError as error:
+                self._tell(error)
+                break
             with self._store.write(durable=False) as tx:
                 tx.put_vectors(embedder.name, [(window.item, window.window) for window in waiting], vectors)
             done += len(waiting)

@@ -104,7 +104,8 @@ class Engine:
         offset: int = 0,
     ) -> list[SessionRecord]:
         """List conversations, the most recently active first."""
-        owner = _named(user=user, app=app, agent=agent)
+        scope = self._scope(user=user, app=app, agent=agent)
+        owner = _named(user=scope.user, app=scope.app, agent=scope.agent)
         return self.store.sessions(SessionFilter(owner=owner, statuses=statuses, limit=limit, offset=offset))
 
     # Writing
@@ -188,7 +189,11 @@ class Engine:
         """Hide memories by id, or by key in a scope; returns how many. Can be undone for a while, then they are purged."""
         if (id is None) == (key is None):
             raise InvalidInput("forget needs an id, or a key with its user: forget(id=...) or forget(key=..., user=...).")
-        wanted = MemoryFilter(ids=(id,)) if id else self._keyed(key, kind, user=user, app=app, agent=agent)
+        wanted = (
+            MemoryFilter(ids=(clean_name(id, what="id") or "",))
+            if id is not None
+            else self._keyed(key, kind, user=user, app=app, agent=agent)
+        )
         with self.store.write() as tx:
             found = tx.memories(wanted)
             self._writer(tx).apply([Retire(id=memory.id, status="forgotten", reason=reason) for memory in found])
@@ -344,6 +349,7 @@ class Engine:
 
     def drain(self, *, progress: Callable[[int, int], None] | None = None) -> int:
         """Run all queued work now: idle sessions, digestion, embedding, clean-up; returns how many steps it took."""
+        self.flush_uses()
         steps = self._housekeeping.tick()
         while self.jobs_runner.run_one():
             steps += 1
@@ -354,17 +360,16 @@ class Engine:
             if progress:
                 progress(done, total)
         self.embedding.retire_other_models()
-        self.flush_uses()
         return steps + done
 
     def work_once(self) -> bool:
         """Do one piece of background work; False when there is none left."""
+        self.flush_uses()
         busy = bool(self._housekeeping.tick())
         busy |= self.jobs_runner.run_one()
         busy |= bool(self.embedding.catch_up(limit=8))
         if not busy:
             self.embedding.retire_other_models()
-            self.flush_uses()
         return busy
 
     def wake(self) -> None:

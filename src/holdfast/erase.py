@@ -65,6 +65,7 @@ def _find(tx: Transaction, target: Mapping[str, str]) -> _Targets:
     wanted_memories = [MemoryFilter(ids=named, statuses=None)]
     wanted_messages: list[MessageFilter] = []
     if "source" in target:
+        targets.messages.add(target["source"])  # its raw message may be long gone, what came of it is not
         wanted_messages.append(MessageFilter(ids=(target["source"],)))
     if "session" in target:
         targets.sessions.add(target["session"])
@@ -109,7 +110,7 @@ def _needles(texts: Iterable[str]) -> list[bytes]:
     """Choose stretches of the erased texts that a scan of the files must not find."""
     longest = sorted({text for text in texts if len(text) >= 8}, key=len, reverse=True)
     step = max(1, math.ceil(len(longest) / _NEEDLES))
-    return [text.encode()[:48] for text in longest[::step]]
+    return [text[:48].encode() for text in longest[::step]]
 
 
 def _find_rows(store: Store, targets: _Targets) -> bool:

@@ -37,14 +37,14 @@ class Housekeeping:
         """Purge what has expired, was forgotten too long ago to be brought back, or is past its retention."""
         now = self._clock.now()
         self._next = now + _EVERY
-        gone = [
-            *self._store.memories(MemoryFilter(expired_by=now, statuses=None)),
-            *self._store.memories(MemoryFilter(statuses=["forgotten"], retired_before=now - self._preset.undo_window)),
-        ]
+        forgotten = self._store.memories(MemoryFilter(statuses=["forgotten"], retired_before=now - self._preset.undo_window))
+        gone = [*self._store.memories(MemoryFilter(expired_by=now, statuses=None)), *forgotten]
         old = self._outlived(now)
         if not gone and not old:
             return 0
         with self._store.write() as tx:
+            # What they came from must not bring them back: it stays in the log, unseen.
+            tx.set_action({source for memory in forgotten for source in memory.sources}, "forgotten")
             tx.remove_memories({memory.id for memory in gone})
             tx.remove_messages(old)
         self._store.scrub([memory.text.encode()[:48] for memory in gone[:256]])

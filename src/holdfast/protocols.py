@@ -141,6 +141,8 @@ class Candidates:
     spaces: Collection[Space]
     kinds: Collection[str] | None = None
     where: Where | None = None
+    without_session: str | None = None
+    """A session whose messages are not to be found."""
 
 
 class Match(NamedTuple):
@@ -231,6 +233,10 @@ class Transaction(Reads, Protocol):
 
     def touch(self, ids: Collection[str], *, used: datetime | None = None, seen: datetime | None = None) -> None:
         """Note in place when memories were last used or last stated again."""
+        ...
+
+    def set_action(self, messages: Collection[str], action: str) -> None:
+        """Mark messages that have no action yet, so that they are neither mined nor recalled any more."""
         ...
 
     def set_expiry(self, ids: Collection[str], expires_at: datetime) -> None:

@@ -28,7 +28,7 @@ class Reader:
         self._preset = preset
         self._clock = clock
         self._embedding = embedding
-        self._used: set[str] = set()
+        self._used: dict[str, datetime] = {}
         self._lock = threading.Lock()
         self._secret = _own_secret(store)
 
@@ -63,7 +63,7 @@ class Reader:
         hits = recall(self._store, self._embedding, question)
         if as_of is None:
             with self._lock:
-                self._used.update(hit.id for hit in hits if hit.memory)
+                self._used.update((hit.id, question.now) for hit in hits if hit.memory)
         return hits
 
     def context(self, reader: Scope, query: str, *, max_tokens: int | None = None, without_session: str | None = None) -> Context:
@@ -85,12 +85,13 @@ class Reader:
     def flush_uses(self, renew: Callable[[Transaction, set[str], datetime], None]) -> None:
         """Write down which memories were used lately; ``renew`` may extend the life of some."""
         with self._lock:
-            used, self._used = self._used, set()
+            used, self._used = self._used, {}
         if used:
-            now = self._clock.now()
             with self._store.write(durable=False) as tx:
-                tx.touch(used, used=now)
-                renew(tx, used, now)
+                for moment in set(used.values()):
+                    ids = {id for id, at in used.items() if at == moment}
+                    tx.touch(ids, used=moment)
+                    renew(tx, ids, moment)
 
     def forget_uses(self) -> None:
         """Drop what has not been written down yet."""

@@ -18,6 +18,8 @@ _DEPTH = 32
 _CATCH_UP = (64, 0.4)
 """Windows, and seconds, that a recall may spend on embedding what is new in its scope."""
 _TEXT_WEIGHT = 0.5
+_CHAIN = 20
+"""How many times over a fact may have been replaced for its latest value to be found."""
 _SAME = 0.96
 """Two hits with a cosine above this say the same."""
 
@@ -93,7 +95,7 @@ def _search(store: Store, embedding: Embedding, question: Question) -> dict[int,
     for spaces in (tuple(s for s in question.spaces if s != "message"), tuple(s for s in question.spaces if s == "message")):
         if not spaces:
             continue
-        where = Candidates(reader=question.reader, spaces=spaces)
+        where = Candidates(reader=question.reader, spaces=spaces, without_session=question.without_session)
         if "message" not in spaces:
             where = replace(where, kinds=question.memory_kinds, where=question.where)
         if vector is not None:
@@ -155,14 +157,18 @@ def _messages(store: Store, question: Question, found: dict[int, _Found]) -> lis
 
 def _fates(store: Store, messages: Collection[str]) -> tuple[set[str], dict[str, Memory]]:
     """Return the messages whose memory was forgotten, and what replaced those whose memory was superseded."""
-    made = store.memories(MemoryFilter(sources=messages, statuses=["forgotten", "superseded"]))
+    made = store.memories(MemoryFilter(sources=messages, statuses=("forgotten", "superseded")))
     gone = {source for memory in made if memory.status == "forgotten" for source in memory.sources}
-    replaced = {memory.replaced_by: memory for memory in made if memory.status == "superseded" and memory.replaced_by}
-    successors = {}
-    for new in store.memories(MemoryFilter(ids=list(replaced))) if replaced else []:
-        for source in replaced[new.id].sources:
-            successors[source] = new
-    return gone, successors
+    latest = {source: memory for memory in made if memory.status == "superseded" for source in memory.sources}
+    for _ in range(_CHAIN):
+        wanted = {memory.replaced_by for memory in latest.values() if memory.status == "superseded" and memory.replaced_by}
+        if not wanted:
+            break
+        newer = {memory.id: memory for memory in store.memories(MemoryFilter(ids=list(wanted), statuses=None))}
+        latest = {source: newer.get(memory.replaced_by or "", memory) for source, memory in latest.items()}
+        if not newer:
+            break
+    return gone, {source: memory for source, memory in latest.items() if memory.status == "live"}
 
 
 def _likelihoods(embedding: Embedding, question: Question, found: dict[int, _Found]) -> dict[int, float]:

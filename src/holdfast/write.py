@@ -7,7 +7,7 @@ notes that it was stated again; another value of a ``one`` key takes the older o
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, get_args
 
 from holdfast.clock import end_of_day
 from holdfast.errors import Conflict, InvalidInput, NotFound
@@ -16,7 +16,7 @@ from holdfast.presets.base import Preset
 from holdfast.protocols import MemoryFilter, Transaction
 from holdfast.text.clean import clean_metadata, clean_name, clean_tags, clean_text, content_hash
 from holdfast.text.language import detect_language
-from holdfast.types import Author, Change, ChangeRecord, Kind, Memory, Put, Retire
+from holdfast.types import Author, Change, ChangeRecord, Kind, Memory, MemoryOrigin, Put, Retire
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,8 +109,8 @@ class Writer:
             importance=5.0 if put.importance is None else _importance(put.importance),
             tags=clean_tags(put.tags),
             metadata=clean_metadata(put.metadata),
-            origin=put.origin,
-            trust=put.trust,
+            origin=_origin(put.origin),
+            trust=_trust(put.trust),
             sources=put.sources,
             pinned=kind.pinned if put.pinned is None else put.pinned,
             language=put.language or detect_language(text),
@@ -207,6 +207,18 @@ class Writer:
             )
         )  # fmt: skip
         return stored
+
+
+def _origin(origin: MemoryOrigin) -> MemoryOrigin:
+    if origin not in get_args(MemoryOrigin):
+        raise InvalidInput(f"origin is one of {', '.join(get_args(MemoryOrigin))}, not {origin!r}.")
+    return origin
+
+
+def _trust(value: float) -> float:
+    if not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise InvalidInput(f"trust is a number from 0 to 1, not {value!r}.")
+    return float(value)
 
 
 def _importance(value: float) -> float:

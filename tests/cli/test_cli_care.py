@@ -264,7 +264,7 @@ def test_restore_refuses_what_is_no_sound_backup(holdfast: Holdfast, tmp_path: P
     }
 
     assert codes == {
-        "cut": "store_corrupt", "foreign": "invalid_input", "empty": "invalid_input", "text": "store_locked",
+        "cut": "store_corrupt", "foreign": "store", "empty": "invalid_input", "text": "store_locked",
         "altered": "store_corrupt", "memory": "invalid_input",
     }  # fmt: skip
     assert len(holdfast.json("list")) == 1

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import apsw
 
-from holdfast.errors import StoreBusy, StoreClosed, StoreCorrupt, StoreError, StoreLocked
+from holdfast.errors import InvalidInput, StoreBusy, StoreClosed, StoreCorrupt, StoreError, StoreLocked
 
 BUSY_SECONDS = 60.0
 
@@ -60,6 +60,8 @@ class Connections:
     @contextlib.contextmanager
     def fresh(self) -> Iterator[apsw.Connection]:
         """Open a connection for one use: full-text checks read a connection's cached structure as it was."""
+        if self._closed:
+            raise StoreClosed(f"{self.path} has been closed.")
         connection = self._connect()
         try:
             with translated(self.path):
@@ -164,6 +166,10 @@ def translated(path: Path) -> Iterator[None]:
         ) from error
     except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
         raise StoreError(f"{path} cannot be written: {error}. Check the folder and its permissions.") from error
+    except UnicodeDecodeError as error:
+        raise StoreCorrupt(f"{path} holds text that is no longer valid. Run `holdfast doctor`, then restore a backup.") from error
+    except (UnicodeEncodeError, OverflowError) as error:
+        raise InvalidInput(f"A value cannot be stored or looked for: {error}.") from error
     except apsw.ThreadingViolationError as error:
         raise StoreClosed(f"{path} was closed while in use.") from error
     except apsw.ConnectionClosedError as error:

@@ -7,7 +7,7 @@ different models live under different numbers and never meet.
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import apsw
@@ -164,12 +164,14 @@ class IndexCache:
         *,
         limit: int,
         allowed: "NDArray[np.int64] | None" = None,
+        excluded: Collection[int] = (),
     ) -> list[Match]:
         """Rank the items of the partitions by cosine."""
         found: list[Match] = []
         for partition, index in self._current(connection, tenant, model, list(partitions)).items():
-            for item, window, similarity in index.search(query, limit, allowed=allowed):
-                found.append(Match(item, window, similarity, partitions[partition]))
+            for item, window, similarity in index.search(query, limit + len(excluded), allowed=allowed):
+                if item not in excluded:
+                    found.append(Match(item, window, similarity, partitions[partition]))
         found.sort(key=lambda match: (-match.score, match.item))
         return found[:limit]
 
@@ -184,15 +186,19 @@ class IndexCache:
                 )
             )
             for partition, version in versions.items():
-                if version:
-                    current[partition] = self._follow(connection, tenant, model, partition, version)
+                index = self._follow(connection, tenant, model, partition, version) if version else None
+                if index is not None:
+                    current[partition] = index
             self._evict(keep=len(current))
         return current
 
-    def _follow(self, connection: apsw.Connection, tenant: str, model: int, partition: int, version: int) -> VectorIndex:
+    def _follow(self, connection: apsw.Connection, tenant: str, model: int, partition: int, version: int) -> VectorIndex | None:
+        """Return a partition's index as of its present version; None while it has no vector of this model."""
         have, index = self._indexes.get((partition, model), (-1, None))
-        if index is None or not len(index) or have > version or version - have > _LOG_LENGTH - 100:
+        if index is None or have > version or version - have > _LOG_LENGTH - 100:
             index = _load(connection, tenant, model, partition)
+            if index is None:
+                return None
         elif have < version:
             changed = fetch(
                 connection,
@@ -213,23 +219,23 @@ class IndexCache:
             total -= dropped.nbytes
 
 
-def _load(connection: apsw.Connection, tenant: str, model: int, partition: int) -> VectorIndex:
-    """Read a partition's vectors whole."""
+def _load(connection: apsw.Connection, tenant: str, model: int, partition: int) -> VectorIndex | None:
+    """Read a partition's vectors whole; None if there are none."""
     rows = fetch(
         connection,
         "SELECT item, window, scale, code FROM vectors WHERE tenant = ? AND partition = ? AND model = ?",
         (tenant, partition, model),
     )
-    dimensions = len(rows[0][3]) if rows else 0
-    index = VectorIndex(dimensions)
-    if rows:
-        items, windows, scales, codes = zip(*rows, strict=True)
-        index.load(
-            np.array(items, dtype=np.int64),
-            np.array(windows, dtype=np.int32),
-            np.frombuffer(b"".join(codes), dtype=np.int8).reshape(len(rows), dimensions),
-            np.array(scales, dtype=np.float32),
-        )
+    if not rows:
+        return None
+    items, windows, scales, codes = zip(*rows, strict=True)
+    index = VectorIndex(len(codes[0]))
+    index.load(
+        np.array(items, dtype=np.int64),
+        np.array(windows, dtype=np.int32),
+        np.frombuffer(b"".join(codes), dtype=np.int8).reshape(len(rows), -1),
+        np.array(scales, dtype=np.float32),
+    )
     return index
 
 

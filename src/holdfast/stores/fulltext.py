@@ -7,7 +7,7 @@ which bounds the work of a question made of common words.
 
 import heapq
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import apsw
 
@@ -21,6 +21,7 @@ _WINDOWS = 4096
 """Windows an item can have; a full-text rowid is item * _WINDOWS + window."""
 _MATCHES = 1500
 """About how many matching units one query may rank."""
+_FEW_WINDOWS = 2
 _K1, _B = 1.2, 0.75
 
 
@@ -65,6 +66,7 @@ def search(
     languages: Sequence[str],
     limit: int,
     allowed: Collection[int] | None = None,
+    excluded: Collection[int] = (),
 ) -> list[Match]:
     """Rank the windows that share terms with a query, the best window of each item."""
     wanted = query_terms(query, languages) if partitions else []
@@ -73,14 +75,25 @@ def search(
     counted = sorted(
         ((_frequency(connection, partitions, spellings), spellings) for spellings in wanted), key=lambda pair: pair[0]
     )
-    rows = _candidates(connection, partitions, [pair for pair in counted if pair[0]], limit=max(3 * limit // 2, 64))
-    if allowed is not None:
-        rows = [rowid for rowid in rows if rowid // _WINDOWS in allowed]
+    known = [pair for pair in counted if pair[0]]
+
+    def wanted_item(item: int) -> bool:
+        return item not in excluded and (allowed is None or item in allowed)
+
+    # A filter must not lose rows behind better ones that it forbids: then every match is looked at.
+    bound = _MATCHES + len(excluded) * _FEW_WINDOWS if allowed is None else None
+    rows = _candidates(connection, partitions, known, limit=max(3 * limit // 2, 64), bound=bound, wanted=wanted_item)
     return _rank(connection, tenant, partitions, counted, rows)[:limit]
 
 
 def _candidates(
-    connection: apsw.Connection, partitions: Mapping[int, Space], known: list[tuple[int, frozenset[str]]], *, limit: int
+    connection: apsw.Connection,
+    partitions: Mapping[int, Space],
+    known: list[tuple[int, frozenset[str]]],
+    *,
+    limit: int,
+    bound: int | None,
+    wanted: Callable[[int], bool],
 ) -> list[int]:
     """Return the rowids worth scoring: those with the most weight of rare terms, the newest among equals.
 
@@ -90,14 +103,17 @@ def _candidates(
     weights: dict[int, float] = {}
     seen = 0
     for count, spellings in known:
-        if seen and seen + count > _MATCHES:
+        if bound is not None and seen and seen + count > bound:
             break
         seen += count
         rarity = 1 / math.log(2 + count)
-        sql = "SELECT rowid FROM fulltext WHERE fulltext MATCH ? ORDER BY rowid DESC LIMIT ?"
-        for (rowid,) in connection.execute(sql, (quote_fts(partitions, spellings), _MATCHES)):
+        # Among the rows of one single term, how often and in how short a text it stands is all there is to go by.
+        order = "rank" if len(known) == 1 and count <= _MATCHES else "rowid DESC"
+        sql = f"SELECT rowid FROM fulltext WHERE fulltext MATCH ? ORDER BY {order} LIMIT ?"
+        for (rowid,) in connection.execute(sql, (quote_fts(partitions, spellings), -1 if bound is None else bound)):
             weights[rowid] = weights.get(rowid, 0.0) + rarity
-    return heapq.nlargest(limit, weights, key=lambda rowid: (weights[rowid], rowid))
+    chosen = [rowid for rowid in weights if wanted(rowid // _WINDOWS)]
+    return chosen[:limit] if len(known) == 1 else heapq.nlargest(limit, chosen, key=lambda rowid: (weights[rowid], rowid))
 
 
 def _rank(
@@ -117,7 +133,7 @@ def _rank(
         (tenant, *numbers),
     )
     average = max(terms / units, 1.0) if units else 1.0
-    weights = [(math.log1p((units - count + 0.5) / (count + 0.5)), spellings) for count, spellings in wanted]
+    weights = [(math.log1p((max(units - count, 0) + 0.5) / (count + 0.5)), spellings) for count, spellings in wanted]
     full = sum(weight for weight, _ in weights)
     best: dict[int, Match] = {}
     for item, window, partition, text in _read_units(connection, tenant, rows):

@@ -1,7 +1,7 @@
 """Looking after a SQLite file: counting, checking, overwriting what was removed, copying."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from holdfast.errors import InvalidInput, StoreError
 from holdfast.stores.connection import be_patient
 from holdfast.stores.rows import MEMORY_COLUMNS, MESSAGE_COLUMNS, memory_hash, message_hash
-from holdfast.stores.sql import fetch_value
+from holdfast.stores.sql import fetch, fetch_value
 from holdfast.types import Finding
 
 _REWRITE_UP_TO = 256 * 1024 * 1024
@@ -101,12 +101,19 @@ def _vectors(connection: apsw.Connection, tenant: str) -> Finding:
     return Finding(check="vectors", ok=True, detail=f"in order, {waiting} windows wait for one")
 
 
-def _hashes(connection: apsw.Connection, tenant: str, table: str, columns: str, expected: Any) -> Finding:
+def _hashes(
+    connection: apsw.Connection, tenant: str, table: str, columns: str, expected: Callable[[Sequence[Any]], bytes]
+) -> Finding:
+    key = columns.split(",", 1)[0]
     bad, seen = [], 0
-    for row in connection.execute(f"SELECT {columns} FROM {table} WHERE tenant = ?", (tenant,)):
+    for (number,) in connection.execute(f"SELECT {key} FROM {table} WHERE tenant = ?", (tenant,)):
         seen += 1
-        if expected(row) != row[-1]:
-            bad.append(row[1])
+        try:
+            row = fetch(connection, f"SELECT {columns} FROM {table} WHERE tenant = ? AND {key} = ?", (tenant, number))[0]
+            if expected(row) != row[-1]:
+                bad.append(row[1])
+        except UnicodeDecodeError:  # flipped bits need not make valid text
+            bad.append(f"{key} {number}")
     if bad:
         shown = ", ".join(bad[:5]) + (" ..." if len(bad) > 5 else "")
         return Finding(
@@ -121,13 +128,32 @@ def scrub(connection: apsw.Connection, path: Path, needles: Sequence[bytes]) -> 
     if path.stat().st_size <= _REWRITE_UP_TO:
         connection.execute("VACUUM")
     complete = _empty_log(connection)
-    residue = files_holding(path, needles)
+    residue = _residue(connection, path, needles)
     if residue and complete:
         connection.execute("INSERT INTO fulltext (fulltext) VALUES ('optimize')")
         connection.execute("VACUUM")
         complete = _empty_log(connection)
-        residue = files_holding(path, needles)
+        residue = _residue(connection, path, needles)
     return complete, residue
+
+
+def _residue(connection: apsw.Connection, path: Path, needles: Sequence[bytes]) -> tuple[str, ...]:
+    """Return the files that hold a needle which no living row explains: others may have said the same."""
+    found = files_holding(path, needles)
+    explained = {needle for needle in set().union(*found.values()) if _lives(connection, needle)}
+    return tuple(file for file, held in found.items() if held - explained)
+
+
+def _lives(connection: apsw.Connection, needle: bytes) -> bool:
+    """Tell whether any row of any tenant holds these bytes."""
+    return bool(
+        fetch_value(
+            connection,
+            "SELECT EXISTS (SELECT 1 FROM memories WHERE instr(CAST(text || metadata || ifnull(key, '') AS BLOB), ?1)) "
+            "OR EXISTS (SELECT 1 FROM messages WHERE instr(CAST(text AS BLOB), ?1))",
+            (needle,),
+        )
+    )
 
 
 def _empty_log(connection: apsw.Connection) -> bool:
@@ -145,18 +171,18 @@ def store_files(path: Path) -> list[Path]:
     return [file for suffix in ("", "-wal", "-journal") if (file := path.with_name(path.name + suffix)).exists()]
 
 
-def files_holding(path: Path, needles: Sequence[bytes]) -> tuple[str, ...]:
-    """Return the files in which any of the needles (of at least 8 bytes) occurs."""
+def files_holding(path: Path, needles: Sequence[bytes]) -> dict[str, set[bytes]]:
+    """Return which of the needles (of at least 8 bytes) occur in which file."""
     wanted = [needle for needle in needles if len(needle) >= 8]
-    if not wanted:
-        return ()
-    return tuple(str(file) for file in store_files(path) if _holds(file, wanted))
+    found = {str(file): _held(file, wanted) for file in store_files(path)} if wanted else {}
+    return {file: held for file, held in found.items() if held}
 
 
-def _holds(file: Path, needles: Sequence[bytes], step: int = 1 << 22) -> bool:
+def _held(file: Path, needles: Sequence[bytes], step: int = 1 << 22) -> set[bytes]:
     """Look for many needles in one pass: first eight bytes as a number, then the whole."""
     heads = np.unique(np.array([int.from_bytes(needle[:8], "little") for needle in needles], dtype=np.uint64))
     longest = max(map(len, needles))
+    found: set[bytes] = set()
     tail = b""
     with file.open("rb") as stream:
         while block := stream.read(step):
@@ -165,12 +191,11 @@ def _holds(file: Path, needles: Sequence[bytes], step: int = 1 << 22) -> bool:
                 count = (len(data) - shift) // 8
                 words = np.frombuffer(data, dtype="<u8", count=max(count, 0), offset=min(shift, len(data)))
                 places = np.searchsorted(heads, words).clip(max=len(heads) - 1)
-                for found in np.flatnonzero(heads[places] == words):
-                    start = shift + int(found) * 8
-                    if any(data.startswith(needle, start) for needle in needles):
-                        return True
+                for place in np.flatnonzero(heads[places] == words):
+                    start = shift + int(place) * 8
+                    found.update(needle for needle in needles if data.startswith(needle, start))
             tail = data[-longest:]
-    return False
+    return found
 
 
 def backup(connection: apsw.Connection, target: Path) -> None:

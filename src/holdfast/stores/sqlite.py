@@ -62,7 +62,7 @@ class SQLiteStore(SQLiteReads):
             seen = partitions.visible(self.connection, where.reader, where.spaces)
             return fulltext.search(
                 self.connection, self.tenant, seen, query,
-                languages=languages, limit=limit, allowed=self._allowed(where, seen),
+                languages=languages, limit=limit, allowed=self._allowed(where, seen), excluded=self._excluded(where),
             )  # fmt: skip
 
     def find_vectors(self, model: str, query: "NDArray[np.float32]", where: Candidates, *, limit: int) -> list[Match]:
@@ -75,7 +75,8 @@ class SQLiteStore(SQLiteReads):
             allowed = self._allowed(where, seen)
             chosen = None if allowed is None else np.fromiter(allowed, dtype=np.int64, count=len(allowed))
             return self._indexes.search(
-                self.connection, self.tenant, number, query, seen, limit=limit, allowed=chosen
+                self.connection, self.tenant, number, query, seen,
+                limit=limit, allowed=chosen, excluded=self._excluded(where),
             )  # fmt: skip
 
     def _allowed(self, where: Candidates, seen: Mapping[int, Space]) -> set[int] | None:
@@ -90,6 +91,13 @@ class SQLiteStore(SQLiteReads):
         if where.where:
             add_metadata(clauses, where.where)
         return {row[0] for row in self._rows(f"SELECT item FROM memories WHERE {clauses.sql}", clauses.values)}
+
+    def _excluded(self, where: Candidates) -> set[int]:
+        """Return the messages of the session that is to be left out."""
+        if where.without_session is None or "message" not in where.spaces:
+            return set()
+        rows = self._rows("SELECT seq FROM messages WHERE tenant = ? AND session = ?", (self.tenant, where.without_session))
+        return {row[0] for row in rows}
 
     def waiting(self, model: str, *, reader: Scope | None = None, limit: int) -> list[Waiting]:
         """List windows that have no vector of this model yet, a reader's newest first."""

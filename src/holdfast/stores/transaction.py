@@ -22,6 +22,7 @@ from holdfast.stores.rows import (
     marks,
     memory_row,
     message_row,
+    row_hash,
     session_row,
     stamp,
     to_job,
@@ -115,6 +116,21 @@ class SQLiteTransaction(SQLiteReads):
             if moment is not None:
                 self._update_present(column, stamp(moment), ids)
 
+    def set_action(self, messages: Collection[str], action: str) -> None:
+        """Mark messages that have no action yet, so that they are neither mined nor recalled any more."""
+        for some in chunks(messages):
+            rows = fetch(
+                self._connection,
+                f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE tenant = ? AND id IN ({marks(some)}) AND action IS NULL",
+                (self.tenant, *some),
+            )
+            for row in rows:
+                marked = (*row[:10], action, row[11])
+                self._connection.execute(
+                    "UPDATE messages SET action = ?, hash = ? WHERE tenant = ? AND seq = ?",
+                    (action, row_hash(marked), self.tenant, row[0]),
+                )
+
     def set_expiry(self, ids: Collection[str], expires_at: datetime) -> None:
         """Push the expiry of memories that are renewed by use."""
         self._update_present("expires_at", stamp(expires_at), ids)
@@ -199,7 +215,7 @@ class SQLiteTransaction(SQLiteReads):
         return counts
 
     def remove_messages(self, ids: Collection[str]) -> Mapping[str, int]:
-        """Remove messages with their vectors and terms."""
+        """Remove messages with their vectors and terms; that a memory came from them stays known."""
         counts = {"messages": 0, "vectors": 0}
         for some in chunks(ids):
             where, values = f"tenant = ? AND id IN ({marks(some)})", (self.tenant, *some)
@@ -207,7 +223,6 @@ class SQLiteTransaction(SQLiteReads):
             counts["vectors"] += sum(self._unindex(seq) for (seq,) in rows)
             counts["messages"] += len(rows)
             self._connection.execute(f"DELETE FROM messages WHERE {where}", values)
-            self._connection.execute(f"DELETE FROM provenance WHERE tenant = ? AND source IN ({marks(some)})", values)
         return counts
 
     def remove_sessions(self, ids: Collection[str]) -> Mapping[str, int]:

@@ -28,7 +28,7 @@ class HashEmbedder:
         """Embed each text; one without words has a vector of its own."""
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         for row, text in zip(vectors, texts, strict=True):
-            language = detect_language(text)
+            language = detect_language(text) or "en"
             for term in document_terms(text, language):
                 if not is_stop_word(term, language):
                     place, sign = _place(term)

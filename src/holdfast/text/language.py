@@ -40,6 +40,9 @@ STOP_WORDS: dict[str, frozenset[str]] = {
         "seu sua tambem te tem tenho um uma voce".split()
     ),
 }
+_USUAL = ("en", "es")
+_VOTES = 2
+"""For other languages one common word alone says nothing: "au" stands in French and in "tea au lait"."""
 _WORD = re.compile(r"[^\W\d_]+")
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
 _SPANISH_SIGNS = re.compile("[¿¡ñ]", re.IGNORECASE)
@@ -60,9 +63,10 @@ def detect_language(text: str) -> str | None:
                 votes[language] += 1
     votes["es"] += 2 * len(_SPANISH_SIGNS.findall(sample))
     ranked = votes.most_common(2)
-    if not ranked or ranked[0][1] == 0 or (len(ranked) > 1 and ranked[0][1] == ranked[1][1]):
+    if not ranked or (len(ranked) > 1 and ranked[0][1] == ranked[1][1]):
         return None
-    return ranked[0][0]
+    language, count = ranked[0]
+    return language if count >= (1 if language in _USUAL else _VOTES) else None
 
 
 def is_stop_word(word: str, language: str | None) -> bool:

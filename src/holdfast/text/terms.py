@@ -24,6 +24,7 @@ _STEMMERS = {
     "pt": "portuguese",
     "ru": "russian",
 }
+_USUAL = ("en", "es")
 _WORD = re.compile(r"[^\W_]+")
 _NO_SPACES = re.compile("[\u0e00-\u0eff\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+")
 _EDGES = ".,;:!?¡¿()[]{}\"'`«»“”‘’…<>"
@@ -33,9 +34,15 @@ _thread = threading.local()
 
 
 def document_terms(text: str, language: str | None) -> list[str]:
-    """Return the terms of a stored text, in order, repeats included."""
-    stem_in = language if language in _STEMMERS else "en"
-    return [_stem(word, stem_in) if plain else word for word, plain in _tokens(text)]
+    """Return the terms of a stored text, in order, repeats included.
+
+    A text whose language does not show is indexed as if it were in either of the usual ones.
+    """
+    stem_in = (language,) if language in _STEMMERS else _USUAL
+    terms: list[str] = []
+    for word, plain in _tokens(text):
+        terms += dict.fromkeys(_stem(word, code) for code in stem_in) if plain else (word,)
+    return [term for term in terms if term]
 
 
 def query_terms(query: str, languages: Sequence[str]) -> list[frozenset[str]]:
@@ -49,6 +56,8 @@ def query_terms(query: str, languages: Sequence[str]) -> list[frozenset[str]]:
     idle: dict[frozenset[str], None] = {}
     for word, plain in _tokens(query):
         spellings = frozenset(_stem(word, code) for code in plausible) if plain else frozenset({word})
+        if not all(spellings):
+            continue
         stop = plain and is_stop_word(_unaccent(word), spoken or plausible[0])
         (idle if stop else wanted)[spellings] = None
         if len(wanted) >= _MAX_QUERY_TERMS:
@@ -61,15 +70,15 @@ def _tokens(text: str) -> Iterator[tuple[str, bool]]:
     for chunk in unicodedata.normalize("NFKC", text).casefold().split():
         words = _WORD.findall(chunk)
         core = chunk.strip(_EDGES)
+        yield from ((_spell(sign), False) for sign in chunk if unicodedata.category(sign) == "So")
         if not words:
-            yield _spell(chunk), False
+            yield _spell(core or chunk), False
             continue
         for word in words:
             if _NO_SPACES.search(word):
                 yield from ((piece, False) for piece in _pairs(word))
             else:
                 yield word[:_MAX_TERM], True
-        yield from ((_spell(sign), False) for sign in chunk if unicodedata.category(sign) == "So")
         symbols = core if len(words) > 1 or core != words[0] else ""
         if symbols and symbols.replace("'", "").replace("’", "") != "".join(words):
             yield _spell(core), False
