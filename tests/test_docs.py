@@ -37,7 +37,9 @@ def home(tmp_path: Path) -> dict[str, str]:
 def test_python_in_the_documents_runs(page: Path, home: dict[str, str], tmp_path: Path) -> None:
     for number, body in enumerate(_blocks(page, "python")):
         env = {**home, "HOLDFAST_HOME": str(tmp_path / str(number))}
-        done = subprocess.run([sys.executable, "-c", body], env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            [sys.executable, "-c", body], env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        )
         assert done.returncode == 0, f"{body}\n{done.stderr}"
 
 
@@ -47,7 +49,9 @@ def test_commands_in_the_documents_print_what_they_show(page: Path, home: dict[s
     for body in _blocks(page, "console"):
         for step in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
             command, _, shown = step.partition("\n")
-            done = subprocess.run(shlex.split(command), env=home, cwd=tmp_path, capture_output=True, encoding="utf-8", timeout=60)
+            done = subprocess.run(
+                shlex.split(command), env=home, cwd=tmp_path, capture_output=True, encoding="utf-8", timeout=60, check=False
+            )
             assert done.returncode == 0, f"{command}\n{done.stderr}"
             pattern = ".*".join(re.escape(part) for part in shown.strip().split("..."))
             assert re.fullmatch(pattern, done.stdout.strip(), re.DOTALL), f"{command}\n{done.stdout}"
@@ -61,5 +65,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("page", ["cli.md", "settings.md"])
 def test_generated_pages_are_up_to_date(page: str) -> None:
-    done = subprocess.run([sys.executable, "-m", "holdfast.cli.reference", page], capture_output=True, encoding="utf-8", check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "holdfast.cli.reference", page], capture_output=True, encoding="utf-8", check=True
+    )
     assert (ROOT / "docs" / page).read_text("utf-8") == done.stdout, "run: python -m holdfast.cli.reference"

@@ -83,9 +83,7 @@ def test_many_questions_do_not_confuse_the_cache(arctic: LocalEmbedder) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_calibration_lies_between_unrelated_and_matching_pairs(
-    name: str, weights_of: Callable[[str], Path]
-) -> None:
+def test_calibration_lies_between_unrelated_and_matching_pairs(name: str, weights_of: Callable[[str], Path]) -> None:
     embedder = LocalEmbedder(find(name), weights_of(name))
     questions = ["Where do I live?", "Any allergies?", "What is the dog called?", "Which database do we use?"]
     answers = [
@@ -128,5 +126,5 @@ def test_a_process_that_embeds_long_texts_stays_below_200_megabytes(
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", code, DEFAULT_MODEL, str(weights_of(DEFAULT_MODEL))]
-    answer = subprocess.run(command, env=environment, check=True, capture_output=True)  # noqa: S603 - our own code
+    answer = subprocess.run(command, env=environment, check=True, capture_output=True)
     assert int(answer.stdout) < 200 * 1024

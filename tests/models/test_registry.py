@@ -55,7 +55,5 @@ def test_a_model_says_what_may_be_done_with_it(spec: ModelSpec) -> None:
 
 
 def test_models_that_share_a_file_name_the_same_bytes() -> None:
-    vocabularies = {
-        weight.sha256 for spec in MODELS.values() for weight in spec.files if weight.filename == VOCABULARY
-    }
+    vocabularies = {weight.sha256 for spec in MODELS.values() for weight in spec.files if weight.filename == VOCABULARY}
     assert len(vocabularies) == 1

@@ -24,9 +24,7 @@ LINES_MEMBER = WheelMember(project="tiny-model", version="1.0", path="tiny/data/
 
 
 def make_weight(name: str, content: bytes, *carriers: Carrier) -> Weight:
-    return Weight(
-        filename=name, sha256=hashlib.sha256(content).hexdigest(), size=len(content), carriers=carriers
-    )
+    return Weight(filename=name, sha256=hashlib.sha256(content).hexdigest(), size=len(content), carriers=carriers)
 
 
 def make_spec(*files: Weight) -> ModelSpec:
@@ -258,7 +256,7 @@ def test_processes_that_pull_at_once_all_succeed(tmp_path: Path) -> None:
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", code, str(tmp_path / "models"), str(folder)]
-    running = [subprocess.Popen(command, env=environment) for _ in range(4)]  # noqa: S603 - our own code
+    running = [subprocess.Popen(command, env=environment) for _ in range(4)]
     assert [process.wait() for process in running] == [0] * 4
     verify(SPEC, tmp_path / "models")
     assert len(files_below(tmp_path / "models")) == 2
@@ -281,9 +279,7 @@ def offline_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @needs_pip
-def test_a_wheel_comes_through_the_package_client_once_for_all_its_files(
-    tmp_path: Path, offline_index: Path
-) -> None:
+def test_a_wheel_comes_through_the_package_client_once_for_all_its_files(tmp_path: Path, offline_index: Path) -> None:
     make_wheel(offline_index)
     seen: list[str] = []
     pulled = pull(SPEC, tmp_path / "models", progress=lambda label, _done, _total: seen.append(label))

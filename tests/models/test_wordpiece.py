@@ -1,5 +1,4 @@
 """Our WordPiece gives the ids of the reference tokenizer, for any text and in bounded time."""
-# ruff: noqa: RUF001 - letters that look alike are what these tests are about
 
 import time
 from collections.abc import Callable

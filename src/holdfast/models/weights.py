@@ -296,7 +296,7 @@ def _download_wheel(member: WheelMember, scratch: Path, report: Progress) -> Pat
     report(wanted, 0, 0)
     last_words: deque[str] = deque(maxlen=3)
     try:
-        client = subprocess.Popen(  # noqa: S603 - a fixed command; nothing in it comes from outside
+        client = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

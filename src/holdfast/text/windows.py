@@ -14,7 +14,7 @@ MAX_WINDOWS: Final = 4000
 
 _BOUNDARIES: Final = (
     re.compile(r"\n\n"),
-    re.compile(r"[.!?…][\"'”’»)\]]?\s|[。！？]"),  # noqa: RUF001 - the full-width marks end sentences too
+    re.compile(r"[.!?…][\"'”’»)\]]?\s|[。！？]"),
     re.compile(r"\n"),
     re.compile(r"\s"),
 )
