@@ -28,6 +28,7 @@ LAYERS: list[list[str]] = [
     ["policies", "prompts"],
     ["stores", "models"],
     ["text", "clock", "ids"],
+    ["forks"],
     ["protocols"],
     ["types"],
     ["errors"],

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from holdfast import forks
 from holdfast.errors import ModelError
 from holdfast.protocols import Embedder, Store
 from holdfast.types import Scope
@@ -39,6 +40,7 @@ class Embedding:
         self._store = store
         self._source = source
         self._lock = threading.Lock()
+        forks.watch(self)
         self._embedder: Embedder | None = None
         self._not_before = 0.0
         self._told = False
@@ -47,6 +49,13 @@ class Embedding:
         if source is not None and source.name not in store.models():
             with store.write() as tx:
                 tx.use_model(source.name)
+
+    def before_fork(self) -> None:
+        """Nothing: the embedder looks after itself."""
+
+    def after_fork(self) -> None:
+        """Make a new lock: the old one may be held by a thread that is not here."""
+        self._lock = threading.Lock()
 
     @property
     def name(self) -> str | None:

@@ -69,6 +69,8 @@ class Engine:
         self._inline = worker == "inline"
         self._thread = WorkerThread(self.work_once) if worker == "thread" else None
         self._housekeeping.clean_up()
+        if self._thread is not None:
+            self._thread.wake()  # an earlier process may have left work
 
     # Conversations
 

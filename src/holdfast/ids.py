@@ -4,9 +4,26 @@ import secrets
 import threading
 from datetime import datetime
 
+from holdfast import forks
+
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _lock = threading.Lock()
 _last = (0, 0)
+
+
+class _Renewal:
+    """Makes the lock anew in a forked child."""
+
+    def before_fork(self) -> None:
+        """Nothing to let go of."""
+
+    def after_fork(self) -> None:
+        global _lock  # noqa: PLW0603  (the lock belongs to the process)
+        _lock = threading.Lock()
+
+
+_renewal = _Renewal()
+forks.watch(_renewal)
 
 
 def new_id(prefix: str, at: datetime) -> str:

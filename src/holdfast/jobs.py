@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
-from holdfast.errors import NotFound
+from holdfast.errors import NotFound, StoreError
 from holdfast.ids import new_id
 from holdfast.protocols import Clock, Store, Transaction
 from holdfast.types import Job
@@ -59,12 +59,16 @@ class JobRunner:
         if job is None:
             return False
         try:
-            effect = self._handlers[job.kind](job)
-            self._finish(job, effect)
+            self._finish(job, self._compute(job))
         except Exception as error:  # the edge of the worker: whatever it was, the job stays, with the reason
             log.exception("Job %s (%s) failed, attempt %d", job.id, job.kind, job.attempt)
             self._failed(job, error)
         return True
+
+    def _compute(self, job: Job) -> Effect:
+        if job.attempt > MAX_ATTEMPTS:
+            raise StoreError(f"no worker lived through {MAX_ATTEMPTS} attempts")
+        return self._handlers[job.kind](job)
 
     def _finish(self, job: Job, effect: Effect) -> None:
         with self._store.write() as tx:

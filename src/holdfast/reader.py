@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
+from holdfast import forks
 from holdfast.clock import as_utc
 from holdfast.context import render_block
 from holdfast.embedding import Embedding
@@ -30,7 +31,16 @@ class Reader:
         self._embedding = embedding
         self._used: dict[str, datetime] = {}
         self._lock = threading.Lock()
+        forks.watch(self)
         self._secret = _own_secret(store)
+
+    def before_fork(self) -> None:
+        """Nothing to let go of."""
+
+    def after_fork(self) -> None:
+        """Make a new lock; the parent writes down its own uses."""
+        self._lock = threading.Lock()
+        self._used = {}
 
     def recall(
         self,

@@ -5,7 +5,8 @@ import threading
 import weakref
 from collections.abc import Callable
 
-from holdfast.errors import HoldfastError, StoreClosed
+from holdfast import forks
+from holdfast.errors import StoreClosed
 
 log = logging.getLogger("holdfast")
 _PAUSE = 1.0
@@ -19,13 +20,24 @@ class WorkerThread:
 
     def __init__(self, work: Callable[[], bool]) -> None:
         self._work = weakref.WeakMethod(work)
+        self._start()
+        forks.watch(self)
+
+    def _start(self) -> None:
         self._wanted = threading.Event()
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
+    def before_fork(self) -> None:
+        """Nothing: the thread goes on in the parent."""
+
+    def after_fork(self) -> None:
+        """Start a thread of the child's own when there is work."""
+        self._start()
+
     def wake(self) -> None:
-        """Say that there is work; a forked child starts a thread of its own."""
+        """Say that there is work."""
         with self._lock:
             if not self._stopping.is_set() and (self._thread is None or not self._thread.is_alive()):
                 self._thread = threading.Thread(target=self._run, name="holdfast-worker", daemon=True)
@@ -52,6 +64,6 @@ class WorkerThread:
                     pass
             except StoreClosed:
                 return
-            except HoldfastError:
+            except Exception:  # the worker's edge: an embedder of a user's own may raise anything
                 log.exception("The background worker could not go on; it tries again")
             del work

@@ -5,23 +5,26 @@ a busy file means waiting: another process's lock reaches a caller only after a 
 """
 
 import contextlib
-import os
+import functools
 import random
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 import apsw
 
+from holdfast import forks
 from holdfast.errors import InvalidInput, StoreBusy, StoreClosed, StoreCorrupt, StoreError, StoreLocked
 
+P = ParamSpec("P")
+R = TypeVar("R")
 BUSY_SECONDS = 60.0
 
-_open_sets: "weakref.WeakSet[Connections]" = weakref.WeakSet()
 _inherited: list[object] = []
-"""A parent's connections in a forked child: closing them there would disturb the parent's locks."""
+"""What a child got from a fork in the midst of a transaction: to close it there would disturb the parent."""
 
 
 class Connections:
@@ -32,7 +35,7 @@ class Connections:
         self._key = key
         self._closed = False
         self._start()
-        _open_sets.add(self)
+        forks.watch(self)
 
     def _start(self) -> None:
         self._write_lock = threading.RLock()
@@ -40,8 +43,17 @@ class Connections:
         self._local = threading.local()
         self._readers: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()
 
+    def before_fork(self) -> None:
+        """Close what is open, so that neither process has the other's idea of who holds which lock."""
+        for reader in list(self._readers):
+            reader.close()
+        self._local = threading.local()
+        if self._writer is not None and not self._writer.in_transaction:
+            self._writer.close()
+            self._writer = None
+
     def after_fork(self) -> None:
-        """Forget the parent's connections without closing them."""
+        """Begin anew in the child."""
         _inherited.extend([self._writer, self._local, *self._readers])
         self._start()
 
@@ -62,12 +74,12 @@ class Connections:
         """Open a connection for one use: full-text checks read a connection's cached structure as it was."""
         if self._closed:
             raise StoreClosed(f"{self.path} has been closed.")
-        connection = self._connect()
-        try:
-            with translated(self.path):
+        with translated(self.path):
+            connection = self._connect()
+            try:
                 yield connection
-        finally:
-            connection.close()
+            finally:
+                connection.close()
 
     @contextlib.contextmanager
     def writing(self, *, durable: bool = True) -> Iterator[apsw.Connection]:
@@ -105,7 +117,7 @@ class Connections:
 
     def close(self) -> None:
         """Close every connection; the last one out folds the write-ahead log into the file."""
-        with self._write_lock:
+        with self._write_lock, forks.inside:
             self._closed = True
             for connection in [*self._readers, self._writer]:
                 if connection is not None:
@@ -153,9 +165,10 @@ def readable(connection: apsw.Connection, path: Path, *, encrypted: bool) -> Non
 
 @contextlib.contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into ours, which say what to do."""
+    """Turn SQLite's errors into ours, which say what to do; no fork happens meanwhile."""
     try:
-        yield
+        with forks.inside:
+            yield
     except apsw.BusyError as error:
         raise StoreBusy(f"{path} was locked by another process for {BUSY_SECONDS:.0f} s. Stop it, or try again.") from error
     except (apsw.CorruptError, apsw.NotADBError) as error:
@@ -176,6 +189,17 @@ def translated(path: Path) -> Iterator[None]:
         raise StoreClosed(f"{path} has been closed.") from error
 
 
+def guarded(method: Callable[P, R]) -> Callable[P, R]:
+    """Make a store's method raise our errors, and keep forks out while it runs."""
+
+    @functools.wraps(method)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        with translated(args[0].path):  # type: ignore[attr-defined]
+            return method(*args, **kwargs)
+
+    return call
+
+
 def be_patient(connection: apsw.Connection) -> None:
     """Let a connection wait for locks, retrying soon and at random so that no process starves."""
     started = 0.0
@@ -188,12 +212,3 @@ def be_patient(connection: apsw.Connection) -> None:
         return time.monotonic() - started < BUSY_SECONDS
 
     connection.set_busy_handler(wait)
-
-
-def _reset_after_fork() -> None:
-    for connections in list(_open_sets):
-        connections.after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_reset_after_fork)

@@ -10,6 +10,7 @@ import numpy as np
 
 from holdfast.errors import InvalidInput, StoreError
 from holdfast.stores.connection import be_patient
+from holdfast.stores.partitions import next_number
 from holdfast.stores.rows import MEMORY_COLUMNS, MESSAGE_COLUMNS, memory_hash, message_hash
 from holdfast.stores.sql import fetch, fetch_value
 from holdfast.types import Finding
@@ -125,6 +126,7 @@ def _hashes(
 
 def scrub(connection: apsw.Connection, path: Path, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
     """Make removed bytes unreadable; tells whether the log could be emptied, and which files hold a needle."""
+    connection.execute("PRAGMA synchronous = FULL")
     if path.stat().st_size <= _REWRITE_UP_TO:
         connection.execute("VACUUM")
     complete = _empty_log(connection)
@@ -163,6 +165,8 @@ def _empty_log(connection: apsw.Connection) -> bool:
         busy = bool(fetch_value(connection, "PRAGMA wal_checkpoint(TRUNCATE)"))
     finally:
         be_patient(connection)
+    # Nobody syncs the truncated log before the next write: without one, a power cut would bring it back.
+    next_number(connection, "scrub")
     return not busy
 
 

@@ -7,7 +7,7 @@ import apsw
 
 from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter
 from holdfast.stores import partitions
-from holdfast.stores.connection import translated
+from holdfast.stores.connection import guarded
 from holdfast.stores.filters import memory_clauses, message_clauses, session_clauses
 from holdfast.stores.rows import (
     CHANGE_COLUMNS,
@@ -42,6 +42,7 @@ class SQLiteReads:
         found = self.sessions(SessionFilter(ids=(id,)))
         return found[0] if found else None
 
+    @guarded
     def sessions(self, wanted: SessionFilter) -> list[SessionRecord]:
         """List sessions, the most recently active first."""
         clauses = session_clauses(self.tenant, wanted)
@@ -51,6 +52,7 @@ class SQLiteReads:
         )
         return [to_session(row, self.tenant) for row in rows]
 
+    @guarded
     def messages(self, wanted: MessageFilter) -> list[Message]:
         """List messages, oldest first."""
         clauses = message_clauses(self.connection, self.tenant, wanted)
@@ -61,6 +63,7 @@ class SQLiteReads:
         scopes = partitions.scopes_of(self.connection, self.tenant, {row[3] for row in rows})
         return [to_message(row, scopes) for row in reversed(rows)]
 
+    @guarded
     def memories(self, wanted: MemoryFilter) -> list[Memory]:
         """List the present revision of each memory, or the one known at a moment."""
         clauses = memory_clauses(self.connection, self.tenant, wanted)
@@ -74,17 +77,20 @@ class SQLiteReads:
         )
         return self._to_memories(rows)
 
+    @guarded
     def count_memories(self, wanted: MemoryFilter) -> int:
         """Count what :meth:`memories` would list, without its limit."""
         clauses = memory_clauses(self.connection, self.tenant, wanted)
         rows = self._rows(f"SELECT count(*) FROM memories WHERE {clauses.sql}", clauses.values)
         return int(rows[0][0])
 
+    @guarded
     def revisions(self, id: str) -> list[Memory]:
         """List every revision of a memory, oldest first."""
         sql = f"SELECT {MEMORY_COLUMNS} FROM memories WHERE tenant = ? AND id = ? ORDER BY revision"
         return self._to_memories(self._rows(sql, (self.tenant, id)))
 
+    @guarded
     def changes(self, *, memory: str | None = None, batch: str | None = None, id: str | None = None) -> list[ChangeRecord]:
         """List the changes of a memory or a batch, or one by its id, oldest first."""
         column, value = next((c, v) for c, v in (("memory", memory), ("batch", batch), ("id", id)) if v is not None)
@@ -94,6 +100,7 @@ class SQLiteReads:
         made = {(m.id, m.revision): m for memory_id in {row[4] for row in rows} for m in self.revisions(memory_id)}
         return [to_change(row, made.get((row[4], row[5]))) for row in rows]
 
+    @guarded
     def jobs(
         self, *, states: Collection[JobState] | None = None, ids: Collection[str] | None = None, limit: int | None = None
     ) -> list[Job]:
@@ -105,23 +112,25 @@ class SQLiteReads:
                 values.extend(wanted)
         return [to_job(row) for row in self._rows(f"{sql} ORDER BY created_at, id LIMIT ?", (*values, _limit(limit)))]
 
+    @guarded
     def user(self, user: str) -> UserProfile:
         """Return what is known of a user; a stranger has the defaults."""
         rows = self._rows("SELECT timezone, language FROM users WHERE tenant = ? AND user = ?", (self.tenant, user))
         return UserProfile(user=user, timezone=rows[0][0], language=rows[0][1]) if rows else UserProfile(user=user)
 
+    @guarded
     def setting(self, name: str) -> str | None:
         """Return one of the engine's own durable values."""
         rows = self._rows("SELECT value FROM settings WHERE tenant = ? AND name = ?", (self.tenant, name))
         return rows[0][0] if rows else None
 
+    @guarded
     def models(self) -> list[str]:
         """List the models whose vectors are wanted."""
         return [row[0] for row in self._rows("SELECT name FROM models WHERE tenant = ? ORDER BY model", (self.tenant,))]
 
     def _rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
-        with translated(self.path):
-            return fetch(self.connection, sql, tuple(values))
+        return fetch(self.connection, sql, values)
 
     def _to_memories(self, rows: Sequence[Row]) -> list[Memory]:
         scopes = partitions.scopes_of(self.connection, self.tenant, {row[3] for row in rows})

@@ -11,7 +11,7 @@ import numpy as np
 from holdfast.errors import StoreError
 from holdfast.protocols import Candidates, Match, Space, Waiting
 from holdfast.stores import embeddings, fulltext, maintenance, partitions
-from holdfast.stores.connection import Connections, translated
+from holdfast.stores.connection import Connections, guarded
 from holdfast.stores.filters import Clauses, add_metadata
 from holdfast.stores.migrate import migrate
 from holdfast.stores.reads import SQLiteReads
@@ -56,28 +56,28 @@ class SQLiteStore(SQLiteReads):
         with self._connections.writing(durable=durable) as connection:
             yield SQLiteTransaction(connection, tenant=self.tenant, path=self.path)
 
+    @guarded
     def find_text(self, query: str, where: Candidates, *, languages: Sequence[str], limit: int) -> list[Match]:
         """Rank by BM25 within the reader's own partitions."""
-        with translated(self.path):
-            seen = partitions.visible(self.connection, where.reader, where.spaces)
-            return fulltext.search(
-                self.connection, self.tenant, seen, query,
-                languages=languages, limit=limit, allowed=self._allowed(where, seen), excluded=self._excluded(where),
-            )  # fmt: skip
+        seen = partitions.visible(self.connection, where.reader, where.spaces)
+        return fulltext.search(
+            self.connection, self.tenant, seen, query,
+            languages=languages, limit=limit, allowed=self._allowed(where, seen), excluded=self._excluded(where),
+        )  # fmt: skip
 
+    @guarded
     def find_vectors(self, model: str, query: "NDArray[np.float32]", where: Candidates, *, limit: int) -> list[Match]:
         """Rank by cosine within the reader's own partitions, the best window of each item."""
-        with translated(self.path):
-            number = embeddings.model_number(self.connection, self.tenant, model)
-            if number is None:
-                return []
-            seen = partitions.visible(self.connection, where.reader, where.spaces)
-            allowed = self._allowed(where, seen)
-            chosen = None if allowed is None else np.fromiter(allowed, dtype=np.int64, count=len(allowed))
-            return self._indexes.search(
-                self.connection, self.tenant, number, query, seen,
-                limit=limit, allowed=chosen, excluded=self._excluded(where),
-            )  # fmt: skip
+        number = embeddings.model_number(self.connection, self.tenant, model)
+        if number is None:
+            return []
+        seen = partitions.visible(self.connection, where.reader, where.spaces)
+        allowed = self._allowed(where, seen)
+        chosen = None if allowed is None else np.fromiter(allowed, dtype=np.int64, count=len(allowed))
+        return self._indexes.search(
+            self.connection, self.tenant, number, query, seen,
+            limit=limit, allowed=chosen, excluded=self._excluded(where),
+        )  # fmt: skip
 
     def _allowed(self, where: Candidates, seen: Mapping[int, Space]) -> set[int] | None:
         """Return the items that have the wanted kinds and metadata, or None when all may be found."""
@@ -99,21 +99,21 @@ class SQLiteStore(SQLiteReads):
         rows = self._rows("SELECT seq FROM messages WHERE tenant = ? AND session = ?", (self.tenant, where.without_session))
         return {row[0] for row in rows}
 
+    @guarded
     def waiting(self, model: str, *, reader: Scope | None = None, limit: int) -> list[Waiting]:
         """List windows that have no vector of this model yet, a reader's newest first."""
-        with translated(self.path):
-            connection = self.connection
-            number = embeddings.model_number(connection, self.tenant, model)
-            if number is None:
-                return []
-            sql, values = "tenant = ? AND model = ?", [self.tenant, number]
-            order = ""
-            if reader is not None:
-                seen = list(partitions.visible(connection, reader, ("memory", "message")))
-                sql, order = f"{sql} AND partition IN ({marks(seen)})", "ORDER BY item DESC"
-                values.extend(seen)
-            found = fetch(connection, f"SELECT item, window FROM unembedded WHERE {sql} {order} LIMIT ?", (*values, limit))
-            return [Waiting(item, window, text) for item, window in found if (text := self._window(item, window)) is not None]
+        connection = self.connection
+        number = embeddings.model_number(connection, self.tenant, model)
+        if number is None:
+            return []
+        sql, values = "tenant = ? AND model = ?", [self.tenant, number]
+        order = ""
+        if reader is not None:
+            seen = list(partitions.visible(connection, reader, ("memory", "message")))
+            sql, order = f"{sql} AND partition IN ({marks(seen)})", "ORDER BY item DESC"
+            values.extend(seen)
+        found = fetch(connection, f"SELECT item, window FROM unembedded WHERE {sql} {order} LIMIT ?", (*values, limit))
+        return [Waiting(item, window, text) for item, window in found if (text := self._window(item, window)) is not None]
 
     def _window(self, item: int, window: int) -> str | None:
         """Return the text of one window, or None if it has just gone."""
@@ -127,6 +127,7 @@ class SQLiteStore(SQLiteReads):
         )
         return found
 
+    @guarded
     def window_text(self, item: int, window: int, text: str) -> str:
         """Return the part of an item's text that a window covers."""
         span = self._rows(
@@ -134,6 +135,7 @@ class SQLiteStore(SQLiteReads):
         )
         return text[span[0][0] : span[0][0] + span[0][1]] if span else text
 
+    @guarded
     def similarities(self, model: str, items: Sequence[int]) -> "NDArray[np.float32] | None":
         """Return the cosine of each pair of items by their first windows, zero where a vector is missing."""
         number = embeddings.model_number(self.connection, self.tenant, model)
@@ -154,10 +156,10 @@ class SQLiteStore(SQLiteReads):
         matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-9)
         return matrix @ matrix.T
 
+    @guarded
     def stats(self) -> Mapping[str, Any]:
         """Count what is stored."""
-        with translated(self.path):
-            return maintenance.stats(self.connection, self.tenant, self.path)
+        return maintenance.stats(self.connection, self.tenant, self.path)
 
     def check(self, *, deep: bool = True) -> list[Finding]:
         """Check the file, and with ``deep`` every row's hash."""
@@ -177,6 +179,7 @@ class SQLiteStore(SQLiteReads):
         with self._connections.writing() as connection:
             maintenance.note_backup(connection, self.tenant, target)
 
+    @guarded
     def backups(self) -> list[str]:
         """List the backups this store knows of."""
         return [row[0] for row in self._rows("SELECT path FROM backups WHERE tenant = ? ORDER BY at", (self.tenant,))]

@@ -110,6 +110,14 @@ class MessagePromises:
             say(store, a_message("again", client_id="c1"))
         assert [m.text for m in store.messages(MessageFilter(session="ses_1"))] == ["one"]
 
+    def test_a_message_without_an_action_can_be_given_one(self, store: Store) -> None:
+        """Nothing else of it changes, one that has an action keeps it, and the check is content."""
+        plain, noise = say(store, a_message("one"), a_message("two", action="noise"))
+        with store.write() as tx:
+            tx.set_action([plain.id, noise.id, "msg_absent"], "forgotten")
+        assert store.messages(MessageFilter()) == [replace(plain, action="forgotten"), noise]
+        assert all(finding.ok for finding in store.check())
+
     def test_a_very_long_message_is_kept_whole(self, store: Store) -> None:
         """A million characters, none lost."""
         text = "All work and no play. " * 50_000

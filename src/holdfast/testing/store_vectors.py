@@ -58,6 +58,12 @@ class VectorPromises:
             assert tx.use_model("a") == 2
         assert {w.text for w in store.waiting("a", limit=10)} == {"one", "two"}
 
+    def test_the_wanted_models_are_listed(self, store: Store) -> None:
+        """In the order in which they were wanted."""
+        for model in ("b", "a", "b"):
+            _want(store, model)
+        assert store.models() == ["b", "a"]
+
     def test_a_readers_newest_wait_first(self, store: Store) -> None:
         """And only what they may see."""
         _want(store, "a")
