@@ -188,14 +188,18 @@ class Engine:
         agent: str | None = None,
         reason: str = "asked to forget",
     ) -> int:
-        """Hide memories by id, or by key in a scope; returns how many. Can be undone for a while, then they are purged."""
+        """Hide memories by id, or by key in a scope; returns how many. Can be undone for a while, then they are purged.
+
+        With an ``id``, a named scope must be one that sees it.
+        """
         if (id is None) == (key is None):
             raise InvalidInput("forget needs an id, or a key with its user: forget(id=...) or forget(key=..., user=...).")
-        wanted = (
-            MemoryFilter(ids=(clean_name(id, what="id") or "",))
-            if id is not None
-            else self._keyed(key, kind, user=user, app=app, agent=agent)
-        )
+        if id is not None:
+            named = _named(user=user, app=app, agent=agent)
+            reader = self._scope(**named) if named else None
+            wanted = MemoryFilter(ids=(clean_name(id, what="id") or "",), reader=reader)
+        else:
+            wanted = self._keyed(key, kind, user=user, app=app, agent=agent)
         with self.store.write() as tx:
             found = tx.memories(wanted)
             self._writer(tx).apply([Retire(id=memory.id, status="forgotten", reason=reason) for memory in found])

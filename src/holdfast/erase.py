@@ -40,10 +40,11 @@ def erase(store: Store, preset: Preset, target: Mapping[str, str], now: datetime
             tx.remove_user(target["user"])
         writer = Writer(tx=tx, preset=preset, author=Author(actor="erase"), now=now)
         rebuilt = writer.apply(preset.capture(survivors), shown=())
+        tx.set_setting(SCRUB, "pending")  # with the rows: a process killed before the bytes are gone must not forget them
     complete, residue = store.scrub(_needles(targets.texts))
-    if not complete:
+    if complete:
         with store.write() as tx:
-            tx.set_setting(SCRUB, "pending")
+            tx.set_setting(SCRUB, "done")
     left = _find_rows(store, targets)
     return Receipt(
         target=dict(target),

@@ -12,6 +12,8 @@ from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Store, Transa
 from holdfast.types import Finding, Memory
 
 _EVERY = timedelta(hours=1)
+_KEEP_DONE = timedelta(days=7)
+"""How long a job that is done can be seen."""
 _SCRUB_AGAIN = timedelta(seconds=30)
 
 
@@ -47,7 +49,10 @@ class Housekeeping:
             tx.set_action({source for memory in forgotten for source in memory.sources}, "forgotten")
             tx.remove_memories({memory.id for memory in gone})
             tx.remove_messages(old)
-        self._store.scrub([memory.text.encode()[:48] for memory in gone[:256]])
+            tx.remove_done_jobs(before=now - _KEEP_DONE)
+            tx.set_setting(SCRUB, "pending")
+        self._next_scrub = now
+        self._finish_scrubbing()
         return len(gone) + len(old)
 
     def _finish_scrubbing(self) -> int:

@@ -263,6 +263,10 @@ class Transaction(Reads, Protocol):
         """Tell whether this very attempt still owns the job."""
         ...
 
+    def remove_done_jobs(self, *, before: datetime) -> int:
+        """Remove jobs that were done before a moment; returns how many."""
+        ...
+
     def put_vectors(self, model: str, windows: Sequence[tuple[int, int]], vectors: "Vectors") -> int:
         """Store vectors for (item, window) pairs that still wait for them; returns how many did."""
         ...

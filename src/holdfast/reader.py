@@ -18,7 +18,8 @@ from holdfast.types import Context, Hit, Scope, Where
 _PINNED = 50
 _SHOWN = 20
 _WORTH_SHOWING = 0.15
-"""A raw message less likely than this stays out; a memory was worth keeping, so room is the only limit."""
+"""A hit less likely than this does not count as a use, and a raw message stays out of the context. A memory was
+worth keeping: room is the only limit."""
 
 
 class Reader:
@@ -73,7 +74,7 @@ class Reader:
         hits = recall(self._store, self._embedding, question)
         if as_of is None:
             with self._lock:
-                self._used.update((hit.id, question.now) for hit in hits if hit.memory)
+                self._used.update((hit.id, question.now) for hit in hits if hit.memory and hit.score >= _WORTH_SHOWING)
         return hits
 
     def context(self, reader: Scope, query: str, *, max_tokens: int | None = None, without_session: str | None = None) -> Context:

@@ -471,6 +471,11 @@ def audit(path: Path, clock: SharedClock | FrozenClock, acknowledged: Acknowledg
     return wrong
 
 
-def quietly() -> None:
-    """A child's complaints about its own death are not the test's output."""
-    sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123
+def complaints(folder: Path) -> Path:
+    """Return where the children of a test write what they have to say; a child that was killed has said nothing."""
+    return folder / "complaints"
+
+
+def complain_there(folder: Path) -> None:
+    """Keep a child's log and its traceback out of the test's output, where they can be looked up."""
+    sys.stderr = complaints(folder).open("a", buffering=1)

@@ -31,12 +31,12 @@ from .support import (
     SharedClock,
     TinyEmbedder,
     audit,
+    complain_there,
     half_applied,
     mortal_engine,
     operation,
     perform,
     posix_only,
-    quietly,
     start,
 )
 
@@ -215,7 +215,7 @@ def test_a_message_that_comes_while_its_session_is_digested_is_digested_too(tmp_
 
 def be_killed(folder: Path, doom: Doom | None, operations: int, pipe: Connection) -> None:
     """Carry out the beginning of a plan; then wait to be killed, if that has not happened yet."""
-    quietly()
+    complain_there(folder)
     engine = mortal_engine(folder / "memory.db", SharedClock(folder / "clock"), Reaper(), worker="none")
     for index in range(operations):
         pipe.send((operation("left", index), perform(engine, operation("left", index))))
@@ -287,7 +287,7 @@ def be_digesting(folder: Path, pipe: Connection) -> None:
         pipe.recv()
         return []
 
-    quietly()
+    complain_there(folder)
     mortal_engine(folder / "memory.db", SharedClock(folder / "clock"), Reaper(), capture=capture).jobs_runner.run_one()
 
 

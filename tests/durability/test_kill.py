@@ -23,11 +23,12 @@ from .support import (
     Reaper,
     SharedClock,
     audit,
+    complain_there,
+    complaints,
     mortal_engine,
     operation,
     perform,
     posix_only,
-    quietly,
     start,
 )
 
@@ -76,7 +77,7 @@ class Part:
 
 def be_writer(part: Part, pipe: Connection) -> None:
     """Carry out a writer's plan from where it stopped, acknowledging each operation once it is durable."""
-    quietly()
+    complain_there(part.folder)
     clock, reaper = SharedClock(part.folder / "clock"), Reaper(part.doom)
     engine = mortal_engine(
         part.folder / "memory.db", clock, reaper, worker="thread" if part.threads else "none", checkpoint_pages=30
@@ -94,7 +95,7 @@ def be_writer(part: Part, pipe: Connection) -> None:
 
 def be_worker(part: Part, pipe: Connection) -> None:
     """Do background work until told to stop."""
-    quietly()
+    complain_there(part.folder)
     clock, reaper = SharedClock(part.folder / "clock"), Reaper(part.doom)
     engine = mortal_engine(part.folder / "memory.db", clock, reaper, checkpoint_pages=30)
     steps = 0
@@ -211,7 +212,7 @@ class Run:
         child.pipe.close()
         if child.process.exitcode == 0:
             return None
-        assert child.process.exitcode == -signal.SIGKILL, f"{child.part} ended with {child.process.exitcode}"
+        assert child.process.exitcode == -signal.SIGKILL, complaints(self.folder).read_text()
         assert child.part.doom is not None
         self.kills[child.part.doom.point] += 1
         if child.part.name == "worker":

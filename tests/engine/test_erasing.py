@@ -216,7 +216,6 @@ def test_what_somebody_else_said_too_is_no_residue(memory: Engine) -> None:
 
 
 @pytest.mark.ledger("X5")
-@pytest.mark.xfail(strict=True, reason="the check takes another row's terms, topic, tags or scope for what was erased")
 @pytest.mark.parametrize(
     "other", [{"text": "Hello there!"}, {"topic": "hello there"}, {"tags": ["hello there"]}, {"user": "hello there"}], ids=str
 )
@@ -236,7 +235,6 @@ class Killed(SQLiteStore):
 
 
 @pytest.mark.ledger("X5")
-@pytest.mark.xfail(strict=True, reason="that there is something to overwrite is noted only after trying to")
 def test_an_erasure_that_was_cut_short_is_finished_by_the_next_process(
     open_memory: Callable[..., Engine], folder: Path, clock: FrozenClock, files_with: FilesWith
 ) -> None:

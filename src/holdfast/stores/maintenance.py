@@ -151,8 +151,11 @@ def _lives(connection: apsw.Connection, needle: bytes) -> bool:
     return bool(
         fetch_value(
             connection,
-            "SELECT EXISTS (SELECT 1 FROM memories WHERE instr(CAST(text || metadata || ifnull(key, '') AS BLOB), ?1)) "
-            "OR EXISTS (SELECT 1 FROM messages WHERE instr(CAST(text AS BLOB), ?1))",
+            "SELECT EXISTS (SELECT 1 FROM messages WHERE instr(CAST(concat_ws(char(10), text, speaker) AS BLOB), ?1)) "
+            "OR EXISTS (SELECT 1 FROM memories WHERE "
+            "instr(CAST(concat_ws(char(10), text, metadata, key, topic, tags, reason) AS BLOB), ?1)) "
+            "OR EXISTS (SELECT 1 FROM units WHERE instr(CAST(terms AS BLOB), ?1)) "
+            "OR EXISTS (SELECT 1 FROM partitions WHERE instr(CAST(concat_ws(char(10), user, app, agent) AS BLOB), ?1))",
             (needle,),
         )
     )

@@ -101,7 +101,7 @@ class SQLiteStore(SQLiteReads):
 
     @guarded
     def waiting(self, model: str, *, reader: Scope | None = None, limit: int) -> list[Waiting]:
-        """List windows that have no vector of this model yet, a reader's newest first."""
+        """List windows that have no vector of this model yet: a reader's memories first, and the newest first."""
         connection = self.connection
         number = embeddings.model_number(connection, self.tenant, model)
         if number is None:
@@ -109,8 +109,10 @@ class SQLiteStore(SQLiteReads):
         sql, values = "tenant = ? AND model = ?", [self.tenant, number]
         order = ""
         if reader is not None:
-            seen = list(partitions.visible(connection, reader, ("memory", "message")))
-            sql, order = f"{sql} AND partition IN ({marks(seen)})", "ORDER BY item DESC"
+            seen = partitions.visible(connection, reader, ("memory", "message"))
+            messages = ", ".join(str(partition) for partition, space in seen.items() if space == "message")
+            sql = f"{sql} AND partition IN ({marks(list(seen))})"
+            order = f"ORDER BY partition IN ({messages}), item DESC"
             values.extend(seen)
         found = fetch(connection, f"SELECT item, window FROM unembedded WHERE {sql} {order} LIMIT ?", (*values, limit))
         return [Waiting(item, window, text) for item, window in found if (text := self._window(item, window)) is not None]

@@ -180,6 +180,13 @@ class SQLiteTransaction(SQLiteReads):
         )
         return state == (job.worker, job.attempt)
 
+    def remove_done_jobs(self, *, before: datetime) -> int:
+        """Remove jobs that were done before a moment; returns how many."""
+        self._connection.execute(
+            "DELETE FROM jobs WHERE tenant = ? AND state = 'done' AND finished_at < ?", (self.tenant, stamp(before))
+        )
+        return self._connection.changes()
+
     def put_vectors(self, model: str, windows: Sequence[tuple[int, int]], vectors: "NDArray[np.float32]") -> int:
         """Store vectors for (item, window) pairs that still wait for them."""
         return embeddings.put(self._connection, self.tenant, model, windows, vectors)
