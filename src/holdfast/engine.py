@@ -383,7 +383,7 @@ class Engine:
         if self._thread is not None:
             self._thread.wake()
         elif self._inline:
-            while self.jobs_runner.run_one():
+            while self.work_once():
                 pass
 
     def flush_uses(self) -> None:

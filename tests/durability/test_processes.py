@@ -12,6 +12,7 @@ import sys
 import textwrap
 import threading
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from multiprocessing.connection import Connection
@@ -50,6 +51,7 @@ pytestmark = posix_only
 PROCESSES = 4
 THREADS = 2
 SESSIONS = 3
+_BIRTHS = 30
 _PATIENCE = 40.0
 _QUESTIONS = ("Where do I dwell?", "which feline", "beverage", "stamps from landt0-0x6", "office", "")
 
@@ -139,6 +141,35 @@ def test_four_processes_and_eight_threads_lose_nothing_and_end_of_one_mind(tmp_p
     assert all(expected[:-1])
     assert answers == [expected] * PROCESSES
     assert audit(tmp_path / "memory.db", clock, acknowledged) == []
+
+
+def be_first(pipe: Connection) -> None:
+    """Open each store one is told of, as soon as one is told, and keep something in it."""
+    while (order := pipe.recv()) is not None:
+        folder, number = order
+        try:
+            with open_tiny(folder) as engine:
+                engine.remember(f"number{number} was here", user=USER)
+            pipe.send(None)
+        except Exception as error:  # noqa: BLE001  (as above)
+            pipe.send("".join(traceback.format_exception(error)))
+
+
+def test_processes_that_make_a_store_at_once_all_succeed(tmp_path: Path) -> None:
+    children = [start(be_first) for _ in range(PROCESSES)]
+    for attempt in range(_BIRTHS):
+        folder = tmp_path / str(attempt)
+        folder.mkdir()
+        SharedClock(folder / "clock")
+        for number, (_, pipe) in enumerate(children):
+            pipe.send((folder, number))
+        assert [answer(pipe) for _, pipe in children] == [None] * PROCESSES
+        with open_tiny(folder) as engine:
+            assert len(engine.memories(user=USER)) == PROCESSES
+            assert all(finding.ok for finding in engine.doctor())
+    for child, pipe in children:
+        pipe.send(None)
+        child.join()
 
 
 # What one process does, another finds.

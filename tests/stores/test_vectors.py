@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -11,13 +12,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from holdfast.stores import cells, vector_rows, vector_sieves, vectors
 from holdfast.stores.cells import CellSieve
-from holdfast.stores.vector_sieves import BitSieve, FloatSieve
+from holdfast.stores.vector_sieves import BitSieve, FloatSieve, _count_by_table
+from holdfast.stores.vector_tuning import Tuning
 from holdfast.stores.vectors import Found, VectorIndex, dequantize, quantize
 
 DIMENSIONS = 20
-REGIMES = ("floats", "bits", "cells")
+SMALL = Tuning(moved_limit=3)
+REGIMES = {
+    "floats": SMALL,
+    "bits": replace(SMALL, exact_limit=0),
+    "cells": replace(SMALL, exact_limit=0, bits_limit=0, sample_per_cell=3, least_read=4, tail_least=3),
+}
+NARROW = {
+    name: replace(tuning, few_allowed=0, width_per_result=0, width_per_root=0, width_least=2) for name, tuning in REGIMES.items()
+}
 
 
 def unit(seed: int, dimensions: int = DIMENSIONS) -> NDArray[np.float32]:
@@ -81,23 +90,9 @@ def recall(
 
 
 @pytest.fixture(params=REGIMES)
-def regime(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+def tuning(request: pytest.FixtureRequest) -> Tuning:
     """Each sieve in turn, at sizes a test can search by hand."""
-    name: str = request.param
-    shrink(monkeypatch, name)
-    return name
-
-
-def shrink(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    if name != "floats":
-        for module in (vectors, vector_sieves):
-            monkeypatch.setattr(module, "EXACT_LIMIT", 0)
-    if name == "cells":
-        for module in (vectors, vector_sieves, cells):
-            monkeypatch.setattr(module, "BITS_LIMIT", 0)
-        for constant, value in {"_SAMPLE_PER_CELL": 3, "_LEAST_READ": 4, "_TAIL_LEAST": 3}.items():
-            monkeypatch.setattr(cells, constant, value)
-    monkeypatch.setattr(vector_rows, "_MOVED_LIMIT", 3)
+    return REGIMES[request.param]
 
 
 # --- against the model --------------------------------------------------------------------------------------
@@ -198,13 +193,11 @@ def assert_sieve_describes_rows(index: VectorIndex) -> None:
 @settings(max_examples=120, deadline=None)
 @given(steps=steps)
 def test_any_order_of_changes_and_searches_agrees_with_brute_force(name: str, steps: list[Put | Load | Remove | Search]) -> None:
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        shrink(monkeypatch, name)
-        index, model = VectorIndex(DIMENSIONS), Model()
-        for step in steps:
-            apply(index, model, step)
-            assert len(index) == len(model.rows)
-            assert_sieve_describes_rows(index)
+    index, model = VectorIndex(DIMENSIONS, tuning=REGIMES[name]), Model()
+    for step in steps:
+        apply(index, model, step)
+        assert len(index) == len(model.rows)
+        assert_sieve_describes_rows(index)
 
 
 @pytest.mark.parametrize("name", REGIMES)
@@ -214,22 +207,17 @@ def test_narrow_sieves_still_give_k_true_results(
     name: str, steps: list[Put | Load | Remove | Search], seed: int, k: int, allowed: set[int] | None
 ) -> None:
     """With so few candidates that the sieve must be asked again, k items come back, each allowed and with its cosine."""
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        shrink(monkeypatch, name)
-        monkeypatch.setattr(vectors, "_FEW_ALLOWED", 0)
-        for module in (vector_sieves, cells):
-            monkeypatch.setattr(module, "sketch_width", lambda rows, k: 2)
-        index, model = VectorIndex(DIMENSIONS), Model()
-        for step in steps:
-            if not isinstance(step, Search):
-                apply(index, model, step)
-                index.prepare()
-        found = index.search(unit(seed), k, allowed=None if allowed is None else np.array(sorted(allowed), np.int64))
-        truth = model.search(seed, 1000, None if allowed is None else sorted(allowed))
-        assert len(found) == min(k, len(truth))
-        assert found == sorted(found, key=lambda each: (-each.similarity, each.item))
-        best = {each.item: each.similarity for each in truth}
-        assert all(each.similarity <= best[each.item] for each in found)
+    index, model = VectorIndex(DIMENSIONS, tuning=NARROW[name]), Model()
+    for step in steps:
+        if not isinstance(step, Search):
+            apply(index, model, step)
+            index.prepare()
+    found = index.search(unit(seed), k, allowed=None if allowed is None else np.array(sorted(allowed), np.int64))
+    truth = model.search(seed, 1000, None if allowed is None else sorted(allowed))
+    assert len(found) == min(k, len(truth))
+    assert found == sorted(found, key=lambda each: (-each.similarity, each.item))
+    best = {each.item: each.similarity for each in truth}
+    assert all(each.similarity <= best[each.item] for each in found)
 
 
 # --- recall -------------------------------------------------------------------------------------------------
@@ -301,8 +289,8 @@ def test_quantising_refuses_what_is_not_a_number(bad: float) -> None:
         quantize(np.array([[bad, 1.0]], np.float32))
 
 
-def test_equal_vectors_tie_and_the_smaller_item_wins_wherever_it_stands(regime: str) -> None:
-    index = VectorIndex(DIMENSIONS)
+def test_equal_vectors_tie_and_the_smaller_item_wins_wherever_it_stands(tuning: Tuning) -> None:
+    index = VectorIndex(DIMENSIONS, tuning=tuning)
     for item in (9, 4, 7, 1, 8, 2, 3):
         index.put(item, 0, *coded(item % 2))
     found = index.search(unit(1), 4)
@@ -310,9 +298,9 @@ def test_equal_vectors_tie_and_the_smaller_item_wins_wherever_it_stands(regime: 
     assert len({each.similarity for each in found}) == 1
 
 
-def test_the_same_changes_give_the_same_answers(regime: str) -> None:
+def test_the_same_changes_give_the_same_answers(tuning: Tuning) -> None:
     def answers() -> list[Found]:
-        index = VectorIndex(DIMENSIONS)
+        index = VectorIndex(DIMENSIONS, tuning=tuning)
         for item in range(200):
             index.put(item, 0, *coded(item))
         index.prepare()
@@ -323,8 +311,8 @@ def test_the_same_changes_give_the_same_answers(regime: str) -> None:
     assert answers() == answers()
 
 
-def test_an_item_is_found_once_by_its_best_window(regime: str) -> None:
-    index = VectorIndex(DIMENSIONS)
+def test_an_item_is_found_once_by_its_best_window(tuning: Tuning) -> None:
+    index = VectorIndex(DIMENSIONS, tuning=tuning)
     for window in range(300):
         index.put(1, window, *coded(window))
     index.put(2, 0, *coded(1000))
@@ -343,8 +331,8 @@ def test_windows_of_one_item_do_not_crowd_out_others_above_the_exact_limit() -> 
     assert len({each.item for each in found}) == 10
 
 
-def test_edges(regime: str) -> None:
-    index = VectorIndex(DIMENSIONS)
+def test_edges(tuning: Tuning) -> None:
+    index = VectorIndex(DIMENSIONS, tuning=tuning)
     assert index.search(unit(1), 5) == []
     assert index.search(unit(1), 5, allowed=np.array([1], np.int64)) == []
     assert index.remove(3) == 0
@@ -423,12 +411,12 @@ def test_memory_comes_back_after_removal() -> None:
     assert index.nbytes < full / 5
 
 
-def test_bits_are_counted_without_numpy_2(monkeypatch: pytest.MonkeyPatch) -> None:
-    points, queries = mixture(5_000, 5, 70)
-    index = filled(points)
-    expected = [index.search(query, 10) for query in queries]
-    monkeypatch.setattr(vector_sieves, "_count_bits", vector_sieves._count_by_table)
-    assert [index.search(query, 10) for query in queries] == expected
+def test_bits_are_counted_without_numpy_2() -> None:
+    drawn = np.random.default_rng(1).integers(0, 2**64, 5_000, np.uint64, endpoint=False)
+    words = np.concatenate((np.array([0, 1, 2**63, 2**64 - 1], np.uint64), drawn))
+    counted = np.full(len(words) + 1, 255, np.uint8)
+    _count_by_table(words, counted[:-1])
+    assert counted.tolist() == [*(word.bit_count() for word in words.tolist()), 255]
 
 
 def test_searches_beside_changes_see_whole_states() -> None:

@@ -23,7 +23,9 @@ def _sizes(_context: click.Context, option: click.Parameter, value: str) -> list
 
 
 @bench.command("speed", epilog="Example: holdfast bench speed --sizes 1000,10000")
-@click.option("--sizes", default="1000,10000", show_default=True, callback=_sizes, metavar="N,N", help="How many are stored.")
+@click.option(
+    "--sizes", default="1000,10000,100000", show_default=True, callback=_sizes, metavar="N,N", help="How many are stored."
+)
 @click.option("--seed", type=int, default=1, show_default=True, metavar="N", help="The same seed gives the same data.")
 @with_flags(scope=False, store=False)
 def speed(flags: Flags, *, sizes: list[int], seed: int) -> None:

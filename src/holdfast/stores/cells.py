@@ -16,23 +16,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from holdfast.stores.vector_sieves import BITS_LIMIT, PASS, Sketcher, Words, best_places, sketch_width
+from holdfast.stores.vector_sieves import PASS, Sketcher, Words, best_places, sketch_width
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from holdfast.stores.vector_rows import Floats, RowNumbers, Rows
+    from holdfast.stores.vector_tuning import Tuning
 
     Places = NDArray[np.int32]
 
 _CELLS: Final = 512
-_SAMPLE_PER_CELL: Final = 32
 _ROUNDS: Final = 5
 _SHARE_READ: Final = 0.25
 """Part of all rows one search compares. Real sentences crowd less than one hopes: of the true best ten, 0.94
 lie in the nearest tenth of them, 0.98 in a fifth, 0.99 in a quarter."""
-_LEAST_READ: Final = 16_384
-_TAIL_LEAST: Final = 4096
 _TAIL_SHARE: Final = 32
 _GONE: Final = -1
 
@@ -53,15 +51,17 @@ class CellSieve:
         "_sketcher",
         "_sketches",
         "_starts",
+        "_tuning",
         "_used",
     )
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: Rows, tuning: Tuning) -> None:
         self._rows = rows
+        self._tuning = tuning
         self._built = rows.count
         self._changes = 0
         self._sketcher = Sketcher(rows)
-        self._centres = _Centres(_learn(rows))
+        self._centres = _Centres(_learn(rows, tuning.sample_per_cell))
         self._place_of: Places = np.empty(0, np.int32)
         self._sketches: Words = np.empty((self._sketcher.words, 0), np.uint64)
         self._row_at: Places = np.empty(0, np.int32)
@@ -79,11 +79,11 @@ class CellSieve:
 
     def fits(self) -> bool:
         """Tell whether the centres still describe the rows and there are enough to be worth it."""
-        return self._rows.count > BITS_LIMIT // 2 and self._changes <= self._built // 2
+        return self._rows.count > self._tuning.bits_limit // 2 and self._changes <= self._built // 2
 
     def width(self, k: int) -> int:
         """Return how many candidates hold the best `k`, nearly surely."""
-        return sketch_width(self._rows, k)
+        return sketch_width(self._rows, k, self._tuning)
 
     # --- following the rows ---------------------------------------------------------------------------------
 
@@ -129,9 +129,9 @@ class CellSieve:
     def candidates(self, query: Floats, want: int) -> RowNumbers:
         """Return the best `want` by sketch in the cells nearest to the query and in the tail."""
         tail = int(self._used - self._starts[-1])
-        if tail > max(_TAIL_LEAST, self._used // _TAIL_SHARE):
+        if tail > max(self._tuning.tail_least, self._used // _TAIL_SHARE):
             self._sort_in()
-        read = max(_LEAST_READ, int(_SHARE_READ * self._used), 2 * want)
+        read = max(self._tuning.least_read, int(_SHARE_READ * self._used), 2 * want)
         slices = [*self._nearest_cells(query, read), slice(self._starts[-1], self._used)]
         rows = np.concatenate([self._row_at[part] for part in slices])
         sketches = np.concatenate([self._sketches[:, part] for part in slices], axis=1)
@@ -188,10 +188,10 @@ class _Centres:
         return nearest
 
 
-def _learn(rows: Rows) -> Floats:
+def _learn(rows: Rows, sample_per_cell: int) -> Floats:
     """Return centres by k-means over a sample drawn with a fixed seed: the same rows give the same cells."""
-    cells = min(_CELLS, max(1, rows.count // _SAMPLE_PER_CELL))
-    size = min(rows.count, cells * _SAMPLE_PER_CELL)
+    cells = min(_CELLS, max(1, rows.count // sample_per_cell))
+    size = min(rows.count, cells * sample_per_cell)
     chosen = np.random.default_rng(0).choice(rows.count, size, replace=False)
     sample = rows.vectors(chosen)
     centres = sample[:cells].copy()

@@ -7,13 +7,14 @@ which bounds the work of a question made of common words.
 
 import heapq
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 import apsw
 
 from holdfast.protocols import Match, Space
 from holdfast.stores.rows import marks
-from holdfast.stores.sql import fetch, fetch_value
+from holdfast.stores.sql import fetch
 from holdfast.text.terms import document_terms, query_terms
 from holdfast.text.windows import window_spans
 
@@ -72,9 +73,7 @@ def search(
     wanted = query_terms(query, languages) if partitions else []
     if not wanted:
         return []
-    counted = sorted(
-        ((_frequency(connection, partitions, spellings), spellings) for spellings in wanted), key=lambda pair: pair[0]
-    )
+    counted = _frequencies(connection, partitions, wanted)
     known = [pair for pair in counted if pair[0]]
 
     def wanted_item(item: int) -> bool:
@@ -133,18 +132,15 @@ def _rank(
         (tenant, *numbers),
     )
     average = max(terms / units, 1.0) if units else 1.0
-    weights = [(math.log1p((max(units - count, 0) + 0.5) / (count + 0.5)), spellings) for count, spellings in wanted]
-    full = sum(weight for weight, _ in weights)
+    weights = [math.log1p((max(units - count, 0) + 0.5) / (count + 0.5)) for count, _ in wanted]
+    full = sum(weights)
+    term_of = {spelling: number for number, (_, spellings) in enumerate(wanted) for spelling in spellings}
     best: dict[int, Match] = {}
     for item, window, partition, text in _read_units(connection, tenant, rows):
         words = text.split()
         norm = _K1 * (1 - _B + _B * len(words) / average)
-        score = 0.0
-        for weight, spellings in weights:
-            for spelling in spellings:
-                if found := words.count(spelling):
-                    score += weight * found * (_K1 + 1) / (found + norm)
-                    break
+        counts = Counter(term_of[word] for word in words if word in term_of)
+        score = sum(weights[term] * found * (_K1 + 1) / (found + norm) for term, found in counts.items())
         if item not in best or score / full > best[item].score:
             best[item] = Match(item, window, min(score / full, 1.0), partitions[partition])
     return sorted(best.values(), key=lambda match: (-match.score, -match.item))
@@ -167,10 +163,17 @@ def quote_fts(partitions: Mapping[int, Space], spellings: Collection[str]) -> st
     )
 
 
-def _frequency(connection: apsw.Connection, partitions: Mapping[int, Space], spellings: Collection[str]) -> int:
-    """Return in how many windows a term occurs, under any of its spellings."""
-    marked = [_marked(partition, spelling) for partition in partitions for spelling in spellings]
-    return sum(fetch_value(connection, "SELECT doc FROM vocabulary WHERE term = ?", (term,)) or 0 for term in marked)
+def _frequencies(
+    connection: apsw.Connection, partitions: Mapping[int, Space], wanted: Sequence[frozenset[str]]
+) -> list[tuple[int, frozenset[str]]]:
+    """Return in how many windows each term occurs under any of its spellings, the rarest first."""
+    counts: dict[str, int] = {}
+    marked = {spelling: [_marked(partition, spelling) for partition in partitions] for each in wanted for spelling in each}
+    every = [term for terms in marked.values() for term in terms]
+    sql = f"SELECT term, doc FROM vocabulary WHERE term IN ({marks(every)})"
+    counts.update(fetch(connection, sql, every))
+    found = [(sum(counts.get(term, 0) for spelling in each for term in marked[spelling]), each) for each in wanted]
+    return sorted(found, key=lambda pair: pair[0])
 
 
 def _add_unit(connection: apsw.Connection, row: tuple[str, int, int, int, int, int, str]) -> None:

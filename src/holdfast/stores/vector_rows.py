@@ -15,6 +15,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.stores.vector_tuning import Tuning
+
 Floats = NDArray[np.float32]
 Codes = NDArray[np.int8]
 Items = NDArray[np.int64]
@@ -23,7 +25,6 @@ RowNumbers = NDArray[np.intp]
 
 _BLOCK: Final = 256
 """Rows turned into floats at a time: 256 x 384 floats stay in the second-level cache."""
-_MOVED_LIMIT: Final = 4096
 _TAIL_SHARE: Final = 16
 
 
@@ -33,6 +34,7 @@ class Rows:
     __slots__ = (
         "_moved",
         "_moved_count",
+        "_moved_limit",
         "_order",
         "_settled",
         "_single",
@@ -45,7 +47,7 @@ class Rows:
         "windows",
     )
 
-    def __init__(self, dimensions: int) -> None:
+    def __init__(self, dimensions: int, tuning: Tuning) -> None:
         self.dimensions = dimensions
         self.count = 0
         self.items: Items = np.empty(0, np.int64)
@@ -53,6 +55,7 @@ class Rows:
         self.codes: Codes = np.empty((0, dimensions), np.int8)
         self.scales: Floats = np.empty(0, np.float32)
         self._moved: RowNumbers = np.empty(16, np.intp)
+        self._moved_limit = tuning.moved_limit
         self._settled = 0
         self._settle()
 
@@ -75,7 +78,7 @@ class Rows:
         for column, values in zip(self._columns(), (items, windows, codes, scales), strict=True):
             column[start:end] = values
         self.count = end
-        if end - self._settled > max(_MOVED_LIMIT, end // _TAIL_SHARE):
+        if end - self._settled > max(self._moved_limit, end // _TAIL_SHARE):
             self._settle()
         return start
 
@@ -99,7 +102,7 @@ class Rows:
         return last
 
     def _note_moved(self, row: int) -> None:
-        if self._moved_count == _MOVED_LIMIT:
+        if self._moved_count == self._moved_limit:
             self._settle()
             return
         if self._moved_count == len(self._moved):

@@ -22,13 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from holdfast.stores.vector_rows import Floats, RowNumbers, Rows
+    from holdfast.stores.vector_tuning import Tuning
 
 Words = NDArray[np.uint64]
 
-EXACT_LIMIT: Final = 4096
-"""Up to here the float product is about as fast as sketches, and it is exact."""
-BITS_LIMIT: Final = 100_000
-"""Up to here comparing the sketches of all rows is fast enough that choosing cells first is not worth it."""
 PASS: Final = 4096
 """Rows turned into floats at a time when a sieve is built."""
 
@@ -73,10 +70,11 @@ class Sieve(Protocol):
 class FloatSieve:
     """Every row as floats; the candidates are the true best."""
 
-    __slots__ = ("_matrix", "_rows")
+    __slots__ = ("_matrix", "_rows", "_tuning")
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: Rows, tuning: Tuning) -> None:
         self._rows = rows
+        self._tuning = tuning
         self._matrix: Floats = rows.vectors(slice(0, rows.count))
 
     @property
@@ -86,7 +84,7 @@ class FloatSieve:
 
     def fits(self) -> bool:
         """Tell whether the rows are few enough."""
-        return self._rows.count <= EXACT_LIMIT
+        return self._rows.count <= self._tuning.exact_limit
 
     def width(self, k: int) -> int:
         """Return `k` and a few, for items with several windows."""
@@ -119,10 +117,11 @@ class FloatSieve:
 class BitSieve:
     """A sketch of every row; all are compared."""
 
-    __slots__ = ("_built", "_changes", "_rows", "_sketcher", "_sketches")
+    __slots__ = ("_built", "_changes", "_rows", "_sketcher", "_sketches", "_tuning")
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: Rows, tuning: Tuning) -> None:
         self._rows = rows
+        self._tuning = tuning
         self._sketcher = Sketcher(rows)
         self._sketches: Words = np.empty((self._sketcher.words, rows.count), np.uint64)
         self._built = rows.count
@@ -137,11 +136,12 @@ class BitSieve:
     def fits(self) -> bool:
         """Tell whether the rows are neither too few nor too many, nor mostly others than at the start."""
         # After as many changes as there were rows, the mean may describe vectors that are no longer here.
-        return EXACT_LIMIT // 2 < self._rows.count <= BITS_LIMIT and self._changes <= self._built
+        tuning = self._tuning
+        return tuning.exact_limit // 2 < self._rows.count <= tuning.bits_limit and self._changes <= self._built
 
     def width(self, k: int) -> int:
         """Return how many candidates hold the best `k`, nearly surely."""
-        return sketch_width(self._rows, k)
+        return sketch_width(self._rows, k, self._tuning)
 
     def added(self, start: int) -> None:
         """Sketch the new rows."""
@@ -233,12 +233,13 @@ def _differences(words: Words, wanted: Words) -> NDArray[np.uint16]:
     return differences
 
 
-def sketch_width(rows: Rows, k: int) -> int:
+def sketch_width(rows: Rows, k: int, tuning: Tuning) -> int:
     """Return how many of the best by sketch hold the true best `k`, as measured on real sentences.
 
     Short vectors have few bits and rank worse by them; they cost less to score, too, so more are taken.
     """
-    return int((20 * k + 4 * rows.count**0.5) * max(1.0, 384 / rows.dimensions))
+    width = tuning.width_per_result * k + tuning.width_per_root * rows.count**0.5
+    return max(tuning.width_least, int(width * max(1.0, 384 / rows.dimensions)))
 
 
 def best_places(values: Floats, want: int) -> RowNumbers:

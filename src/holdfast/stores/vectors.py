@@ -6,7 +6,7 @@ search gives each item once, by its best window.
 
 Promises: a search sees each change wholly or not at all, from any thread. Similarities are cosines, true to about
 0.001, computed from the stored codes in the same order whatever the size, so equal vectors tie and ties go to
-the smaller item. Up to `EXACT_LIMIT` vectors, and whenever few items are allowed, the answer is exact; above, it
+the smaller item. Up to `Tuning.exact_limit` vectors, and whenever few items are allowed, the answer is exact; above, it
 holds the true best ten to 0.98 and better. `k` results come back whenever `k` items (allowed ones, where
 `allowed` is given) exist. Memory is about 1.25 bytes a dimension and vector.
 """
@@ -20,7 +20,8 @@ import numpy as np
 
 from holdfast.stores.cells import CellSieve
 from holdfast.stores.vector_rows import Codes, Floats, Items, RowNumbers, Rows, Windows, contains
-from holdfast.stores.vector_sieves import BITS_LIMIT, EXACT_LIMIT, BitSieve, FloatSieve, Sieve, best_places
+from holdfast.stores.vector_sieves import BitSieve, FloatSieve, Sieve, best_places
+from holdfast.stores.vector_tuning import DEFAULT, Tuning
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,8 +30,6 @@ __all__ = ["Found", "VectorIndex", "dequantize", "quantize"]
 
 _ONE: Final = np.float32(1)
 _LARGEST: Final = 127
-_FEW_ALLOWED: Final = 24
-"""Times the root of all vectors: up to that many allowed items, scoring each is cheaper than sieving."""
 
 
 class Found(NamedTuple):
@@ -63,13 +62,14 @@ def dequantize(codes: Codes, scales: Floats) -> Floats:
 class VectorIndex:
     """The vectors of one partition, kept current by its owner and searchable at any moment."""
 
-    __slots__ = ("_lock", "_rows", "_sieve")
+    __slots__ = ("_lock", "_rows", "_sieve", "_tuning")
 
-    def __init__(self, dimensions: int) -> None:
+    def __init__(self, dimensions: int, *, tuning: Tuning = DEFAULT) -> None:
         if dimensions < 1:
             raise ValueError(f"vectors have at least one dimension, not {dimensions}")
         self._lock = Lock()
-        self._rows = Rows(dimensions)
+        self._tuning = tuning
+        self._rows = Rows(dimensions, tuning)
         self._sieve: Sieve | None = None
 
     def __len__(self) -> int:
@@ -173,12 +173,12 @@ class VectorIndex:
     def _current_sieve(self) -> Sieve:
         if self._sieve is None or not self._sieve.fits():
             self._sieve = None  # first free the old one's memory
-            if self._rows.count <= EXACT_LIMIT:
-                self._sieve = FloatSieve(self._rows)
-            elif self._rows.count <= BITS_LIMIT:
-                self._sieve = BitSieve(self._rows)
+            if self._rows.count <= self._tuning.exact_limit:
+                self._sieve = FloatSieve(self._rows, self._tuning)
+            elif self._rows.count <= self._tuning.bits_limit:
+                self._sieve = BitSieve(self._rows, self._tuning)
             else:
-                self._sieve = CellSieve(self._rows)
+                self._sieve = CellSieve(self._rows, self._tuning)
         return self._sieve
 
     def _search_all(self, query: Floats, k: int) -> list[Found]:
@@ -193,7 +193,7 @@ class VectorIndex:
 
     def _search_allowed(self, query: Floats, k: int, allowed: Items) -> list[Found]:
         count = self._rows.count
-        if len(allowed) > _FEW_ALLOWED * count**0.5:
+        if len(allowed) > self._tuning.few_allowed * count**0.5:
             sieve = self._current_sieve()
             width = sieve.width(k)
             want = int(width * max(1.0, count / len(allowed)))
