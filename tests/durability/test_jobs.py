@@ -398,7 +398,6 @@ class Broken(TinyEmbedder):
         raise RuntimeError("the accelerator went away")
 
 
-@pytest.mark.ledger("L10")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_broken_embedder_does_not_stop_the_worker_thread(tmp_path: Path) -> None:
     clock = FrozenClock()

@@ -132,7 +132,7 @@ class Connections:
             if self._key is not None:
                 unlock(connection, self._key)
             readable(connection, self.path, encrypted=self._key is not None)
-            connection.execute("PRAGMA journal_mode = WAL")
+            use_log(connection)
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA secure_delete = ON")
             connection.execute("PRAGMA temp_store = MEMORY")
@@ -156,7 +156,9 @@ def readable(connection: apsw.Connection, path: Path, *, encrypted: bool) -> Non
     except apsw.NotADBError as error:
         if encrypted:
             raise StoreLocked(f"The key does not open {path}.") from error
-        if path.stat().st_size and path.read_bytes()[:15] == b"SQLite format 3":
+        with path.open("rb") as stream:
+            begins_like_sqlite = stream.read(15) == b"SQLite format 3"
+        if begins_like_sqlite:
             raise StoreCorrupt(f"{path} is damaged: {error}. Restore a backup with `holdfast restore`.") from error
         raise StoreLocked(
             f"{path} is encrypted or is not a Holdfast file. If it is encrypted, give its key: HOLDFAST_KEY or open(key=...)."
@@ -187,6 +189,20 @@ def translated(path: Path) -> Iterator[None]:
         raise StoreClosed(f"{path} was closed while in use.") from error
     except apsw.ConnectionClosedError as error:
         raise StoreClosed(f"{path} has been closed.") from error
+
+
+def use_log(connection: apsw.Connection) -> None:
+    """Put a file into WAL mode. SQLite does not wait for its lock here: processes that make a file at once would fail."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except apsw.BusyError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(random.uniform(0.001, 0.02))  # noqa: S311  (no secret)
+        else:
+            return
 
 
 def guarded(method: Callable[P, R]) -> Callable[P, R]:

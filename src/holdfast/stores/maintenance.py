@@ -1,7 +1,7 @@
 """Looking after a SQLite file: counting, checking, overwriting what was removed, copying."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -141,7 +141,7 @@ def scrub(connection: apsw.Connection, path: Path, needles: Sequence[bytes]) -> 
 
 def _residue(connection: apsw.Connection, path: Path, needles: Sequence[bytes]) -> tuple[str, ...]:
     """Return the files that hold a needle which no living row explains: others may have said the same."""
-    found = files_holding(path, needles)
+    found = files_holding(connection, path, needles)
     explained = {needle for needle in set().union(*found.values()) if _lives(connection, needle)}
     return tuple(file for file, held in found.items() if held - explained)
 
@@ -178,30 +178,39 @@ def store_files(path: Path) -> list[Path]:
     return [file for suffix in ("", "-wal", "-journal") if (file := path.with_name(path.name + suffix)).exists()]
 
 
-def files_holding(path: Path, needles: Sequence[bytes]) -> dict[str, set[bytes]]:
-    """Return which of the needles (of at least 8 bytes) occur in which file."""
+def files_holding(connection: apsw.Connection, path: Path, needles: Sequence[bytes]) -> dict[str, set[bytes]]:
+    """Return which of the needles (of at least 8 bytes) occur in the file and in its log."""
     wanted = [needle for needle in needles if len(needle) >= 8]
-    found = {str(file): _held(file, wanted) for file in store_files(path)} if wanted else {}
+    if not wanted:
+        return {}
+    files = (path, path.with_name(path.name + "-wal"))
+    found = {str(file): _held(_blocks(connection, which, file), wanted) for which, file in enumerate(files) if file.exists()}
     return {file: held for file, held in found.items() if held}
 
 
-def _held(file: Path, needles: Sequence[bytes], step: int = 1 << 22) -> set[bytes]:
+def _blocks(connection: apsw.Connection, which: int, file: Path, step: int = 1 << 22) -> Iterator[bytes]:
+    """Read a file through SQLite: a process that opens and closes it by itself lets go of its locks on it."""
+    size = file.stat().st_size
+    for offset in range(0, size, step):
+        yield connection.read("main", which, offset, min(step, size - offset))[1]
+
+
+def _held(blocks: Iterable[bytes], needles: Sequence[bytes]) -> set[bytes]:
     """Look for many needles in one pass: first eight bytes as a number, then the whole."""
     heads = np.unique(np.array([int.from_bytes(needle[:8], "little") for needle in needles], dtype=np.uint64))
     longest = max(map(len, needles))
     found: set[bytes] = set()
     tail = b""
-    with file.open("rb") as stream:
-        while block := stream.read(step):
-            data = tail + block
-            for shift in range(8):
-                count = (len(data) - shift) // 8
-                words = np.frombuffer(data, dtype="<u8", count=max(count, 0), offset=min(shift, len(data)))
-                places = np.searchsorted(heads, words).clip(max=len(heads) - 1)
-                for place in np.flatnonzero(heads[places] == words):
-                    start = shift + int(place) * 8
-                    found.update(needle for needle in needles if data.startswith(needle, start))
-            tail = data[-longest:]
+    for block in blocks:
+        data = tail + block
+        for shift in range(8):
+            count = (len(data) - shift) // 8
+            words = np.frombuffer(data, dtype="<u8", count=max(count, 0), offset=min(shift, len(data)))
+            places = np.searchsorted(heads, words).clip(max=len(heads) - 1)
+            for place in np.flatnonzero(heads[places] == words):
+                start = shift + int(place) * 8
+                found.update(needle for needle in needles if data.startswith(needle, start))
+        tail = data[-longest:]
     return found
 
 

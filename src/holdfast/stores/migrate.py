@@ -52,8 +52,8 @@ def migrations() -> Iterator[Migration]:
 def migrate(connection: apsw.Connection) -> None:
     """Apply what is missing, in one transaction a step; a file that some other program made is left alone."""
     known = list(migrations())
-    mark, tables = connection.pragma("application_id"), fetch_value(connection, "SELECT count(*) FROM sqlite_schema")
-    if tables and mark != APPLICATION_ID:
+    # Tables first: another process may be making them this moment, and its mark is there as soon as they are.
+    if fetch_value(connection, "SELECT count(*) FROM sqlite_schema") and connection.pragma("application_id") != APPLICATION_ID:
         raise StoreError("This SQLite file was not made by Holdfast. Nothing was changed; name another file.")
     if _pending(connection, known):
         for migration in known:
