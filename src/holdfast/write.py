@@ -13,7 +13,7 @@ from holdfast.clock import end_of_day
 from holdfast.errors import Conflict, InvalidInput, NotFound
 from holdfast.ids import new_id
 from holdfast.presets.base import Preset
-from holdfast.protocols import MemoryFilter, Transaction
+from holdfast.protocols import MemoryFilter, MessageFilter, Transaction
 from holdfast.text.clean import clean_metadata, clean_name, clean_tags, clean_text, content_hash
 from holdfast.text.language import detect_language
 from holdfast.types import Author, Change, ChangeRecord, Kind, Memory, MemoryOrigin, Put, Retire
@@ -93,7 +93,7 @@ class Writer:
             "importance": None if put.importance is None else _importance(put.importance),
             "tags": clean_tags(put.tags) or None,
             "metadata": clean_metadata(put.metadata) or None,
-            "topic": put.topic,
+            "topic": clean_name(put.topic, what="topic"),
             "pinned": put.pinned,
         }
         return {name: value for name, value in given.items() if value is not None}
@@ -110,7 +110,7 @@ class Writer:
             tags=clean_tags(put.tags),
             metadata=clean_metadata(put.metadata),
             origin=_origin(put.origin),
-            trust=_trust(put.trust),
+            trust=min(_trust(put.trust), self._least_trust(put.sources)),
             sources=put.sources,
             pinned=kind.pinned if put.pinned is None else put.pinned,
             language=put.language or detect_language(text),
@@ -122,6 +122,14 @@ class Writer:
             recorded_at=self.now,
         )
         return replace(memory, expires_at=put.expires_at or self._expiry(kind, memory, self.now))
+
+    def _least_trust(self, sources: Sequence[str]) -> float:
+        """Return how far the least trusted of the sources is believed: what was made from a page is no better than it."""
+        if not sources:
+            return 1.0
+        messages = self.tx.messages(MessageFilter(ids=sources))
+        memories = self.tx.memories(MemoryFilter(ids=sources, statuses=None))
+        return min((source.trust for source in (*messages, *memories)), default=1.0)
 
     def _expiry(self, kind: Kind, memory: Memory, since: datetime) -> datetime | None:
         if kind.lifetime is None:
@@ -135,6 +143,8 @@ class Writer:
         """Change a memory in place of itself: the id stays, a revision is added."""
         assert put.id is not None
         memory = self._present(put.id)
+        if put.scope != memory.scope:
+            raise InvalidInput(f"The change puts {put.id} into another scope; a memory stays where it is.")
         kind = self.preset.kind(put.kind)
         text, key = clean_text(put.text), self._key(kind, put.key)
         identity = content_hash(kind.name, key, text)

@@ -5,10 +5,8 @@ postings nor is ranked by how others write. Rare terms select the candidates and
 which bounds the work of a question made of common words.
 """
 
-import heapq
 import math
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import apsw
 
@@ -75,26 +73,23 @@ def search(
         return []
     counted = _frequencies(connection, partitions, wanted)
     known = [pair for pair in counted if pair[0]]
-
-    def wanted_item(item: int) -> bool:
-        return item not in excluded and (allowed is None or item in allowed)
-
     # A filter must not lose rows behind better ones that it forbids: then every match is looked at.
     bound = _MATCHES + len(excluded) * _FEW_WINDOWS if allowed is None else None
-    rows = _candidates(connection, partitions, known, limit=max(3 * limit // 2, 64), bound=bound, wanted=wanted_item)
+    weights = _matches(connection, partitions, known, bound=bound)
+    if excluded or allowed is not None:
+        weights = {rowid: weight for rowid, weight in weights.items() if _passes(rowid // _WINDOWS, allowed, excluded)}
+    # Those with the most weight of rare terms, and the newest among equals; a single term's are in order already.
+    best = (
+        list(weights) if len(known) == 1 else [rowid for _, rowid in sorted(((w, r) for r, w in weights.items()), reverse=True)]
+    )
+    rows = best[: max(3 * limit // 2, 48)]
     return _rank(connection, tenant, partitions, counted, rows)[:limit]
 
 
-def _candidates(
-    connection: apsw.Connection,
-    partitions: Mapping[int, Space],
-    known: list[tuple[int, frozenset[str]]],
-    *,
-    limit: int,
-    bound: int | None,
-    wanted: Callable[[int], bool],
-) -> list[int]:
-    """Return the rowids worth scoring: those with the most weight of rare terms, the newest among equals.
+def _matches(
+    connection: apsw.Connection, partitions: Mapping[int, Space], known: list[tuple[int, frozenset[str]]], *, bound: int | None
+) -> dict[int, float]:
+    """Return the rowids that hold the rarest terms, each with the rarity of what it holds.
 
     The terms are taken from the rarest on, until they match about as many rows as we care to look at. A term
     that alone matches more tells little, and only its newest rows are seen.
@@ -109,10 +104,13 @@ def _candidates(
         # Among the rows of one single term, how often and in how short a text it stands is all there is to go by.
         order = "rank" if len(known) == 1 and count <= _MATCHES else "rowid DESC"
         sql = f"SELECT rowid FROM fulltext WHERE fulltext MATCH ? ORDER BY {order} LIMIT ?"
-        for (rowid,) in connection.execute(sql, (quote_fts(partitions, spellings), -1 if bound is None else bound)):
+        for (rowid,) in fetch(connection, sql, (quote_fts(partitions, spellings), -1 if bound is None else bound)):
             weights[rowid] = weights.get(rowid, 0.0) + rarity
-    chosen = [rowid for rowid in weights if wanted(rowid // _WINDOWS)]
-    return chosen[:limit] if len(known) == 1 else heapq.nlargest(limit, chosen, key=lambda rowid: (weights[rowid], rowid))
+    return weights
+
+
+def _passes(item: int, allowed: Collection[int] | None, excluded: Collection[int]) -> bool:
+    return item not in excluded and (allowed is None or item in allowed)
 
 
 def _rank(
@@ -139,7 +137,10 @@ def _rank(
     for item, window, partition, text in _read_units(connection, tenant, rows):
         words = text.split()
         norm = _K1 * (1 - _B + _B * len(words) / average)
-        counts = Counter(term_of[word] for word in words if word in term_of)
+        counts: dict[int, int] = {}
+        for word in words:
+            if word in term_of:
+                counts[term_of[word]] = counts.get(term_of[word], 0) + 1
         score = sum(weights[term] * found * (_K1 + 1) / (found + norm) for term, found in counts.items())
         if item not in best or score / full > best[item].score:
             best[item] = Match(item, window, min(score / full, 1.0), partitions[partition])

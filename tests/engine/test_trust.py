@@ -1,0 +1,49 @@
+"""Text from tools and pages is kept as what it is, and believed as far as it deserves."""
+
+import pytest
+
+from holdfast import Engine, Scope
+from holdfast.errors import InvalidInput
+from holdfast.types import Author, Put
+from holdfast.write import Writer
+
+
+@pytest.mark.ledger("X7", "X4")
+def test_a_memory_is_trusted_no_further_than_the_least_of_its_sources(memory: Engine) -> None:
+    talk = memory.session(user="ana")
+    said = talk.add("user", "The ferry leaves at nine.")
+    page = talk.add("tool", "ferry timetable: 9:00", origin="web")
+    assert memory.remember("the ferry leaves at nine", user="ana", sources=[said.id]).trust == 1.0
+    derived = memory.remember("the ferry leaves at 9:00 sharp", user="ana", sources=[said.id, page.id])
+    assert derived.trust == page.trust
+    assert memory.remember("catch the nine o'clock ferry", user="ana", sources=[derived.id]).trust == page.trust
+
+
+@pytest.mark.ledger("X7")
+def test_a_change_touches_only_what_its_author_was_shown(memory: Engine) -> None:
+    kept = memory.remember("prefers tea", user="ana")
+    author = Author(actor="policy")
+    change = Put(id=kept.id, scope=kept.scope, kind="fact", text="prefers gin")
+    with pytest.raises(InvalidInput), memory.store.write() as tx:
+        Writer(tx=tx, preset=memory.preset, author=author, now=memory.clock.now()).apply([change], shown=())
+    assert memory.get(kept.id).text == "prefers tea"
+
+
+@pytest.mark.ledger("X7")
+def test_a_change_cannot_move_a_memory_into_another_scope(memory: Engine) -> None:
+    kept = memory.remember("prefers tea", user="ana")
+    change = Put(id=kept.id, scope=Scope(user="ben"), kind="fact", text="prefers gin")
+    with pytest.raises(InvalidInput), memory.store.write() as tx:
+        Writer(tx=tx, preset=memory.preset, author=Author(actor="policy"), now=memory.clock.now()).apply([change])
+    assert memory.memories(user="ben") == []
+
+
+@pytest.mark.ledger("X7")
+def test_revoking_a_source_takes_all_that_came_of_it(memory: Engine) -> None:
+    page = memory.session(user="ana").add("tool", "the ferry leaves at ten", origin="web")
+    first = memory.remember("the ferry leaves at ten", user="ana", sources=[page.id])
+    memory.remember("be at the harbour before ten", user="ana", sources=[first.id])
+    own = memory.remember("hates being late", user="ana")
+    receipt = memory.erase(source=page.id)
+    assert (receipt.memories, receipt.messages) == (2, 1)
+    assert [left.id for left in memory.memories(user="ana")] == [own.id]
