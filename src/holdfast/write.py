@@ -127,9 +127,9 @@ class Writer:
         """Return how far the least trusted of the sources is believed: what was made from a page is no better than it."""
         if not sources:
             return 1.0
-        messages = self.tx.messages(MessageFilter(ids=sources))
-        memories = self.tx.memories(MemoryFilter(ids=sources, statuses=None))
-        return min((source.trust for source in (*messages, *memories)), default=1.0)
+        trusts = [message.trust for message in self.tx.messages(MessageFilter(ids=sources))]
+        trusts += [memory.trust for memory in self.tx.memories(MemoryFilter(ids=sources, statuses=None))]
+        return min(trusts, default=1.0)
 
     def _expiry(self, kind: Kind, memory: Memory, since: datetime) -> datetime | None:
         if kind.lifetime is None:

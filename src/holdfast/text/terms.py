@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-import snowballstemmer
+import Stemmer
 
 from holdfast.text.language import detect_language, is_stop_word
 
@@ -107,7 +107,7 @@ def _stem(word: str, language: str) -> str:
     """Return a word's stem without accents. Stemmers keep state, so each thread has its own."""
     stemmers = _thread.__dict__.setdefault("stemmers", {})
     if language not in stemmers:
-        stemmers[language] = snowballstemmer.stemmer(_STEMMERS[language])
+        stemmers[language] = Stemmer.Stemmer(_STEMMERS[language], 0)  # the words are remembered here
     return _unaccent(stemmers[language].stemWord(word))
 
 
