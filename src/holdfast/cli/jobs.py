@@ -14,12 +14,15 @@ import click
 from holdfast.cli.console import say
 from holdfast.cli.options import Flags, limit_option, open_memory, with_flags
 from holdfast.cli.output import brief, count, emit
+from holdfast.cli.progress import Progress
 from holdfast.errors import HoldfastError
 from holdfast.types import Job
 
 if TYPE_CHECKING:
     from holdfast.engine import Engine
 
+_MANY = 200
+_TELL_EVERY = 10
 _PAUSE = 1.0
 _STATES = ("queued", "running", "done", "dead")
 
@@ -111,8 +114,12 @@ def _go_on(memory: "Engine", flags: Flags, stop: threading.Event) -> int:
 def _round(memory: "Engine", flags: Flags, stop: threading.Event, before: Mapping[str, Any]) -> int:
     """Work until nothing is left or a stop is asked for; returns the steps it took."""
     steps, began = 0, time.monotonic()
+    waiting, progress = before["waiting_for_vectors"], Progress("embedding", quiet=flags.json)
     while not stop.is_set() and memory.work_once():
         steps += 1
+        if waiting > _MANY and steps % _TELL_EVERY == 0:
+            progress(count(waiting, "text"), waiting - memory.stats()["waiting_for_vectors"], waiting)
+    progress.finish()
     if steps:
         _log(flags, f"{_difference(before, memory.stats())} in {time.monotonic() - began:.1f} s")
     return steps

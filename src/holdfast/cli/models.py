@@ -1,18 +1,15 @@
 """Commands on the embedding models: list, pull, path, verify."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from holdfast.cli.console import say
 from holdfast.cli.options import Flags, with_flags
 from holdfast.cli.output import emit, table
+from holdfast.cli.progress import Progress
 from holdfast.errors import ModelError, WeightsMissing
 from holdfast.models.registry import DEFAULT_MODEL, MODELS, ModelSpec, find
-
-_WIDTH = 30
 
 
 @click.group(invoke_without_command=True, epilog="Example: holdfast models pull")
@@ -82,45 +79,12 @@ def pull(flags: Flags, name: str, source: Path | None) -> None:
     from holdfast.models.weights import pull as fetch  # noqa: PLC0415  (as above)
 
     spec = find(name)
-    progress = _Progress(quiet=flags.json)
+    progress = Progress("fetching", unit=1e6, quiet=flags.json)
     try:
         pulled = fetch(spec, models_directory(), source=source, progress=progress)
     finally:
         progress.finish()
     emit(pulled, [f"{spec.name}: {each.filename}, {each.carrier}" for each in pulled], as_json=flags.json)
-
-
-class _Progress:
-    """Shows how far a fetch is: a bar on a terminal, one line a file elsewhere."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self._quiet = quiet
-        self._bar = sys.stderr.isatty()
-        self._shown = ""
-        self._label = ""
-
-    def __call__(self, label: str, done: int, total: int) -> None:
-        if self._quiet:
-            return
-        if label != self._label:
-            self.finish()
-            self._label = label
-            if not self._bar:
-                size = f" ({total / 1e6:.1f} MB)" if total else ""
-                say(f"fetching {label}{size} ...")
-        if self._bar:
-            share = min(done / total, 1.0) if total else 0.0
-            filled = "#" * int(_WIDTH * share)
-            line = f"\r{label}  [{filled:.<{_WIDTH}}] {share:4.0%}"
-            if line != self._shown:  # a terminal need not hear of each block
-                self._shown = line
-                click.echo(line, nl=False, err=True)
-
-    def finish(self) -> None:
-        """End the line of a bar."""
-        if self._shown:
-            click.echo(err=True)
-            self._shown = ""
 
 
 @models.command("path")

@@ -1,0 +1,45 @@
+"""Showing how far long work has come: a bar on a terminal, a line a step elsewhere."""
+
+import sys
+
+import click
+
+from holdfast.cli.console import say
+
+_WIDTH = 30
+
+
+class Progress:
+    """Shows one piece of work after another, each under its label."""
+
+    def __init__(self, verb: str, *, unit: float = 0, quiet: bool) -> None:
+        self._verb = verb
+        self._unit = unit
+        self._quiet = quiet
+        self._bar = sys.stderr.isatty()
+        self._shown = ""
+        self._label = ""
+
+    def __call__(self, label: str, done: int, total: int) -> None:
+        """Show that so much of something is done; a total of 0 is one that is not known yet."""
+        if self._quiet:
+            return
+        if label != self._label:
+            self.finish()
+            self._label = label
+            if not self._bar:
+                size = f" ({total / self._unit:.1f} MB)" if total and self._unit else ""
+                say(f"{self._verb} {label}{size} ...")
+        if self._bar:
+            share = min(done / total, 1.0) if total else 0.0
+            filled = "#" * int(_WIDTH * share)
+            line = f"\r{self._verb} {label}  [{filled:.<{_WIDTH}}] {share:4.0%}"
+            if line != self._shown:  # a terminal need not hear of each block
+                self._shown = line
+                click.echo(line, nl=False, err=True)
+
+    def finish(self) -> None:
+        """End the line of a bar."""
+        if self._shown:
+            click.echo(err=True)
+            self._shown = ""
