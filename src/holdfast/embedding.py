@@ -46,6 +46,7 @@ class Embedding:
         self._told = False
         self.problem: str | None = None
         """Why there is no embedder right now, for people."""
+        self._older = {name for name in store.models() if source is None or name != source.name}
         if source is not None and source.name not in store.models():
             with store.write() as tx:
                 tx.use_model(source.name)
@@ -126,10 +127,16 @@ class Embedding:
 
     def retire_other_models(self) -> list[str]:
         """Drop the vectors of models that are not configured any more, once this one's are complete."""
-        others = [name for name in self._store.models() if name != self.name]
+        models = self._store.models()
+        if self._source is not None and self._source.name not in models:  # another process dropped ours
+            with self._store.write() as tx:
+                tx.use_model(self._source.name)
+            return []
+        others = [name for name in models if name in self._older]
         if self._embedder is None or not others or self._store.waiting(self._embedder.name, limit=1):
             return []
         with self._store.write() as tx:
             for name in others:
                 tx.drop_model(name)
+        self._older.clear()  # once: should a process still use one, it asks for it again and keeps it
         return others

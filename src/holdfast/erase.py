@@ -8,7 +8,7 @@ from datetime import datetime
 
 from holdfast.presets.base import Preset
 from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter, Store, Transaction
-from holdfast.types import Author, Memory, Message, Receipt
+from holdfast.types import Author, Memory, Message, Put, Receipt
 from holdfast.write import Writer
 
 SCRUB = "scrub"
@@ -33,15 +33,19 @@ def erase(store: Store, preset: Preset, target: Mapping[str, str], now: datetime
     with store.write() as tx:
         targets = _find(tx, target)
         survivors = _surviving_messages(tx, targets)
+        unseen = _unseen(tx, target, targets)
         counts = Counter(tx.remove_memories(targets.memories | set(targets.mixed)))
         counts.update(tx.remove_messages(targets.messages))
         counts.update(tx.remove_sessions(targets.sessions))
-        if set(target) == {"user"}:
-            tx.remove_user(target["user"])
+        if owner := _owner(target):
+            tx.remove_scope(owner)
         writer = Writer(tx=tx, preset=preset, author=Author(actor="erase"), now=now)
-        rebuilt = writer.apply(preset.capture(survivors), shown=())
+        tx.set_action(unseen, "forgotten")
+        wanted = {memory.content_hash for memory in targets.mixed.values() if memory.status == "live"}
+        again = [put for put in preset.capture(survivors) if isinstance(put, Put) and writer.identity(put) in wanted]
+        rebuilt = writer.apply(again, shown=())
         tx.set_setting(SCRUB, "pending")  # with the rows: a process killed before the bytes are gone must not forget them
-    complete, residue = store.scrub(_needles(targets.texts))
+    complete, residue = store.scrub(_needles([*targets.texts, *_owner(target).values()]))
     if complete:
         with store.write() as tx:
             tx.set_setting(SCRUB, "done")
@@ -58,10 +62,15 @@ def erase(store: Store, preset: Preset, target: Mapping[str, str], now: datetime
     )
 
 
+def _owner(target: Mapping[str, str]) -> dict[str, str]:
+    """Return the scope parts a target names."""
+    return {part: target[part] for part in ("user", "app", "agent") if part in target}
+
+
 def _find(tx: Transaction, target: Mapping[str, str]) -> _Targets:
     """Find what is meant, and what was made from it."""
     targets = _Targets()
-    owner = {part: target[part] for part in ("user", "app", "agent") if part in target}
+    owner = _owner(target)
     named = [target[part] for part in ("memory", "source") if part in target]
     wanted_memories = [MemoryFilter(ids=named, statuses=None)]
     wanted_messages: list[MessageFilter] = []
@@ -105,6 +114,22 @@ def _surviving_messages(tx: Transaction, targets: _Targets) -> list[Message]:
     """Return the messages that stay and from which mixed memories can be made again."""
     sources = {source for memory in targets.mixed.values() for source in memory.sources}
     return tx.messages(MessageFilter(ids=list(sources - targets.messages))) if sources else []
+
+
+def _unseen(tx: Transaction, target: Mapping[str, str], targets: _Targets) -> set[str]:
+    """Return the messages that stay, but must not be seen: those of a memory that was forgotten, or is erased by its id."""
+    ids = targets.memories | set(targets.mixed)
+    hidden = tx.memories(MemoryFilter(ids=list(ids), statuses=["forgotten"]))
+    if "memory" in target:
+        hidden += tx.memories(MemoryFilter(ids=[target["memory"]], statuses=None))
+    return own_sources(tx, hidden) - targets.messages
+
+
+def own_sources(tx: Transaction, memories: Iterable[Memory]) -> set[str]:
+    """Return the messages that memories came from in their own scope; what others share with them is not theirs to hide."""
+    scope_of = {source: memory.scope for memory in memories for source in memory.sources}
+    found = tx.messages(MessageFilter(ids=list(scope_of)))
+    return {message.id for message in found if message.scope == scope_of[message.id]}
 
 
 def _needles(texts: Iterable[str]) -> list[bytes]:

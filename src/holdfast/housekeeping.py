@@ -5,10 +5,10 @@ from datetime import datetime, timedelta
 
 from holdfast.clock import end_of_day
 from holdfast.embedding import Embedding
-from holdfast.erase import SCRUB
+from holdfast.erase import SCRUB, own_sources
 from holdfast.pipeline import Pipeline
 from holdfast.presets.base import Preset
-from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Store, Transaction
+from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Reads, Store, Transaction
 from holdfast.types import Finding, Memory
 
 _EVERY = timedelta(hours=1)
@@ -39,21 +39,31 @@ class Housekeeping:
         """Purge what has expired, was forgotten too long ago to be brought back, or is past its retention."""
         now = self._clock.now()
         self._next = now + _EVERY
-        forgotten = self._store.memories(MemoryFilter(statuses=["forgotten"], retired_before=now - self._preset.undo_window))
-        gone = [*self._store.memories(MemoryFilter(expired_by=now, statuses=None)), *forgotten]
         old = self._outlived(now)
-        if not gone and not old:
+        done = self._store.jobs(states=["done"], limit=1)
+        stale = bool(done and done[0].finished_at and done[0].finished_at < now - _KEEP_DONE)
+        if not old and not stale and not self._gone(self._store, now):
             return 0
         with self._store.write() as tx:
-            # What they came from must not bring them back: it stays in the log, unseen.
-            tx.set_action({source for memory in forgotten for source in memory.sources}, "forgotten")
+            gone = self._gone(tx, now)  # again, inside: one may have been brought back or renewed meanwhile
+            # What was forgotten must not come back with what it came from: that stays in the log, unseen.
+            tx.set_action(own_sources(tx, [memory for memory in gone if memory.status == "forgotten"]), "forgotten")
             tx.remove_memories({memory.id for memory in gone})
             tx.remove_messages(old)
             tx.remove_done_jobs(before=now - _KEEP_DONE)
-            tx.set_setting(SCRUB, "pending")
+            if gone or old:
+                tx.set_setting(SCRUB, "pending")
         self._next_scrub = now
         self._finish_scrubbing()
         return len(gone) + len(old)
+
+    def _gone(self, reads: Reads, now: datetime) -> list[Memory]:
+        """Return what has expired, or was forgotten too long ago to be brought back."""
+        limit = now - self._preset.undo_window
+        return [
+            *reads.memories(MemoryFilter(expired_by=now, statuses=None)),
+            *reads.memories(MemoryFilter(statuses=["forgotten"], retired_before=limit)),
+        ]
 
     def _finish_scrubbing(self) -> int:
         """Overwrite what an erasure had to leave because a reader still needed the log."""

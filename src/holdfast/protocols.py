@@ -299,8 +299,8 @@ class Transaction(Reads, Protocol):
         """Remove sessions and their jobs; their messages must be gone already."""
         ...
 
-    def remove_user(self, user: str) -> None:
-        """Remove a user's own row, and the partitions that only they used."""
+    def remove_scope(self, owner: Mapping[str, str]) -> None:
+        """Remove what is left of a scope whose memories and messages are gone: its names, and a user's own row."""
         ...
 
 

@@ -73,8 +73,9 @@ class Reader:
         )
         hits = recall(self._store, self._embedding, question)
         if as_of is None:
+            moment = self._clock.now()
             with self._lock:
-                self._used.update((hit.id, question.now) for hit in hits if hit.memory and hit.score >= _WORTH_SHOWING)
+                self._used.update((hit.id, moment) for hit in hits if hit.memory and hit.score >= _WORTH_SHOWING)
         return hits
 
     def context(self, reader: Scope, query: str, *, max_tokens: int | None = None, without_session: str | None = None) -> Context:
@@ -99,8 +100,10 @@ class Reader:
             used, self._used = self._used, {}
         if used:
             with self._store.write(durable=False) as tx:
-                for moment in set(used.values()):
-                    ids = {id for id, at in used.items() if at == moment}
+                by_moment: dict[datetime, set[str]] = {}
+                for id, at in used.items():
+                    by_moment.setdefault(at, set()).add(id)
+                for moment, ids in by_moment.items():
                     tx.touch(ids, used=moment)
                     renew(tx, ids, moment)
 

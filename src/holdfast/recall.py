@@ -151,20 +151,20 @@ def _messages(store: Store, question: Question, found: dict[int, _Found]) -> lis
     ]
     if not messages:
         return []
-    gone, successors = _fates(store, [message.id for message in messages])
+    gone, successors = _fates(store, question.reader, [message.id for message in messages])
     return [(message, successors.get(message.id)) for message in messages if message.id not in gone]
 
 
-def _fates(store: Store, messages: Collection[str]) -> tuple[set[str], dict[str, Memory]]:
+def _fates(store: Store, reader: Scope, messages: Collection[str]) -> tuple[set[str], dict[str, Memory]]:
     """Return the messages whose memory was forgotten, and what replaced those whose memory was superseded."""
-    made = store.memories(MemoryFilter(sources=messages, statuses=("forgotten", "superseded")))
+    made = store.memories(MemoryFilter(reader=reader, sources=messages, statuses=("forgotten", "superseded")))
     gone = {source for memory in made if memory.status == "forgotten" for source in memory.sources}
     latest = {source: memory for memory in made if memory.status == "superseded" for source in memory.sources}
     for _ in range(_CHAIN):
         wanted = {memory.replaced_by for memory in latest.values() if memory.status == "superseded" and memory.replaced_by}
         if not wanted:
             break
-        newer = {memory.id: memory for memory in store.memories(MemoryFilter(ids=list(wanted), statuses=None))}
+        newer = {memory.id: memory for memory in store.memories(MemoryFilter(reader=reader, ids=list(wanted), statuses=None))}
         latest = {source: newer.get(memory.replaced_by or "", memory) for source, memory in latest.items()}
         if not newer:
             break

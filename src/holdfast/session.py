@@ -89,7 +89,8 @@ class Session:
         """Return the conversation so far, oldest first, or its last ``limit`` messages."""
         if self.off_record:
             return self._unrecorded[-limit:] if limit else list(self._unrecorded)
-        return self._record.store.messages(MessageFilter(session=self.id, newest=limit))
+        found = self._record.store.messages(MessageFilter(session=self.id, newest=limit))
+        return [message for message in found if message.scope == self.scope]
 
     def recall(self, query: str, *, limit: int = 10, kinds: Sequence[str] | None = None, min_score: float = 0.0) -> list[Hit]:
         """Recall what matters here from everything but this conversation itself."""
@@ -109,7 +110,7 @@ class Session:
             return
         with self._record.store.write() as tx:
             session = tx.session(self.id)
-            if session is None or session.status == "ended":
+            if session is None or session.scope != self.scope or session.status == "ended":
                 return
             self._record.pipeline.close_session(tx, session, "ended")
         self._record.wake()
@@ -120,7 +121,7 @@ def _earlier(tx: Transaction, message: Message) -> Message | None:
     if message.client_id is None:
         return None
     found = tx.messages(MessageFilter(session=message.session, client_id=message.client_id))
-    if not found:
+    if not found or found[0].scope != message.scope:
         return None
     if (found[0].role, found[0].text) != (message.role, message.text):
         raise Conflict(f"A message with id {message.client_id!r} but other content is in this session already.")

@@ -36,6 +36,11 @@ class Writer:
                 raise InvalidInput(f"The change names {change.id}, which its author was not shown.")
         return [self._put(change, batch) if isinstance(change, Put) else self._retire(change, batch) for change in changes]
 
+    def identity(self, put: Put) -> str:
+        """Return the content hash that a new memory would have."""
+        kind = self.preset.kind(put.kind)
+        return content_hash(kind.name, self._key(kind, put.key), clean_text(put.text))
+
     def _put(self, put: Put, batch: str) -> Memory:
         return self._revise(put, batch) if put.id is not None else self._remember(put, batch)
 
@@ -183,7 +188,11 @@ class Writer:
         else:
             before = revisions[change.revision - 1]
             undone = replace(
-                before, revision=present.revision, last_used_at=present.last_used_at, last_seen_at=present.last_seen_at
+                before,
+                revision=present.revision,
+                expires_at=_later(before.expires_at, present.expires_at),
+                last_used_at=present.last_used_at,
+                last_seen_at=present.last_seen_at,
             )
         if undone.status == "live":
             self._refuse_twin(undone)
@@ -217,6 +226,11 @@ class Writer:
             )
         )  # fmt: skip
         return stored
+
+
+def _later(one: datetime | None, other: datetime | None) -> datetime | None:
+    """Return the later of two ends, none being the latest of all."""
+    return max(one, other) if one and other else None
 
 
 def _origin(origin: MemoryOrigin) -> MemoryOrigin:

@@ -121,7 +121,7 @@ class Connections:
             self._closed = True
             for connection in [*self._readers, self._writer]:
                 if connection is not None:
-                    connection.close()
+                    close_when_idle(connection)
             self._writer = None
             self._readers.clear()
 
@@ -189,6 +189,22 @@ def translated(path: Path) -> Iterator[None]:
         raise StoreClosed(f"{path} was closed while in use.") from error
     except apsw.ConnectionClosedError as error:
         raise StoreClosed(f"{path} has been closed.") from error
+    except apsw.Error as error:
+        raise StoreError(f"{path}: {error}") from error
+
+
+def close_when_idle(connection: apsw.Connection) -> None:
+    """Close a connection once the thread that reads with it is done; it meets a closed store with its next question."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.close()
+        except apsw.ThreadingViolationError:
+            if time.monotonic() > deadline:
+                raise StoreBusy("A thread is still reading from the store; it could not be closed.") from None
+            time.sleep(0.002)
+        else:
+            return
 
 
 def use_log(connection: apsw.Connection) -> None:

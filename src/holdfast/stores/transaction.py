@@ -18,6 +18,7 @@ from holdfast.stores.rows import (
     SEARCHED_TEXT,
     SESSION_COLUMNS,
     change_row,
+    dump,
     job_row,
     marks,
     memory_row,
@@ -245,13 +246,15 @@ class SQLiteTransaction(SQLiteReads):
             counts["sessions"] += self._connection.changes()
         return counts
 
-    def remove_user(self, user: str) -> None:
-        """Remove a user's own row, and the partitions that were theirs."""
-        self._connection.execute("DELETE FROM users WHERE tenant = ? AND user = ?", (self.tenant, user))
-        mine = partitions.owned(self._connection, self.tenant, {"user": user}, ("memory", "message", "archive"))
+    def remove_scope(self, owner: Mapping[str, str]) -> None:
+        """Remove what is left of a scope whose memories and messages are gone: its names, and a user's own row."""
+        if set(owner) == {"user"}:
+            self._connection.execute("DELETE FROM users WHERE tenant = ? AND user = ?", (self.tenant, owner["user"]))
+        numbers = partitions.owned(self._connection, self.tenant, owner, ("memory", "message", "archive"))
         for table in ("vector_log", "unembedded", "vectors", "partitions"):
             self._connection.execute(
-                f"DELETE FROM {table} WHERE tenant = ? AND partition IN ({marks(mine)})", (self.tenant, *mine)
+                f"DELETE FROM {table} WHERE tenant = ? AND partition IN (SELECT value FROM json_each(?))",
+                (self.tenant, dump(numbers)),
             )
 
     def _unindex(self, item: int) -> int:

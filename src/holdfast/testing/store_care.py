@@ -76,7 +76,7 @@ class RemovalPromises:
         with store.write() as tx:
             tx.set_user(UserProfile(user="ana", timezone="Europe/Madrid"))
             tx.set_user(UserProfile(user="bob", timezone="Asia/Tokyo"))
-            tx.remove_user("ana")
+            tx.remove_scope({"user": "ana"})
         assert store.user("ana") == UserProfile(user="ana")
         assert store.user("bob").timezone == "Asia/Tokyo"
 
@@ -90,7 +90,7 @@ class RemovalPromises:
                 tx.remove_memories([]),
             ):
                 assert set(removed.values()) == {0}
-            tx.remove_user("nobody")
+            tx.remove_scope({"user": "nobody"})
 
     def test_many_rows_are_removed_at_once(self, store: Store) -> None:
         """More than a statement can bind, and nothing besides."""

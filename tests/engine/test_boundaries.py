@@ -1,0 +1,164 @@
+"""Where two features meet: forgetting and erasing, scopes and sources, clocks and expiry, closing and reading."""
+
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from holdfast import Engine
+from holdfast.errors import HoldfastError, NotFound, StoreClosed
+from holdfast.testing import FrozenClock, HashEmbedder
+
+DAY = timedelta(days=1)
+
+
+def _told(memory: Engine, *texts: str, user: str = "ana") -> list[str]:
+    """Digest a conversation a text; returns the message ids."""
+    ids = []
+    for text in texts:
+        talk = memory.session(user=user)
+        ids.append(talk.add("user", text).id)
+        talk.end()
+    memory.drain()
+    return ids
+
+
+@pytest.mark.ledger("X5")
+def test_erasing_a_source_brings_nothing_forgotten_back(memory: Engine) -> None:
+    first, _ = _told(memory, "I live in Rome.", "I live in Rome. I have a cat named Tom.")
+    for kept in memory.memories(user="ana"):
+        memory.forget(id=kept.id)
+    assert memory.erase(source=first).rebuilt == 0
+    assert memory.memories(user="ana") == []
+
+
+@pytest.mark.ledger("X5")
+def test_erasing_a_source_makes_again_only_what_had_it(memory: Engine) -> None:
+    first, _ = _told(memory, "I live in Rome.", "I live in Rome. I have a cat named Tom.")
+    (cat,) = [kept for kept in memory.memories(user="ana") if "cat" in kept.text]
+    memory.revise(cat.id, "I have a dog named Max.")
+    assert memory.erase(source=first).rebuilt == 1
+    assert sorted(kept.text for kept in memory.memories(user="ana")) == ["I have a dog named Max.", "I live in Rome."]
+
+
+@pytest.mark.ledger("X5")
+def test_what_was_forgotten_stays_unseen_when_it_is_erased_as_well(memory: Engine) -> None:
+    _told(memory, "I live in Rome.")
+    (kept,) = memory.memories(user="ana")
+    memory.forget(id=kept.id)
+    assert memory.recall("Rome", user="ana") == []
+    memory.erase(id=kept.id)
+    assert memory.recall("Rome", user="ana") == []
+
+
+@pytest.mark.ledger("X5")
+def test_the_name_of_an_erased_app_is_in_no_file(memory: Engine, files_with: Callable[..., list[str]]) -> None:
+    memory.remember("prefers tea", user="ana", app="secretappname")
+    memory.remember("prefers gin", user="ana", app="otherappname")
+    assert memory.erase(app="secretappname").verified
+    assert not files_with("secretappname")
+    assert files_with("otherappname")
+
+
+@pytest.mark.ledger("X8")
+def test_a_private_memory_never_shows_as_the_successor_of_a_shared_message(memory: Engine) -> None:
+    shared = memory.session(app="team").add("user", "Bob has the desk in Rome.")
+    memory.remember("desk in Rome", kind="profile", key="desk", user="bob", app="team", sources=[shared.id])
+    memory.remember("secretly in Paris", kind="profile", key="desk", user="bob", app="team")
+    assert "Paris" not in memory.context("Where is the desk in Rome?", user="ana", app="team").text
+    assert "Paris" in memory.context("Where is the desk in Rome?", user="bob", app="team").text
+
+
+@pytest.mark.ledger("X8")
+def test_one_users_forgetting_does_not_hide_what_all_share(memory: Engine, clock: FrozenClock) -> None:
+    shared = memory.session(app="team").add("user", "The printer is in Rome.")
+    own = memory.remember("the printer is in Rome", user="bob", app="team", sources=[shared.id])
+    memory.forget(id=own.id)
+    clock.advance(40 * DAY)
+    memory.drain()
+    assert [hit.text for hit in memory.recall("printer", user="ana", app="team")] == ["The printer is in Rome."]
+
+
+@pytest.mark.ledger("X8")
+def test_a_session_of_the_same_id_in_another_scope_is_out_of_reach(memory: Engine) -> None:
+    bob, ana = memory.session(id="chat", user="bob"), memory.session(id="chat", user="ana")
+    ana.add("user", "my secret is blue", id="c1")
+    assert bob.messages() == []
+    bob.end()
+    assert [session.status for session in memory.sessions()] == ["open"]
+    with pytest.raises(NotFound):
+        bob.add("user", "my secret is blue", id="c1")
+
+
+@pytest.mark.ledger("X17")
+def test_two_processes_with_different_embedders_leave_each_other_their_vectors(open_memory: Callable[..., Engine]) -> None:
+    one = open_memory(embedder=HashEmbedder("one", 64))
+    one.remember("the parrot likes tea", user="ana")
+    one.drain()
+    other = open_memory(embedder=HashEmbedder("other", 128))
+    other.drain()
+    for _ in range(3):
+        one.remember("the parrot likes tea with milk", user="ana")
+        one.drain()
+        other.drain()
+    assert sorted(one.store.models()) == ["one", "other"]
+    for engine in (one, other):
+        assert engine.recall("parrot", user="ana")[0].similarity is not None
+
+
+@pytest.mark.ledger("X3")
+def test_undoing_a_correction_does_not_undo_a_longer_life(memory: Engine, clock: FrozenClock) -> None:
+    kept = memory.remember("the code is 1234", user="ana", expires_at=clock.now() + 2 * DAY)
+    memory.revise(kept.id, "the code is 5678")
+    memory.remember("the code is 5678", user="ana", expires_at=clock.now() + 300 * DAY)
+    clock.advance(10 * DAY)
+    memory.undo(memory.history(kept.id)[1])
+    memory.drain()
+    assert memory.get(kept.id).text == "the code is 1234"
+
+
+def test_finished_jobs_go_after_a_week(memory: Engine, clock: FrozenClock) -> None:
+    _told(memory, "I live in Rome.")
+    assert memory.jobs(states=["done"])
+    clock.advance(8 * DAY)
+    memory.drain()
+    assert memory.jobs() == []
+
+
+def test_more_users_than_a_statement_can_bind_are_no_hindrance(memory: Engine) -> None:
+    from holdfast.stores import partitions  # noqa: PLC0415  (the one place that met the limit)
+
+    connection = memory.store.connection  # type: ignore[attr-defined]
+    assert partitions.scopes_of(connection, "default", range(40_000)) is not None
+
+
+def test_closing_waits_for_those_who_read(open_memory: Callable[..., Engine]) -> None:
+    memory = open_memory()
+    memory.remember("the parrot likes tea", user="ana")
+    surprises: list[BaseException] = []
+
+    def read() -> None:
+        try:
+            while True:
+                memory.recall("parrot", user="ana")
+        except StoreClosed:
+            return
+        except HoldfastError as error:
+            surprises.append(error)
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    memory.close()
+    for reader in readers:
+        reader.join()
+    assert surprises == []
+
+
+@pytest.mark.ledger("X5")
+def test_a_receipt_names_the_backups_that_other_tenants_asked_for(open_memory: Callable[..., Engine], tmp_path: object) -> None:
+    acme, other = open_memory(tenant="acme"), open_memory(tenant="other")
+    other.remember("prefers tea", user="ana")
+    acme.backup(f"{tmp_path}/copy.db")
+    assert [name.endswith("copy.db") for name in other.erase(user="ana").backups] == [True]
