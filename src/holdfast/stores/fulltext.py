@@ -18,7 +18,7 @@ from holdfast.text.windows import window_spans
 
 _WINDOWS = 4096
 """Windows an item can have; a full-text rowid is item * _WINDOWS + window."""
-_MATCHES = 1500
+_MATCHES = 1000
 """About how many matching units one query may rank."""
 _FEW_WINDOWS = 2
 _K1, _B = 1.2, 0.75
@@ -82,7 +82,7 @@ def search(
     best = (
         list(weights) if len(known) == 1 else [rowid for _, rowid in sorted(((w, r) for r, w in weights.items()), reverse=True)]
     )
-    rows = best[: max(3 * limit // 2, 48)]
+    rows = best[: max(limit + 8, 40)]
     return _rank(connection, tenant, partitions, counted, rows)[:limit]
 
 

@@ -156,7 +156,8 @@ class SQLiteStore(SQLiteReads):
         codes = np.frombuffer(b"".join(code for _, code in rows), dtype=np.int8).reshape(len(rows), -1)
         matrix[[place[item] for item, _ in rows]] = codes
         matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-9)
-        return matrix @ matrix.T
+        cosines: NDArray[np.float32] = np.vecdot(matrix[:, None, :], matrix[None, :, :])
+        return cosines
 
     @guarded
     def stats(self) -> Mapping[str, Any]:

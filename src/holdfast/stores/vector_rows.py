@@ -176,7 +176,8 @@ class Rows:
         products = np.empty(len(rows), np.float32)
         for start in range(0, len(rows), _BLOCK):
             block = self.codes.take(rows[start : start + _BLOCK], axis=0).astype(np.float32)
-            np.matmul(block, query, out=products[start : start + _BLOCK])
+            # Not a matrix product: that would wake the linear algebra library's threads, which then spin for a while.
+            np.vecdot(block, query, out=products[start : start + _BLOCK])
         products *= self.scales[rows]
         return products
 

@@ -111,7 +111,7 @@ class FloatSieve:
 
     def candidates(self, query: Floats, want: int) -> RowNumbers:
         """Return the best `want` rows."""
-        return best_places(self._matrix[: self._rows.count] @ query, want)
+        return best_places(np.vecdot(self._matrix[: self._rows.count], query), want)
 
 
 class BitSieve:
