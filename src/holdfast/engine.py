@@ -366,10 +366,16 @@ class Engine:
             if progress:
                 progress(done, total)
         self.embedding.retire_other_models()
+        while self.store.tidy():
+            pass
         return steps + done
 
     def work_once(self) -> bool:
         """Do one piece of background work; False when there is none left."""
+        return self._work_due() or self.store.tidy()
+
+    def _work_due(self) -> bool:
+        """Do one piece of what is waited for."""
         self.flush_uses()
         busy = bool(self._housekeeping.tick())
         busy |= self.jobs_runner.run_one()
@@ -383,7 +389,7 @@ class Engine:
         if self._thread is not None:
             self._thread.wake()
         elif self._inline:
-            while self.work_once():
+            while self._work_due():
                 pass
 
     def flush_uses(self) -> None:

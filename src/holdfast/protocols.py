@@ -352,6 +352,10 @@ class Store(Reads, Protocol):
         """Check the file and every row's hash."""
         ...
 
+    def tidy(self) -> bool:
+        """Do a short step of what makes searching cheaper, where there is any; True while there is more to do."""
+        ...
+
     def scrub(self, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
         """Overwrite what was removed; tells whether it is all gone, and the files that still hold a needle."""
         ...

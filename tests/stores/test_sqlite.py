@@ -1,5 +1,6 @@
 """The default store: the common suite, and what only a SQLite file can get wrong."""
 
+import contextlib
 import os
 import random
 import sys
@@ -221,6 +222,21 @@ def test_a_forked_child_writes_beside_its_parent(open_store: OpenStore) -> None:
     remember(store, a_memory("from the parent again"))
     assert len(store.memories(MemoryFilter())) == 3
     assert all(finding.ok for finding in store.check())
+
+
+def test_tidying_leaves_one_segment_of_the_full_text_index(open_store: OpenStore, tmp_path: Path) -> None:
+    store = open_store()
+
+    def segments() -> int:
+        with contextlib.closing(apsw.Connection(str(tmp_path / "memory.db"))) as connection:
+            return len(connection.execute("SELECT DISTINCT segid FROM fulltext_idx").fetchall())
+
+    for batch in range(15):
+        remember(store, *(a_memory(f"word{n} of batch{batch}") for n in range(30)))
+    assert segments() > 3
+    while store.tidy():
+        pass
+    assert segments() == 1
 
 
 _ROWS = 300

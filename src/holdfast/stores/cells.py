@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from holdfast.stores.vector_sieves import PASS, Sketcher, Words, best_places, sketch_width
+from holdfast.stores.vector_sieves import PASS, Sketcher, Sketches, best_places, sketch_width
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,7 +38,7 @@ _GONE: Final = -1
 class CellSieve:
     """Sketches in cell order, with a tail of newcomers.
 
-    A *place* is a column of `_sketches`. `_row_at[place]` is its row or -1, `_place_of[row]` the way back.
+    A *place* is a number in `_sketches`. `_row_at[place]` is its row or -1, `_place_of[row]` the way back.
     """
 
     __slots__ = (
@@ -63,7 +63,7 @@ class CellSieve:
         self._sketcher = Sketcher(rows)
         self._centres = _Centres(_learn(rows, tuning.sample_per_cell))
         self._place_of: Places = np.empty(0, np.int32)
-        self._sketches: Words = np.empty((self._sketcher.words, 0), np.uint64)
+        self._sketches = Sketches.empty(self._sketcher.words, 0)
         self._row_at: Places = np.empty(0, np.int32)
         self._starts = np.zeros(len(self._centres) + 1, np.intp)
         self._used = 0
@@ -74,8 +74,8 @@ class CellSieve:
     @property
     def nbytes(self) -> int:
         """Bytes of sketches, places and centres."""
-        arrays: tuple[NDArray[Any], ...] = (self._sketches, self._row_at, self._place_of, self._centres.vectors)
-        return sum(array.nbytes for array in arrays)
+        arrays: tuple[NDArray[Any], ...] = (self._row_at, self._place_of, self._centres.vectors)
+        return self._sketches.nbytes + sum(array.nbytes for array in arrays)
 
     def fits(self) -> bool:
         """Tell whether the centres still describe the rows and there are enough to be worth it."""
@@ -116,10 +116,8 @@ class CellSieve:
         used = self._used + len(rows)
         if used > len(self._row_at):
             self._row_at = _grown(self._row_at, max(used, self._rows.count))
-            sketches = np.empty((self._sketcher.words, len(self._row_at)), np.uint64)
-            sketches[:, : self._used] = self._sketches[:, : self._used]
-            self._sketches = sketches
-        self._sketches[:, self._used : used] = self._sketcher.sketch(vectors)
+            self._sketches = self._sketches.grown(len(self._row_at), self._used)
+        self._sketches[self._used : used] = self._sketcher.sketch(vectors)
         self._row_at[self._used : used] = rows
         self._place_of[rows] = np.arange(self._used, used)
         self._used = used
@@ -134,7 +132,7 @@ class CellSieve:
         read = max(self._tuning.least_read, int(_SHARE_READ * self._used), 2 * want)
         slices = [*self._nearest_cells(query, read), slice(self._starts[-1], self._used)]
         rows = np.concatenate([self._row_at[part] for part in slices])
-        sketches = np.concatenate([self._sketches[:, part] for part in slices], axis=1)
+        sketches = Sketches.joined([self._sketches[part] for part in slices])
         best = rows[best_places(self._sketcher.estimates(sketches, query), want)]
         found: RowNumbers = best[best != _GONE].astype(np.intp)
         return found
@@ -157,7 +155,7 @@ class CellSieve:
         cells[self._row_at[: self._used] == _GONE] = len(self._centres)
         alive = np.bincount(cells, minlength=len(self._centres))[: len(self._centres)]
         order = np.argsort(cells, kind="stable")[: alive.sum()]
-        self._sketches = np.ascontiguousarray(self._sketches[:, order])
+        self._sketches = self._sketches.ordered(order)
         self._row_at = self._row_at[order]
         self._used = len(order)
         self._starts[1:] = np.cumsum(alive)

@@ -12,7 +12,7 @@ import apsw
 
 from holdfast.protocols import Match, Space
 from holdfast.stores.rows import marks
-from holdfast.stores.sql import fetch
+from holdfast.stores.sql import Row, fetch
 from holdfast.text.terms import document_terms, query_terms
 from holdfast.text.windows import window_spans
 
@@ -21,6 +21,9 @@ _WINDOWS = 4096
 _MATCHES = 1000
 """About how many matching units one query may rank."""
 _FEW_WINDOWS = 2
+_FEW_SEGMENTS = 3
+_MERGED_AT_ONCE = 128
+"""Pages merged in one transaction: other writers wait a few milliseconds at most."""
 _K1, _B = 1.2, 0.75
 
 
@@ -132,29 +135,25 @@ def _rank(
     average = max(terms / units, 1.0) if units else 1.0
     weights = [math.log1p((max(units - count, 0) + 0.5) / (count + 0.5)) for count, _ in wanted]
     full = sum(weights)
-    term_of = {spelling: number for number, (_, spellings) in enumerate(wanted) for spelling in spellings}
+    weighed = [(weight, tuple(spellings)) for weight, (_, spellings) in zip(weights, wanted, strict=True)]
     best: dict[int, Match] = {}
     for item, window, partition, text in _read_units(connection, tenant, rows):
-        words = text.split()
+        words = text.split(" ")
         norm = _K1 * (1 - _B + _B * len(words) / average)
-        counts: dict[int, int] = {}
-        for word in words:
-            if word in term_of:
-                counts[term_of[word]] = counts.get(term_of[word], 0) + 1
-        score = sum(weights[term] * found * (_K1 + 1) / (found + norm) for term, found in counts.items())
+        score = 0.0
+        for weight, spellings in weighed:
+            found = sum(map(words.count, spellings))  # counting in C beats looking up each word, even of long windows
+            if found:
+                score += weight * found * (_K1 + 1) / (found + norm)
         if item not in best or score / full > best[item].score:
             best[item] = Match(item, window, min(score / full, 1.0), partitions[partition])
     return sorted(best.values(), key=lambda match: (-match.score, -match.item))
 
 
-def _read_units(connection: apsw.Connection, tenant: str, rows: Sequence[int]) -> list[tuple[int, int, int, str]]:
+def _read_units(connection: apsw.Connection, tenant: str, rows: Sequence[int]) -> list[Row]:
     """Return item, window, partition and terms of each rowid."""
-    pairs = ", ".join(f"({rowid // _WINDOWS}, {rowid % _WINDOWS})" for rowid in rows)
-    sql = (
-        f"WITH wanted (item, window) AS (VALUES {pairs}) SELECT units.item, units.window, units.partition, units.terms "
-        "FROM wanted CROSS JOIN units ON units.tenant = ? AND units.item = wanted.item AND units.window = wanted.window"
-    )
-    return fetch(connection, sql, (tenant,))
+    sql = "SELECT item, window, partition, terms FROM units WHERE tenant = ? AND item = ? AND window = ?"
+    return connection.executemany(sql, ((tenant, *divmod(rowid, _WINDOWS)) for rowid in rows)).fetchall()
 
 
 def quote_fts(partitions: Mapping[int, Space], spellings: Collection[str]) -> str:
@@ -175,6 +174,25 @@ def _frequencies(
     counts.update(fetch(connection, sql, every))
     found = [(sum(counts.get(term, 0) for spelling in each for term in marked[spelling]), each) for each in wanted]
     return sorted(found, key=lambda pair: pair[0])
+
+
+def scattered(connection: apsw.Connection) -> bool:
+    """Tell whether merging the index would pay: its small segments are several and a good part of the largest.
+
+    Every search looks into every segment, so one is best; but merging rewrites the large one too, which must be
+    rare enough that a small board's memory card does not wear out.
+    """
+    sizes = [row[0] for row in fetch(connection, "SELECT count(*) FROM fulltext_idx GROUP BY segid")]
+    return len(sizes) > _FEW_SEGMENTS and 4 * (sum(sizes) - max(sizes)) >= max(sizes)
+
+
+def merge(connection: apsw.Connection, *, begin: bool) -> bool:
+    """Merge some pages of the index's segments into one; False when there is nothing left to merge."""
+    before = connection.total_changes()
+    # A negative number means: all segments, whatever their levels. The next steps only go on with that.
+    pages = -_MERGED_AT_ONCE if begin else _MERGED_AT_ONCE
+    connection.execute("INSERT INTO fulltext (fulltext, rank) VALUES ('merge', ?)", (pages,))
+    return connection.total_changes() - before > 1
 
 
 def _add_unit(connection: apsw.Connection, row: tuple[str, int, int, int, int, int, str]) -> None:

@@ -37,6 +37,8 @@ class SQLiteStore(SQLiteReads):
         self._encrypted = key is not None
         self._connections = Connections(path, key=key)
         self._indexes = embeddings.IndexCache()
+        self._merging = False
+        self._tidied: tuple[int, int] | None = None
         with self._connections.exclusive() as connection:
             migrate(connection)
 
@@ -168,6 +170,17 @@ class SQLiteStore(SQLiteReads):
         """Check the file, and with ``deep`` every row's hash."""
         with self._connections.fresh() as connection:
             return maintenance.check(connection, self.tenant, self.path, deep=deep)
+
+    @guarded
+    def tidy(self) -> bool:
+        """Merge some of the full-text index's segments, each of which every search must look into."""
+        version = (id(self.connection), self.connection.pragma("data_version"))
+        if not self._merging and (version == self._tidied or not fulltext.scattered(self.connection)):
+            self._tidied = version
+            return False
+        with self._connections.writing(durable=False) as connection:
+            self._merging = fulltext.merge(connection, begin=not self._merging)
+        return True
 
     def scrub(self, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
         """Overwrite what was removed, in the file and in its log."""

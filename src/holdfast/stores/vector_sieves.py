@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
     from holdfast.stores.vector_rows import Floats, RowNumbers, Rows
     from holdfast.stores.vector_tuning import Tuning
@@ -31,6 +31,8 @@ PASS: Final = 4096
 
 _SPAN: Final = 32_768
 """Rows whose bits are compared at a time: the temporaries stay in cache."""
+_WORDS_IN_BYTE: Final = 3
+"""Words whose differing bits, 64 each at most, one byte can count: adding bytes to bytes is cheap."""
 _ROUNDING: Final = np.float32(1e-5)
 
 
@@ -123,7 +125,7 @@ class BitSieve:
         self._rows = rows
         self._tuning = tuning
         self._sketcher = Sketcher(rows)
-        self._sketches: Words = np.empty((self._sketcher.words, rows.count), np.uint64)
+        self._sketches = Sketches.empty(self._sketcher.words, rows.count)
         self._built = rows.count
         self._changes = 0
         self._fill(0)
@@ -147,39 +149,89 @@ class BitSieve:
         """Sketch the new rows."""
         count = self._rows.count
         self._changes += count - start
-        if count > self._sketches.shape[1]:
-            grown = np.empty((self._sketcher.words, count + count // 8), np.uint64)
-            grown[:, :start] = self._sketches[:, :start]
-            self._sketches = grown
+        if count > len(self._sketches):
+            self._sketches = self._sketches.grown(count + count // 8, start)
         self._fill(start)
 
     def changed(self, row: int) -> None:
         """Sketch the row again."""
         self._changes += 1
-        self._sketches[:, row] = self._sketcher.sketch(self._rows.vectors(slice(row, row + 1)))[:, 0]
+        self._sketches[row] = self._sketcher.sketch(self._rows.vectors(slice(row, row + 1)))
 
     def removed(self, row: int, moved: int) -> None:
         """Move the last sketch into the hole."""
         self._changes += 1
-        self._sketches[:, row] = self._sketches[:, moved]
+        self._sketches[row] = self._sketches[moved]
 
     def candidates(self, query: Floats, want: int) -> RowNumbers:
         """Return the best `want` rows by sketch."""
-        return best_places(self._sketcher.estimates(self._sketches[:, : self._rows.count], query), want)
+        return best_places(self._sketcher.estimates(self._sketches[: self._rows.count], query), want)
 
     def _fill(self, start: int) -> None:
         count = self._rows.count
         for low in range(start, count, PASS):
             high = min(low + PASS, count)
-            self._sketches[:, low:high] = self._sketcher.sketch(self._rows.vectors(slice(low, high)))
+            self._sketches[low:high] = self._sketcher.sketch(self._rows.vectors(slice(low, high)))
+
+
+class Sketches:
+    """Columns of bits, one a vector and a row a word, with two numbers each: its distance from the mean, its product with it.
+
+    Every part runs along memory, since comparing one query with many sketches is all that is ever done with them.
+    """
+
+    __slots__ = ("bits", "distances", "products")
+
+    def __init__(self, bits: Words, distances: Floats, products: Floats) -> None:
+        self.bits = bits
+        self.distances = distances
+        self.products = products
+
+    @classmethod
+    def empty(cls, words: int, count: int) -> Sketches:
+        """Return room for so many."""
+        return cls(np.empty((words, count), np.uint64), np.empty(count, np.float32), np.empty(count, np.float32))
+
+    def __len__(self) -> int:
+        return len(self.distances)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return self.bits.nbytes + self.distances.nbytes + self.products.nbytes
+
+    def __getitem__(self, places: slice | int) -> Sketches:
+        chosen = places if isinstance(places, slice) else slice(places, places + 1)
+        return Sketches(self.bits[:, chosen], self.distances[chosen], self.products[chosen])
+
+    def __setitem__(self, places: slice | int, given: Sketches) -> None:
+        chosen = places if isinstance(places, slice) else slice(places, places + 1)
+        self.bits[:, chosen] = given.bits
+        self.distances[chosen] = given.distances
+        self.products[chosen] = given.products
+
+    def grown(self, room: int, used: int) -> Sketches:
+        """Return a copy of the first `used` with room for more."""
+        grown = Sketches.empty(len(self.bits), room)
+        grown[:used] = self[:used]
+        return grown
+
+    def ordered(self, order: RowNumbers) -> Sketches:
+        """Return the sketches at these places, in this order."""
+        return Sketches(np.ascontiguousarray(self.bits[:, order]), self.distances[order], self.products[order])
+
+    @staticmethod
+    def joined(parts: Sequence[Sketches]) -> Sketches:
+        """Return all of these one after the other."""
+        return Sketches(
+            np.concatenate([part.bits for part in parts], axis=1),
+            np.concatenate([part.distances for part in parts]),
+            np.concatenate([part.products for part in parts]),
+        )
 
 
 class Sketcher:
-    """Makes sketches around the mean of some rows and estimates products from them.
-
-    A sketch is a column of words, so that comparing many runs along memory: first the bits, then one word
-    holding two floats, the vector's distance from the mean and its product with the mean.
-    """
+    """Makes sketches around the mean of some rows and estimates products from them."""
 
     __slots__ = ("_dimensions", "_mean", "words")
 
@@ -187,32 +239,29 @@ class Sketcher:
         sample = np.arange(0, rows.count, max(1, rows.count // PASS))
         self._mean: Floats = rows.vectors(sample).mean(axis=0)
         self._dimensions = rows.dimensions
-        self.words = -(-rows.dimensions // 64) + 1
+        self.words = -(-rows.dimensions // 64)
 
-    def sketch(self, vectors: Floats) -> Words:
-        """Return the sketch of each vector, one column each."""
+    def sketch(self, vectors: Floats) -> Sketches:
+        """Return the sketch of each vector."""
         rest = vectors - self._mean
-        sketches = np.zeros((len(vectors), self.words * 8), np.uint8)
-        bits = np.packbits(rest > 0, axis=1)
-        sketches[:, : bits.shape[1]] = bits
-        numbers = sketches[:, -8:].view(np.float32)
-        numbers[:, 0] = np.sqrt(np.einsum("ij,ij->i", rest, rest))
-        numbers[:, 1] = vectors @ self._mean
-        return sketches.view(np.uint64).T
+        bits = np.zeros((len(vectors), self.words * 8), np.uint8)
+        packed = np.packbits(rest > 0, axis=1)
+        bits[:, : packed.shape[1]] = packed
+        return Sketches(bits.view(np.uint64).T, np.sqrt(np.vecdot(rest, rest)), np.vecdot(vectors, self._mean))
 
-    def estimates(self, sketches: Words, query: Floats) -> Floats:
+    def estimates(self, sketches: Sketches, query: Floats) -> Floats:
         """Return about the product of the query with each sketched vector.
 
         With m the mean, q.v = (q - m).(v - m) + m.v + a constant; the angle in the first product is told by
         the share of differing bits.
         """
-        own = self.sketch(query[None, :])[:, 0]
-        reach = own[-1:].view(np.float32)[0]
-        angles = np.arange(self._dimensions + 1, dtype=np.float32) * np.float32(np.pi / self._dimensions)
-        estimates: Floats = (np.cos(angles) * reach).take(_differences(sketches[:-1], own[:-1]))
-        numbers = np.ascontiguousarray(sketches[-1]).view(np.float32).reshape(-1, 2)
-        estimates *= numbers[:, 0]
-        estimates += numbers[:, 1]
+        own = self.sketch(query[None, :])
+        estimates: Floats = _differences(sketches.bits, own.bits[:, 0]).astype(np.float32)
+        estimates *= np.float32(np.pi / self._dimensions)
+        np.cos(estimates, out=estimates)
+        estimates *= own.distances[0]
+        estimates *= sketches.distances
+        estimates += sketches.products
         return estimates
 
 
@@ -221,15 +270,18 @@ def _differences(words: Words, wanted: Words) -> NDArray[np.uint16]:
     count = words.shape[1]
     differences = np.zeros(count, np.uint16)
     differing = np.empty(min(count, _SPAN), np.uint64)
-    counted = np.empty(min(count, _SPAN), np.uint8)
+    counted = np.empty((2, min(count, _SPAN)), np.uint8)
     for low in range(0, count, _SPAN):
-        span = slice(low, min(low + _SPAN, count))
-        total = differences[span]
+        total = differences[low : low + _SPAN]
         size = len(total)
-        for row, bits in zip(words, wanted, strict=True):
-            np.bitwise_xor(row[span], bits, out=differing[:size])
-            _count_bits(differing[:size], counted[:size])
-            np.add(total, counted[:size], out=total)
+        here, each, some = differing[:size], counted[0, :size], counted[1, :size]
+        for first in range(0, len(words), _WORDS_IN_BYTE):
+            some[:] = 0
+            for word in range(first, min(first + _WORDS_IN_BYTE, len(words))):
+                np.bitwise_xor(words[word, low : low + size], wanted[word], out=here)
+                np.bitwise_count(here, out=each)
+                np.add(some, each, out=some)
+            np.add(total, some, out=total)
     return differences
 
 
@@ -248,12 +300,3 @@ def best_places(values: Floats, want: int) -> RowNumbers:
         return np.arange(len(values))
     least = np.partition(values, len(values) - want)[len(values) - want]
     return np.flatnonzero(values >= least - _ROUNDING)
-
-
-def _count_by_table(words: Words, out: NDArray[np.uint8]) -> None:
-    np.sum(_BITS_IN[words.view(np.uint16)].reshape(-1, 4), axis=1, out=out)
-
-
-_BITS_IN: Final = np.array([value.bit_count() for value in range(1 << 16)], np.uint8)
-_count_bits: Final[Callable[[Words, NDArray[np.uint8]], object]] = getattr(np, "bitwise_count", _count_by_table)
-"""Since version 2 numpy counts bits itself."""

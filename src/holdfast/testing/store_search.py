@@ -119,6 +119,17 @@ class TextPromises:
         remember(store, wanted, *(a_memory(f"parrot {n}") for n in range(450)))
         assert find(store, "parrot", spaces=("memory",), where={"room": "hall"}) == [wanted.text]
 
+    def test_tidying_comes_to_an_end_and_changes_no_answer(self, store: Store) -> None:
+        """Many small writes leave something to tidy in most stores; afterwards everything is found as before."""
+        for n in range(40):
+            remember(store, a_memory(f"parrot {n} of the harbour"))
+        before = find(store, "parrot 7 harbour")
+        steps = 0
+        while store.tidy():
+            steps += 1
+            assert steps < 1000, "tidying never ends"
+        assert find(store, "parrot 7 harbour") == before
+
     def test_an_older_wording_is_found_in_the_archive_alone(self, store: Store) -> None:
         """A revision moves the text before out of the way."""
         (first,) = remember(store, a_memory("the parrot is green"))
