@@ -168,11 +168,16 @@ class IndexCache:
     ) -> list[Match]:
         """Rank the items of the partitions by cosine."""
         found: list[Match] = []
-        for partition, index in self._current(connection, tenant, model, list(partitions)).items():
-            for item, window, similarity in index.search(query, limit + len(excluded), allowed=allowed):
-                if item not in excluded:
-                    found.append(Match(item, window, similarity, partitions[partition]))
-        found.sort(key=lambda match: (-match.score, match.item))
+        current = self._current(connection, tenant, model, list(partitions))
+        for partition, index in current.items():
+            space = partitions[partition]
+            found += [
+                Match(item, window, similarity, space)
+                for item, window, similarity in index.search(query, limit + len(excluded), allowed=allowed)
+                if item not in excluded
+            ]
+        if len(current) > 1:
+            found.sort(key=lambda match: (-match.score, match.item))
         return found[:limit]
 
     def _current(self, connection: apsw.Connection, tenant: str, model: int, partitions: Sequence[int]) -> dict[int, VectorIndex]:

@@ -86,7 +86,7 @@ def search(
         list(weights) if len(known) == 1 else [rowid for _, rowid in sorted(((w, r) for r, w in weights.items()), reverse=True)]
     )
     rows = best[: max(limit + 8, 40)]
-    return _rank(connection, tenant, partitions, counted, rows)[:limit]
+    return _rank(connection, tenant, partitions, counted, rows, limit=limit)
 
 
 def _matches(
@@ -122,6 +122,8 @@ def _rank(
     partitions: Mapping[int, Space],
     wanted: list[tuple[int, frozenset[str]]],
     rows: Sequence[int],
+    *,
+    limit: int,
 ) -> list[Match]:
     """Score candidates by BM25 with the reader's own statistics, as a share of what one full match would get."""
     if not rows:
@@ -134,20 +136,28 @@ def _rank(
     )
     average = max(terms / units, 1.0) if units else 1.0
     weights = [math.log1p((max(units - count, 0) + 0.5) / (count + 0.5)) for count, _ in wanted]
-    full = sum(weights)
-    weighed = [(weight, tuple(spellings)) for weight, (_, spellings) in zip(weights, wanted, strict=True)]
-    best: dict[int, Match] = {}
+    full = sum(weights) or 1.0
+    terms_by_weight = [
+        (weight * (_K1 + 1) / full, spelling, spellings - {spelling})
+        for weight, (_, spellings) in zip(weights, wanted, strict=True)
+        for spelling in [min(spellings)]
+    ]
+    best: dict[int, tuple[float, int, int, int]] = {}
     for item, window, partition, text in _read_units(connection, tenant, rows):
         words = text.split(" ")
         norm = _K1 * (1 - _B + _B * len(words) / average)
         score = 0.0
-        for weight, spellings in weighed:
-            found = sum(map(words.count, spellings))  # counting in C beats looking up each word, even of long windows
+        for weight, spelling, others in terms_by_weight:
+            found = words.count(spelling)  # counting in C beats looking up each word, even in long windows
+            if others:
+                found += sum(map(words.count, others))
             if found:
-                score += weight * found * (_K1 + 1) / (found + norm)
-        if item not in best or score / full > best[item].score:
-            best[item] = Match(item, window, min(score / full, 1.0), partitions[partition])
-    return sorted(best.values(), key=lambda match: (-match.score, -match.item))
+                score -= weight * found / (found + norm)
+        if item not in best or score < best[item][0]:
+            best[item] = (score, -item, window, partition)
+    return [
+        Match(-item, window, min(-score, 1.0), partitions[part]) for score, item, window, part in sorted(best.values())[:limit]
+    ]
 
 
 def _read_units(connection: apsw.Connection, tenant: str, rows: Sequence[int]) -> list[Row]:

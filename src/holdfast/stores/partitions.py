@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 import apsw
 
 from holdfast.protocols import Space
-from holdfast.stores.rows import dump, marks, to_scope
+from holdfast.stores.rows import marks, to_scope
 from holdfast.stores.sql import fetch_value
 from holdfast.types import Scope
 
@@ -56,9 +56,9 @@ def ensure(connection: apsw.Connection, scope: Scope, space: Space) -> int:
 
 def scopes_of(connection: apsw.Connection, tenant: str, numbers: Collection[int]) -> dict[int, Scope]:
     """Return the scope behind each partition number."""
-    wanted = sorted(set(numbers))
-    sql = "SELECT partition, app, user, agent FROM partitions WHERE tenant = ? AND partition IN (SELECT value FROM json_each(?))"
-    return {row[0]: to_scope(tenant, row[1], row[2], row[3]) for row in connection.execute(sql, (tenant, dump(wanted)))}
+    sql = "SELECT partition, app, user, agent FROM partitions WHERE tenant = ? AND partition = ?"
+    rows = connection.executemany(sql, [(tenant, number) for number in set(numbers)])
+    return {row[0]: to_scope(tenant, row[1], row[2], row[3]) for row in rows}
 
 
 def next_number(connection: apsw.Connection, name: str) -> int:

@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, cast
 
 from holdfast.types import Author, ChangeRecord, Job, Memory, Message, Scope, SessionRecord
@@ -35,7 +36,7 @@ _IN_PLACE = (21, 22, 23, 29, 30)
 
 def to_time(value: int | None) -> datetime | None:
     """Return a stored number as a time."""
-    return None if value is None else _EPOCH + timedelta(microseconds=value)
+    return None if value is None else _time(value)
 
 
 def from_time(value: datetime | None) -> int | None:
@@ -48,6 +49,7 @@ def stamp(value: datetime) -> int:
     return (value - _EPOCH) // _MICROSECOND
 
 
+@lru_cache(maxsize=4096)  # most of a memory's times are the same moment
 def _time(value: int) -> datetime:
     return _EPOCH + timedelta(microseconds=value)
 
