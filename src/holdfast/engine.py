@@ -1,5 +1,6 @@
 """The engine: everything a surface may ask for. ``holdfast.open()`` makes one."""
 
+import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +12,7 @@ from typing import Any, Literal, Self
 from holdfast.clock import SystemClock, as_utc, zone
 from holdfast.embedding import EmbedderSource, Embedding
 from holdfast.erase import erase
-from holdfast.errors import InvalidInput, NotFound
+from holdfast.errors import InvalidInput, NotFound, StoreClosed
 from holdfast.housekeeping import Housekeeping
 from holdfast.ids import new_id
 from holdfast.jobs import JobRunner
@@ -414,7 +415,8 @@ class Engine:
         """Stop the worker and close the store; queued work stays queued."""
         if self._thread is not None:
             self._thread.stop()
-        self.flush_uses()
+        with contextlib.suppress(StoreClosed):  # closed before, and a recall that was under way has ended since
+            self.flush_uses()
         self.store.close()
 
     def __enter__(self) -> Self:
