@@ -30,11 +30,12 @@ LAYERS: list[list[str]] = [
     ["text", "clock", "ids"],
     ["forks"],
     ["protocols"],
+    ["chat"],
     ["types"],
     ["errors"],
 ]
 RANK = {name: depth for depth, names in enumerate(LAYERS) for name in names}
-STANDARD_ONLY = ("types", "protocols", "errors", "clock", "ids")
+STANDARD_ONLY = ("types", "protocols", "chat", "errors", "clock", "ids")
 
 
 def _modules() -> list[Path]:

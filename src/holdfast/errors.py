@@ -19,6 +19,12 @@
           +-- WeightsMissing     the weights are not on this machine
           +-- WeightsCorrupt     a weight file is not what its publisher made
           +-- WeightsUnavailable the weights could not be fetched
+          +-- ExtraMissing       a package this model needs is not installed
+          +-- KeyMissing         the provider's key is missing or refused
+          +-- ModelUnavailable   no answer: no connection, a timeout, an overloaded or broken server
+          |    +-- ModelBusy     asked to wait (429); ``retry_after`` says how long, where known
+          +-- AnswerInvalid      an answer that nothing usable could be read from
+          +-- SpendLimit         the limit set for models has been reached
 
 Each class has a stable ``code`` that the command line and the HTTP server print.
 """
@@ -126,3 +132,43 @@ class WeightsUnavailable(ModelError):
     """The weights could not be fetched from any carrier."""
 
     code = "weights_unavailable"
+
+
+class ExtraMissing(ModelError):
+    """A package this model needs is not installed."""
+
+    code = "extra_missing"
+
+
+class KeyMissing(ModelError):
+    """The provider's key is missing, or the provider refused it."""
+
+    code = "key_missing"
+
+
+class ModelUnavailable(ModelError):
+    """The model gave no answer: no connection, a timeout, an overloaded or broken server."""
+
+    code = "model_unavailable"
+
+
+class ModelBusy(ModelUnavailable):
+    """The provider asked to wait; ``retry_after`` says how many seconds, where it told."""
+
+    code = "model_busy"
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class AnswerInvalid(ModelError):
+    """The model's answer could not be used, not even in part."""
+
+    code = "answer_invalid"
+
+
+class SpendLimit(ModelError):
+    """The limit set for what models may cost has been reached."""
+
+    code = "spend_limit"

@@ -2,7 +2,7 @@
 
 ::
 
-    from holdfast.testing import FrozenClock, HashEmbedder
+    from holdfast.testing import FrozenClock, HashEmbedder, ScriptedChat
 
     memory = holdfast.open(path, embedder=HashEmbedder(), clock=FrozenClock("2026-03-01"), worker="none")
 
@@ -12,6 +12,7 @@ A store of your own is conformant when a subclass of :class:`StoreSuite` passes,
 
 from typing import TYPE_CHECKING, Any
 
+from holdfast.testing.chat import Asked, ScriptedChat
 from holdfast.testing.clock import FrozenClock
 from holdfast.testing.vectors import HashEmbedder
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from holdfast.testing.embedders import EmbedderSuite
     from holdfast.testing.stores import StoreSuite
 
-__all__ = ["EmbedderSuite", "FrozenClock", "HashEmbedder", "StoreSuite"]
+__all__ = ["Asked", "EmbedderSuite", "FrozenClock", "HashEmbedder", "ScriptedChat", "StoreSuite"]
 
 # The suites are imported when asked for: they need pytest, which users of the doubles may not have.
 _HOMES = {"EmbedderSuite": "holdfast.testing.embedders", "StoreSuite": "holdfast.testing.stores"}

@@ -1,0 +1,78 @@
+"""A chat model that says what a test tells it to."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from holdfast.chat import Reply, Schema, Tool, Turn, Usage
+from holdfast.errors import ModelError
+
+__all__ = ["Asked", "ScriptedChat"]
+
+Answer: TypeAlias = str | Reply | ModelError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One call that was made."""
+
+    turns: tuple[Turn, ...]
+    schema: Schema | None
+    tools: tuple[Tool, ...]
+
+    @property
+    def text(self) -> str:
+        """All that was shown, for looking something up in it."""
+        return "\n".join(turn.text for turn in self.turns)
+
+
+class ScriptedChat:
+    """Gives its answers in order, or asks a function of the call; an error among them is raised.
+
+    ``asked`` holds every call. When the answers run out, a call fails like a model that is not there.
+    """
+
+    def __init__(self, *answers: Answer, respond: Callable[[Asked], Answer] | None = None, name: str = "scripted") -> None:
+        self.name = name
+        self.asked: list[Asked] = []
+        self._answers = list(answers)
+        self._respond = respond
+
+    def chat(
+        self,
+        turns: Sequence[Turn],
+        *,
+        schema: Schema | None = None,
+        tools: Sequence[Tool] = (),
+        max_tokens: int = 1024,
+        timeout: float = 60.0,
+    ) -> Reply:
+        """Give the next answer."""
+        del max_tokens, timeout
+        call = Asked(turns=tuple(turns), schema=schema, tools=tuple(tools))
+        self.asked.append(call)
+        answer = self._next(call)
+        if isinstance(answer, ModelError):
+            raise answer
+        if isinstance(answer, Reply):
+            return answer
+        words = sum(len(turn.text.split()) for turn in turns)
+        return Reply(text=answer, usage=Usage(calls=1, input_tokens=words, output_tokens=len(answer.split())))
+
+    def stream(
+        self, turns: Sequence[Turn], *, tools: Sequence[Tool] = (), max_tokens: int = 1024, timeout: float = 60.0
+    ) -> Iterator[str | Reply]:
+        """Give the next answer word by word."""
+        reply = self.chat(turns, tools=tools, max_tokens=max_tokens, timeout=timeout)
+        words = reply.text.split(" ")
+        yield from (
+            word if last else f"{word} " for last, word in ((n == len(words) - 1, w) for n, w in enumerate(words)) if word
+        )
+        yield reply
+
+    def _next(self, call: Asked) -> Answer:
+        if self._respond is not None:
+            return self._respond(call)
+        if not self._answers:
+            return ModelError("The script has no more answers.")
+        return self._answers.pop(0)
