@@ -154,7 +154,10 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Put:
-    """A change a policy proposes: a new memory, or with ``id`` a new revision of one."""
+    """A change a policy proposes: a new memory, or with ``id`` a new revision of one.
+
+    ``replaces`` names memories whose place it takes: they are superseded by it from ``valid_from`` on.
+    """
 
     scope: Scope
     kind: str
@@ -172,6 +175,7 @@ class Put:
     language: str | None = None
     valid_from: datetime | None = None
     expires_at: datetime | None = None
+    replaces: tuple[str, ...] = ()
     reason: str | None = None
 
 

@@ -32,8 +32,9 @@ class Writer:
         """Store changes; ``shown`` are the only existing ids they may touch. Returns what each change left."""
         batch = new_id("bat", self.now)
         for change in changes:
-            if shown is not None and change.id is not None and change.id not in shown:
-                raise InvalidInput(f"The change names {change.id}, which its author was not shown.")
+            for id in _touched(change) if shown is not None else ():
+                if id not in (shown or ()):
+                    raise InvalidInput(f"The change names {id}, which its author was not shown.")
         return [self._put(change, batch) if isinstance(change, Put) else self._retire(change, batch) for change in changes]
 
     def identity(self, put: Put) -> str:
@@ -52,20 +53,26 @@ class Writer:
             return self._restate(same[0], put, kind, batch)
         memory = self._new(put, kind, text, key)
         if kind.keyed == "one":
-            memory = self._take_place(memory, self._living(put, kinds=(kind.name,), key=key), batch)
+            others = self._living(put, kinds=(kind.name,), key=key)
+            memory = self._take_place(memory, others, batch, reasons=(f"a newer value of {key!r}", f"an older value of {key!r}"))
+        if put.replaces and memory.status == "live":
+            others = self._living(put, ids=put.replaces)
+            reason = put.reason or "replaced by something newer"
+            memory = self._take_place(memory, others, batch, reasons=(reason, reason))
         return self._store(memory, batch, "created", put.reason)
 
-    def _take_place(self, memory: Memory, others: Sequence[Memory], batch: str) -> Memory:
-        """Retire the older values of a key; told of the past, a value that was replaced since is history itself."""
+    def _take_place(self, memory: Memory, others: Sequence[Memory], batch: str, *, reasons: tuple[str, str]) -> Memory:
+        """Retire what this replaces; told of the past, something that was replaced since is history itself."""
         newest = max(others, key=lambda other: other.valid_from, default=None)
         if newest is not None and newest.valid_from > memory.valid_from:
             return replace(
-                memory, status="superseded", reason=f"an older value of {memory.key!r}", retired_at=self.now,
+                memory, status="superseded", reason=reasons[1], retired_at=self.now,
                 replaced_by=newest.id, valid_to=newest.valid_from,
             )  # fmt: skip
         for older in others:
-            reason = f"a newer value of {memory.key!r}"
-            retire = Retire(id=older.id, status="superseded", reason=reason, replaced_by=memory.id, valid_to=memory.valid_from)
+            retire = Retire(
+                id=older.id, status="superseded", reason=reasons[0], replaced_by=memory.id, valid_to=memory.valid_from
+            )
             self._retire(retire, batch)
         return memory
 
@@ -226,6 +233,12 @@ class Writer:
             )
         )  # fmt: skip
         return stored
+
+
+def _touched(change: Change) -> tuple[str, ...]:
+    """Return the existing memories a change names."""
+    named = () if change.id is None else (change.id,)
+    return (*named, *change.replaces) if isinstance(change, Put) else named
 
 
 def _later(one: datetime | None, other: datetime | None) -> datetime | None:
