@@ -8,7 +8,7 @@ so it goes on where it stopped, and the old model's vectors go when the new ones
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -95,6 +95,17 @@ class Embedding:
             self._tell(error)
             return None
         return vector
+
+    def documents(self, texts: Sequence[str]) -> "Vectors | None":
+        """Embed texts as they would be stored, if there is an embedder."""
+        embedder = self.embedder()
+        if embedder is None or not texts:
+            return None
+        try:
+            return embedder.embed(texts, role="document")
+        except ModelError as error:
+            self._tell(error)
+            return None
 
     def catch_up(self, *, reader: Scope | None = None, limit: int | None = None, seconds: float | None = None) -> int:
         """Embed what waits, all of it or what a reader may see, within bounds; returns how many windows it did."""

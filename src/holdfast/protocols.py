@@ -22,6 +22,7 @@ from holdfast.types import (
     Scope,
     SessionRecord,
     SessionStatus,
+    Spend,
     UserProfile,
     Where,
 )
@@ -94,6 +95,8 @@ class MemoryFilter:
     expired_by: datetime | None = None
     unexpired_at: datetime | None = None
     retired_before: datetime | None = None
+    unused_since: datetime | None = None
+    """Learnt by itself, not pinned, and neither used nor said again since."""
     limit: int | None = None
     offset: int = 0
     newest_first: bool = True
@@ -112,6 +115,8 @@ class MessageFilter:
     session: str | None = None
     owner: Mapping[str, str] = field(default_factory=dict)
     reader: Scope | None = None
+    exactly: Scope | None = None
+    """Only what was said in this very scope."""
     ids: Collection[str] | None = None
     seqs: Collection[int] | None = None
     client_id: str | None = None
@@ -211,6 +216,10 @@ class Reads(Protocol):
         """List the models whose vectors are wanted."""
         ...
 
+    def spend(self, *, since: str = "") -> list[Spend]:
+        """List what models have cost, by day (``2026-03-01``), from one on."""
+        ...
+
 
 class Transaction(Reads, Protocol):
     """A write under way: all of it is on disk when the transaction ends, or nothing is."""
@@ -277,6 +286,10 @@ class Transaction(Reads, Protocol):
 
     def drop_model(self, model: str) -> None:
         """Remove a model's vectors and want them no more."""
+        ...
+
+    def add_spend(self, spend: Spend) -> None:
+        """Add to what a day's work has cost."""
         ...
 
     def set_user(self, profile: UserProfile) -> None:

@@ -240,6 +240,22 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Spend:
+    """What work for one purpose has cost on one day. ``unpriced`` calls went to models whose price is not known."""
+
+    day: str
+    purpose: str
+    model: str
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+    cost: float = 0.0
+    unpriced: int = 0
+    energy: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
     """Why something was found: the arm, its rank there (from 1), and the arm's own score."""
 

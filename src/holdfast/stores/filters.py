@@ -89,6 +89,10 @@ def _add_time(clauses: Clauses, wanted: MemoryFilter) -> None:
         clauses.add("(expires_at IS NULL OR expires_at > ?)", stamp(wanted.unexpired_at))
     if wanted.retired_before is not None:
         clauses.add("retired_at < ?", stamp(wanted.retired_before))
+    if wanted.unused_since is not None:
+        moment = stamp(wanted.unused_since)
+        clauses.add("origin = 'auto' AND pinned = 0 AND updated_at < ?", moment)
+        clauses.add("coalesce(last_used_at, 0) < ? AND coalesce(last_seen_at, 0) < ?", moment, moment)
 
 
 def add_metadata(clauses: Clauses, where: Where) -> None:
@@ -139,6 +143,9 @@ def message_clauses(connection: apsw.Connection, tenant: str, wanted: MessageFil
         clauses.among("partition", partitions.owned(connection, tenant, wanted.owner, ["message"]))
     if wanted.reader is not None:
         clauses.among("partition", list(partitions.visible(connection, wanted.reader, ["message"])))
+    if wanted.exactly is not None:
+        number = partitions.exact(connection, wanted.exactly, "message")
+        clauses.among("partition", [] if number is None else [number])
     for column, values in (("id", wanted.ids), ("seq", wanted.seqs)):
         if values is not None:
             clauses.among(column, list(values))

@@ -16,15 +16,17 @@ from holdfast.stores.rows import (
     MEMORY_COLUMNS,
     MESSAGE_COLUMNS,
     SESSION_COLUMNS,
+    SPEND_COLUMNS,
     marks,
     to_change,
     to_job,
     to_memory,
     to_message,
     to_session,
+    to_spend,
 )
 from holdfast.stores.sql import Row, fetch
-from holdfast.types import ChangeRecord, Job, JobState, Memory, Message, SessionRecord, UserProfile
+from holdfast.types import ChangeRecord, Job, JobState, Memory, Message, SessionRecord, Spend, UserProfile
 
 _CHANGED_AT = itemgetter(MEMORY_COLUMNS.split(", ").index("updated_at"), 0)
 """What memories are listed by: when they last changed, and among equals the order they were made in."""
@@ -133,6 +135,12 @@ class SQLiteReads:
     def models(self) -> list[str]:
         """List the models whose vectors are wanted."""
         return [row[0] for row in self._rows("SELECT name FROM models WHERE tenant = ? ORDER BY model", (self.tenant,))]
+
+    @guarded
+    def spend(self, *, since: str = "") -> list[Spend]:
+        """List what models have cost, by day."""
+        rows = self._rows(f"SELECT {SPEND_COLUMNS} FROM spend WHERE tenant = ? AND day >= ? ORDER BY day", (self.tenant, since))
+        return [to_spend(row) for row in rows]
 
     def _rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
         return fetch(self.connection, sql, values)

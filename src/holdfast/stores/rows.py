@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, cast
 
-from holdfast.types import Author, ChangeRecord, Job, Memory, Message, Scope, SessionRecord
+from holdfast.types import Author, ChangeRecord, Job, Memory, Message, Scope, SessionRecord, Spend
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -28,6 +28,7 @@ JOB_COLUMNS = (
 )
 SEARCHED_TEXT = "CASE WHEN key IS NULL THEN text ELSE key || ': ' || text END"
 """What a memory is found by, the same as ``str(memory)``."""
+SPEND_COLUMNS = "day, purpose, model, calls, input_tokens, output_tokens, seconds, cost, unpriced, energy"
 CHANGE_COLUMNS = "id, batch, at, action, memory, revision, actor, model, prompt, job, reason"
 
 _IN_PLACE = (21, 22, 23, 29, 30)
@@ -120,6 +121,14 @@ def to_message(row: Sequence[Any], scopes: Mapping[int, Scope]) -> Message:
     return Message(
         seq=row[0], id=row[1], session=row[2], scope=scopes[row[3]], role=row[4], speaker=row[5], client_id=row[6],
         text=row[7], at=_time(row[8]), origin=row[9], action=row[10], language=row[11],
+    )  # fmt: skip
+
+
+def to_spend(row: Sequence[Any]) -> Spend:
+    """Return a row in the order of ``SPEND_COLUMNS`` as a spend."""
+    return Spend(
+        day=row[0], purpose=row[1], model=row[2], calls=row[3], input_tokens=row[4], output_tokens=row[5], seconds=row[6],
+        cost=row[7], unpriced=row[8], energy=row[9],
     )  # fmt: skip
 
 

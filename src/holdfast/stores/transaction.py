@@ -17,6 +17,7 @@ from holdfast.stores.rows import (
     MESSAGE_COLUMNS,
     SEARCHED_TEXT,
     SESSION_COLUMNS,
+    SPEND_COLUMNS,
     change_row,
     dump,
     job_row,
@@ -29,7 +30,7 @@ from holdfast.stores.rows import (
     to_job,
 )
 from holdfast.stores.sql import fetch, fetch_one, fetch_value
-from holdfast.types import ChangeRecord, Job, Memory, Message, SessionRecord, UserProfile
+from holdfast.types import ChangeRecord, Job, Memory, Message, SessionRecord, Spend, UserProfile
 
 if TYPE_CHECKING:
     import numpy as np
@@ -199,6 +200,20 @@ class SQLiteTransaction(SQLiteReads):
     def drop_model(self, model: str) -> None:
         """Remove a model's vectors and want them no more."""
         embeddings.drop_model(self._connection, self.tenant, model)
+
+    def add_spend(self, spend: Spend) -> None:
+        """Add to what a day's work has cost."""
+        self._connection.execute(
+            f"INSERT INTO spend (tenant, {SPEND_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+            "ON CONFLICT (tenant, day, purpose, model) DO UPDATE SET calls = calls + excluded.calls, "
+            "input_tokens = input_tokens + excluded.input_tokens, output_tokens = output_tokens + excluded.output_tokens, "
+            "seconds = seconds + excluded.seconds, cost = cost + excluded.cost, unpriced = unpriced + excluded.unpriced, "
+            "energy = energy + excluded.energy",
+            (
+                self.tenant, spend.day, spend.purpose, spend.model, spend.calls, spend.input_tokens, spend.output_tokens,
+                spend.seconds, spend.cost, spend.unpriced, spend.energy,
+            ),
+        )  # fmt: skip
 
     def set_user(self, profile: UserProfile) -> None:
         """Store what is known of a user."""

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter, Store
 from holdfast.testing.samples import ANA, AT, BOB, DAY, SHARED, OpenStore, a_change, a_memory, a_message, a_session, remember, say
-from holdfast.types import Scope, UserProfile
+from holdfast.types import Scope, Spend, UserProfile
 
 
 class SessionPromises:
@@ -102,6 +102,8 @@ class MessagePromises:
         assert store.messages(MessageFilter(before=AT + DAY)) == [one, three]
         assert store.messages(MessageFilter(owner={"user": "bob"})) == [two]
         assert store.messages(MessageFilter(reader=ANA)) == [one, three]
+        assert store.messages(MessageFilter(exactly=ANA)) == [one]
+        assert store.messages(MessageFilter(exactly=Scope(app="nowhere"))) == []
 
     def test_a_client_id_is_taken_once_a_session(self, store: Store) -> None:
         """A second message under it is refused whole; another session may use it."""
@@ -231,6 +233,20 @@ class MemoryPromises:
         ):
             assert store.memories(wanted) == expected, wanted
 
+    def test_what_was_learnt_and_never_used_can_be_found(self, store: Store) -> None:
+        """Not what a person stored, pinned, used or said again."""
+        remember(
+            store,
+            a_memory("idle", origin="auto"),
+            a_memory("told", origin="explicit"),
+            a_memory("pinned", origin="auto", pinned=True),
+            a_memory("used", origin="auto", last_used_at=AT + 2 * DAY),
+            a_memory("said again", origin="auto", last_seen_at=AT + 2 * DAY),
+        )
+        found = store.memories(MemoryFilter(unused_since=AT + DAY))
+        assert [memory.text for memory in found] == ["idle"]
+        assert store.memories(MemoryFilter(unused_since=AT)) == []
+
     def test_counting_equals_listing_without_its_limit(self, store: Store) -> None:
         """So that a page can say how many there are."""
         remember(store, *(a_memory(f"number {n}") for n in range(5)))
@@ -273,7 +289,19 @@ class MemoryPromises:
 
 
 class SmallPromises:
-    """Users and settings."""
+    """Users, settings and costs."""
+
+    def test_costs_add_up_by_day_purpose_and_model(self, store: Store, open_store: OpenStore) -> None:
+        """And only one's own tenant's are seen."""
+        first = Spend(day="2026-03-01", purpose="digest", model="m", calls=1, input_tokens=10, output_tokens=2, cost=0.5)
+        with store.write() as tx:
+            tx.add_spend(first)
+            tx.add_spend(replace(first, calls=2, energy=3.0, unpriced=1))
+            tx.add_spend(replace(first, day="2026-03-02", purpose="compact"))
+        added = replace(first, calls=3, input_tokens=20, output_tokens=4, cost=1.0, energy=3.0, unpriced=1)
+        assert store.spend() == [added, replace(first, day="2026-03-02", purpose="compact")]
+        assert [spend.purpose for spend in store.spend(since="2026-03-02")] == ["compact"]
+        assert open_store(tenant="other").spend() == []
 
     def test_a_stranger_has_the_defaults(self, store: Store) -> None:
         """And none are stored for them."""
