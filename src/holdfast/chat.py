@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
+from holdfast.errors import ModelError
+
 Schema: TypeAlias = Mapping[str, Any]
 """A JSON Schema of the plain sort: types, properties, required, items, enum."""
 
@@ -58,6 +60,11 @@ class Usage:
             seconds=self.seconds + other.seconds,
             cost=None if unknown else (self.cost or 0.0) + (other.cost or 0.0),
         )
+
+
+def usage_of(error: ModelError) -> Usage:
+    """Return what the calls behind an error have cost; nothing when none was made."""
+    return error.usage if isinstance(error.usage, Usage) else Usage()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -105,9 +105,12 @@ class StoreClosed(StoreError):
 
 
 class ModelError(HoldfastError):
-    """An embedder or chat model cannot do what was asked."""
+    """An embedder or chat model cannot do what was asked; ``usage`` is what the failed calls cost."""
 
     code = "model"
+
+    usage: object = None
+    """A :class:`holdfast.chat.Usage` or None; read it with :func:`holdfast.chat.usage_of`."""
 
 
 class ModelUnknown(ModelError):

@@ -1,0 +1,1 @@
+"""Tests of models, on this machine and over HTTP."""
