@@ -1,0 +1,175 @@
+"""What may be learnt from: what people and their assistant said to each other, and nothing that merely passed through.
+
+Memory that was put into a prompt must not come back as news, or it would confirm itself. Pages, files, tools' output,
+code and quotes are not anybody's word.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
+
+from holdfast.text.clean import fold
+from holdfast.types import Message
+
+_SPEAKERS = ("user", "assistant")
+_OUTSIDE = ("tool", "web", "file")
+
+_MEMORY_TAG = re.compile(
+    r"""(?:<|&lt;)(?P<slash>/?)\s{0,3}memory(?:\s{1,3}id\s{0,3}=\s{0,3}(?:["'“”]|&quot;)?(?P<id>[^"'“”<>&\n]{0,200})(?:["'“”]|&quot;)?)?"""
+    r"""\s{0,3}(?:>|&gt;)""",
+    re.IGNORECASE,
+)
+_CODE = re.compile(r"^[ \t>]{0,8}(```|~~~).*?(?:^[ \t>]{0,8}\1[`~]*[ \t]*$|\Z)|```.*?```", re.DOTALL | re.MULTILINE)
+_TOOL_TAGS = re.compile(
+    r"<(tool_(?:result|output|response|call|use)s?|function_(?:result|call|response)s?|search_results?|observation|web_?page|document)"
+    r"(?:\s[^<>\n]{0,200})?>.*?(?:</\1\s{0,3}>|\Z)",
+    re.DOTALL | re.IGNORECASE,
+)
+_QUOTE_MARKS = re.compile(r"\s{0,3}>(?=\s|>|\w|[\"“¿¡*_-])")
+_HEADER = re.compile(
+    r"[>\s*#_]{0,8}(?:\[(?:long[- ]term memory|relevant memories)\]|\[?(?:tool|function) (?:output|result|response)s?(?: \([^()\n]{0,60}\))?(?:\]|:)"
+    r"|\[?(?:salida|resultado|respuesta) de (?:la )?(?:herramienta|función)(?: \([^()\n]{0,60}\))?(?:\]|:))",
+    re.IGNORECASE,
+)
+_APP_HEADER = re.compile(r"[>\s*#_]{0,8}\(memories for app:[^\n]{0,600}\)", re.IGNORECASE)
+_APP_LINE = re.compile(
+    r"[>\s]{0,8}(?:\d{1,4}\. \[created:|the following are memories from previous conversations|use these memories to provide|\.\.\.\s*$)",
+    re.IGNORECASE,
+)
+_SECTION = re.compile(r"\[[A-Z][^\[\]\n]{2,200}\]\s*$")
+_DEEPEST = 64
+_GAP = re.compile(r"\n[ \t]*\n(?:[ \t]*\n)+")
+
+
+def fenced(messages: Sequence[Message]) -> list[Message]:
+    """Return the messages that may be learnt from, each without what was not said in it; the empty ones go."""
+    kept = []
+    for message in messages:
+        if message.action is not None or message.role not in _SPEAKERS or message.origin in _OUTSIDE:
+            continue
+        text = own_words(message.text)
+        if text.strip():
+            kept.append(message if text == message.text else replace(message, text=text))
+    return kept
+
+
+def users_word(messages: Sequence[Message]) -> list[Message]:
+    """Return only what the person said."""
+    return [message for message in fenced(messages) if message.role == "user" and message.origin == "user"]
+
+
+def own_words(text: str) -> str:
+    """Return a text without injected memory, tools' output, code and quoted lines; untouched when it has none of them."""
+    left = _without_memory_tags(text)
+    left = _TOOL_TAGS.sub("\n", _CODE.sub("\n", left))
+    left = "\n".join(_own_lines(left.split("\n")))
+    return text if left == text else _GAP.sub("\n\n", left).strip()
+
+
+@dataclass(frozen=True, slots=True)
+class _Tag:
+    """A tag around memory; what one text wrote escaped and another plain are different tags."""
+
+    name: tuple[str, str | None]
+    closes: bool
+    start: int
+    end: int
+
+
+def _without_memory_tags(text: str) -> str:
+    """Cut out every memory block, with those within it."""
+    pieces: list[str] = []
+    done = 0
+    for start, end in sorted(_memory_blocks(text)):
+        if start >= done:
+            pieces += text[done:start], "\n"
+        done = max(done, end)
+    return "".join([*pieces, text[done:]]) if pieces else text
+
+
+def _memory_blocks(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where blocks stand; one that was never closed, or never opened, is as long as its paragraph."""
+    tags = [_Tag((tag[0][0], tag["id"]), bool(tag["slash"]), *tag.span()) for tag in _MEMORY_TAG.finditer(text)]
+    last_closing = {tag.name: tag.start for tag in tags if tag.closes}
+    opened: list[_Tag] = []
+    last = 0
+    for tag in tags:
+        if not tag.closes:
+            if len(opened) < _DEEPEST:
+                opened.append(tag)
+            continue
+        if opened:
+            block = _closed(opened, tag, last_closing)
+            start = block.start if block else None
+        else:
+            is_end = tag.name[1] is not None or _begins_line(text, tag.start)
+            start = max(last, text.rfind("\n\n", last, tag.start)) if is_end else None
+        if start is not None:
+            yield start, tag.end
+            last = tag.end
+    for block in opened:
+        if block.name[1] is not None or _ends_line(text, block.end):
+            blank = text.find("\n\n", block.end)
+            yield block.start, len(text) if blank < 0 else blank
+
+
+def _closed(opened: list[_Tag], tag: _Tag, last_closing: Mapping[tuple[str, str | None], int]) -> _Tag | None:
+    """Take the block that a tag closes, with those within it; the text in a block cannot close it before its own end."""
+    places = [place for place, block in enumerate(opened) if block.name == tag.name]
+    if not places and last_closing.get(opened[-1].name, -1) > tag.start:
+        return None
+    place = places[-1] if places else len(opened) - 1
+    block = opened[place]
+    del opened[place:]
+    return block
+
+
+def _begins_line(text: str, at: int) -> bool:
+    """Tell the end of a block from a tag that somebody talks about."""
+    return not text[max(0, at - 200) : at].rpartition("\n")[2].strip()
+
+
+def _ends_line(text: str, at: int) -> bool:
+    """Tell the beginning of a block from a tag that somebody talks about."""
+    return not text[at : at + 200].partition("\n")[0].strip()
+
+
+def _own_lines(lines: list[str]) -> Iterator[str]:
+    """Yield the lines that belong to no block under a heading and are no quotes."""
+    belongs = _never
+    for line in lines:
+        if _APP_HEADER.match(line):
+            belongs = _belongs_to_app
+        elif _HEADER.match(line) or (len(line) < 200 and _is_introduction(line)):
+            belongs = _belongs_to_section
+        elif not belongs(line):
+            belongs = _never
+            if not _QUOTE_MARKS.match(line):
+                yield line
+
+
+def _never(line: str) -> bool:
+    del line
+    return False
+
+
+def _belongs_to_app(line: str) -> bool:
+    return not line.strip() or bool(_APP_LINE.match(line))
+
+
+def _belongs_to_section(line: str) -> bool:
+    return bool(line.strip()) and not _SECTION.match(line)
+
+
+def _is_introduction(line: str) -> bool:
+    return bool(line.strip()) and fold(line) in _introductions()
+
+
+@cache
+def _introductions() -> frozenset[str]:
+    """Return the sentence that opens our own block, in every language, for copies that lost their tags."""
+    table = tomllib.loads((resources.files("holdfast.prompts") / "block.toml").read_text("utf-8"))
+    return frozenset(fold(words["intro"]) for words in table.values())

@@ -1,0 +1,165 @@
+"""What a model wrote must not replace what people said when it is plainly no memory of it.
+
+Each check looks for one way in which models fail. Where what is replaced has the same trait, the trait is honest.
+"""
+
+import re
+import tomllib
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from importlib import resources
+from itertools import pairwise
+from typing import Any
+
+from holdfast.text.clean import fold
+from holdfast.text.language import STOP_WORDS, detect_language
+
+_TIMES_LONGER = 10
+_SHARE_OF_WORDS = 0.2
+"""At least so many words for each distinct one that goes; five memories saying the same count once."""
+_SHARE_OF_ROOM = 0.15
+"""And never more than this share of the room there is: a summary of a hundred texts may be short."""
+_LETTERS_PER_WORD = 6
+_WORDS_IN_A_ROW = 4
+_MOSTLY_REPEATED = 0.5
+_LONG_ENOUGH_TO_LOOP = 12
+_QUOTED_INSTRUCTION = 30
+
+_WORD = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\\W_]+")
+_REFUSAL = re.compile(
+    r"\W{0,9}(?:(?:i(?:'|’)?m|i am)(?: very| really| so)? sorry,? (?:but )?(?:i|as an)\b.{0,20}?(?:can(?:'|’)?t|cannot|can not|won(?:'|’)?t|unable|not able|ai)\b"
+    r"|i (?:can(?:'|’)?t|cannot|can not|am unable to|(?:'|’)?m unable to|won(?:'|’)?t) "
+    r"(?:help|assist|comply|provide|fulfil|do that|merge|summari[sz]e|process|answer|continue|complete|create|generate|combine)"
+    r"|as an? (?:ai|artificial intelligence|large language model|language model|assistant)\b"
+    r"|(?:lo siento|lo lamento|disculpa|disculpe|perd[oó]n),? (?:mucho,? )?(?:pero )?no (?:puedo|me es posible|soy capaz|podr[eé])\b"
+    r"|no (?:puedo|me es posible|me está permitido) (?:ayudar|asistir|cumplir|proporcionar|hacer eso|unir|resumir|procesar|responder|continuar|completar|generar|combinar)"
+    r"|como (?:una? )?(?:ia|inteligencia artificial|modelo de lenguaje|asistente)\b)",
+    re.IGNORECASE,
+)
+_CHATTER = re.compile(
+    r"\W{0,9}(?:(?:sure|certainly|of course|okay|claro|por supuesto|desde luego)\b[^.\n]{0,20}?[,!.:]\s*)?"
+    r"(?:(?:here(?:'|’)?s|here is|here are|below is)\b.{0,12}\b(?:the|your|a)\b.{0,20}?\b"
+    r"(?:merged|combined|updated|summary|text|memory|json|version)\b"
+    r"|(?:aqu[ií] (?:est[aá]|tienes|va))\b.{0,20}?\b(?:texto|resumen|memoria|recuerdo|json|versi[oó]n)\b)",
+    re.IGNORECASE,
+)
+_HTML = re.compile(
+    r"<!doctype|<!--|</?(?:html|head|body|div|span|p|br|hr|b|i|em|strong|a|ul|ol|li|table|tr|td|th|h[1-6]|script|style|img|pre|code|font)"
+    r"(?:\s[^<>]{0,200})?/?>",
+    re.IGNORECASE,
+)
+_TAG = re.compile(r"</?[a-z_]{3,20}(?: id=\"[^\"<>]{0,80}\")?>|\{[a-z_]{3,20}\}", re.IGNORECASE)
+_JSON = re.compile(r"\s*(?:```|[\[{]\s*[\"'{\[]|\{\s*\})")
+_SAME_SIGN = re.compile(r"(\S)\1{19}")
+
+
+def collapse(text: str, *, replaces: Sequence[str], longest: int) -> str | None:
+    """Return why a text must not take the place of others, or None when it may."""
+    if not _WORD.search(text):
+        return "the text is empty"
+    reason = _measures(text, replaces, longest)
+    if reason:
+        return reason
+    for has, had, why in _TRAITS:
+        if has(text) and not any(had(each) for each in replaces):
+            return why
+    return "the text is in another language" if _is_foreign(text, replaces) else None
+
+
+def _measures(text: str, replaces: Sequence[str], longest: int) -> str | None:
+    """Return what is wrong with the length of a text, measured by what it replaces and the room there is."""
+    if len(text) > longest:
+        return f"the text has {len(text)} characters and may have {longest}"
+    each = [words for words in map(_words, replaces) if words]
+    if not each:
+        return None
+    words = _words(text)
+    if len(words) == 1 and min(map(len, each)) >= 3:
+        return "the text is one word where there was more"
+    if len(text) > _TIMES_LONGER * max(sum(map(len, replaces)), 20):
+        return f"the text is more than {_TIMES_LONGER} times longer than all it replaces"
+    gone = {word for one in each for word in _meaningful(one)}
+    room = longest / _LETTERS_PER_WORD * _SHARE_OF_ROOM
+    if len(_meaningful(words)) < min(len(gone) * _SHARE_OF_WORDS, room):
+        return "the text is far shorter than what it replaces"
+    return None
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(fold(text))
+
+
+def _meaningful(words: Sequence[str]) -> set[str]:
+    return {word for word in words if word not in STOP_WORDS["en"] and word not in STOP_WORDS["es"]}
+
+
+def _repeats_prompt(text: str) -> bool:
+    plain = fold(text)
+    return any(sentence in plain for sentence in _instructions())
+
+
+@cache
+def _instructions() -> frozenset[str]:
+    """Return the longer sentences of all prompts, for comparing."""
+    files = [file for file in resources.files("holdfast.prompts").iterdir() if file.name.endswith(".toml")]
+    tables = [tomllib.loads(file.read_text("utf-8")) for file in files]
+    texts = [text for table in tables for text in _texts(table)]
+    sentences = (fold(part) for text in texts for part in re.split(r"(?<=[.:;!?])\s+|\n", text))
+    return frozenset(sentence for sentence in sentences if len(sentence) >= _QUOTED_INSTRUCTION and "{" not in sentence)
+
+
+def _texts(table: dict[str, Any]) -> Iterator[str]:
+    for value in table.values():
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict):
+            yield from _texts(value)
+
+
+def _loops(text: str) -> bool:
+    """Tell whether a word stands many times in a row, or most of the text is the same few words again and again."""
+    words = _words(text)
+    row = 1
+    for one, other in pairwise(words):
+        row = row + 1 if one == other else 1
+        if row >= _WORDS_IN_A_ROW and not one.isdigit():
+            return True
+    threes = Counter(zip(words, words[1:], words[2:], strict=False))
+    many = len(words) >= _LONG_ENOUGH_TO_LOOP and len(threes) < _MOSTLY_REPEATED * threes.total()
+    return many or bool(_SAME_SIGN.search(text))
+
+
+def _is_foreign(text: str, replaces: Sequence[str]) -> bool:
+    """Tell whether a text is in a language, or in letters, that nothing it replaces is in."""
+    script, scripts = _scripts(text), sum(map(_scripts, replaces), Counter[str]())
+    if script and scripts and script.most_common(1)[0][0] not in scripts:
+        return True
+    own, theirs = detect_language(text), detect_language("\n".join(replaces))
+    if own is None or theirs is None or own in {theirs, *map(detect_language, replaces)}:
+        return False
+    if own not in STOP_WORDS or theirs not in STOP_WORDS:
+        return True
+    words = _words(text)
+    told = [word for word in words if word in STOP_WORDS[own] - STOP_WORDS[theirs]]
+    kept = [word for word in words if word in STOP_WORDS[theirs] - STOP_WORDS[own]]
+    return len(told) >= 2 and not kept
+
+
+def _scripts(text: str) -> Counter[str]:
+    """Count the letters of a text by script; Japanese counts as one."""
+    names = (unicodedata.name(letter, "").partition(" ")[0] for letter in text[:2000] if letter.isalpha())
+    return Counter("CJK" if name in ("HIRAGANA", "KATAKANA") else name for name in names if name)
+
+
+_TRAITS: tuple[tuple[Callable[[str], Any], Callable[[str], Any], str], ...] = (
+    (_REFUSAL.match, _REFUSAL.search, "the text is a refusal"),
+    (_CHATTER.match, _CHATTER.search, "the text talks to whoever asked for it"),
+    (_HTML.search, _HTML.search, "the text holds HTML"),
+    (_TAG.search, _TAG.search, "the text repeats the marks of the prompt"),
+    (_JSON.match, _JSON.match, "the text is JSON or code"),
+    (_repeats_prompt, _repeats_prompt, "the text repeats the prompt"),
+    (_loops, _loops, "the text repeats itself"),
+)
+"""How to see a trait in a text, how to see that it was there before, and what to call it."""

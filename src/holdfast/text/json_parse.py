@@ -1,0 +1,299 @@
+"""Reading one JSON value that starts at a known place, however badly it was written.
+
+What is sound JSON is read exactly. Anything else is read by a parser that never recurses: it closes what was left
+open, accepts what other languages write, and skips what it cannot read. It never guesses at a half text or number.
+"""
+
+import json
+import math
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+DEEPEST = 64
+"""Containers within each other; what lies deeper is cut off, so that nobody's recursion can fail on it."""
+
+_TOKEN = re.compile(
+    r"""\s*+(?:(?P<open>[\[{])|(?P<close>[\]}])|(?P<mark>[,:])|(?P<quote>["'“])"""
+    r"""|(?P<comment>//[^\n]*+|/\*(?s:.*?)(?:\*/|\Z))|(?P<bare>[^\s,:\[\]{}"'“][^\s,:\[\]{}]*+))"""
+)
+_CLOSERS = {"[": "]", "{": "}"}
+_CLOSING_QUOTE = {'"': '"', "'": "'", "“": "”"}
+_LITERAL = r"(?i:true|false|null|none|nan|undefined|[-+]?infinity)\b"
+# A quote inside a text is often not escaped. So a quote only closes one where JSON could go on after it.
+_AFTER_ITEM = rf"""\s*+(?:[\]}}]|\Z|,\s*+(?:["'“\[{{\]}}]|[-+.]?\d|{_LITERAL}|[A-Za-z]{{0,9}}\Z))|[^\S\n]*+\n\s*+["'“]"""
+_AFTER_VALUE = (
+    r"""\s*+(?:[\]}]|\Z|,\s*+(?:["'“][^"'”\\]{0,100}+(?:["'”]\s*+(?::|\Z)|\Z)|[\]}]|\w++\s*+(?::|\Z)|\Z))"""
+    r"""|[^\S\n]*+\n\s*+["'“]"""
+)
+_COLON = re.compile(r"\s*+:")
+_NUMBER = re.compile(r"[+-]?(?:(\d+)|(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?)")
+_LITERALS = {"true": True, "false": False, "null": None, "none": None, "nan": None, "undefined": None, "infinity": None}
+_ESCAPE = re.compile(
+    r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.DOTALL
+)
+_SHORT_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", "\n": "\n"}
+_SHORT_ESCAPES |= {quote: quote for quote in "\"'“”"}
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_LONGEST_INTEGER = 4000
+_MISSING = object()
+
+
+def _closing(quote: str, after: str) -> re.Pattern[str]:
+    end = _CLOSING_QUOTE[quote]
+    return re.compile(rf"((?:[^\\{end}]|\\.|{end}(?!{after}))*+){end}", re.DOTALL)
+
+
+_ITEM = {quote: _closing(quote, _AFTER_ITEM) for quote in _CLOSING_QUOTE}
+_VALUE = {quote: _closing(quote, _AFTER_VALUE) for quote in _CLOSING_QUOTE}
+_KEY = {quote: re.compile(rf"((?:[^\\{end}]|\\.)*+){end}", re.DOTALL) for quote, end in _CLOSING_QUOTE.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parsed:
+    """One value, from ``start`` to ``end``; not ``whole`` when parts were skipped or the text ended too early."""
+
+    value: Any
+    start: int
+    end: int
+    whole: bool
+
+
+@dataclass(slots=True)
+class _Open:
+    """A container that has not been closed yet; an object has a key while it waits for the key's value."""
+
+    holds: list[Any] | dict[str, Any]
+    closer: str
+    key: str | None = None
+
+    def put(self, value: Any) -> bool:
+        """Take a value in; an object takes one only under a key."""
+        if isinstance(self.holds, list):
+            self.holds.append(value)
+            return True
+        if self.key is None:
+            return False
+        self.holds[self.key] = value
+        self.key = None
+        return True
+
+
+@dataclass(slots=True)
+class Effort:
+    """What may still be spent on one text: tokens, and attempts that lead to nothing."""
+
+    tokens_left: int = 1_000_000
+    failures_left: int = 24
+
+
+def parse_at(text: str, start: int, effort: Effort) -> Parsed | None:
+    """Read the container that opens at ``start``; None when it holds nothing sound."""
+    effort.tokens_left -= 10
+    return _exactly(text, start) or _Parser(text=text, start=start, effort=effort).run()
+
+
+def parse_container(text: str) -> Any:
+    """Read a text that is one container and nothing else; raise ValueError when it is not."""
+    bare = text.strip()
+    parsed = parse_at(bare, 0, Effort(tokens_left=10_000)) if bare[:1] in _CLOSERS else None
+    if parsed is None or not parsed.whole or parsed.end != len(bare):
+        raise ValueError("The text is no JSON object or array.")
+    return parsed.value
+
+
+def parse_scalar(text: str) -> Any:
+    """Read a whole text that is one number, word or quoted string; raise ValueError when it is none."""
+    if text[:1] in _CLOSING_QUOTE and len(text) > 1:
+        match = _KEY[text[0]].fullmatch(text, 1)
+        if match:
+            return unescape(match[1])
+    value = _bare(text)
+    if value is _MISSING:
+        raise ValueError("The text holds no JSON.")
+    return value
+
+
+def unescape(raw: str) -> str:
+    """Resolve what JSON and Python escape; an unknown escape stays as written, and nothing unstorable comes out."""
+    plain = _ESCAPE.sub(_escaped, raw) if "\\" in raw else raw
+    return _UNSTORABLE.sub("\ufffd", plain)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    high, low, unit, byte, short = match.groups()
+    if high:
+        return chr(0x10000 + ((int(high, 16) - 0xD800) << 10) + int(low, 16) - 0xDC00)
+    if unit or byte:
+        return chr(int(unit or byte, 16))
+    return _SHORT_ESCAPES.get(short, match[0])
+
+
+def _bare(word: str) -> Any:
+    """Return what an unquoted word stands for, or ``_MISSING``."""
+    number = _NUMBER.fullmatch(word)
+    if number is None:
+        return _LITERALS.get(word.lstrip("+-").casefold(), _MISSING)
+    if number[1] and len(word) <= _LONGEST_INTEGER:
+        return int(word)
+    value = float(word)
+    return value if math.isfinite(value) else None
+
+
+_SOUND = json.JSONDecoder(parse_constant=lambda name: None, parse_float=_bare)
+
+
+def _exactly(text: str, start: int) -> Parsed | None:
+    """Read sound JSON; None when it is not, or too deep."""
+    try:
+        value, end = _SOUND.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return None
+    return Parsed(value=value, start=start, end=end, whole=True) if _make_storable(value) else None
+
+
+def _make_storable(value: Any) -> bool:
+    """Replace, in place, what no store takes; tell whether it is shallow enough to be used."""
+    level = [value]
+    for _ in range(DEEPEST):
+        below: list[Any] = []
+        for holder in level:
+            for key, item in list(holder.items() if isinstance(holder, dict) else enumerate(holder)):
+                if isinstance(item, str):
+                    holder[key] = _UNSTORABLE.sub("\ufffd", item)
+                elif isinstance(item, dict | list):
+                    below.append(item)
+                if isinstance(key, str) and _UNSTORABLE.search(key):
+                    holder[_UNSTORABLE.sub("\ufffd", key)] = holder.pop(key)
+        if not below:
+            return True
+        level = below
+    return False
+
+
+@dataclass(slots=True)
+class _Parser:
+    """Reads tokens one by one and keeps the open containers on a stack of its own."""
+
+    text: str
+    start: int
+    effort: Effort
+    at: int = field(init=False)
+    stack: list[_Open] = field(init=False, default_factory=list)
+    root: Any = None
+    last_good: int = field(init=False, default=0)
+    whole: bool = True
+
+    def run(self) -> Parsed | None:
+        """Read until the first container closes, or the text or the effort ends."""
+        self._open(self.text[self.start])
+        self.at = self.start + 1
+        while self.stack and self._step():
+            pass
+        if self.stack:
+            self._cut_off()
+        if self.whole:
+            return Parsed(value=self.root, start=self.start, end=self.at, whole=True)
+        if not self.last_good:
+            return None
+        return Parsed(value=self.root, start=self.start, end=self.last_good, whole=False)
+
+    def _cut_off(self) -> None:
+        """Close what is open, without the containers at the end that had only just begun."""
+        self.whole = False
+        for parent, last in zip(self.stack[-2::-1], self.stack[:0:-1], strict=True):
+            holds: Any = parent.holds
+            if last.holds or not holds:
+                break
+            newest = next(reversed(holds)) if isinstance(holds, dict) else -1
+            if holds[newest] is not last.holds:
+                break
+            del holds[newest]
+
+    def _step(self) -> bool:
+        """Read one token; False when there is no sense in going on."""
+        self.effort.tokens_left -= 1
+        match = _TOKEN.match(self.text, self.at)
+        if match is None or self.effort.tokens_left < 0:
+            return False
+        self.at = match.end()
+        kind, token = match.lastgroup, match[match.lastgroup or 0]
+        if kind == "open":
+            return self._open(token)
+        if kind == "close":
+            self._close(token)
+        elif kind == "mark":
+            self._mark(token)
+        elif kind == "quote":
+            return self._quoted(token)
+        elif kind == "bare":
+            self._word(token)
+        return True
+
+    def _open(self, bracket: str) -> bool:
+        if len(self.stack) >= DEEPEST:
+            return False
+        opened = _Open(holds=[] if bracket == "[" else {}, closer=_CLOSERS[bracket])
+        if not self.stack:
+            self.root = opened.holds
+        elif not self.stack[-1].put(opened.holds):
+            self.whole = False
+        self.stack.append(opened)
+        return True
+
+    def _close(self, bracket: str) -> None:
+        """Close the nearest container of this sort, and with it those that somebody forgot to close."""
+        if self.stack[-1].key is not None:
+            self.whole = False
+        if all(opened.closer != bracket for opened in self.stack):
+            self.whole = False
+            return
+        while self.stack.pop().closer != bracket:
+            self.whole = False
+
+    def _mark(self, mark: str) -> None:
+        if mark == ":" or self.stack[-1].key is not None:
+            self.whole = False
+        self.stack[-1].key = None
+
+    def _quoted(self, quote: str) -> bool:
+        opened = self.stack[-1]
+        is_item, is_key = isinstance(opened.holds, list), isinstance(opened.holds, dict) and opened.key is None
+        patterns = _ITEM if is_item else _KEY if is_key else _VALUE
+        match = patterns[quote].match(self.text, self.at)
+        if match is None:
+            return False  # cut off within a text; a half text may say the opposite of the whole
+        self.at = match.end()
+        text = unescape(match[1])
+        if is_key:
+            self._name(text)
+        else:
+            self._take(text)
+        return True
+
+    def _word(self, word: str) -> None:
+        opened = self.stack[-1]
+        if isinstance(opened.holds, dict) and opened.key is None:
+            self._name(word)
+            return
+        value = _bare(word)
+        cut = self.at == len(self.text) and isinstance(value, int | float) and not isinstance(value, bool)
+        if value is _MISSING or cut:
+            opened.key = None
+            self.whole = False
+        else:
+            self._take(value)
+
+    def _name(self, name: str) -> None:
+        colon = _COLON.match(self.text, self.at)
+        if colon is None:
+            self.whole = False
+            return
+        self.stack[-1].key = name
+        self.at = colon.end()
+
+    def _take(self, value: Any) -> None:
+        if self.stack[-1].put(value):
+            self.last_good = self.at
+        else:
+            self.whole = False
