@@ -1,0 +1,291 @@
+"""New facts set beside old ones: the same said again, a change that takes an old one's place, or simply news.
+
+Nothing is written here. Each new Put comes back as it should be stored: refreshed onto the memory that says it
+already, with ``replaces`` naming what it ends, or unchanged. In doubt it is unchanged: a doubled fact can be
+merged later, one wrongly retired is missed.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Final, Literal
+
+from holdfast.policies.keys import canonical_key, same_key
+from holdfast.policies.sameness import (
+    CALIBRATIONS,
+    DocumentCalibration,
+    adds_nothing,
+    calibration_for,
+    is_near,
+    same_but_for_wording,
+    same_slots,
+    same_words,
+)
+from holdfast.policies.slot_remainder import remainder
+from holdfast.policies.slots import slots_of
+from holdfast.policies.supersede import Correction, amended, correction_of, corrects, retires, says_more
+from holdfast.text.clean import fold, one_line
+from holdfast.types import Memory, Put
+
+__all__ = [
+    "CALIBRATIONS",
+    "ConsolidationRules",
+    "DocumentCalibration",
+    "Related",
+    "calibration_for",
+    "consolidate",
+    "replaces",
+]
+
+_SAME_TALK: Final = timedelta(hours=2)
+"""How long after a statement a correction that names nothing can still mean it."""
+_QUOTE: Final = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Related:
+    """An existing memory of the same scope that a new one may be about."""
+
+    memory: Memory
+    cosine: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsolidationRules:
+    """What a preset wants done with old facts."""
+
+    supersede: bool = True
+    same_distance: float | None = 0.15
+    """How near two facts of one meaning lie, on the sources' scale; None leaves nearness out."""
+    merge_same: Literal["refresh", "replace"] = "refresh"
+    """The same said again refreshes the old memory, or the new one takes its place."""
+    normalise_keys: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Retired:
+    """A memory that a new statement ends, and why."""
+
+    memory: Memory
+    why: str
+    certain: bool
+    """Both name the same thing in the same words; otherwise only a sole candidate is meant."""
+
+
+def replaces(old: str, new: str, language: str | None = None) -> bool:
+    """Tell whether a new statement retires an old one of the same person."""
+    if _why(old, None, new, None, language) is not None:
+        return True
+    correction = correction_of(new, language)
+    return correction is not None and corrects(old, correction)
+
+
+def consolidate(
+    puts: Sequence[Put],
+    related: Sequence[Sequence[Related]],
+    rules: ConsolidationRules,
+    *,
+    calibration: DocumentCalibration | None,
+) -> list[Put]:
+    """Return what to store for new Puts beside the memories related to each, in order."""
+    batch = _Batch(rules=rules, calibration=calibration)
+    for put, found in zip(puts, related, strict=True):
+        live = [each for each in found if each.memory.status == "live" and each.memory.scope == put.scope]
+        batch.add(put, live)
+    return batch.puts
+
+
+class _Batch:
+    """The Puts decided so far, and the memories they have retired."""
+
+    def __init__(self, *, rules: ConsolidationRules, calibration: DocumentCalibration | None) -> None:
+        self.puts: list[Put] = []
+        self._rules = rules
+        self._calibration = calibration
+        self._retired: set[str] = set()
+
+    def add(self, put: Put, found: Sequence[Related]) -> None:
+        """Decide what becomes of one new Put."""
+        if put.id is not None:
+            self.puts.append(put)
+            return
+        found = [each for each in found if each.memory.id not in self._retired]
+        if self._rules.normalise_keys and put.key is not None:
+            put = replace(put, key=canonical_key(put.key, self._known_keys(put, found)))
+        correction = correction_of(put.text, put.language) if self._rules.supersede else None
+        if correction is not None:
+            put = self._corrected(put, correction, found)
+        if not put.replaces:
+            same = next((each for each in found if self._is_same(each, put)), None)
+            if same is not None and (self._rules.merge_same == "refresh" or not _may_retire(put, same.memory, by_slot=False)):
+                self.puts.append(_refreshed(same.memory, put))
+                return
+            put = self._superseding(put, found, same)
+        self._append(put)
+
+    def _append(self, put: Put) -> None:
+        """Add a Put, unless an earlier one of the batch says the same; one that it ends goes."""
+        for at, earlier in enumerate(self.puts):
+            if earlier.id is not None or (earlier.scope, earlier.kind) != (put.scope, put.kind):
+                continue
+            if not put.replaces and same_key(earlier.key, put.key) and _same_statement(earlier, put):
+                sources = tuple(dict.fromkeys((*earlier.sources, *put.sources)))
+                self.puts[at] = replace(earlier, sources=sources)
+                return
+            if self._rules.supersede and _why_of_puts(earlier, put) is not None:
+                self.puts[at] = _taking_over(earlier, put)
+                return
+        self._retired.update(put.replaces)
+        self.puts.append(put)
+
+    def _known_keys(self, put: Put, found: Sequence[Related]) -> list[str]:
+        keys = [each.memory.key for each in found] + [other.key for other in self.puts if other.scope == put.scope]
+        return [key for key in dict.fromkeys(keys) if key is not None]
+
+    def _is_same(self, each: Related, put: Put) -> bool:
+        old = each.memory
+        if old.kind != put.kind or not (same_key(old.key, put.key) or None in {old.key, put.key}):
+            return False
+        language = put.language or old.language
+        if same_words(old.text, put.text, language):
+            return True
+        near = is_near(each.cosine, self._rules.same_distance, self._calibration)
+        alike = same_but_for_wording if self._rules.merge_same == "replace" else adds_nothing
+        if near and alike(old.text, put.text, language):
+            return _why_of(old, put) is None
+        understood = same_slots(old.text, put.text, old_key=old.key, new_key=put.key, language=language)
+        return understood and not _fuller(old, put) and _is_brief(put.text)
+
+    def _superseding(self, put: Put, found: Sequence[Related], same: Related | None) -> Put:
+        """Return the Put with what it ends, and add what stays of it."""
+        ended = list(self._ended(put, found)) if self._rules.supersede else []
+        certain = [each for each in ended if each.certain]
+        ended = certain or (ended if len(ended) == 1 else [])
+        if same is not None and all(each.memory.id != same.memory.id for each in ended):
+            ended.append(_Retired(memory=same.memory, why="said again", certain=True))
+        if not ended:
+            return put
+        for each in ended:
+            self.puts += remainder(each.memory, put)
+        reason = "; ".join(_reason(each, put) for each in ended)
+        return replace(put, replaces=tuple(each.memory.id for each in ended), reason=reason)
+
+    def _ended(self, put: Put, found: Sequence[Related]) -> Iterator[_Retired]:
+        for each in found:
+            old = each.memory
+            if old.kind != put.kind or not _may_retire(put, old, by_slot=True):
+                continue
+            why = _why_of(old, put)
+            if why is not None:
+                yield _Retired(memory=old, why=why[0], certain=why[1])
+            elif _same_but_fuller(old, put):
+                yield _Retired(memory=old, why="said again, more fully", certain=True)
+
+    def _corrected(self, put: Put, correction: Correction, found: Sequence[Related]) -> Put:
+        """Return the statement that a bare correction puts right, in the correction's place."""
+        for at, earlier in reversed(list(enumerate(self.puts))):
+            if earlier.id is None and earlier.scope == put.scope and corrects(earlier.text, correction):
+                del self.puts[at]
+                reason = f"corrected: {_quote(earlier.text)}"
+                sources = tuple(dict.fromkeys((*earlier.sources, *put.sources)))
+                text = amended(earlier.text, correction)
+                return replace(earlier, text=text, sources=sources, valid_from=put.valid_from, reason=reason)
+        for each in sorted(found, key=lambda each: each.memory.valid_from, reverse=True):
+            old = each.memory
+            recent = put.valid_from is None or put.valid_from - old.valid_from <= _SAME_TALK
+            sure = correction.old is not None or (recent and old.origin != "explicit")
+            if sure and corrects(old.text, correction) and _may_retire(put, old, by_slot=True):
+                text = amended(old.text, correction)
+                reason = f"corrected: {_quote(old.text)}"
+                return replace(put, text=text, kind=old.kind, key=old.key, replaces=(old.id,), reason=reason)
+        return put
+
+
+def _may_retire(put: Put, old: Memory, *, by_slot: bool) -> bool:
+    """Tell whether this memory may be ended by this Put at all."""
+    if old.pinned or (old.origin == "explicit" and not by_slot) or put.trust < old.trust:
+        return False
+    return put.valid_from is None or put.valid_from >= old.valid_from
+
+
+def _why_of(old: Memory, put: Put) -> tuple[str, bool] | None:
+    return _why(old.text, old.key, put.text, put.key, put.language or old.language)
+
+
+def _why_of_puts(earlier: Put, put: Put) -> tuple[str, bool] | None:
+    if earlier.valid_from and put.valid_from and put.valid_from < earlier.valid_from:
+        return None
+    return _why(earlier.text, earlier.key, put.text, put.key, put.language or earlier.language)
+
+
+def _why(old: str, old_key: str | None, new: str, new_key: str | None, language: str | None) -> tuple[str, bool] | None:
+    """Return why a new statement ends an old one, and whether both name the same thing in the same words."""
+    before = slots_of(old, key=old_key, language=language)
+    reasons = [
+        (why, one.attribute == other.attribute or other.ended)
+        for other in slots_of(new, key=new_key, language=language)
+        for one in before
+        if (why := retires(one, other)) is not None
+    ]
+    return max(reasons, key=lambda reason: reason[1], default=None)
+
+
+def _same_but_fuller(old: Memory, put: Put) -> bool:
+    return _fuller(old, put) and same_slots(
+        old.text, put.text, old_key=old.key, new_key=put.key, language=put.language or old.language
+    ) and _is_brief(old.text)  # fmt: skip
+
+
+def _fuller(old: Memory, put: Put) -> bool:
+    """Tell whether the new statement fills a slot of the old one more fully: Portland, Oregon."""
+    language = put.language or old.language
+    return any(
+        one.attribute == other.attribute and says_more(one, other)
+        for one in slots_of(old.text, key=old.key, language=language)
+        for other in slots_of(put.text, key=put.key, language=language)
+    )
+
+
+def _is_brief(text: str) -> bool:
+    """Tell whether a statement is so short that its slots are all it says."""
+    return len(text.split()) <= 8
+
+
+def _same_statement(earlier: Put, put: Put) -> bool:
+    return fold(earlier.text) == fold(put.text) or same_words(earlier.text, put.text, put.language or earlier.language)
+
+
+def _refreshed(old: Memory, put: Put) -> Put:
+    """Return a Put that the writer takes for the old memory said again."""
+    importance = put.importance if put.importance is not None and put.importance > old.importance else None
+    return Put(
+        scope=old.scope,
+        kind=old.kind,
+        text=old.text,
+        key=old.key,
+        importance=importance,
+        origin=old.origin,
+        trust=old.trust,
+        sources=put.sources,
+        language=old.language,
+        valid_from=old.valid_from,
+        expires_at=put.expires_at,
+        reason=f"said again: {_quote(put.text)}",
+    )
+
+
+def _taking_over(earlier: Put, put: Put) -> Put:
+    """Return a Put of the batch in the place of the one it ended: nothing was stored yet, so nothing is retired."""
+    return replace(
+        put, replaces=tuple(dict.fromkeys((*earlier.replaces, *put.replaces))), reason=f"changed: {_quote(earlier.text)}"
+    )
+
+
+def _reason(ended: _Retired, put: Put) -> str:
+    until = f" until {put.valid_from:%Y-%m-%d}" if put.valid_from else ""
+    return f"{ended.why}: {_quote(ended.memory.text)}{until}"
+
+
+def _quote(text: str) -> str:
+    line = one_line(text)
+    return f"'{line if len(line) <= _QUOTE else line[: _QUOTE - 1] + '…'}'"
