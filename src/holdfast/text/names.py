@@ -1,0 +1,145 @@
+"""Finds names by their capitals: people, places, firms, products, titles of several words."""
+
+import re
+from collections.abc import Iterator
+
+from holdfast.text.clean import fold
+from holdfast.text.language import STOP_WORDS
+from holdfast.text.sentences import split_sentences
+from holdfast.text.wordlists import CONNECTORS, GIVEN_NAMES, ORDINARY, PERSON_VERBS
+
+_TOKEN = re.compile(r"[^\W\d_]\w*(?:['’.&-][^\W_]+)*|\x00+|[^\w\s]")
+_HONORIFIC = re.compile(r"\b(Dr|Dra|Mr|Mrs|Ms|Sr|Sra|Srta|Prof|St|Lic|Ing)\.(?=\s)")
+_TITLES = frozenset(
+    "dr dra mr mrs ms sr sra srta prof lic ing don dona uncle aunt auntie tia tio doctor doctora senor senora profesor profesora".split()
+)
+_OPENERS = frozenset("new buenos san santa saint".split())
+"""Ordinary words that open a name all the same: "New York", "Buenos Aires"."""
+_NAMED = re.compile(r"\b(?:named|called|name is|name's|se llama|llamad[oa]|me llamo|nombre es) ([^\W\d_]{3,})\b(?!['’])")
+_IDLE = STOP_WORDS["en"] | STOP_WORDS["es"] | ORDINARY
+_LONGEST_NAME = 8
+_MOST_SIGNS = 6
+"""More signs than this are not a word's quotes and brackets."""
+_BEFORE_START = frozenset(':"“«¿¡.?!…;')
+
+
+def find_names(text: str) -> list[str]:
+    """Return the names of a text as they are first spelled; a part of a longer name is not one of its own."""
+    if _is_shouted(text):
+        return []
+    plain = _HONORIFIC.sub(r"\1", text)
+    sentences = [_TOKEN.findall(sentence) for sentence in split_sentences(plain)]
+    known = _KnownNames(sentences)
+    found = {fold(name): name for tokens in reversed(sentences) for name in _names_in(tokens, known)}
+    for match in _NAMED.finditer(plain):
+        word = match[1]
+        if word.islower() and fold(word) not in _IDLE:
+            found.setdefault(fold(word), word.capitalize())
+    parts = {part for key in found for part in _parts(key)}
+    return [name for key, name in found.items() if key not in parts]
+
+
+def _parts(name: str) -> Iterator[str]:
+    words = name.split()
+    for start in range(len(words)):
+        for end in range(start + 1, len(words) + 1):
+            if end - start < len(words):
+                yield " ".join(words[start:end])
+
+
+class _KnownNames:
+    """What the rest of a text tells of a word: that it is a name in mid-sentence, or is written small."""
+
+    def __init__(self, sentences: list[list[str]]) -> None:
+        self.small: set[str] = set()
+        self.certain: set[str] = set()
+        for tokens in sentences:
+            for at, token in enumerate(tokens):
+                if token[0].islower():
+                    self.small.add(fold(token))
+                elif _is_capital(token) and not _opens(tokens, at) and fold(_bare(token)) not in ORDINARY:
+                    self.certain.add(fold(_bare(token)))
+
+
+def _names_in(tokens: list[str], known: _KnownNames) -> Iterator[str]:
+    at = 0
+    while at < len(tokens):
+        length = _run(tokens, at, known)
+        if not length:
+            at += 1
+            continue
+        words = tokens[at : at + length]
+        while len(words) > 1 and fold(words[0]) in _TITLES:
+            words = words[1:]
+        name = " ".join([*words[:-1], _bare(words[-1])])
+        if fold(name) not in ORDINARY and fold(name) not in _TITLES and len(name) > 1:
+            yield name
+        at += length
+
+
+def _run(tokens: list[str], at: int, known: _KnownNames) -> int:
+    """Return how many tokens the name that begins here has; 0 when none does."""
+    if not _is_capital(tokens[at]) or (_opens(tokens, at) and not _is_name_at_start(tokens, at, known)):
+        return 0
+    end = at + 1
+    while end < len(tokens) and end - at < _LONGEST_NAME and not _ends_name(tokens[end - 1]):
+        step = _connector(tokens, end)
+        if end + step >= len(tokens) or not _is_capital(tokens[end + step]):
+            break
+        end += step + 1
+    # A name is more than ordinary words with capitals.
+    return end - at if any(fold(_bare(word)) not in _IDLE for word in tokens[at:end]) else 0
+
+
+def _connector(tokens: list[str], at: int) -> int:
+    """Return how many tokens link the name before to a capital after: "Museum of Art", "María de la Paz"."""
+    for linked in CONNECTORS:
+        size = len(linked.split())
+        if " ".join(tokens[at : at + size]) == linked:
+            return size
+    return 0
+
+
+def _is_name_at_start(tokens: list[str], at: int, known: _KnownNames) -> bool:
+    """Tell a name from a word that has its capital only because a sentence begins."""
+    token, following = tokens[at], tokens[at + 1] if at + 1 < len(tokens) else ""
+    plain = fold(_bare(token))
+    nameable = bool(following) and _is_capital(following) and fold(_bare(following)) not in ORDINARY
+    if plain in _OPENERS or plain in _TITLES:
+        return nameable
+    if plain in _IDLE or (plain in known.small and plain not in GIVEN_NAMES):
+        return False
+    certain = plain in GIVEN_NAMES or plain in known.certain or any(c.isupper() for c in token[1:])
+    if certain or nameable or fold(following or "-") in PERSON_VERBS:
+        return True
+    if following in ("and", "y", "&") and at + 2 < len(tokens):
+        return _is_capital(tokens[at + 2]) and fold(tokens[at + 2]) not in ORDINARY
+    return at > 0 and tokens[at - 1] == ":" and following in (",", ".", "")
+
+
+def _opens(tokens: list[str], at: int) -> bool:
+    """Tell whether a word opens its sentence, or what is quoted in it; signs before it do not count."""
+    if at == 0 or tokens[at - 1] in _BEFORE_START:
+        return True
+    before = tokens[max(0, at - _MOST_SIGNS) : at]
+    return len(before) < _MOST_SIGNS and not any(token[0].isalnum() or token[0] == "\x00" for token in before)
+
+
+def _is_capital(token: str) -> bool:
+    if fold(token) == "i" or token[:2] in ("I'", "I’") or (len(token) < 2 and not token.isdigit()):
+        return False
+    inner = token[1:]
+    return token[0].isupper() or (token[0].isalpha() and any(c.isupper() for c in inner) and not token.isupper())
+
+
+def _bare(token: str) -> str:
+    return re.sub(r"['’]s$", "", token)
+
+
+def _ends_name(token: str) -> bool:
+    return _bare(token) != token
+
+
+def _is_shouted(text: str) -> bool:
+    letters = [c for c in text if c.isalpha()]
+    return len(text.split()) >= 4 and sum(c.isupper() for c in letters) > 0.6 * len(letters)
