@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import ModelError
-from holdfast.models.registry import find
+from holdfast.models.registry import find_any
 from holdfast.models.weights import locate
 
 
@@ -31,7 +31,7 @@ def weights_of(weights_dir: Path) -> Callable[[str], Path]:
 
     def directory(name: str) -> Path:
         try:
-            locate(find(name), weights_dir)
+            locate(find_any(name), weights_dir)
         except ModelError as error:
             pytest.skip(f"needs real weights: {error}")
         return weights_dir

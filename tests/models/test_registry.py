@@ -6,15 +6,21 @@ import pytest
 
 from holdfast.errors import ModelUnknown
 from holdfast.models.registry import (
+    CHAT_MODELS,
     DEFAULT_MODEL,
+    GGUF,
     MODELS,
     NETWORK,
     VOCABULARY,
+    ChatSpec,
     ModelSpec,
     WheelMember,
     find,
+    find_any,
+    find_chat,
 )
 
+every_chat_model = pytest.mark.parametrize("spec", CHAT_MODELS.values(), ids=CHAT_MODELS)
 every_model = pytest.mark.parametrize("spec", MODELS.values(), ids=MODELS)
 
 
@@ -57,3 +63,23 @@ def test_a_model_says_what_may_be_done_with_it(spec: ModelSpec) -> None:
 def test_models_that_share_a_file_name_the_same_bytes() -> None:
     vocabularies = {weight.sha256 for spec in MODELS.values() for weight in spec.files if weight.filename == VOCABULARY}
     assert len(vocabularies) == 1
+
+
+@every_chat_model
+def test_a_chat_model_is_one_file_with_a_whole_hash_and_a_carrier(spec: ChatSpec) -> None:
+    (weight,) = spec.files
+    assert weight.filename == GGUF
+    assert re.fullmatch(r"[0-9a-f]{64}", weight.sha256)
+    assert weight.size == spec.size > 0
+    assert weight.carriers
+    assert spec.licence == "Apache-2.0"
+    assert spec.max_context > 0
+
+
+def test_every_model_is_found_by_its_name_among_those_of_its_kind() -> None:
+    assert {find_any(name).name for name in (*MODELS, *CHAT_MODELS)} == {*MODELS, *CHAT_MODELS}
+    assert find_chat("qwen2.5-1.5b") is CHAT_MODELS["qwen2.5-1.5b"]
+    with pytest.raises(ModelUnknown, match="arctic-embed-s"):
+        find("qwen2.5-1.5b")
+    with pytest.raises(ModelUnknown, match=r"qwen2\.5-1\.5b"):
+        find_chat("arctic-embed-s")

