@@ -53,17 +53,17 @@ def test_a_statement_about_oneself_is_kept_as_a_fact(memory: Engine, statement: 
 
 
 @pytest.mark.parametrize(
-    ("said", "kept"),
+    ("said", "kept", "kind"),
     [
-        ("Remember that the gate code is on the fridge.", "the gate code is on the fridge."),
-        ("Please don't forget that the cat eats at six.", "the cat eats at six."),
-        ("Recuerda que la llave está bajo la maceta.", "la llave está bajo la maceta."),
-        ("Acordate de que la reunión es el lunes.", "la reunión es el lunes."),
+        ("Remember that the gate code is on the fridge.", "the gate code is on the fridge.", "fact"),
+        ("Please don't forget that the cat eats at six.", "the cat eats at six.", "fact"),
+        ("Recuerda que la llave está bajo la maceta.", "la llave está bajo la maceta.", "fact"),
+        ("Acordate de que la reunión es el lunes.", "la reunión es el lunes.", "event"),
     ],
 )
-def test_what_one_asks_to_remember_is_kept_without_the_asking(memory: Engine, said: str, kept: str) -> None:
+def test_what_one_asks_to_remember_is_kept_without_the_asking(memory: Engine, said: str, kept: str, kind: str) -> None:
     (found,) = digested(memory, said)
-    assert (found.kind, found.text, found.importance) == ("fact", kept, 8.0)
+    assert (found.kind, found.text, found.importance) == (kind, kept, 8.0)
 
 
 @pytest.mark.parametrize(

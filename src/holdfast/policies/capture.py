@@ -1,61 +1,78 @@
-"""What a conversation leaves behind, without any model: the statements its users made, quoted."""
+"""What a conversation leaves behind, without any model: statements as quotes, in the third person, or as keys and values."""
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import Any
 
-from holdfast.policies.statements import OPENINGS, Opening
-from holdfast.types import Change, Message, Put
+from holdfast.policies.confirmed import confirmed_observations
+from holdfast.policies.learnt import Learnt, is_users_word, learn
+from holdfast.text.person import bare_predicate, observed, third_person
+from holdfast.types import Message, Put
 
-_SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’)]*\s+|\n+")
-_CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_HEDGE = re.compile(r"\b(?:just kidding|lol jk|what if|imagine|hypothetically|es broma|imagina que|supongamos)\b", re.IGNORECASE)
-_LONGEST = 400
-_SHORTEST_WORDS = 3
+__all__ = ["capture_conclusions", "capture_key_values", "capture_statements", "capture_typed_facts", "is_users_word"]
+
+_PASSING_KEYS = frozenset(("plan", "event", "evento"))
 
 
-def capture_statements(messages: Sequence[Message]) -> list[Change]:
-    """Propose a memory for each statement that a user made of themselves, or decided, or asked to keep."""
+def capture_statements(messages: Sequence[Message]) -> list[Put]:
+    """Propose a memory for each statement that a user made of themselves, or decided, or asked to keep: quotes."""
     return [
-        Put(
-            scope=message.scope,
-            kind=opening.kind,
-            text=quote,
-            importance=opening.importance,
-            trust=message.trust,
-            sources=(message.id,),
-            language=message.language,
-            valid_from=message.at,
-            metadata={"speaker": message.speaker} if message.speaker else {},
-            reason="asked to remember" if opening.asked else "said so",
-        )
-        for message in messages
-        if is_users_word(message)
-        for quote, opening in _statements(message.text)
+        _put(each, kind=each.statement.kind, text=_in_third_person(each) if each.statement.observed else each.statement.text)
+        for each in _all(messages)
     ]
 
 
-def is_users_word(message: Message) -> bool:
-    """Tell whether a message is something a person said to us: not noise, a tool's output or a page."""
-    return message.role == "user" and message.origin == "user" and message.action is None
+def capture_typed_facts(messages: Sequence[Message]) -> list[Put]:
+    """Propose each statement as a sentence in the third person that stands alone, with its type."""
+    return [
+        _put(each, kind="fact", text=_in_third_person(each), metadata={"type": each.statement.type}) for each in _all(messages)
+    ]
 
 
-def _statements(text: str) -> Iterator[tuple[str, Opening]]:
-    for sentence in _sentences(text):
-        for opening in OPENINGS:
-            match = opening.pattern.match(sentence)
-            if match:
-                quote = sentence[match.end() :].strip() if opening.asked else sentence
-                if quote:
-                    yield quote, opening
-                break
+def capture_key_values(messages: Sequence[Message]) -> list[Put]:
+    """Propose the stable facts as a key and a value in the third person; what passes is left out."""
+    return [
+        _put(each, kind="fact", key=each.statement.key, text=_value(each))
+        for each in _all(messages)
+        if each.statement.kind == "fact" and not each.statement.temporary and each.statement.key not in _PASSING_KEYS
+    ]
 
 
-def _sentences(text: str) -> Iterator[str]:
-    """Yield what was stated: no questions, no code, no quoted lines, nothing hypothetical."""
-    for piece in _SENTENCE_END.split(_CODE.sub("\n", text)):
-        sentence = piece.strip(" \t\"'“”*_-")
-        if not sentence or len(sentence) > _LONGEST or sentence.startswith((">", "|", "#")):
-            continue
-        if "?" in sentence or _HEDGE.search(sentence) or len(sentence.split()) < _SHORTEST_WORDS:
-            continue
-        yield sentence
+def capture_conclusions(messages: Sequence[Message]) -> list[Put]:
+    """Propose statements, decisions and discoveries, and what the assistant observed and the user confirmed."""
+    return [_put(each, kind="conclusion", text=_in_third_person(each)) for each in _all(messages)]
+
+
+def _all(messages: Sequence[Message]) -> list[Learnt]:
+    return [*learn(messages), *confirmed_observations(messages)]
+
+
+def _in_third_person(each: Learnt) -> str:
+    said, language = each.statement.text, each.statement.language
+    if each.statement.observed:
+        return observed(said, language, subject=each.sources[-1].speaker)
+    return third_person(said, language, subject=each.sources[-1].speaker)
+
+
+def _value(each: Learnt) -> str:
+    if each.statement.observed:
+        return _in_third_person(each)
+    return bare_predicate(each.statement.text, each.statement.language, key=each.statement.key)
+
+
+def _put(each: Learnt, *, kind: str, text: str, key: str | None = None, metadata: dict[str, Any] | None = None) -> Put:
+    said = each.sources[-1]
+    speaker = {"speaker": said.speaker} if said.speaker else {}
+    reason = "asked to remember" if each.statement.asked else "confirmed" if each.statement.observed else "said so"
+    return Put(
+        scope=said.scope,
+        kind=kind,
+        key=key,
+        text=text,
+        importance=each.statement.importance,
+        trust=min(message.trust for message in each.sources),
+        sources=tuple(message.id for message in each.sources),
+        language=said.language or each.statement.language,
+        valid_from=said.at,
+        metadata={**speaker, **(metadata or {})},
+        reason=reason,
+    )

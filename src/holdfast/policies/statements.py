@@ -1,131 +1,201 @@
-"""How people say things about themselves, decide, and ask to be remembered: English and Spanish openings.
+"""Statements: what people say of themselves, decide, plan, find out, or ask to have remembered, told by rules.
 
-Each pattern must match at the start of a sentence, so that "if I lived in Rome" or "she said I am a fool" are
-not taken for statements. What is kept is the sentence itself, a quote; nothing is rephrased.
+A clause is kept when a rule fits at its beginning, so that "if I lived in Rome" or "she said I am a fool" are not
+taken for statements. What is kept is a quote; nothing is rephrased here. The rules are in ``words``, by language.
 """
 
 import re
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
-RULE_VERSION = "statements-1"
+from holdfast.policies.clauses import Clause, clauses, fold_clause, sentences
+from holdfast.policies.rulebook import LANGUAGES, Rule, Rulebook, StatementKind, StatementType, rulebook
+from holdfast.text.language import detect_language
+from holdfast.types import Message
+
+RULE_VERSION = "statements-2"
+
+_ASKED_IMPORTANCE = 8.0
+_MOST = 10.0
+_FIRST_WORDS = 6
+"""Doubt at the beginning of a clause is about the whole of it."""
+_SECRET = re.compile(
+    r"\b(?:passwords?|passcode|passphrase|api[ _-]?keys?|secret[ _-]?keys?|access token|auth token|private key|cvv|cvc|ssn"
+    r"|social security|credit card|card number|contrasenas?|clave (?:de|del|es)|mi clave|tarjeta de credito|numero de tarjeta"
+    r"|my log-?in|login is|pin (?:de|del|is|es|for|number|code)|my pin|mi pin|seed phrase)\b"
+    r"|\b(?:sk|pk|ghp|gho|xox[bp]|akia|eyj)[-_a-z0-9]{12,}|\b(?:\d[ -]?){13,19}\b|-----begin"
+)
+_PART = re.compile(r"[,;:] | (?:and|but|y|pero|with|con) ")
+_GREETING = re.compile(r"(?:hi|hey|hello|good (?:morning|evening|afternoon)|hola|buenas|buenos dias|buen dia|que tal|ola)\b")
+_NAME = re.compile(
+    r"(?:I'?m|I am|i'?m|i am|soy|Soy|yo soy|Yo soy) (?P<name>[^\W\d_][\w'-]+)(?:(?: [^\W\d_a-z][\w'-]+){0,2})(?=[,.!]|$| (?:and|y|from|de|by|here|speaking)\b)"
+)
+_NO_NAME = frozenset(
+    "back here tired looking trying fine good great ok okay sorry glad happy new sure curious bored sick stuck lost ready done home hungry sad busy "
+    "late confused wondering just not so very in on at from the a an still also thinking having going getting doing writing working building "
+    "planning american british english spanish french german italian mexican catholic jewish muslim christian afraid alone single well better "
+    "yo asi feliz nuevo nueva bueno buena malo mala de del un una el la muy mas consciente capaz todo toda otra otro quien lo".split()
+)
+_ADDS = re.compile(
+    r"(?:due|on|in|at|by|from|until|next|this|starting|around|el|la|en|para|desde|a las?|empieza|sale|nace|proximo|starts|leaving|back)\b"
+)
+_WHOLE_MESSAGE = ("joke", "roleplay")
+_WHOLE_SENTENCE = ("hypothetical", "sarcasm", "fiction_author")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opening:
-    """A way to begin a sentence that is worth keeping."""
+class Statement:
+    """One thing worth keeping, as it was said."""
 
-    kind: Literal["fact", "decision"]
-    pattern: re.Pattern[str]
-    importance: float = 5.0
+    text: str
+    kind: StatementKind
+    type: StatementType
+    key: str
+    """What it is about: name, work, diet, plan and so on, in the language of the statement."""
+    importance: float
+    language: str
     asked: bool = False
-    """The speaker asked for it to be remembered: only what follows the opening is kept."""
+    """The speaker asked for it to be remembered."""
+    temporary: bool = False
+    """It holds until a day that is near."""
+    corrects: bool = False
+    """It was said to put right something said before."""
+    discovery: bool = False
+    observed: bool = False
+    """The assistant said it of the user, who confirmed it."""
 
 
-def _opening(kind: Literal["fact", "decision"], *choices: str, importance: float = 5.0, asked: bool = False) -> Opening:
-    pattern = re.compile(rf"(?:{_LEAD})(?:{'|'.join(choices)})", re.IGNORECASE)
-    return Opening(kind=kind, pattern=pattern, importance=importance, asked=asked)
+def statements(message: Message) -> list[Statement]:
+    """Return what a message states that is worth keeping, in the order it was said."""
+    for book in _books(message):
+        found = list(_in_language(message.text, book))
+        if found:
+            return found
+    return []
 
 
-_LEAD = (
-    r"(?:(?:oh|well|so|and|but|also|hi|hey|hello|yes|yeah|no|ok|okay|actually|anyway|by the way|btw|fyi|please"
-    r"|bueno|pues|y|pero|además|también|hola|sí|vale|oye|mira|ah|por cierto|por favor|che)\b[\s,.!:;-]*){0,3}"
-)
-_KIN_EN = (
-    r"wife|husband|partner|girlfriend|boyfriend|fianc[eé]e?|son|daughter|kids?|child(?:ren)?|baby|mother|mom|mum|father|dad|parents?"
-    r"|brother|sister|sibling|grandmother|grandma|grandfather|grandpa|aunt|uncle|cousin|niece|nephew|friend|roommate|boss|manager"
-    r"|colleague|dog|cat|pet|doctor|dentist|teacher|team|company|landlord|neighbou?r"
-)
-_TRAIT_EN = (
-    r"name|nickname|birthday|anniversary|age|job|work|profession|hobby|hobbies|favou?rite|address|home|hometown|city|country"
-    r"|phone|email|car|bike|house|apartment|flat|office|school|university|major|degree|diet|allergy|allergies|blood type|time ?zone"
-    r"|native language|pronouns|goal|plan|dream|project|budget|deadline|flight|appointment|surgery|wedding|size|shoe size|height|salary"
-)
-_KIN_ES = (
-    r"esposa|mujer|marido|esposo|pareja|novi[oa]|hij[oa]s?|bebé|madre|mamá|padre|papá|padres|herman[oa]s?|abuel[oa]s?|tí[oa]s?"
-    r"|prim[oa]s?|sobrin[oa]s?|amig[oa]s?|jef[ea]|compañer[oa]s?|perr[oa]s?|gat[oa]s?|mascota|médic[oa]|dentista|profesor[a]?|equipo"
-    r"|empresa|vecin[oa]"
-)
-_TRAIT_ES = (
-    r"nombre|apodo|cumpleaños|aniversario|edad|trabajo|profesión|afición|hobby|dirección|casa|ciudad|pueblo|país|teléfono|correo|email"
-    r"|coche|auto|carro|moto|bici|piso|departamento|oficina|escuela|universidad|carrera|dieta|alergia|grupo sanguíneo|zona horaria"
-    r"|idioma|objetivo|meta|plan|sueño|proyecto|presupuesto|vuelo|cita|operación|boda|talla|altura|sueldo|comida favorita|color favorito"
-)
-_SMALL_EN = r"question|problem|issue|doubt|idea|feeling|bit|little|lot|few|couple|bug|point|headache|moment|minute|second|chance|look|hard time"
-_SMALL_ES = r"pregunta|problema|duda|idea|momento|minuto|rato|rato libre|poco|sensación"
+def retracts(text: str) -> bool:
+    """Tell whether a message takes back what its speaker said just before."""
+    return any(rulebook(language).shows("retract", fold_clause(text)) for language in LANGUAGES)
 
-OPENINGS: tuple[Opening, ...] = (
-    _opening(
-        "fact",
-        r"(?:can|could) you (?:please )?remember (?:that |this: ?)",
-        r"remember (?:that |this: ?|: ?)",
-        r"(?:don'?t|do not|never) forget (?:that |: ?)",
-        r"(?:make a note|take note|note|keep in mind|bear in mind) (?:that |: ?)",
-        r"(?:recuerda|recordá|recuerde|acuérdate|acordate|acuerdate|acuérdese)(?: de)? que ",
-        r"(?:no (?:te )?olvid(?:es|és|e)|no se te olvide)(?: de)? que ",
-        r"(?:anota|anotá|apunta|apuntá|ten en cuenta|tené en cuenta|toma nota de) que ",
-        r"(?:recuerda|recordá|anota|anotá|apunta|apuntá): ?",
-        importance=8.0,
-        asked=True,
-    ),
-    _opening(
-        "decision",
-        r"let'?s (?:use|go with|go for|pick|choose|keep|switch to|stick with|stick to|call it|name it|do it)\b",
-        r"we(?:'ve| have)? (?:decided|agreed|chose|chosen|settled on|picked)\b",
-        r"we(?:'ll| will| are going to|'re going to) (?:use|go with|stick with|switch to|drop|keep)\b",
-        r"we(?:'re| are) going with\b",
-        r"i(?:'ve| have)? (?:decided|chose|chosen|settled on|made up my mind)\b",
-        r"i(?:'m| am) going with\b",
-        r"the decision is\b",
-        r"usemos\b",
-        r"vamos (?:a usar|con|a quedarnos con|a llamarlo)\b",
-        r"(?:hemos decidido|decidimos|hemos acordado|acordamos|hemos elegido|elegimos|quedamos en|nos quedamos con)\b",
-        r"(?:he decidido|decidí|he elegido|elegí|me quedo con)\b",
-        r"la decisión es\b",
-        importance=7.0,
-    ),
-    _opening(
-        "fact",
-        r"my (?:full |first |last |middle |nick)?name(?:'s| is)\b",
-        r"(?:people |friends |you can |just )?call me\b",
-        r"i(?:'m| am) called\b",
-        r"i(?: currently| now| still| also)? (?:live|work|study|teach|volunteer|commute) (?:in|at|for|as|on|with|near|from)\b",
-        r"i(?:'ve| have)? (?:just |recently )?(?:moved|relocated) (?:to|from|back|in|out)\b",
-        r"i (?:grew up|was born|was raised|studied|graduated|worked|retired|got married|got divorced|got engaged|got a|started|quit)\b",
-        r"i(?:'m| am) (?:a|an)(?! (?:bit|little|lot|few|huge mess|fool)\b) \w",
-        r"i(?:'m| am) (?:the (?!one|only|same|best|worst)|from|based|allergic|intolerant|lactose|diabetic|pregnant|married|single|divorced"
-        r"|engaged|retired|vegan|vegetarian|pescatarian|celiac|coeliac|left-handed|right-handed|colou?r-?blind|afraid of|learning|training for"
-        r"|working (?:at|for|as|on)|studying|living|moving|\d+ years)\b",
-        r"i(?:'ve| have) (?:been (?:living|working|studying|learning|a|an|vegan|vegetarian)|(?:a|an|two|three|four|five|six|no|\d+)"
-        rf"(?! (?:quick |small |little |big |good |bad )?(?:{_SMALL_EN})))\b",
-        rf"i(?:'ve)? got (?:a|an|two|three|\d+)(?! (?:quick |small |little |big )?(?:{_SMALL_EN}))\b",
-        r"i (?:really |absolutely |also |usually |always |generally )?(?:love|prefer|hate|enjoy|dislike|adore|detest|collect|own|play|speak)"
-        r"(?! (?:it|that|this|you|how|when|the idea))\b",
-        r"i (?:really |also )?like(?! (?:it|that|this|you|how|when|the idea|your))\b",
-        r"i (?:don'?t|do not|can'?t|cannot|never|always|usually|no longer) (?:eat|drink|like|stand|smoke|drive|use|work|take|wake|sleep|have)\b",
-        r"i (?:eat|drink|drive|use|wake up|go to bed|go to the gym|run|swim|take) \w",
-        r"i need (?:my|a wheelchair|glasses|to avoid)\b",
-        rf"my (?:\w+ ){{0,2}}?(?:{_KIN_EN})(?:'s|s)?\b(?:[ ,]+[\w'-]+){{0,4}}? (?:is|are|was|has|have|works|lives|likes|loves|hates|was born)\b",
-        rf"my (?:{_KIN_EN})'s \w",
-        rf"my (?:\w+ ){{0,2}}?(?:{_TRAIT_EN})\b(?:[ ,]+[\w'-]+){{0,4}}? (?:is|are|was|will be)\b",
-        rf"my (?:{_TRAIT_EN})'s \w",
-    ),
-    _opening(
-        "fact",
-        r"(?:me llamo|mi nombre es|ll[aá]mame|decime|puedes llamarme|todos me dicen|me dicen)\b",
-        r"(?:ahora |todavía |actualmente |ya no )?(?:yo )?(?:vivo|trabajo|estudio|enseño|resido) (?:en|como|de|para|con|cerca|desde|por)\b",
-        r"(?:recientemente )?me (?:mudé|he mudado|acabo de mudar|casé|he casado|divorcié|jubilé|gradué)\b",
-        r"(?:nací|crecí|estudié|trabajé|empecé|dejé) (?:en|como|de|a|el|la|mi|para)\b",
-        r"(?:yo )?soy (?:de |un |una |el |la |alérgic[oa]|intolerante|celíac[oa]|diabétic[oa]|vegan[oa]|vegetarian[oa]|zurd[oa]|diestr[oa]"
-        r"|casad[oa]|solter[oa]|divorciad[oa]|jubilad[oa]|daltónic[oa]|fan|hinch|estudiante|médic[oa]|abogad[oa]|profesor|ingenier[oa]"
-        r"|desarrollador|programador|enfermer[oa]|diseñador|arquitect[oa]|cociner[oa]|músic[oa]|periodista|autónom[oa]|madre|padre)",
-        r"estoy (?:casad[oa]|embarazada|divorciad[oa]|jubilad[oa]|aprendiendo|estudiando|trabajando (?:en|como|para)|viviendo)\b",
-        rf"(?:yo )?tengo (?:un|una|dos|tres|cuatro|cinco|\d+|alergia)(?! (?:{_SMALL_ES}))\b",
-        r"(?:a mí )?(?:no )?me (?:gusta|gustan|encanta|encantan|apasiona|apasionan|interesa|interesan|molesta|da miedo)(?! (?:eso|esto|la idea|que me))\b",
-        r"(?:yo )?(?:prefiero|odio|detesto|adoro|colecciono|hablo|toco)(?! (?:eso|esto|que me))\b",
-        r"(?:yo )?(?:nunca|siempre|normalmente|no) (?:como|bebo|tomo|fumo|uso|conduzco|manejo|desayuno|ceno|puedo comer)\b",
-        r"(?:yo )?(?:desayuno|ceno|corro|nado|madrugo|juego al?|voy al gimnasio)\b",
-        rf"mis? (?:\w+ ){{0,1}}?(?:{_KIN_ES})\b(?:[ ,]+[\w'-]+){{0,4}}? (?:es|son|se llama|se llaman|tiene|tienen|vive|viven|trabaja|trabajan|está|nació)\b",
-        rf"mis? (?:\w+ ){{0,1}}?(?:{_TRAIT_ES})\b(?:[ ,]+[\w'-]+){{0,4}}? (?:es|son|era|será)\b",
-    ),
-)
+
+def _books(message: Message) -> list[Rulebook]:
+    """Return the rules of the message's language, or of both where its words do not tell."""
+    language = message.language or detect_language(message.text)
+    other = [code for code in LANGUAGES if code != language]
+    return [rulebook(code) for code in ([language, *other] if language in LANGUAGES else LANGUAGES)]
+
+
+def _in_language(text: str, book: Rulebook) -> Iterator[Statement]:
+    if any(book.shows(sign, fold_clause(text)) for sign in _WHOLE_MESSAGE):
+        return
+    before: Statement | None = None
+    for sentence, folded in sentences(text):
+        if book.shows("text_command", folded) or book.shows("text_writing", folded + "\n"):
+            break
+        if before is not None and _goes_on(folded, book):
+            before = replace(before, text=f"{before.text} {sentence}")
+            continue
+        for statement in _in_sentence(sentence, folded, book, before):
+            if before is not None:
+                yield before
+            before = statement
+    if before is not None:
+        yield before
+
+
+def _in_sentence(sentence: str, folded: str, book: Rulebook, before: Statement | None) -> Iterator[Statement]:
+    if not _is_plain(folded, book):
+        return
+    greeted = _GREETING.match(folded) is not None
+    for clause in clauses(sentence, folded, book):
+        safe = _without_secret(clause)
+        statement = safe and _statement(safe, book, before, greeted=greeted)
+        if statement:
+            before = statement
+            yield statement
+
+
+def _goes_on(folded: str, book: Rulebook) -> bool:
+    """Tell whether a sentence only adds a time, such as "due in November", to the one before it."""
+    words = folded.split()
+    return (
+        2 <= len(words) <= 6
+        and "?" not in folded
+        and bool(book.when.search(folded))
+        and book.find(folded) is None
+        and bool(_ADDS.match(folded))
+    )
+
+
+def _without_secret(clause: Clause) -> Clause | None:
+    """Return a clause without the part from which on it tells a password or the like."""
+    found = _SECRET.search(clause.folded)
+    if found is None:
+        return clause
+    cuts = [cut.start() for cut in _PART.finditer(clause.folded, 0, found.start())]
+    if not cuts:
+        return None
+    return replace(clause, text=clause.text[: cuts[-1]], folded=clause.folded[: cuts[-1]])
+
+
+def _is_plain(folded: str, book: Rulebook) -> bool:
+    """Tell whether a sentence is meant as it is said."""
+    if any(book.shows(sign, folded) for sign in _WHOLE_SENTENCE):
+        return False
+    if book.shows("transcript", folded) and not book.asked.match(folded) and not book.filler.match(folded):
+        return False
+    if not book.shows("saying", folded):
+        return True
+    rule = book.find(folded)  # a doctor's word counts as one's own, and so does what others call one
+    return rule is not None and rule.key in ("health", "salud", "name", "nombre")
+
+
+def _statement(clause: Clause, book: Rulebook, before: Statement | None, *, greeted: bool) -> Statement | None:
+    rule = book.find(clause.folded)
+    if rule is None and _gives_name(clause, greeted=greeted):
+        rule = next(rule for rule in book.rules if rule.key in ("name", "nombre"))
+    if not clause.asked and (rule is None or _is_passing(clause.folded, rule, book)):
+        return None
+    if rule is None:
+        return Statement(
+            text=clause.text,
+            kind="fact",
+            type="knowledge",
+            key="nota" if book.language == "es" else "note",
+            importance=_ASKED_IMPORTANCE,
+            language=book.language,
+            asked=True,
+            corrects=clause.corrects,
+        )
+    return Statement(
+        text=clause.text,
+        kind=rule.kind,
+        type=rule.type,
+        key=_key(clause, rule, before),
+        importance=min(max(rule.importance + 1, _ASKED_IMPORTANCE), _MOST) if clause.asked else rule.importance,
+        language=book.language,
+        asked=clause.asked,
+        temporary=rule.temporary,
+        corrects=clause.corrects,
+        discovery=rule.discovery,
+    )
+
+
+def _key(clause: Clause, rule: Rule, before: Statement | None) -> str:
+    """Return what a clause is about; "his name is Rex" is about what was spoken of just before."""
+    names_one_before = re.match(r"(?:his|her|its|their|he|she|it|they|se llaman?)\b", clause.folded)
+    return before.key if names_one_before and before is not None else rule.key
+
+
+def _gives_name(clause: Clause, *, greeted: bool) -> bool:
+    """Tell whether a clause is "I'm Dana": a capital shows it, or a greeting before it."""
+    found = _NAME.match(clause.text)
+    return found is not None and fold_clause(found["name"]) not in _NO_NAME and (greeted or found["name"][0].isupper())
+
+
+def _is_passing(folded: str, rule: Rule, book: Rulebook) -> bool:
+    """Tell whether a clause holds for the moment only, or is not certain."""
+    return book.shows("momentary", folded) or (
+        rule.kind != "decision" and book.shows("vague", " ".join(folded.split(",", maxsplit=1)[0].split()[:_FIRST_WORDS]))
+    )

@@ -1,0 +1,38 @@
+"""Leaving out of a message what is not its speaker's own words: code, tagged blocks, and memories that came back."""
+
+import re
+
+_FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_IN_LINE = re.compile(r"`[^`\n]{1,400}`")
+_TAG = re.compile(r"<(\w{1,30})(?:\s[^<>\n]{0,200})?>")
+_BLOCK = re.compile(r"\[[^\[\]\n]{0,60}(?:memor|recuerd|context)[^\[\]\n]{0,60}\]", re.IGNORECASE)
+_BLOCK_END = re.compile(r"\[(?:/|end|fin)[^\[\]\n]{0,80}\]", re.IGNORECASE)
+
+
+def own_words(text: str) -> str:
+    """Return a message without code, tagged blocks and blocks of memories; each leaves a line break or a blot."""
+    text = _IN_LINE.sub(lambda match: "_" * len(match[0]), _FENCED.sub("\n", text))
+    return _without_tagged(_without_memories(text))
+
+
+def _without_memories(text: str) -> str:
+    kept, place = [], 0
+    while (begin := _BLOCK.search(text, place)) is not None:
+        kept.append(text[place : begin.start()])
+        end = _BLOCK_END.search(text, begin.end())
+        place = len(text) if end is None else end.end()
+    return "\n".join([*kept, text[place:]])
+
+
+def _without_tagged(text: str) -> str:
+    kept, place, start = [], 0, 0
+    unclosed: set[str] = set()
+    while (tag := _TAG.search(text, start)) is not None:
+        end = -1 if tag[1] in unclosed else text.find(f"</{tag[1]}>", tag.end())
+        if end < 0:
+            unclosed.add(tag[1])
+            start = tag.end()
+            continue
+        kept.append(text[place : tag.start()])
+        place = start = end + len(tag[1]) + 3
+    return "\n".join([*kept, text[place:]])
