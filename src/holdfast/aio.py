@@ -71,6 +71,7 @@ class AsyncEngine:
     jobs = _awaited(Engine.jobs)
     rerun = _awaited(Engine.rerun)
     drain = _awaited(Engine.drain)
+    spend = _awaited(Engine.spend)
     stats = _awaited(Engine.stats)
     doctor = _awaited(Engine.doctor)
     backup = _awaited(Engine.backup)

@@ -6,14 +6,15 @@ A setting is looked up in the arguments, then in ``HOLDFAST_*`` variables, then 
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import platformdirs
 
+from holdfast.chat import ChatModel
 from holdfast.embedding import EmbedderSource
 from holdfast.engine import Engine
 from holdfast.errors import SettingsError
@@ -23,6 +24,7 @@ from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, Embedder, Store
 from holdfast.stores.sqlite import SQLiteStore
 from holdfast.text.clean import clean_name
+from holdfast.thinking import ChatSource, Limits
 
 _FILES = ("holdfast.toml", "holdfast.yaml", "holdfast.yml")
 
@@ -38,6 +40,29 @@ class Settings:
     tenant: str = field(default="default", metadata={"help": "Whose rows of the store are seen; tenants never meet."})
     embedder: str = field(
         default=registry.DEFAULT_MODEL, metadata={"help": "The embedding model, or `none` to search by text alone."}
+    )
+    embedder_url: str | None = field(
+        default=None, metadata={"help": "Where a remote embedder is served, if not at its provider."}
+    )
+    chat: str = field(
+        default="none",
+        metadata={"help": "The chat model that learns, such as `openai:gpt-4o-mini` or `ollama:llama3.2`; `none`: rules alone."},
+    )
+    chat_url: str | None = field(
+        default=None, metadata={"help": "Where the chat model is served, if not at its provider: any OpenAI-compatible address."}
+    )
+    chat_key: str | None = field(
+        default=None,
+        metadata={"help": "The chat provider's key. Default: the provider's own variable, such as OPENAI_API_KEY."},
+    )
+    daily_cost: float | None = field(
+        default=None, metadata={"help": "US dollars that background work may spend on models a day. Default: no limit."}
+    )
+    daily_calls: int | None = field(
+        default=None, metadata={"help": "Calls that background work may make to models a day. Default: no limit."}
+    )
+    unused_days: float | None = field(
+        default=None, metadata={"help": "Days after which what was learnt and never used expires. Default: the preset's."}
     )
     key: str | None = field(
         default=None, metadata={"help": "The key of an encrypted store. Better given as HOLDFAST_KEY than in a file."}
@@ -118,7 +143,10 @@ def _read(file: Path) -> Mapping[str, Any]:
 
 def _typed(name: str, value: Any) -> Any:
     """Return a setting as its type, or say what it should be."""
-    numbers = {"idle_minutes": float, "undo_days": float, "message_days": float, "context_tokens": int}
+    numbers = {
+        "idle_minutes": float, "undo_days": float, "message_days": float, "unused_days": float, "context_tokens": int,
+        "daily_cost": float, "daily_calls": int,
+    }  # fmt: skip
     try:
         typed = numbers.get(name, str)(value)
     except (TypeError, ValueError) as error:
@@ -151,6 +179,8 @@ def make_preset(settings: Settings, preset: str | Preset | None = None) -> Prese
         changed["undo_window"] = timedelta(days=settings.undo_days)
     if settings.message_days is not None:
         changed["message_retention"] = timedelta(days=settings.message_days)
+    if settings.unused_days is not None:
+        changed["unused_after"] = timedelta(days=settings.unused_days)
     if settings.context_tokens is not None:
         changed["context_tokens"] = settings.context_tokens
     return replace(chosen, **changed)
@@ -162,12 +192,14 @@ def make_store(settings: Settings) -> Store:
     return SQLiteStore(store_path(settings), tenant=tenant, key=settings.key)
 
 
-def make_embedder(name: str | Embedder) -> EmbedderSource | None:
+def make_embedder(name: str | Embedder, url: str | None = None) -> EmbedderSource | None:
     """Return an embedder by name, loaded when first used; one of the caller's own is used as it is."""
     if not isinstance(name, str):
         return EmbedderSource(name=name.name, load=lambda: name)
     if name.casefold() == "none":
         return None
+    if ":" in name:
+        return make_remote_embedder(name, url)
     spec = registry.find(name)
 
     def load() -> Embedder:
@@ -182,20 +214,77 @@ def make_embedder(name: str | Embedder) -> EmbedderSource | None:
     return EmbedderSource(name=spec.name, load=load)
 
 
+def make_remote_embedder(name: str, url: str | None) -> EmbedderSource:
+    """Return an embedder that a provider serves."""
+    from holdfast.models import providers  # noqa: PLC0415  (only for those who use one)
+
+    def load() -> Embedder:
+        return providers.remote_embedder(name, base_url=url, api_key=_provider_key(providers.key_variable(name)))
+
+    return EmbedderSource(name=name, load=load)
+
+
+def make_chat(chat: "str | ChatModel | Callable[..., Any]", settings: Settings) -> ChatSource | None:
+    """Return a chat model by name, made when first used; a model or callable of the caller's own is used as it is."""
+    if not isinstance(chat, str):
+        from holdfast.models.callables import CallableChat  # noqa: PLC0415  (as below)
+
+        own = cast("ChatModel", chat) if hasattr(chat, "chat") else CallableChat(chat)
+        return ChatSource(name=own.name, load=lambda: own)
+    if chat.casefold() == "none":
+        return None
+    if chat.startswith(("local:", "gguf:")):
+        return ChatSource(name=chat, load=lambda: _local_chat(chat))
+    from holdfast.models import providers  # noqa: PLC0415  (only for those who use one)
+
+    def load() -> ChatModel:
+        key = settings.chat_key or _provider_key(providers.key_variable(chat))
+        return providers.chat_model(chat, base_url=settings.chat_url, api_key=key)
+
+    return ChatSource(name=chat, load=load)
+
+
+def _local_chat(name: str) -> ChatModel:
+    from holdfast.models.llamacpp import LlamaCppChat  # noqa: PLC0415  (only for those who use one)
+
+    model = LlamaCppChat(name, models_directory())
+    model.load()
+    return model
+
+
+def _provider_key(variable: str | None) -> str | None:
+    return os.environ.get(variable) if variable else None
+
+
 def open_engine(
     path: str | Path | None = None,
     *,
     preset: str | Preset | None = None,
     embedder: str | Embedder | None = None,
+    chat: "str | ChatModel | Callable[..., Any] | None" = None,
+    energy: Callable[[], float] | None = None,
     tenant: str | None = None,
     key: str | None = None,
     worker: Literal["thread", "inline", "none"] | None = None,
     clock: Clock | None = None,
 ) -> Engine:
-    """Open a memory: by default the one in the user's data directory, with the embedded store and models."""
+    """Open a memory: by default the one in the user's data directory, with the embedded store and models.
+
+    ``chat`` is a model's name (``"openai:gpt-4o-mini"``), a model, or any function from messages to text; without
+    one, rules learn. ``energy`` says how full the host's battery is, 0 to 1: under a fifth, background work waits.
+    """
     settings = load_settings(store=None if path is None else str(path), tenant=tenant, key=key, worker=worker)
     if settings.worker not in ("thread", "inline", "none"):
         raise SettingsError(f"worker is thread, inline or none, not {settings.worker!r}.")
     chosen = make_preset(settings, preset)
-    source = make_embedder(settings.embedder if embedder is None else embedder)
-    return Engine(make_store(settings), preset=chosen, embedder=source, clock=clock, worker=settings.worker)  # type: ignore[arg-type]
+    source = make_embedder(settings.embedder if embedder is None else embedder, settings.embedder_url)
+    return Engine(
+        make_store(settings),
+        preset=chosen,
+        embedder=source,
+        chat=make_chat(settings.chat if chat is None else chat, settings),
+        limits=Limits(daily_cost=settings.daily_cost, daily_calls=settings.daily_calls),
+        energy=energy,
+        clock=clock,
+        worker=settings.worker,  # type: ignore[arg-type]
+    )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from holdfast import forks
 from holdfast.errors import ModelError
-from holdfast.protocols import Embedder, Store
+from holdfast.protocols import Embedder, Role, Store
 from holdfast.types import Scope
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Embedding:
         if embedder is None or not text.strip():
             return None
         try:
-            vector: Vectors = embedder.embed([text], role="query")[0]
+            vector: Vectors = _embed(embedder, [text], "query")[0]
         except ModelError as error:
             self._tell(error)
             return None
@@ -102,7 +102,7 @@ class Embedding:
         if embedder is None or not texts:
             return None
         try:
-            return embedder.embed(texts, role="document")
+            return _embed(embedder, texts, "document")
         except ModelError as error:
             self._tell(error)
             return None
@@ -120,7 +120,7 @@ class Embedding:
             if not waiting:
                 break
             try:
-                vectors = embedder.embed([window.text for window in waiting], role="document")
+                vectors = _embed(embedder, [window.text for window in waiting], "document")
             except ModelError as error:
                 self._tell(error)
                 break
@@ -151,3 +151,14 @@ class Embedding:
                 tx.drop_model(name)
         self._older.clear()  # once: should a process still use one, it asks for it again and keeps it
         return others
+
+
+def _embed(embedder: Embedder, texts: Sequence[str], role: Role) -> "Vectors":
+    """Embed; an embedder of a user's own may raise anything, and nothing but meaning may suffer from it."""
+    try:
+        return embedder.embed(texts, role=role)
+    except ModelError:
+        raise
+    except Exception as error:  # the edge to foreign code
+        log.exception("The embedder %s failed", embedder.name)
+        raise ModelError(f"{embedder.name} failed: {type(error).__name__}: {error}") from error

@@ -10,7 +10,9 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from holdfast.clock import SystemClock, as_utc, zone
+from holdfast.consolidation import Consolidation
 from holdfast.embedding import EmbedderSource, Embedding
+from holdfast.energy import Energy
 from holdfast.erase import erase
 from holdfast.errors import InvalidInput, NotFound, StoreClosed
 from holdfast.housekeeping import Housekeeping
@@ -22,6 +24,7 @@ from holdfast.protocols import Clock, MemoryFilter, SessionFilter, Store, Transa
 from holdfast.reader import Reader
 from holdfast.session import Recorder, Session
 from holdfast.text.clean import clean_name
+from holdfast.thinking import ChatSource, Limits, Thinking
 from holdfast.types import (
     Author,
     ChangeRecord,
@@ -38,6 +41,7 @@ from holdfast.types import (
     Scope,
     SessionRecord,
     SessionStatus,
+    Spend,
     UserProfile,
     Where,
 )
@@ -48,7 +52,7 @@ log = logging.getLogger("holdfast")
 
 
 class Engine:
-    """A memory: one store, one preset, one embedder."""
+    """A memory: one store, one preset, one embedder, and a chat model if there is one."""
 
     def __init__(
         self,
@@ -56,6 +60,9 @@ class Engine:
         *,
         preset: Preset,
         embedder: EmbedderSource | None = None,
+        chat: ChatSource | None = None,
+        limits: Limits | None = None,
+        energy: Callable[[], float] | None = None,
         clock: Clock | None = None,
         worker: Literal["thread", "inline", "none"] = "thread",
     ) -> None:
@@ -63,8 +70,14 @@ class Engine:
         self.preset = preset
         self.clock: Clock = clock or SystemClock()
         self.embedding = Embedding(store, embedder)
-        self.pipeline = Pipeline(store, preset, self.clock)
-        self.jobs_runner = JobRunner(store, self.clock, {"digest": self.pipeline.digest})
+        self.thinking = Thinking(store, chat, self.clock, limits)
+        self.energy = Energy(store, energy)
+        consolidation = Consolidation(store, preset, self.clock, embedding=self.embedding, thinking=self.thinking)
+        self.pipeline = Pipeline(
+            store, preset, self.clock, embedding=self.embedding, thinking=self.thinking, consolidation=consolidation
+        )
+        handlers = {"digest": self.pipeline.digest, **consolidation.handlers}
+        self.jobs_runner = JobRunner(store, self.clock, handlers, may_work=self.energy.suffices)
         self._housekeeping = Housekeeping(store, preset, self.clock, self.pipeline)
         self.reader = Reader(store, preset, self.clock, self.embedding)
         self._inline = worker == "inline"
@@ -349,7 +362,7 @@ class Engine:
         return self.store.jobs(states=states, limit=limit)
 
     def rerun(self, job: str) -> Job:
-        """Queue a dead job again."""
+        """Queue a job again: a dead one, or one where rules had to take over from a model."""
         again = self.jobs_runner.rerun(job)
         self.wake()
         return again
@@ -397,6 +410,10 @@ class Engine:
         """Write down which memories were used lately."""
         self.reader.flush_uses(self._housekeeping.renew)
 
+    def spend(self, *, since: str = "") -> list[Spend]:
+        """List what background work has cost, by day, purpose and model: calls, tokens, US dollars, energy."""
+        return self.store.spend(since=since)
+
     def stats(self) -> Mapping[str, Any]:
         """Count what is stored."""
         return self.store.stats()
@@ -417,6 +434,7 @@ class Engine:
             self._thread.stop()
         with contextlib.suppress(StoreClosed):  # closed before, and a recall that was under way has ended since
             self.flush_uses()
+        self.thinking.close()
         self.store.close()
 
     def __enter__(self) -> Self:

@@ -2,10 +2,12 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from holdfast.policies.fence import fenced
+from holdfast.policies.learning import Capture
 from holdfast.presets.base import Preset
 from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter, Store, Transaction
 from holdfast.types import Author, Memory, Message, Put, Receipt
@@ -42,7 +44,7 @@ def erase(store: Store, preset: Preset, target: Mapping[str, str], now: datetime
         writer = Writer(tx=tx, preset=preset, author=Author(actor="erase"), now=now)
         tx.set_action(unseen, "forgotten")
         wanted = {memory.content_hash for memory in targets.mixed.values() if memory.status == "live"}
-        again = [put for put in preset.capture(survivors) if isinstance(put, Put) and writer.identity(put) in wanted]
+        again = [put for put in _made_by_rules(preset, survivors) if writer.identity(put) in wanted]
         rebuilt = writer.apply(again, shown=())
         tx.set_setting(SCRUB, "pending")  # with the rows: a process killed before the bytes are gone must not forget them
     complete, residue = store.scrub(_needles([*targets.texts, *_owner(target).values()]))
@@ -60,6 +62,10 @@ def erase(store: Store, preset: Preset, target: Mapping[str, str], now: datetime
         backups=tuple(store.backups()),
         **counts,
     )
+
+
+def _made_by_rules(preset: Preset, messages: Sequence[Message]) -> list[Put]:
+    return preset.capture.rules(fenced(messages)) if isinstance(preset.capture, Capture) else []
 
 
 def _owner(target: Mapping[str, str]) -> dict[str, str]:

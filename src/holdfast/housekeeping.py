@@ -1,6 +1,7 @@
 """What happens by itself with time: idle sessions close, the expired and the long forgotten are purged."""
 
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from holdfast.clock import end_of_day
@@ -9,7 +10,8 @@ from holdfast.erase import SCRUB, own_sources
 from holdfast.pipeline import Pipeline
 from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Reads, Store, Transaction
-from holdfast.types import Finding, Memory
+from holdfast.types import Author, Finding, Memory, Retire
+from holdfast.write import Writer
 
 _EVERY = timedelta(hours=1)
 _KEEP_DONE = timedelta(days=7)
@@ -39,11 +41,12 @@ class Housekeeping:
         """Purge what has expired, was forgotten too long ago to be brought back, or is past its retention."""
         now = self._clock.now()
         self._next = now + _EVERY
+        unused = self._expire_unused(now)
         old = self._outlived(now)
         done = self._store.jobs(states=["done"], limit=1)
         stale = bool(done and done[0].finished_at and done[0].finished_at < now - _KEEP_DONE)
         if not old and not stale and not self._gone(self._store, now):
-            return 0
+            return unused
         with self._store.write() as tx:
             gone = self._gone(tx, now)  # again, inside: one may have been brought back or renewed meanwhile
             # What was forgotten must not come back with what it came from: that stays in the log, unseen.
@@ -55,14 +58,28 @@ class Housekeeping:
                 tx.set_setting(SCRUB, "pending")
         self._next_scrub = now
         self._finish_scrubbing()
-        return len(gone) + len(old)
+        return unused + len(gone) + len(old)
+
+    def _expire_unused(self, now: datetime) -> int:
+        """Retire what was learnt by itself and nobody has used or said again for long; it can be undone like forgetting."""
+        if self._preset.unused_after is None:
+            return 0
+        wanted = MemoryFilter(unused_since=now - self._preset.unused_after)
+        if not self._store.memories(replace(wanted, limit=1)):
+            return 0
+        days = self._preset.unused_after.days
+        with self._store.write() as tx:
+            unused = tx.memories(wanted)
+            retired = [Retire(id=memory.id, status="expired", reason=f"not used for {days} days") for memory in unused]
+            Writer(tx=tx, preset=self._preset, author=Author(actor="clean-up"), now=now).apply(retired)
+        return len(unused)
 
     def _gone(self, reads: Reads, now: datetime) -> list[Memory]:
         """Return what has expired, or was forgotten too long ago to be brought back."""
         limit = now - self._preset.undo_window
         return [
             *reads.memories(MemoryFilter(expired_by=now, statuses=None)),
-            *reads.memories(MemoryFilter(statuses=["forgotten"], retired_before=limit)),
+            *reads.memories(MemoryFilter(statuses=["forgotten", "expired"], retired_before=limit)),
         ]
 
     def _finish_scrubbing(self) -> int:

@@ -1,7 +1,8 @@
 """Durable background work: leased, retried with backoff, and set aside where it can be seen when it keeps failing.
 
 A handler computes outside any transaction and returns what to write. That, and the job's completion, commit
-together, and only if the worker still holds the lease: work may happen twice, its effect happens once.
+together, and only if the worker still holds the lease: work may happen twice, its effect happens once. Where a
+model failed and rules took over, the job is done and says so in its ``error``; it can be run again.
 """
 
 import logging
@@ -9,19 +10,33 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
+from holdfast.chat import Usage
+from holdfast.energy import energy_of
 from holdfast.errors import NotFound, StoreError
 from holdfast.ids import new_id
 from holdfast.protocols import Clock, Store, Transaction
-from holdfast.types import Job
+from holdfast.types import Job, Spend
 
 log = logging.getLogger("holdfast")
 
 Effect: TypeAlias = Callable[[Transaction], None]
-Handler: TypeAlias = Callable[[Job], Effect]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What a handler has worked out: what to write, what fell short on the way, and what it cost."""
+
+    effect: Effect = lambda tx: None
+    flaws: tuple[str, ...] = ()
+    model: str | None = None
+    usage: Usage = field(default_factory=Usage)
+
+
+Handler: TypeAlias = Callable[[Job], Work]
 
 MAX_ATTEMPTS = 5
 LEASE = timedelta(minutes=5)
@@ -38,10 +53,13 @@ def new_job(kind: str, payload: Mapping[str, Any], *, effect: str, now: datetime
 class JobRunner:
     """Runs queued jobs, one at a time."""
 
-    def __init__(self, store: Store, clock: Clock, handlers: Mapping[str, Handler]) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, handlers: Mapping[str, Handler], *, may_work: Callable[[], bool] = lambda: True
+    ) -> None:
         self._store = store
         self._clock = clock
         self._handlers = handlers
+        self._may_work = may_work
 
     @property
     def worker(self) -> str:
@@ -51,7 +69,7 @@ class JobRunner:
     def run_one(self) -> bool:
         """Take one due job and run it; False when none is due."""
         # Looking before locking: an idle worker must not take the write lock every second.
-        if not self._store.jobs(states=["queued", "running"], limit=1):
+        if not self._store.jobs(states=["queued", "running"], limit=1) or not self._may_work():
             return False
         now = self._clock.now()
         with self._store.write() as tx:
@@ -65,18 +83,24 @@ class JobRunner:
             self._failed(job, error)
         return True
 
-    def _compute(self, job: Job) -> Effect:
+    def _compute(self, job: Job) -> Work:
         if job.attempt > MAX_ATTEMPTS:
             raise StoreError(f"no worker lived through {MAX_ATTEMPTS} attempts")
         return self._handlers[job.kind](job)
 
-    def _finish(self, job: Job, effect: Effect) -> None:
+    def _finish(self, job: Job, work: Work) -> None:
+        now = self._clock.now()
+        note = "; ".join(dict.fromkeys(work.flaws))[:500] or None
         with self._store.write() as tx:
+            tx.add_spend(_spend(job, work, now))  # also if the result is dropped: the calls were made
             if not tx.holds_lease(job):
                 log.warning("Job %s was taken over by another worker; this result is dropped", job.id)
                 return
-            effect(tx)
-            tx.set_job(replace(job, state="done", finished_at=self._clock.now(), lease_until=None, error=None))
+            work.effect(tx)
+            cost = job.cost + (work.usage.cost or 0.0)
+            tx.set_job(replace(job, state="done", finished_at=now, lease_until=None, error=note, cost=cost))
+        if note:
+            log.warning("Job %s (%s) is done, but: %s", job.id, job.kind, note)
 
     def _failed(self, job: Job, error: Exception) -> None:
         now = self._clock.now()
@@ -94,11 +118,24 @@ class JobRunner:
                 tx.set_job(failed)
 
     def rerun(self, id: str) -> Job:
-        """Queue a dead or waiting job again, from the first attempt."""
+        """Queue a job again, from the first attempt: a dead or waiting one, or one that fell short."""
         with self._store.write() as tx:
             found = tx.jobs(ids=(id,))
-            if not found or found[0].state not in ("dead", "queued"):
-                raise NotFound(f"There is no dead or waiting job {id}; see `holdfast jobs`.")
-            again = replace(found[0], state="queued", attempt=0, not_before=self._clock.now(), finished_at=None, worker=None)
+            if not found or not (found[0].state in ("dead", "queued") or (found[0].state == "done" and found[0].error)):
+                raise NotFound(f"There is no dead or waiting job {id}, nor one that fell short; see `holdfast jobs`.")
+            job = found[0]
+            payload = {**job.payload, "again": True} if job.state == "done" else job.payload
+            again = replace(
+                job, state="queued", payload=payload, attempt=0, not_before=self._clock.now(), finished_at=None, worker=None
+            )
             tx.set_job(again)
         return again
+
+
+def _spend(job: Job, work: Work, now: datetime) -> Spend:
+    usage = work.usage
+    return Spend(
+        day=now.date().isoformat(), purpose=job.kind, model=work.model or ("-" if not usage.calls else "failed"),
+        calls=usage.calls, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, seconds=usage.seconds,
+        cost=usage.cost or 0.0, unpriced=usage.calls if usage.cost is None else 0, energy=energy_of(job.kind, usage),
+    )  # fmt: skip

@@ -1,35 +1,82 @@
 """From the end of a conversation to memories."""
 
-from dataclasses import replace
-from datetime import timedelta
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
-from holdfast.jobs import Effect, new_job
-from holdfast.policies.statements import RULE_VERSION
-from holdfast.presets.base import Preset
-from holdfast.protocols import Clock, MessageFilter, SessionFilter, Store, Transaction
-from holdfast.types import Author, Job, SessionRecord, SessionStatus
+from holdfast.chat import ChatModel
+from holdfast.consolidation import Consolidation
+from holdfast.embedding import Embedding
+from holdfast.jobs import Work, new_job
+from holdfast.policies.consolidate import calibration_for, consolidate
+from holdfast.policies.fence import fenced
+from holdfast.policies.importance import importance_of, tags_of
+from holdfast.policies.learning import Conversation, learn
+from holdfast.policies.outcome import Outcome
+from holdfast.policies.report import RULE_VERSION as REPORT_RULES
+from holdfast.policies.summaries import Summary, paragraph, paragraph_with
+from holdfast.policies.topics import assign
+from holdfast.presets.base import Paragraph, Preset
+from holdfast.protocols import Clock, MemoryFilter, MessageFilter, SessionFilter, Store, Transaction
+from holdfast.related import known_about, near
+from holdfast.thinking import Thinking
+from holdfast.types import Author, Job, Memory, Message, Put, Scope, SessionRecord, SessionStatus
 from holdfast.write import Writer
+
+_SHOWN = 24
+"""Memories a model is shown beside a conversation."""
+_ASKED_ABOUT = 12
+"""Messages whose neighbours are looked up for that."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Learnt:
+    """What one stretch of a session leaves: memories to write, and which existing ones they may touch."""
+
+    puts: Sequence[Put]
+    shown: Collection[str]
+    outcome: Outcome
 
 
 class Pipeline:
     """Closes sessions and digests what was said in them."""
 
-    def __init__(self, store: Store, preset: Preset, clock: Clock) -> None:
+    def __init__(
+        self,
+        store: Store,
+        preset: Preset,
+        clock: Clock,
+        *,
+        embedding: Embedding,
+        thinking: Thinking,
+        consolidation: Consolidation,
+    ) -> None:
         self._store = store
         self._preset = preset
         self._clock = clock
+        self._embedding = embedding
+        self._thinking = thinking
+        self._consolidation = consolidation
 
     def close_session(self, tx: Transaction, session: SessionRecord, status: SessionStatus) -> None:
         """Close a session and queue its digestion in the same transaction."""
-        now = self._clock.now()
-        tx.set_session(replace(session, status=status, ended_at=now))
+        tx.set_session(replace(session, status=status, ended_at=self._clock.now()))
+        self._queue(tx, session)
+
+    def after_reply(self, tx: Transaction, session: SessionRecord) -> None:
+        """Queue the digestion of an exchange, where the preset learns from each."""
+        if self._preset.capture_at == "turn":
+            self._queue(tx, session)
+
+    def _queue(self, tx: Transaction, session: SessionRecord) -> None:
         last = tx.messages(MessageFilter(session=session.id, newest=1))
-        if last and last[0].seq > session.digested_to:
-            effect = f"digest:{session.id}:{last[0].seq}"
-            tx.add_job(new_job("digest", {"session": session.id, "to": last[0].seq}, effect=effect, now=now))
+        if self._preset.capture_at != "never" and last and last[0].seq > session.digested_to:
+            payload = {"session": session.id, "from": session.digested_to, "to": last[0].seq}
+            tx.add_job(new_job("digest", payload, effect=f"digest:{session.id}:{last[0].seq}", now=self._clock.now()))
 
     def close_idle_sessions(self) -> int:
         """Close the sessions nobody has spoken in for a while, also those a killed process left open."""
+        if self._preset.idle_after is None:
+            return 0
         silent = self._clock.now() - self._preset.idle_after
         wanted = SessionFilter(statuses=["open"], idle_since=silent)
         if not self._store.sessions(replace(wanted, limit=1)):
@@ -40,28 +87,121 @@ class Pipeline:
                 self.close_session(tx, session, "idle")
         return len(idle)
 
-    def digest(self, job: Job) -> Effect:
+    def digest(self, job: Job) -> Work:
         """Read a session's undigested messages and return the memories they leave."""
         session_id, last = str(job.payload["session"]), int(job.payload["to"])
+        again = bool(job.payload.get("again"))
         session = self._store.session(session_id)
-        if session is None or session.digested_to >= last:
-            return lambda tx: None
-        messages = self._store.messages(MessageFilter(session=session_id, after_seq=session.digested_to))
-        changes = self._preset.capture([message for message in messages if message.seq <= last])
-        author = Author(actor="digest", prompt=RULE_VERSION, job=job.id)
+        if session is None or (session.digested_to >= last and not again):
+            return Work()
+        first = int(job.payload.get("from", 0)) if again else session.digested_to
+        said = self._store.messages(MessageFilter(session=session_id, after_seq=first))
+        topic = str(session.metadata["topic"]) if session.metadata.get("topic") else None
+        learnt = self._learn(fenced([message for message in said if message.seq <= last]), topic=topic, again=again)
+        author = Author(actor="digest", model=learnt.outcome.model, prompt=learnt.outcome.prompt, job=job.id)
 
         def store_memories(tx: Transaction) -> None:
             present = tx.session(session_id)
-            if present is None or present.digested_to >= last:
+            if present is None or (present.digested_to >= last and not again):
                 return
             kept = {message.id for message in tx.messages(MessageFilter(session=session_id))}
-            surviving = [change for change in changes if kept.issuperset(getattr(change, "sources", ()))]
-            Writer(tx=tx, preset=self._preset, author=author, now=self._clock.now()).apply(surviving, shown=())
-            tx.set_session(replace(present, digested_to=last))
+            surviving = [put for put in learnt.puts if kept.issuperset(put.sources)]
+            writer = Writer(tx=tx, preset=self._preset, author=author, now=self._clock.now())
+            writer.apply(surviving, shown=learnt.shown)
+            tx.set_session(replace(present, digested_to=max(last, present.digested_to)))
+            self._consolidation.follow_up(tx, present.scope)
 
-        return store_memories
+        outcome = learnt.outcome
+        asked = self._thinking.name if outcome.usage.calls else None
+        return Work(effect=store_memories, flaws=outcome.flaws, model=asked, usage=outcome.usage)
 
-    @property
-    def idle_after(self) -> timedelta:
-        """How long a session may be silent."""
-        return self._preset.idle_after
+    def _learn(self, messages: Sequence[Message], *, topic: str | None, again: bool) -> _Learnt:
+        """Learn from fenced messages, and set what is new against what is known."""
+        if not messages:
+            return _Learnt(puts=(), shown=(), outcome=Outcome())
+        model, problem = self._thinking.model()
+        known = self._known(messages) if model is not None else []
+        outcome = self._capture(messages, known, model)
+        if self._preset.topics is not None:
+            outcome = self._with_topics(outcome, messages[-1].scope, topic, model)
+        if problem is not None:
+            outcome = replace(outcome, flaws=(f"{problem}; rules took over", *outcome.flaws))
+        proposed = [change for change in outcome.changes if isinstance(change, Put)]
+        related = near(self._store, self._embedding, proposed, self._clock.now())
+        puts = consolidate(proposed, related, self._preset.consolidation, calibration=calibration_for(self._embedding.name or ""))
+        if again and outcome.model is not None:
+            puts = self._replacing_earlier(puts, messages)
+        shown = {memory.id for memory in known} | {each.memory.id for some in related for each in some}
+        shown |= {id for put in puts for id in put.replaces}
+        return _Learnt(puts=puts, shown=shown, outcome=outcome)
+
+    def _capture(self, messages: Sequence[Message], known: Sequence[Memory], model: ChatModel | None) -> Outcome:
+        if isinstance(self._preset.capture, Paragraph):
+            return _paragraph(messages, self._preset.capture, model)
+        return learn(self._preset.capture, Conversation(messages=messages, known=known, language=_language(messages)), model)
+
+    def _with_topics(self, outcome: Outcome, scope: Scope, topic: str | None, model: ChatModel | None) -> Outcome:
+        """Put what was learnt under the conversation's topic, or under a new one when there is enough of it."""
+        rules = self._preset.topics
+        if rules is None:
+            return outcome
+        conclusions = [change for change in outcome.changes if isinstance(change, Put) and change.kind == rules.kind]
+        others = [change for change in outcome.changes if change not in conclusions]
+        topics = {memory.topic for memory in self._store.memories(MemoryFilter(exactly=scope, kinds=(rules.kind,)))}
+        named = assign(conclusions, topic, known=[name for name in topics if name], least=rules.least_for_new, model=model)
+        return replace(
+            outcome,
+            changes=(*others, *named.changes),
+            flaws=(*outcome.flaws, *named.flaws),
+            usage=outcome.usage + named.usage,
+        )
+
+    def _known(self, messages: Sequence[Message]) -> list[Memory]:
+        texts = [message.text for message in messages if message.role == "user"][-_ASKED_ABOUT:]
+        return known_about(self._store, self._embedding, messages[-1].scope, texts, limit=_SHOWN)
+
+    def _replacing_earlier(self, puts: Sequence[Put], messages: Sequence[Message]) -> list[Put]:
+        """Let what a model made take the place of what rules made of the very same messages before."""
+        earlier = self._store.memories(MemoryFilter(sources=[message.id for message in messages]))
+        replaced: list[Put] = []
+        for put in puts:
+            same = [
+                memory.id
+                for memory in earlier
+                if memory.origin == "auto"
+                and memory.scope == put.scope
+                and memory.kind == put.kind
+                and memory.sources
+                and set(put.sources).issuperset(memory.sources)
+            ]
+            replaced.append(replace(put, replaces=tuple(dict.fromkeys((*put.replaces, *same)))) if same else put)
+        return replaced
+
+
+def _paragraph(messages: Sequence[Message], wanted: Paragraph, model: ChatModel | None) -> Outcome:
+    """Make one memory of a whole conversation."""
+    texts = [message.text for message in messages]
+    made = (
+        paragraph_with(model, messages, longest=wanted.longest)
+        if model
+        else Summary(
+            text=paragraph(messages, longest=wanted.longest),
+            prompt=REPORT_RULES,
+            importance=importance_of(" ".join(texts)),
+            tags=tags_of(texts),
+        )
+    )
+    put = Put(
+        scope=messages[-1].scope, kind=wanted.kind, text=made.text, importance=made.importance, tags=made.tags,
+        sources=tuple(message.id for message in messages), valid_from=messages[-1].at, reason="a conversation ended",
+        trust=min(message.trust for message in messages), metadata={"conversation": messages[-1].session},
+    )  # fmt: skip
+    return Outcome(
+        changes=(put,) if made.text.strip() else (), model=made.model, prompt=made.prompt, flaws=made.flaws, usage=made.usage
+    )
+
+
+def _language(messages: Sequence[Message]) -> str | None:
+    """Return the language most of a conversation's users speak in."""
+    spoken = [message.language for message in messages if message.role == "user" and message.language]
+    return max(set(spoken), key=spoken.count) if spoken else None

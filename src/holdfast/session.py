@@ -13,6 +13,7 @@ from holdfast.protocols import Clock, MessageFilter, Store, Transaction
 from holdfast.reader import Reader
 from holdfast.text.clean import clean_name, clean_text
 from holdfast.text.language import detect_language
+from holdfast.text.secrets import redact
 from holdfast.types import TRUST, Context, Hit, Message, MessageOrigin, Scope, SessionRecord
 
 _ORIGIN_OF_ROLE: dict[str, MessageOrigin] = {"user": "user", "assistant": "assistant", "tool": "tool", "system": "file"}
@@ -53,7 +54,7 @@ class Session:
     ) -> Message:
         """Keep a message; it is durable when this returns. With ``id``, a retry does not double it."""
         now = self._record.clock.now()
-        text = clean_text(text)
+        text = redact(clean_text(text)).text
         message = Message(
             id=new_id("msg", now),
             session=self.id,
@@ -83,7 +84,11 @@ class Session:
             raise NotFound(f"There is no session {self.id} in this scope.")
         else:
             tx.set_session(replace(session, status="open", ended_at=None, last_at=now))
-        return tx.add_message(message)
+        stored = tx.add_message(message)
+        present = tx.session(self.id)
+        if present is not None and message.role == "assistant":
+            self._record.pipeline.after_reply(tx, present)
+        return stored
 
     def messages(self, *, limit: int | None = None) -> list[Message]:
         """Return the conversation so far, oldest first, or its last ``limit`` messages."""

@@ -16,6 +16,7 @@ from holdfast.presets.base import Preset
 from holdfast.protocols import MemoryFilter, MessageFilter, Transaction
 from holdfast.text.clean import clean_metadata, clean_name, clean_tags, clean_text, content_hash
 from holdfast.text.language import detect_language
+from holdfast.text.secrets import redact
 from holdfast.types import Author, Change, ChangeRecord, Kind, Memory, MemoryOrigin, Put, Retire
 
 
@@ -40,14 +41,14 @@ class Writer:
     def identity(self, put: Put) -> str:
         """Return the content hash that a new memory would have."""
         kind = self.preset.kind(put.kind)
-        return content_hash(kind.name, self._key(kind, put.key), clean_text(put.text))
+        return content_hash(kind.name, self._key(kind, put.key), _text(put))
 
     def _put(self, put: Put, batch: str) -> Memory:
         return self._revise(put, batch) if put.id is not None else self._remember(put, batch)
 
     def _remember(self, put: Put, batch: str) -> Memory:
         kind = self.preset.kind(put.kind)
-        text, key = clean_text(put.text), self._key(kind, put.key)
+        text, key = _text(put), self._key(kind, put.key)
         same = self._living(put, content_hash=content_hash(kind.name, key, text))
         if same:
             return self._restate(same[0], put, kind, batch)
@@ -158,7 +159,7 @@ class Writer:
         if put.scope != memory.scope:
             raise InvalidInput(f"The change puts {put.id} into another scope; a memory stays where it is.")
         kind = self.preset.kind(put.kind)
-        text, key = clean_text(put.text), self._key(kind, put.key)
+        text, key = _text(put), self._key(kind, put.key)
         identity = content_hash(kind.name, key, text)
         twins = [twin for twin in self._living(put, content_hash=identity) if twin.id != memory.id]
         if twins:
@@ -166,7 +167,7 @@ class Writer:
         changed = replace(
             memory, text=text, key=key, kind=kind.name, content_hash=identity, expires_at=put.expires_at or memory.expires_at,
             language=put.language or detect_language(text) or memory.language,
-            sources=tuple(dict.fromkeys((*memory.sources, *put.sources))), **self._told(put),
+            sources=tuple(dict.fromkeys((*memory.sources, *put.sources))), trust=min(memory.trust, _trust(put.trust)), **self._told(put),
         )  # fmt: skip
         return self._store(self._stamped(changed), batch, "revised", put.reason)
 
@@ -233,6 +234,11 @@ class Writer:
             )
         )  # fmt: skip
         return stored
+
+
+def _text(put: Put) -> str:
+    """Return the text as it is kept: storable, and without keys and passwords."""
+    return redact(clean_text(put.text)).text
 
 
 def _touched(change: Change) -> tuple[str, ...]:

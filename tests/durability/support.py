@@ -29,13 +29,15 @@ from numpy.typing import NDArray
 from holdfast.embedding import EmbedderSource
 from holdfast.engine import Engine
 from holdfast.policies.capture import capture_statements
+from holdfast.policies.captures import STATEMENTS
+from holdfast.policies.consolidate import ConsolidationRules
 from holdfast.presets.base import Preset
 from holdfast.presets.default import DEFAULT
 from holdfast.protocols import MemoryFilter, MessageFilter, Role
 from holdfast.stores.sqlite import SQLiteStore
 from holdfast.stores.transaction import SQLiteTransaction
 from holdfast.testing import FrozenClock
-from holdfast.types import Change, Memory, Message, Put
+from holdfast.types import Memory, Message, Put
 
 posix_only = pytest.mark.skipif(
     not hasattr(os, "fork"), reason="kills with SIGKILL and starts children from a fork server: POSIX only"
@@ -228,7 +230,7 @@ def mortal_engine(
     *,
     worker: Literal["thread", "inline", "none"] = "none",
     checkpoint_pages: int = 0,
-    capture: Callable[[Sequence[Message]], list[Change]] | None = None,
+    capture: Callable[[Sequence[Message]], list[Put]] | None = None,
 ) -> Engine:
     """Open an engine whose process dies where its reaper says."""
     reaper.install()
@@ -244,20 +246,22 @@ def tiny_source(reaper: Reaper | None = None) -> EmbedderSource:
 
 
 def tagging_preset(
-    reaper: Reaper | None = None, capture: Callable[[Sequence[Message]], list[Change]] = capture_statements
+    reaper: Reaper | None = None, capture: Callable[[Sequence[Message]], list[Put]] = capture_statements
 ) -> Preset:
     """The default preset, whose every digestion leaves another text: an effect that happens twice shows as two memories."""
     reaper = reaper or Reaper()
 
-    def tagged(messages: Sequence[Message]) -> list[Change]:
+    def tagged(messages: Sequence[Message]) -> list[Put]:
         reaper.reach("digesting")
         tag = uuid.uuid4().hex[:8]
-        changes = [replace(change, text=f"{change.text} ({tag})") for change in capture(messages) if isinstance(change, Put)]
+        puts = [replace(put, text=f"{put.text} ({tag})") for put in capture(messages)]
         reaper.captured = True
         reaper.reach("digested")
-        return list(changes)
+        return puts
 
-    return replace(DEFAULT, name="tagging", capture=tagged)
+    # Nothing is merged or superseded here: what was digested twice must show.
+    loose = ConsolidationRules(supersede=False, same_distance=None)
+    return replace(DEFAULT, name="tagging", capture=replace(STATEMENTS, rules=tagged), consolidation=loose)
 
 
 # The plan of a writer: the n-th operation is always the same, so that a restarted writer can go on where it stopped.

@@ -18,11 +18,13 @@ from holdfast.embedding import EmbedderSource
 from holdfast.engine import Engine
 from holdfast.errors import NotFound
 from holdfast.policies.capture import capture_statements
+from holdfast.policies.captures import STATEMENTS
+from holdfast.policies.consolidate import ConsolidationRules
 from holdfast.presets.default import DEFAULT
 from holdfast.protocols import Role
 from holdfast.stores.sqlite import SQLiteStore
 from holdfast.testing import FrozenClock
-from holdfast.types import Change, Job, Message
+from holdfast.types import Job, Message, Put
 
 from .support import (
     USER,
@@ -52,7 +54,7 @@ class Capture:
     calls: int = 0
     texts: list[str] = field(default_factory=list)
 
-    def __call__(self, messages: Sequence[Message]) -> list[Change]:
+    def __call__(self, messages: Sequence[Message]) -> list[Put]:
         self.calls += 1
         self.texts += [message.text for message in messages]
         if self.failing:
@@ -61,7 +63,9 @@ class Capture:
 
 
 def opened(path: Path, clock: Any, capture: Capture | None = None, *, worker: Mode = "none", source: Any = None) -> Engine:
-    preset = replace(DEFAULT, capture=capture or Capture())
+    # Nothing is superseded here: a town more does not retire the one before.
+    loose = ConsolidationRules(supersede=False, same_distance=None)
+    preset = replace(DEFAULT, capture=replace(STATEMENTS, rules=capture or Capture()), consolidation=loose)
     return Engine(SQLiteStore(path / "memory.db"), preset=preset, embedder=source, clock=clock, worker=worker)
 
 
@@ -140,7 +144,7 @@ def test_after_five_attempts_a_job_is_set_aside_visibly_and_can_be_run_again(tmp
 
 def test_one_job_that_fails_does_not_hold_up_the_others(tmp_path: Path) -> None:
     class Picky(Capture):
-        def __call__(self, messages: Sequence[Message]) -> list[Change]:
+        def __call__(self, messages: Sequence[Message]) -> list[Put]:
             self.failing = "Paris" in messages[0].text
             return super().__call__(messages)
 
@@ -196,7 +200,7 @@ def test_a_message_that_comes_while_its_session_is_digested_is_digested_too(tmp_
     clock, late = FrozenClock(), ["I work at a bakery."]
 
     class Interrupted(Capture):
-        def __call__(self, messages: Sequence[Message]) -> list[Change]:
+        def __call__(self, messages: Sequence[Message]) -> list[Put]:
             if late:
                 engine.session(user=USER, id="one").add("user", late.pop())
             return super().__call__(messages)
@@ -282,7 +286,7 @@ def test_ending_a_session_and_queueing_its_digestion_is_one_act(tmp_path: Path) 
 def be_digesting(folder: Path, pipe: Connection) -> None:
     """Take a job, say so, and never finish it."""
 
-    def capture(messages: Sequence[Message]) -> list[Change]:
+    def capture(messages: Sequence[Message]) -> list[Put]:
         pipe.send("digesting")
         pipe.recv()
         return []
@@ -362,7 +366,7 @@ def test_closing_waits_for_the_step_under_way(tmp_path: Path) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
     class Slow(Capture):
-        def __call__(self, messages: Sequence[Message]) -> list[Change]:
+        def __call__(self, messages: Sequence[Message]) -> list[Put]:
             begun.set()
             assert go_on.wait(_PATIENCE)
             return super().__call__(messages)

@@ -26,7 +26,7 @@ from holdfast.engine import Engine
 from holdfast.policies.capture import capture_statements
 from holdfast.protocols import MemoryFilter
 from holdfast.stores.sqlite import SQLiteStore
-from holdfast.types import Change, Message
+from holdfast.types import Message, Put
 
 from .support import (
     OPERATIONS_PER_SESSION,
@@ -269,7 +269,7 @@ def test_erasing_does_not_cost_a_process_its_hold_on_the_file(tmp_path: Path) ->
 def be_slow_worker(folder: Path, pipe: Connection) -> None:
     """Begin a digestion, wait until told to go on, and try to store it."""
 
-    def capture(messages: Sequence[Message]) -> list[Change]:
+    def capture(messages: Sequence[Message]) -> list[Put]:
         pipe.send("digesting")
         pipe.recv()
         return capture_statements(messages)
@@ -310,7 +310,7 @@ def test_a_late_failure_does_not_undo_what_the_second_worker_finished(tmp_path: 
     clock = SharedClock(tmp_path / "clock")
     failing = threading.Event()
 
-    def capture(messages: Sequence[Message]) -> list[Change]:
+    def capture(messages: Sequence[Message]) -> list[Put]:
         if failing.is_set():
             failing.clear()
             clock.advance(timedelta(minutes=6))

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast import Engine, Kind, Preset
 from holdfast.errors import InvalidInput, NotFound
-from holdfast.policies.capture import capture_statements
+from holdfast.policies.captures import STATEMENTS
 from holdfast.testing import FrozenClock
 
 DAY = timedelta(days=1)
@@ -15,7 +15,7 @@ SECOND = timedelta(seconds=1)
 NOTES = Preset(
     name="notes",
     default_kind="note",
-    capture=capture_statements,
+    capture=STATEMENTS,
     kinds=(
         Kind(name="note", meaning="Lives ten days", lifetime=10 * DAY),
         Kind(name="habit", meaning="Lives ten days after its last use", lifetime=10 * DAY, renewed_by_use=True),

@@ -7,7 +7,6 @@ import pytest
 
 from holdfast import Engine, Kind, Preset
 from holdfast.errors import Conflict, InvalidInput, NotFound
-from holdfast.policies.capture import capture_statements
 from holdfast.testing import FrozenClock
 
 HOUR = timedelta(hours=1)
@@ -217,7 +216,7 @@ def test_a_kind_can_be_pinned_as_a_whole(memory: Engine) -> None:
 
 def test_a_users_own_preset_is_a_few_lines(open_memory: Callable[..., Engine]) -> None:
     recipe = Kind(name="recipe", meaning="How to cook something", keyed="one")
-    memory = open_memory(preset=Preset(name="mine", kinds=(recipe,), default_kind="recipe", capture=capture_statements))
+    memory = open_memory(preset=Preset(name="mine", kinds=(recipe,), default_kind="recipe"))
     memory.remember("boil it", key="egg")
     memory.remember("fry it", key="egg")
     assert [m.text for m in memory.memories(key="egg")] == ["fry it"]

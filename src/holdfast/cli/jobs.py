@@ -53,7 +53,8 @@ def _line(job: Job) -> str:
 def jobs(flags: Flags, **wanted: Any) -> None:
     """List background work, or queue it again.
 
-    A job that failed five times is `dead`: it stays, with its error, until it is queued again.
+    A job that failed five times is `dead`: it stays, with its error, until it is queued again. A job that is `done` and
+    still shows a message fell short: a model failed and rules took over. It can be queued again, too.
     """
     if click.get_current_context().invoked_subcommand is None:
         _print_jobs(flags, **wanted)
@@ -71,7 +72,7 @@ def list_jobs(flags: Flags, **wanted: Any) -> None:
 @click.argument("id")
 @with_flags(scope=False)
 def rerun(flags: Flags, id: str) -> None:
-    """Queue a dead or waiting job again, from its first attempt."""
+    """Queue a job again: a dead or waiting one, or one that fell short."""
     with open_memory(flags) as memory:
         job = memory.rerun(id)
     emit(job, [_line(job)], as_json=flags.json)

@@ -1,15 +1,52 @@
 """What a preset says."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TypeAlias
+from typing import Literal
 
 from holdfast.errors import InvalidInput
-from holdfast.types import Change, Kind, Message
+from holdfast.policies.captures import STATEMENTS
+from holdfast.policies.consolidate import ConsolidationRules
+from holdfast.policies.learning import Capture
+from holdfast.policies.rollup import RollUp
+from holdfast.types import Kind
 
-Capture: TypeAlias = Callable[[Sequence[Message]], list[Change]]
-"""Reads a conversation's messages and proposes changes; it never writes."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paragraph:
+    """Each conversation leaves one paragraph of this kind."""
+
+    kind: str
+    longest: int = 200
+    """About how many characters it has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Base:
+    """Summaries are worked into one standing document: the one value of a key."""
+
+    when: RollUp
+    kind: str
+    most_words: int = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cap:
+    """No more than so many memories of a kind in a scope; one too many is compacted away."""
+
+    kind: str
+    most: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topics:
+    """Memories of a kind gather under topics."""
+
+    kind: str
+    least_for_new: int = 3
+    """Conclusions one conversation must leave for a topic of its own."""
+    most_lines: int = 50
+    """A page longer than this is split."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,9 +56,21 @@ class Preset:
     name: str
     kinds: tuple[Kind, ...]
     default_kind: str
-    capture: Capture
-    idle_after: timedelta = timedelta(minutes=7)
-    """A session with no message for so long is closed and digested."""
+    capture: Capture | Paragraph = STATEMENTS
+    """What a conversation leaves, by a model or by rules."""
+    capture_at: Literal["turn", "close", "never"] = "close"
+    """When: after each of the assistant's replies, when the conversation ends, or not by itself."""
+    consolidation: ConsolidationRules = field(default_factory=ConsolidationRules)
+    """How what is new meets what is known."""
+    roll_up: RollUp | None = None
+    """When older messages become a summary."""
+    base: Base | None = None
+    cap: Cap | None = None
+    topics: Topics | None = None
+    unused_after: timedelta | None = None
+    """What was learnt by itself and never used for so long expires."""
+    idle_after: timedelta | None = timedelta(minutes=7)
+    """A session with no message for so long is closed and digested; None leaves it open."""
     undo_window: timedelta = timedelta(days=30)
     """How long something forgotten can still be brought back."""
     message_retention: timedelta | None = None

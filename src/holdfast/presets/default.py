@@ -1,13 +1,13 @@
 """The default preset: facts, decisions, events, the day's context, summaries and a profile."""
 
-from holdfast.policies.capture import capture_statements
+from holdfast.policies.captures import STATEMENTS
 from holdfast.presets.base import Preset
 from holdfast.types import Kind
 
 DEFAULT = Preset(
     name="default",
     default_kind="fact",
-    capture=capture_statements,
+    capture=STATEMENTS,
     kinds=(
         Kind(name="fact", meaning="Something true of a person, a thing or the world", keyed="many"),
         Kind(name="decision", meaning="Something that was decided, and holds until decided otherwise"),

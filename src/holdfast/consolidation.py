@@ -1,0 +1,224 @@
+"""What is made of memories later: summaries of messages, a base document of summaries, caps kept, pages split.
+
+Each is a job of its own, so that one failing stops no other. A job looks at what there is when it runs, computes
+outside any transaction, and writes only if what it read is still so. Sources stay: a summary is added beside its
+messages, and what a compaction drops can be undone.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from holdfast.embedding import Embedding
+from holdfast.jobs import Work, new_job
+from holdfast.policies.base_document import RULE_VERSION as BASE_RULES
+from holdfast.policies.compaction import compact_to
+from holdfast.policies.outcome import Outcome
+from holdfast.policies.report import RULE_VERSION as REPORT_RULES
+from holdfast.policies.rollup import base_put, due, summary_put
+from holdfast.policies.splitting import split
+from holdfast.policies.summaries import Summary, distil, distil_with, summarise, summarise_with
+from holdfast.presets.base import Preset
+from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Reads, Store, Transaction
+from holdfast.thinking import Thinking
+from holdfast.types import Author, Job, Memory, Message, Scope
+from holdfast.write import Writer
+
+_FACTS_FOR_BASE = 10
+_PAGE_TITLE = 2
+"""Lines of a page that are not memories: its title and the line under it."""
+
+
+class Consolidation:
+    """Finds what is due in a scope after something was learnt there, and does it."""
+
+    def __init__(self, store: Store, preset: Preset, clock: Clock, *, embedding: Embedding, thinking: Thinking) -> None:
+        self._store = store
+        self._preset = preset
+        self._clock = clock
+        self._embedding = embedding
+        self._thinking = thinking
+        self.handlers: Mapping[str, Callable[[Job], Work]] = {
+            "rollup": self._roll_up,
+            "base": self._distil,
+            "compact": self._compact,
+            "split": self._split,
+        }
+
+    # --- what is due ----------------------------------------------------------------------------------------
+
+    def follow_up(self, tx: Transaction, scope: Scope) -> None:
+        """Queue, with what caused it, the work that has become due in a scope."""
+        if self._preset.roll_up and (waiting := self._unsummarised(tx, scope)):
+            taken = due(len(waiting), self._preset.roll_up)
+            if taken:
+                self._queue(tx, "rollup", scope, waiting[taken - 1].seq)
+        if self._preset.base and (summaries := self._unincorporated(tx, scope)):
+            taken = due(len(summaries), self._preset.base.when)
+            if taken:
+                self._queue(tx, "base", scope, summaries[taken - 1].id)
+        if self._preset.cap:
+            members = self._capped(tx, scope)
+            if len(members) > self._preset.cap.most:
+                self._queue(tx, "compact", scope, members[-1].id, len(members))
+        if self._preset.topics:
+            for topic, page in self._long_pages(tx, scope).items():
+                # A page that could not be split is looked at again when it has grown by ten lines, not with each.
+                self._queue(tx, "split", scope, topic, len(page) // 10, topic=topic)
+
+    def _queue(self, tx: Transaction, kind: str, scope: Scope, *marks: object, **more: Any) -> None:
+        payload = {"app": scope.app, "user": scope.user, "agent": scope.agent, **more}
+        parts = (scope.app or "", scope.user or "", scope.agent or "", *map(str, marks))
+        tx.add_job(new_job(kind, payload, effect=f"{kind}:{':'.join(parts)}", now=self._clock.now()))
+
+    def _unsummarised(self, reads: Reads, scope: Scope) -> list[Message]:
+        """Return the messages of a scope, across its sessions, that no summary covers yet, oldest first."""
+        summaries = reads.memories(MemoryFilter(exactly=scope, kinds=("summary",), statuses=None))
+        covered = max((int(memory.metadata.get("to", 0)) for memory in summaries), default=0)
+        return reads.messages(MessageFilter(exactly=scope, after_seq=covered))
+
+    def _unincorporated(self, reads: Reads, scope: Scope) -> list[Memory]:
+        """Return the summaries that the base document was not made from yet, oldest first."""
+        bases = self._base(reads, scope)
+        used = {source for memory in bases for source in memory.sources}
+        summaries = reads.memories(MemoryFilter(exactly=scope, kinds=("summary",), newest_first=False))
+        return sorted((s for s in summaries if s.id not in used), key=lambda s: (s.valid_from, s.item))
+
+    def _base(self, reads: Reads, scope: Scope) -> list[Memory]:
+        kind = self._preset.base.kind if self._preset.base else ""
+        return reads.memories(MemoryFilter(exactly=scope, kinds=(kind,)))
+
+    def _capped(self, reads: Reads, scope: Scope) -> list[Memory]:
+        """Return the memories under the cap's kind, oldest first."""
+        kind = self._preset.cap.kind if self._preset.cap else ""
+        found = reads.memories(MemoryFilter(exactly=scope, kinds=(kind,), unexpired_at=self._clock.now()))
+        return sorted(found, key=lambda memory: (memory.created_at, memory.item))
+
+    def _long_pages(self, reads: Reads, scope: Scope) -> dict[str, list[Memory]]:
+        rules = self._preset.topics
+        if rules is None:
+            return {}
+        pages: dict[str, list[Memory]] = {}
+        for memory in reads.memories(MemoryFilter(exactly=scope, kinds=(rules.kind,), newest_first=False)):
+            if memory.topic:
+                pages.setdefault(memory.topic, []).append(memory)
+        return {topic: page for topic, page in pages.items() if len(page) + _PAGE_TITLE > rules.most_lines}
+
+    # --- doing it -------------------------------------------------------------------------------------------
+
+    def _roll_up(self, job: Job) -> Work:
+        """Make one summary of all but the newest messages."""
+        scope = self._scope(job)
+        waiting = self._unsummarised(self._store, scope)
+        taken = waiting[: due(len(waiting), self._preset.roll_up)] if self._preset.roll_up else []
+        if not taken:
+            return Work()
+        model, problem = self._thinking.model()
+        summary = summarise_with(model, taken) if model else Summary(text=summarise(taken), prompt=REPORT_RULES)
+        put = summary_put(taken, summary.text, scope)
+        ids = {message.id for message in taken}
+
+        def unchanged(tx: Transaction) -> bool:
+            return ids == {m.id for m in tx.messages(MessageFilter(ids=list(ids)))} and bool(
+                ids & {m.id for m in self._unsummarised(tx, scope)}
+            )
+
+        outcome = Outcome(
+            changes=(put,), model=summary.model, prompt=summary.prompt, flaws=_flaws(problem, summary.flaws), usage=summary.usage
+        )
+        return self._work(job, scope, outcome, unchanged)
+
+    def _distil(self, job: Job) -> Work:
+        """Work all but the newest summaries, with recent facts, into the base document."""
+        scope, rules = self._scope(job), self._preset.base
+        waiting = self._unincorporated(self._store, scope)
+        taken = waiting[: due(len(waiting), rules.when)] if rules else []
+        if not taken or rules is None:
+            return Work()
+        before = self._base(self._store, scope)
+        facts = self._store.memories(MemoryFilter(exactly=scope, kinds=(self._preset.default_kind,), limit=_FACTS_FOR_BASE))[::-1]
+        model, problem = self._thinking.model()
+        given = (before[0].text if before else "", [memory.text for memory in taken], [str(fact) for fact in facts])
+        made = (
+            distil_with(model, *given, most_words=rules.most_words)
+            if model
+            else Summary(text=distil(*given, most_words=rules.most_words), prompt=BASE_RULES)
+        )
+        earlier = before[0] if before else None
+        put = base_put(made.text, taken, scope, kind=rules.kind, key=rules.kind, earlier=earlier, facts=facts)
+
+        def unchanged(tx: Transaction) -> bool:
+            now = {memory.id: memory.revision for memory in self._base(tx, scope)}
+            return now == {memory.id: memory.revision for memory in before} and _all_live(tx, taken)
+
+        outcome = Outcome(
+            changes=(put,), model=made.model, prompt=made.prompt, flaws=_flaws(problem, made.flaws), usage=made.usage
+        )
+        return self._work(job, scope, outcome, unchanged, shown=[memory.id for memory in before])
+
+    def _compact(self, job: Job) -> Work:
+        """Bring a kind back under its cap."""
+        scope, cap = self._scope(job), self._preset.cap
+        members = self._capped(self._store, scope)
+        if cap is None or len(members) <= cap.most:
+            return Work()
+        model, problem = self._thinking.model()
+        outcome = compact_to(members, cap.most, model=model, vectors=self._vectors(members))
+        outcome = Outcome(
+            changes=outcome.changes,
+            model=outcome.model,
+            prompt=outcome.prompt,
+            flaws=_flaws(problem, outcome.flaws),
+            usage=outcome.usage,
+        )
+
+        def unchanged(tx: Transaction) -> bool:
+            return {m.item for m in self._capped(tx, scope)} == {m.item for m in members}
+
+        return self._work(job, scope, outcome, unchanged, shown=[memory.id for memory in members])
+
+    def _split(self, job: Job) -> Work:
+        """Give the memories of a page that has grown too long to narrower topics."""
+        scope, topic = self._scope(job), str(job.payload["topic"])
+        page = self._long_pages(self._store, scope).get(topic, [])
+        if not page or self._preset.topics is None:
+            return Work()
+        model, problem = self._thinking.model()
+        known = self._store.memories(MemoryFilter(exactly=scope, kinds=(self._preset.topics.kind,)))
+        taken = {memory.topic for memory in known if memory.topic}
+        most = self._preset.topics.most_lines - _PAGE_TITLE
+        made = split(topic, page, most=most, model=model, vectors=self._vectors(page), taken=taken)
+        outcome = Outcome(
+            changes=made.changes, model=made.model, prompt=made.prompt, flaws=_flaws(problem, made.flaws), usage=made.usage
+        )
+        return self._work(job, scope, outcome, lambda tx: _all_live(tx, page), shown=[memory.id for memory in page])
+
+    def _work(
+        self, job: Job, scope: Scope, outcome: Outcome, unchanged: Callable[[Transaction], bool], *, shown: Sequence[str] = ()
+    ) -> Work:
+        """Return the work of writing an outcome, if nothing it was computed from has changed meanwhile."""
+        author = Author(actor=job.kind, model=outcome.model, prompt=outcome.prompt, job=job.id)
+
+        def write(tx: Transaction) -> None:
+            if unchanged(tx):
+                Writer(tx=tx, preset=self._preset, author=author, now=self._clock.now()).apply(outcome.changes, shown=shown)
+            self.follow_up(tx, scope)
+
+        asked = self._thinking.name if outcome.usage.calls else None
+        return Work(effect=write, flaws=outcome.flaws, model=asked, usage=outcome.usage)
+
+    def _vectors(self, memories: Sequence[Memory]) -> Any:
+        return self._embedding.documents([str(memory) for memory in memories])
+
+    def _scope(self, job: Job) -> Scope:
+        parts = {part: job.payload.get(part) for part in ("app", "user", "agent")}
+        return Scope(tenant=self._store.tenant, **parts)
+
+
+def _flaws(problem: str | None, flaws: Sequence[str]) -> tuple[str, ...]:
+    return (f"{problem}; rules took over", *flaws) if problem else tuple(flaws)
+
+
+def _all_live(tx: Transaction, memories: Sequence[Memory]) -> bool:
+    """Tell whether these very revisions are still what is known."""
+    present = {memory.id: memory.revision for memory in tx.memories(MemoryFilter(ids=[memory.id for memory in memories]))}
+    return present == {memory.id: memory.revision for memory in memories}

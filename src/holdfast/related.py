@@ -1,0 +1,61 @@
+"""What a scope knows already that is near to some texts: for telling new from known."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import numpy as np
+
+from holdfast.embedding import Embedding
+from holdfast.policies.consolidate import Related
+from holdfast.protocols import Candidates, MemoryFilter, Space, Store
+from holdfast.types import Memory, Put, Scope
+
+_NEAR = 8
+_LIVING: tuple[Space, ...] = ("memory",)
+_CATCH_UP = (256, 5.0)
+
+
+def near(store: Store, embedding: Embedding, puts: Sequence[Put], now: datetime) -> list[list[Related]]:
+    """Return for each proposed memory the living ones of its very scope that are near it, by meaning, words or key."""
+    if not puts:
+        return []
+    for scope in {put.scope for put in puts}:
+        embedding.catch_up(reader=scope, limit=_CATCH_UP[0], seconds=_CATCH_UP[1])
+    vectors = embedding.documents([_searched(put) for put in puts])
+    found: list[list[Related]] = []
+    for number, put in enumerate(puts):
+        cosines = {}
+        where = Candidates(reader=put.scope, spaces=_LIVING)
+        if vectors is not None and embedding.name:
+            cosines = {m.item: m.score for m in store.find_vectors(embedding.name, vectors[number], where, limit=_NEAR)}
+        by_words = {m.item for m in store.find_text(_searched(put), where, languages=("en", "es"), limit=_NEAR)}
+        memories = store.memories(MemoryFilter(items=[*cosines, *(by_words - set(cosines))], unexpired_at=now))
+        if put.key is not None:
+            memories += store.memories(MemoryFilter(exactly=put.scope, key=put.key, unexpired_at=now, limit=50))
+        own = {memory.id: memory for memory in memories if memory.scope == put.scope}
+        found.append([Related(memory=memory, cosine=cosines.get(memory.item)) for memory in own.values()])
+    return found
+
+
+def known_about(store: Store, embedding: Embedding, scope: Scope, texts: Sequence[str], *, limit: int) -> list[Memory]:
+    """Return the living memories of a scope that are nearest to any of some texts, the nearest first; all, if they are few."""
+    every = store.memories(MemoryFilter(exactly=scope, limit=limit + 1))
+    if len(every) <= limit:
+        return every
+    embedding.catch_up(reader=scope, limit=_CATCH_UP[0], seconds=_CATCH_UP[1])
+    where = Candidates(reader=scope, spaces=_LIVING)
+    best: dict[int, float] = {}
+    for text in texts:
+        vector = embedding.query(text)
+        if vector is not None and embedding.name:
+            for match in store.find_vectors(embedding.name, np.asarray(vector), where, limit=_NEAR):
+                best[match.item] = max(best.get(match.item, 0.0), match.score)
+        for match in store.find_text(text, where, languages=("en", "es"), limit=_NEAR):
+            best.setdefault(match.item, 0.5 * match.score)
+    ranked = sorted(best, key=lambda item: -best[item])[: 2 * limit]
+    memories = {memory.item: memory for memory in store.memories(MemoryFilter(items=ranked))}
+    return [memories[item] for item in ranked if item in memories and memories[item].scope == scope][:limit]
+
+
+def _searched(put: Put) -> str:
+    return f"{put.key}: {put.text}" if put.key else put.text

@@ -1,0 +1,94 @@
+"""The chat model of one engine: loaded when first needed, and not asked beyond what it may cost."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from holdfast import forks
+from holdfast.chat import ChatModel
+from holdfast.errors import ModelError
+from holdfast.protocols import Clock, Store
+
+_RETRY_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatSource:
+    """A chat model by name, made when it is first needed."""
+
+    name: str
+    load: Callable[[], ChatModel]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What models may cost a day, in US dollars and in calls; None is no limit."""
+
+    daily_cost: float | None = None
+    daily_calls: int | None = None
+
+
+class Thinking:
+    """Says which model may be asked right now, and if none, why."""
+
+    def __init__(self, store: Store, source: ChatSource | None, clock: Clock, limits: Limits | None = None) -> None:
+        self._store = store
+        self._source = source
+        self._clock = clock
+        self._limits = limits or Limits()
+        self._model: ChatModel | None = None
+        self._not_before = 0.0
+        self._problem: str | None = None
+        self._lock = threading.Lock()
+        forks.watch(self)
+
+    def before_fork(self) -> None:
+        """Nothing to let go of."""
+
+    def after_fork(self) -> None:
+        """Make a new lock, and a new model: its connections are the parent's."""
+        self._lock = threading.Lock()
+        self._model = None
+
+    @property
+    def name(self) -> str | None:
+        """The configured model's name."""
+        return self._source.name if self._source else None
+
+    def model(self) -> tuple[ChatModel | None, str | None]:
+        """Return the model to ask; or None, with a sentence on why not where one is configured."""
+        if self._source is None:
+            return None, None
+        spent = self._over_limit()
+        if spent is not None:
+            return None, spent
+        with self._lock:
+            if self._model is None and time.monotonic() >= self._not_before:
+                try:
+                    self._model = self._source.load()
+                    self._problem = None
+                except ModelError as error:
+                    self._not_before = time.monotonic() + _RETRY_SECONDS
+                    self._problem = f"{self._source.name} is not available: {error}"
+        return self._model, self._problem
+
+    def close(self) -> None:
+        """Let go of the model's connections, if it has any."""
+        with self._lock:
+            model, self._model = self._model, None
+        close = getattr(model, "close", None)
+        if close is not None:
+            close()
+
+    def _over_limit(self) -> str | None:
+        limits = self._limits
+        if limits.daily_cost is None and limits.daily_calls is None:
+            return None
+        today = self._store.spend(since=self._clock.now().date().isoformat())
+        cost, calls = sum(spend.cost for spend in today), sum(spend.calls for spend in today)
+        if limits.daily_cost is not None and cost >= limits.daily_cost:
+            return f"today's limit of ${limits.daily_cost:g} for models is reached"
+        if limits.daily_calls is not None and calls >= limits.daily_calls:
+            return f"today's limit of {limits.daily_calls} calls to models is reached"
+        return None

@@ -1,0 +1,119 @@
+"""kill -9 at each step of digestion, roll-up, distilling, compaction and splitting: the end is the same as without."""
+
+import shutil
+from collections import Counter
+from datetime import timedelta
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import pytest
+
+from holdfast.engine import Engine
+from holdfast.policies.captures import CONCLUSIONS, TYPED_FACTS
+from holdfast.policies.consolidate import ConsolidationRules
+from holdfast.policies.rollup import RollUp
+from holdfast.presets.base import Base, Cap, Paragraph, Preset, Topics
+from holdfast.protocols import MemoryFilter, MessageFilter
+from holdfast.testing import FrozenClock
+from holdfast.types import Kind
+
+from .support import USER, Doom, MortalStore, Reaper, complain_there, posix_only, start, tiny_source
+
+pytestmark = posix_only
+
+_KINDS = (
+    Kind(name="fact", meaning="f"),
+    Kind(name="conclusion", meaning="c"),
+    Kind(name="summary", meaning="s"),
+    Kind(name="profile", meaning="p", keyed="one", pinned=True),
+)
+_LOOSE = ConsolidationRules(supersede=False, same_distance=None)
+PRESETS = {
+    "cascade": Preset(
+        name="cascade", kinds=_KINDS, default_kind="fact", capture=TYPED_FACTS, consolidation=_LOOSE,
+        roll_up=RollUp(threshold=6, keep=2), base=Base(when=RollUp(threshold=1, keep=0), kind="profile"),
+    ),
+    "cap": Preset(
+        name="cap", kinds=_KINDS, default_kind="fact", capture=Paragraph(kind="fact"), consolidation=_LOOSE,
+        cap=Cap(kind="fact", most=3),
+    ),
+    "pages": Preset(
+        name="pages", kinds=_KINDS, default_kind="conclusion", capture=CONCLUSIONS, consolidation=_LOOSE,
+        topics=Topics(kind="conclusion", most_lines=10),
+    ),
+}  # fmt: skip
+POINTS = ("before commit", "after commit", "file:log sync", "before statement", "embedding")
+
+
+def _open(folder: Path, name: str, reaper: Reaper, *, later: timedelta = timedelta(0)) -> Engine:
+    reaper.install()
+    store = MortalStore(folder / "memory.db")
+    store.reaper = reaper
+    clock = FrozenClock("2026-03-01")
+    clock.advance(later)
+    return Engine(store, preset=PRESETS[name], embedder=tiny_source(reaper), clock=clock, worker="none")
+
+
+def _prepare(folder: Path, name: str) -> None:
+    """Hold conversations that leave something for every step, and end them; nothing is digested yet."""
+    with _open(folder, name, Reaper()) as memory:
+        for number in range(5):
+            talk = memory.session(user=USER, id=f"s{number}")
+            for turn, thing in enumerate(("bread with flour", "rice with saffron")):
+                talk.add(
+                    "user", f"I own {number + 2} jars of {thing} from Oslo{number}{turn}. We decided to buy batch {number}{turn}."
+                )
+                talk.add("assistant", "Noted.")
+            talk.end()
+        if name == "pages":
+            for number in range(9):
+                memory.remember(f"{'bread' if number % 2 else 'rice'} note {number}", user=USER, topic="cooking")
+
+
+def work_until_killed(folder: Path, name: str, doom: Doom, pipe: Connection) -> None:
+    """Do all the work there is, or die on the way."""
+    complain_there(folder)
+    with _open(folder, name, Reaper(doom)) as memory:
+        memory.drain()
+    pipe.send("done")
+
+
+def _state(folder: Path, name: str) -> tuple[Counter[tuple[object, ...]], int]:
+    """Finish what is left, and return everything that is known, and how many messages there are."""
+    with _open(folder, name, Reaper(), later=timedelta(hours=1)) as memory:
+        memory.drain()
+        assert [job for job in memory.jobs(limit=1000) if job.state != "done"] == []
+        known = memory.store.memories(MemoryFilter(statuses=None))
+        return Counter((m.kind, m.text, m.status, m.topic) for m in known), len(memory.store.messages(MessageFilter()))
+
+
+@pytest.mark.ledger("X6")
+@pytest.mark.parametrize("name", PRESETS)
+def test_killed_at_any_step_of_learning_the_end_is_the_same(tmp_path: Path, name: str) -> None:
+    ready = tmp_path / "ready"
+    ready.mkdir()
+    _prepare(ready, name)
+    undisturbed = tmp_path / "undisturbed"
+    shutil.copytree(ready, undisturbed)
+    expected = _state(undisturbed, name)
+    known = list(expected[0])
+    assert {  # every step has left its mark, or the kills would prove nothing
+        "cascade": {"fact", "summary", "profile"} <= {kind for kind, *_ in known},
+        "cap": sum(status == "live" for _, _, status, _ in known) == 3 and len(known) > 3,
+        "pages": len({topic for *_, topic in known if topic}) > 1,
+    }[name]
+    killed = 0
+    for point in POINTS:
+        for nth in (1, 2, 4, 7, 12, 20, 33):
+            trial = tmp_path / "trial"
+            shutil.copytree(ready, trial)
+            child, pipe = start(work_until_killed, trial, name, Doom(point, nth * (20 if point == "before statement" else 1)))
+            child.join(60)
+            pipe.close()
+            survived = child.exitcode == 0
+            killed += not survived
+            assert _state(trial, name) == expected, f"killed at {point} number {nth}"
+            shutil.rmtree(trial)
+            if survived:
+                break
+    assert killed >= 12
