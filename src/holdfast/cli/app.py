@@ -38,13 +38,13 @@ COMMANDS = {
     "users": Entry("sessions:users", "Set or show a user's time zone and language."),
     "jobs": Entry("jobs:jobs", "List background work, or queue it again."),
     "worker": Entry("jobs:worker", "Do background work until stopped."),
-    "models": Entry("models:models", "List, fetch and check the embedding models."),
+    "models": Entry("models:models", "List, fetch and check the models that run on this machine."),
     "backup": Entry("care:backup", "Write a consistent copy of the store."),
     "restore": Entry("restore:restore", "Put a backup in the store's place."),
     "doctor": Entry("care:doctor", "Check the store, the embedder and the queue."),
     "stats": Entry("care:stats", "Count what is stored."),
     "demo": Entry("demo:demo", "Play a conversation over two sessions."),
-    "bench": Entry("tools:bench", "Measure speed on this machine."),
+    "bench": Entry("tools:bench", "Measure speed on this machine, and how well it learns."),
     "completion": Entry("tools:completion", "Print a shell's completion script."),
 }
 

@@ -1,6 +1,7 @@
 """Commands for the machine around it: bench, completion."""
 
 from importlib import import_module
+from types import ModuleType
 
 import click
 
@@ -9,7 +10,7 @@ from holdfast.cli.options import Flags, with_flags
 
 @click.group()
 def bench() -> None:
-    """Measure speed on this machine."""
+    """Measure speed on this machine, and how well it learns."""
 
 
 def _sizes(_context: click.Context, option: click.Parameter, value: str) -> list[int]:
@@ -30,13 +31,33 @@ def _sizes(_context: click.Context, option: click.Parameter, value: str) -> list
 @with_flags(scope=False, store=False)
 def speed(flags: Flags, *, sizes: list[int], seed: int) -> None:
     """Measure storing and searching, beside Chroma and sqlite-vec where they are installed."""
+    _benchmark("speed").run(sizes=sizes, seed=seed, as_json=flags.json)
+
+
+@bench.command("learn", epilog="Example: holdfast bench learn --split dev --misses")
+@click.option(
+    "--split",
+    type=click.Choice(["dev", "test", "both"]),
+    default="both",
+    show_default=True,
+    help="Which utterances: those to tune on, those to measure with, or both.",
+)
+@click.option("--misses", is_flag=True, help="Also show what was missed, what was kept wrongly, and what was misjudged.")
+@click.option("--chat", metavar="MODEL", help="Measure this chat model, such as ollama:llama3.2. Default: rules alone.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only so many of each part: a small local model is slow.")
+@with_flags(scope=False, store=False)
+def learn(flags: Flags, *, split: str, misses: bool, chat: str | None, limit: int | None) -> None:
+    """Measure what is learnt from labelled English and Spanish talk, by rules or by a model."""
+    _benchmark("learn").run(split=split, misses=misses, as_json=flags.json, chat=chat, limit=limit)
+
+
+def _benchmark(name: str) -> ModuleType:
     try:
-        module = import_module("holdfast.bench.speed")
+        return import_module(f"holdfast.bench.{name}")
     except ModuleNotFoundError as error:
         if str(error.name).startswith("holdfast"):
             raise click.ClickException("This Holdfast was installed without its benchmarks.") from error
         raise click.ClickException(f"The benchmark needs {error.name}: pip install 'holdfast[bench]'") from error
-    module.run(sizes=sizes, seed=seed, as_json=flags.json)
 
 
 @click.command(epilog="Example, for bash: holdfast completion bash >> ~/.bashrc")
