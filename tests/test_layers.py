@@ -16,6 +16,7 @@ LAYERS: list[list[str]] = [
     ["aio"],
     ["config"],
     ["engine"],
+    ["upkeep"],
     ["worker", "housekeeping"],
     ["session"],
     ["reader"],

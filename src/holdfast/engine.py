@@ -1,20 +1,18 @@
 """The engine: everything a surface may ask for. ``holdfast.open()`` makes one."""
 
-import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from holdfast.clock import SystemClock, as_utc, zone
+from holdfast.clock import SystemClock, as_utc
 from holdfast.consolidation import Consolidation
 from holdfast.embedding import EmbedderSource, Embedding
 from holdfast.energy import Energy
 from holdfast.erase import erase
-from holdfast.errors import InvalidInput, NotFound, StoreClosed
+from holdfast.errors import InvalidInput, NotFound
 from holdfast.housekeeping import Housekeeping
 from holdfast.ids import new_id
 from holdfast.jobs import JobRunner
@@ -29,10 +27,7 @@ from holdfast.types import (
     Author,
     ChangeRecord,
     Context,
-    Finding,
     Hit,
-    Job,
-    JobState,
     Memory,
     MemoryOrigin,
     Put,
@@ -41,17 +36,16 @@ from holdfast.types import (
     Scope,
     SessionRecord,
     SessionStatus,
-    Spend,
-    UserProfile,
     Where,
 )
+from holdfast.upkeep import Upkeep
 from holdfast.worker import WorkerThread
 from holdfast.write import Writer
 
 log = logging.getLogger("holdfast")
 
 
-class Engine:
+class Engine(Upkeep):
     """A memory: one store, one preset, one embedder, and a chat model if there is one."""
 
     def __init__(
@@ -341,101 +335,6 @@ class Engine:
         if not changes:
             raise NotFound(f"There is no memory {id}.")
         return changes
-
-    # Users, work, care
-
-    def set_user(self, user: str, *, timezone: str | None = None, language: str | None = None) -> UserProfile:
-        """Tell the engine a user's time zone (where days end) or language."""
-        name = clean_name(user, what="user") or ""
-        with self.store.write() as tx:
-            known = tx.user(name)
-            profile = UserProfile(
-                user=name,
-                timezone=known.timezone if timezone is None else zone(timezone).key,
-                language=language or known.language,
-            )
-            tx.set_user(profile)
-        return profile
-
-    def jobs(self, *, states: Sequence[JobState] | None = None, limit: int = 100) -> list[Job]:
-        """List background jobs, oldest first; ``states=["dead"]`` are those that gave up."""
-        return self.store.jobs(states=states, limit=limit)
-
-    def rerun(self, job: str) -> Job:
-        """Queue a job again: a dead one, or one where rules had to take over from a model."""
-        again = self.jobs_runner.rerun(job)
-        self.wake()
-        return again
-
-    def drain(self, *, progress: Callable[[int, int], None] | None = None) -> int:
-        """Run all queued work now: idle sessions, digestion, embedding, clean-up; returns how many steps it took."""
-        self.flush_uses()
-        steps = self._housekeeping.tick()
-        while self.jobs_runner.run_one():
-            steps += 1
-        total = self.store.stats()["waiting_for_vectors"] if progress else 0
-        done = 0
-        while batch := self.embedding.catch_up(limit=32):
-            done += batch
-            if progress:
-                progress(done, total)
-        self.embedding.retire_other_models()
-        while self.store.tidy():
-            pass
-        return steps + done
-
-    def work_once(self) -> bool:
-        """Do one piece of background work; False when there is none left."""
-        return self._work_due() or self.store.tidy()
-
-    def _work_due(self) -> bool:
-        """Do one piece of what is waited for."""
-        self.flush_uses()
-        busy = bool(self._housekeeping.tick())
-        busy |= self.jobs_runner.run_one()
-        busy |= bool(self.embedding.catch_up(limit=8))
-        if not busy:
-            self.embedding.retire_other_models()
-        return busy
-
-    def wake(self) -> None:
-        """Tell the worker that there is something to do; inline, do it now."""
-        if self._thread is not None:
-            self._thread.wake()
-        elif self._inline:
-            while self._work_due():
-                pass
-
-    def flush_uses(self) -> None:
-        """Write down which memories were used lately."""
-        self.reader.flush_uses(self._housekeeping.renew)
-
-    def spend(self, *, since: str = "") -> list[Spend]:
-        """List what background work has cost, by day, purpose and model: calls, tokens, US dollars, energy."""
-        return self.store.spend(since=since)
-
-    def stats(self) -> Mapping[str, Any]:
-        """Count what is stored."""
-        return self.store.stats()
-
-    def doctor(self, *, deep: bool = True) -> list[Finding]:
-        """Check the store, its rows, the embedder and the queue."""
-        return [*self.store.check(deep=deep), *self._housekeeping.check(self.embedding)]
-
-    def backup(self, target: str | Path) -> Path:
-        """Write a consistent copy of the store to a new file."""
-        path = Path(target).expanduser()
-        self.store.backup(path)
-        return path
-
-    def close(self) -> None:
-        """Stop the worker and close the store; queued work stays queued."""
-        if self._thread is not None:
-            self._thread.stop()
-        with contextlib.suppress(StoreClosed):  # closed before, and a recall that was under way has ended since
-            self.flush_uses()
-        self.thinking.close()
-        self.store.close()
 
     def __enter__(self) -> Self:
         return self
