@@ -218,6 +218,8 @@ def make_remote_embedder(name: str, url: str | None) -> EmbedderSource:
     """Return an embedder that a provider serves."""
     from holdfast.models import providers  # noqa: PLC0415  (only for those who use one)
 
+    providers.check_name(name, url)
+
     def load() -> Embedder:
         return providers.remote_embedder(name, base_url=url, api_key=_provider_key(providers.key_variable(name)))
 
@@ -236,6 +238,8 @@ def make_chat(chat: "str | ChatModel | Callable[..., Any]", settings: Settings) 
     if chat.startswith(("local:", "gguf:")):
         return ChatSource(name=chat, load=lambda: _local_chat(chat))
     from holdfast.models import providers  # noqa: PLC0415  (only for those who use one)
+
+    providers.check_name(chat, settings.chat_url)
 
     def load() -> ChatModel:
         key = settings.chat_key or _provider_key(providers.key_variable(chat))

@@ -70,7 +70,7 @@ class Thinking:
                     self._problem = None
                 except ModelError as error:
                     self._not_before = time.monotonic() + _RETRY_SECONDS
-                    self._problem = f"{self._source.name} is not available: {error}"
+                    self._problem = str(error).rstrip(".")
         return self._model, self._problem
 
     def close(self) -> None:

@@ -246,7 +246,7 @@ def test_all_old_values_of_a_slot_are_retired() -> None:
     [
         {"pinned": True},
         {"scope": BOB},
-        {"kind": "decision"},
+        {"kind": "summary"},
         {"status": "forgotten"},
         {"valid_from": LATER + timedelta(days=1)},
     ],

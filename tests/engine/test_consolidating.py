@@ -61,6 +61,7 @@ def say(memory: Engine, *said: str, user: str | None = "ana", app: str | None = 
     [
         ("I live in Portland. I like Portland a lot.", "I moved to Seattle last week.", "live in Portland", "like Portland"),
         ("Vivo en Sevilla. Me gusta Sevilla.", "Me mudé a Bilbao.", "Vivo en Sevilla", "gusta Sevilla"),
+        ("Vivo en Sevilla. Me gusta Sevilla.", "nos mudamos a Bilbao la semana pasada", "Vivo en Sevilla", "gusta Sevilla"),
     ],
 )
 def test_a_move_retires_the_old_home_and_leaves_what_only_looks_alike(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast import Engine
-from holdfast.errors import ModelUnavailable, NotFound
+from holdfast.errors import ModelUnavailable, ModelUnknown, NotFound
 from holdfast.protocols import MessageFilter
 from holdfast.testing import Asked, FrozenClock, ScriptedChat
 
@@ -214,3 +214,15 @@ def test_any_function_can_be_the_model(open_memory: OpenMemory) -> None:
     memory = open_memory(chat=answer)
     talk(memory, "I live in Lyon.", "Nice.")
     assert texts(memory) == {"Ana lives in Lyon"}
+
+
+def test_a_mistyped_provider_is_refused_at_once(open_memory: OpenMemory) -> None:
+    with pytest.raises(ModelUnknown, match="openai"):
+        open_memory(chat="opnai:gpt-4o-mini")
+
+
+def test_a_missing_key_leaves_the_work_to_rules_and_says_what_to_set(open_memory: OpenMemory) -> None:
+    memory = open_memory(chat="openai:gpt-4o-mini")
+    talk(memory, "I live in Lyon.", "Nice.")
+    assert any("Lyon" in text for text in texts(memory))
+    assert "set OPENAI_API_KEY; rules took over" in (memory.jobs()[0].error or "")

@@ -18,7 +18,7 @@ from holdfast.models.prices import FREE, Price, find_price
 from holdfast.models.retrying import Patience
 from holdfast.protocols import Embedder
 
-__all__ = ["PROVIDERS", "Provider", "chat_model", "key_variable", "remote_embedder"]
+__all__ = ["PROVIDERS", "Provider", "chat_model", "check_name", "key_variable", "remote_embedder"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +107,11 @@ def key_variable(name: str) -> str | None:
     """Return the environment variable that holds the key for a model, None where there is none."""
     provider = PROVIDERS.get(name.partition(":")[0].casefold())
     return provider.key_variable if provider else None
+
+
+def check_name(name: str, base_url: str | None = None) -> None:
+    """Raise ModelUnknown where a name cannot be a model's; whether its package and key are there shows when it is used."""
+    _split(name, base_url)
 
 
 def chat_model(

@@ -37,6 +37,8 @@ __all__ = [
     "replaces",
 ]
 
+_SINGLE_STATEMENTS: Final = frozenset({"fact", "event", "decision", "conclusion"})
+"""Kinds whose memories each say one thing, unlike a summary or a profile."""
 _SAME_TALK: Final = timedelta(hours=2)
 """How long after a statement a correction that names nothing can still mean it."""
 _QUOTE: Final = 80
@@ -173,12 +175,12 @@ class _Batch:
     def _ended(self, put: Put, found: Sequence[Related]) -> Iterator[_Retired]:
         for each in found:
             old = each.memory
-            if old.kind != put.kind or not _may_retire(put, old, by_slot=True):
+            if not _comparable(old.kind, put.kind) or not _may_retire(put, old, by_slot=True):
                 continue
             why = _why_of(old, put)
             if why is not None:
                 yield _Retired(memory=old, why=why[0], certain=why[1])
-            elif _same_but_fuller(old, put):
+            elif old.kind == put.kind and _same_but_fuller(old, put):
                 yield _Retired(memory=old, why="said again, more fully", certain=True)
 
     def _corrected(self, put: Put, correction: Correction, found: Sequence[Related]) -> Put:
@@ -199,6 +201,11 @@ class _Batch:
                 reason = f"corrected: {_quote(old.text)}"
                 return replace(put, text=text, kind=old.kind, key=old.key, replaces=(old.id,), reason=reason)
         return put
+
+
+def _comparable(old: str, new: str) -> bool:
+    """Tell whether memories of two kinds can speak of the same thing: "we moved last week" is an event, a home is a fact."""
+    return old == new or {old, new} <= _SINGLE_STATEMENTS
 
 
 def _may_retire(put: Put, old: Memory, *, by_slot: bool) -> bool:
