@@ -313,7 +313,7 @@ class Transaction(Reads, Protocol):
         ...
 
     def remove_scope(self, owner: Mapping[str, str]) -> None:
-        """Remove what is left of a scope whose memories and messages are gone: its names, and a user's own row."""
+        """Remove what is left of a scope whose memories and messages are gone: jobs, names, and a user's own row."""
         ...
 
 

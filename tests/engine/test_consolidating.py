@@ -242,3 +242,24 @@ def test_three_conclusions_make_a_topic_and_two_do_not(open_memory: OpenMemory) 
     assert topics["the bread needs steam"] is None
     assert len({topics[text] for text in topics if "rice" in text}) == 1
     assert topics["the rice needs broth"]
+
+
+@pytest.mark.ledger("X5")
+def test_after_erasing_a_user_no_trace_is_left_of_what_was_made_of_their_words(
+    open_memory: OpenMemory, files_with: Callable[[str], list[str]]
+) -> None:
+    memory = open_memory(preset=CASCADE)
+    for user, town in (("quixotica", "Zarzalejo"), ("bob", "Kelso")):
+        session = memory.session(user=user)
+        for number in range(10):
+            session.add("user", f"I own house {number} in {town}, near the mill.")
+            session.add("assistant", "Noted.")
+            memory.drain()
+    assert memory.memories(user="quixotica", kinds=["summary"])
+    assert memory.memories(user="quixotica", kinds=["profile"])
+    receipt = memory.erase(user="quixotica")
+    assert receipt.verified
+    assert files_with("quixotica") == []
+    assert files_with("Zarzalejo") == []
+    assert files_with("Kelso"), "the other's is untouched"
+    assert memory.memories(user="bob", kinds=["profile"])

@@ -262,9 +262,11 @@ class SQLiteTransaction(SQLiteReads):
         return counts
 
     def remove_scope(self, owner: Mapping[str, str]) -> None:
-        """Remove what is left of a scope whose memories and messages are gone: its names, and a user's own row."""
+        """Remove what is left of a scope whose memories and messages are gone: jobs, names, and a user's own row."""
         if set(owner) == {"user"}:
             self._connection.execute("DELETE FROM users WHERE tenant = ? AND user = ?", (self.tenant, owner["user"]))
+        named = " AND ".join(f"json_extract(payload, '$.{part}') = ?" for part in owner)
+        self._connection.execute(f"DELETE FROM jobs WHERE tenant = ? AND {named}", (self.tenant, *owner.values()))
         numbers = partitions.owned(self._connection, self.tenant, owner, ("memory", "message", "archive"))
         for table in ("vector_log", "unembedded", "vectors", "partitions"):
             self._connection.execute(
