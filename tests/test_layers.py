@@ -21,7 +21,7 @@ LAYERS: list[list[str]] = [
     ["session"],
     ["reader"],
     ["pipeline", "erase"],
-    ["consolidation"],
+    ["consolidation", "rebuild"],
     ["jobs", "related"],
     ["energy", "thinking"],
     ["write"],

@@ -2,15 +2,14 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from holdfast.policies.fence import fenced
-from holdfast.policies.learning import Capture
 from holdfast.presets.base import Preset
 from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter, Store, Transaction
-from holdfast.types import Author, Memory, Message, Put, Receipt
+from holdfast.rebuild import rebuild
+from holdfast.types import Author, Memory, Message, Receipt
 from holdfast.write import Writer
 
 SCRUB = "scrub"
@@ -43,9 +42,7 @@ def erase(store: Store, preset: Preset, target: Mapping[str, str], now: datetime
             tx.remove_scope(owner)
         writer = Writer(tx=tx, preset=preset, author=Author(actor="erase"), now=now)
         tx.set_action(unseen, "forgotten")
-        wanted = {memory.content_hash for memory in targets.mixed.values() if memory.status == "live"}
-        again = [put for put in _made_by_rules(preset, survivors) if writer.identity(put) in wanted]
-        rebuilt = writer.apply(again, shown=())
+        rebuilt = rebuild(writer, targets.mixed.values(), survivors)
         tx.set_setting(SCRUB, "pending")  # with the rows: a process killed before the bytes are gone must not forget them
     complete, residue = store.scrub(_needles([*targets.texts, *_owner(target).values()]))
     if complete:
@@ -62,10 +59,6 @@ def erase(store: Store, preset: Preset, target: Mapping[str, str], now: datetime
         backups=tuple(store.backups()),
         **counts,
     )
-
-
-def _made_by_rules(preset: Preset, messages: Sequence[Message]) -> list[Put]:
-    return preset.capture.rules(fenced(messages)) if isinstance(preset.capture, Capture) else []
 
 
 def _owner(target: Mapping[str, str]) -> dict[str, str]:

@@ -263,3 +263,25 @@ def test_after_erasing_a_user_no_trace_is_left_of_what_was_made_of_their_words(
     assert files_with("Zarzalejo") == []
     assert files_with("Kelso"), "the other's is untouched"
     assert memory.memories(user="bob", kinds=["profile"])
+
+
+@pytest.mark.ledger("X5")
+def test_erasing_one_message_makes_its_summary_and_the_base_document_again_without_it(
+    open_memory: OpenMemory, files_with: Callable[[str], list[str]]
+) -> None:
+    memory = open_memory(preset=CASCADE)
+    session = memory.session(user="ana")
+    for number in range(16):
+        place = "Zarzalejo" if number == 1 else f"Kelso{number}"
+        session.add("user", f"I own house {number} in {place}, near the mill.")
+        session.add("assistant", "Noted.")
+        memory.drain()
+    message = next(said for said in session.messages() if "Zarzalejo" in said.text)
+    assert any("Zarzalejo" in found.text for found in memory.memories(user="ana", kinds=["summary"]))
+    before = len(memory.memories(user="ana", kinds=["summary"]))
+    receipt = memory.erase(source=message.id)
+    assert receipt.rebuilt >= 2
+    assert files_with("Zarzalejo") == []
+    assert len(memory.memories(user="ana", kinds=["summary"])) == before
+    (base,) = memory.memories(user="ana", kinds=["profile"])
+    assert "Kelso" in base.text
