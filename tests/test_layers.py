@@ -25,7 +25,7 @@ LAYERS: list[list[str]] = [
     ["jobs", "related"],
     ["energy", "thinking"],
     ["write"],
-    ["recall", "context"],
+    ["recall", "context", "sections"],
     ["embedding"],
     ["presets"],
     ["policies", "prompts"],

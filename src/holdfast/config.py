@@ -36,7 +36,9 @@ class Settings:
     store: str | None = field(
         default=None, metadata={"help": "The store: a file or a folder. Default: memory.db in the data directory."}
     )
-    preset: str = field(default="default", metadata={"help": "The way of remembering."})
+    preset: str = field(
+        default="default", metadata={"help": "The way of remembering: `default`, `apps`, `lobug`, `reachy` or `rumi`."}
+    )
     tenant: str = field(default="default", metadata={"help": "Whose rows of the store are seen; tenants never meet."})
     embedder: str = field(
         default=registry.DEFAULT_MODEL, metadata={"help": "The embedding model, or `none` to search by text alone."}

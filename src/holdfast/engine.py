@@ -17,6 +17,7 @@ from holdfast.housekeeping import Housekeeping
 from holdfast.ids import new_id
 from holdfast.jobs import JobRunner
 from holdfast.pipeline import Pipeline
+from holdfast.policies.keys import split_key
 from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, MemoryFilter, SessionFilter, Store, Transaction
 from holdfast.reader import Reader
@@ -141,6 +142,9 @@ class Engine(Upkeep):
         trust: float = 1.0,
     ) -> Memory:
         """Keep something; it is durable when this returns. The same again only refreshes it."""
+        if key is None and self.preset.default_key is not None and self.preset.kind(kind).keyed == "many":
+            found, text = split_key(text)
+            key = found or self.preset.default_key
         put = Put(
             scope=self._scope(user=user, app=app, agent=agent),
             kind=self.preset.kind(kind).name,

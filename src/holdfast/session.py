@@ -101,12 +101,15 @@ class Session:
         """Recall what matters here from everything but this conversation itself."""
         return self._reader.recall(self.scope, query, limit=limit, kinds=kinds, min_score=min_score, without_session=self.id)
 
-    def context(self, query: str | None = None, *, max_tokens: int | None = None) -> Context:
-        """Return the block for the system prompt; without a query, for the last thing the user said."""
+    def context(self, query: str | None = None, *, max_tokens: int | None = None, state: str | None = None) -> Context:
+        """Return the block for the system prompt; without a query, for the last thing the user said.
+
+        ``state`` is what the host knows of itself right now (sensors), for presets that show it.
+        """
         if query is None:
             said = [message.text for message in self.messages(limit=20) if message.role == "user"]
             query = said[-1] if said else ""
-        return self._reader.context(self.scope, query, max_tokens=max_tokens, without_session=self.id)
+        return self._reader.context(self.scope, query, max_tokens=max_tokens, without_session=self.id, state=state)
 
     def end(self) -> None:
         """Close the conversation and queue its digestion; both are durable when this returns."""

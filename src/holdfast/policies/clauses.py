@@ -65,7 +65,8 @@ def sentences(text: str) -> Iterator[tuple[str, str]]:
         sentence = piece.strip(_EDGES) if piece else ""
         if not sentence or len(sentence) > _LONGEST or piece.lstrip().startswith(_SKIPPED):
             continue
-        yield sentence, fold_clause(_QUOTED.sub(_blot, sentence))
+        start = piece.index(sentence)  # a quote that opens or ends the piece has lost a mark in the sentence
+        yield sentence, fold_clause(_QUOTED.sub(_blot, piece))[start : start + len(sentence)]
 
 
 def _blot(match: re.Match[str]) -> str:
@@ -77,10 +78,12 @@ def _blot(match: re.Match[str]) -> str:
 def clauses(sentence: str, folded: str, book: Rulebook) -> Iterator[Clause]:
     """Yield the clauses of a sentence that are stated: what is asked or ordered in it is cut away."""
     is_question = sentence.rstrip(_EDGES + ")").endswith("?")
-    cuts = _cuts(folded, book, is_question=is_question)
+    cuts = _cuts(sentence, folded, book, is_question=is_question)
     spans = zip([0, *(after for _, after in cuts)], [*(before for before, _ in cuts), len(sentence)], strict=True)
     parts = [(sentence[start:end].strip(_AROUND), folded[start:end].strip(_AROUND)) for start, end in spans]
     spoken = [_stated(text, plain, book, is_question=is_question) for text, plain in parts]
+    if is_question and len(parts) > 1 and all(clause is not None for clause in spoken) and book.find(parts[-1][1]) is None:
+        spoken[-1] = None  # the question mark belongs to the last part
     if is_question and not _question_apart(parts, spoken, book):
         return
     corrects = book.correction.match(folded) is not None
@@ -139,7 +142,7 @@ def _asks(folded: str, book: Rulebook, *, is_question: bool) -> bool:
     return book.shows("question" if is_question else "asks", folded) or book.shows("command", folded)
 
 
-def _cuts(folded: str, book: Rulebook, *, is_question: bool) -> list[tuple[int, int]]:
+def _cuts(sentence: str, folded: str, book: Rulebook, *, is_question: bool) -> list[tuple[int, int]]:
     """Return where clauses of a sentence end and the next begin: where a statement, a question or an order does."""
     cuts: list[tuple[int, int]] = []
     wanted = _is_asked(folded, book)
@@ -153,9 +156,28 @@ def _cuts(folded: str, book: Rulebook, *, is_question: bool) -> list[tuple[int, 
             (_asks(rest, book, is_question=is_question) and not (tight and book.find(rest)))
             or (not wanted and _begins_clause(rest, book, tight=tight, is_question=is_question))
             or book.asked_after.match(rest)
+            or (_asks(before, book, is_question=is_question) and _weighs(sentence[boundary.end() :], rest, book))
         ):
             cuts.append(boundary.span())
-    return cuts
+    return cuts or (_last_pause(sentence, folded, book) if is_question else [])
+
+
+def _last_pause(sentence: str, folded: str, book: Rulebook) -> list[tuple[int, int]]:
+    """Return where a question begins that nothing else tells from the statement before it: "I'm vegan, anything for me?"."""
+    pauses = [boundary for boundary in _BOUNDARY.finditer(folded) if _PAUSE.search(boundary[0])]
+    if not pauses or _asks(folded, book, is_question=True):
+        return []
+    last = pauses[-1]
+    before, rest = folded[: last.start()], folded[last.end() :]
+    if len(rest.split()) < _FEWEST_WORDS or book.shows("tag", rest) or book.find(rest) is not None:
+        return []
+    told = book.find(before) is not None or book.scale.keeps(sentence[: last.start()], before)
+    return [last.span()] if told else []
+
+
+def _weighs(text: str, rest: str, book: Rulebook) -> bool:
+    """Tell whether what follows a question or an order tells something by itself: "find a recipe, the twins eat no meat"."""
+    return len(rest.split()) >= _FEWEST_ALONE and book.scale.keeps(text, rest)
 
 
 def _is_asked(folded: str, book: Rulebook) -> bool:

@@ -26,6 +26,12 @@ class Cue:
     pattern: re.Pattern[str]
     key: str | None
     """What a clause that shows this cue is about, where the cue tells."""
+    accented: bool
+    """It reads the clause with its accents, which tell "saqué" from "saque"."""
+
+    def shows(self, text: str, folded: str) -> bool:
+        """Tell whether a clause, in lower case and folded, shows the cue."""
+        return self.pattern.search(text if self.accented else folded) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +54,7 @@ class Scale:
 
     def weigh(self, text: str, folded: str) -> Weighed:
         """Return what a clause, as written and folded, weighs; nothing when it has no tie to the speaker."""
-        shown = [cue for cue in self.cues if cue.pattern.search(folded)]
+        shown = [cue for cue in self.cues if cue.shows(text.lower(), folded)]
         tie = max((cue.weight for cue in shown if cue.group == _TIE), default=0.0)
         if tie <= 0:
             return Weighed(weight=0.0, key=None, cues=())
@@ -84,4 +90,5 @@ def _cues(rows: Sequence[Mapping[str, Any]], fill: Mapping[str, str]) -> Iterato
             weight=float(row["weight"]),
             pattern=re.compile(pattern),
             key=row.get("key"),
+            accented=row.get("accented", False),
         )

@@ -12,6 +12,8 @@ from holdfast.text.terms import document_terms
 
 _SEPARATORS = re.compile(r"[\s_\-./]+")
 _CAMEL = re.compile(r"(?<=[a-záéíóúñ])(?=[A-ZÁÉÍÓÚÑ])")
+_KEY_LIKE = re.compile(r"[^\W\d_][\w-]{0,30}(?:[ _][\w-]{1,20}){0,2}")
+"""One to three words: what a person would write before a colon as the name of something."""
 _MODIFIERS = frozenset("current actual user users usuario my mi present the el la del de of".split())
 """Words that tell no key from another: ``trabajo_actual`` is ``trabajo``."""
 
@@ -76,3 +78,12 @@ def _synonyms() -> _Synonyms:
         group={word: number for number, group in enumerate(groups) for word in group["words"]},
         attribute={number: group["attribute"] for number, group in enumerate(groups) if "attribute" in group},
     )
+
+
+def split_key(text: str) -> tuple[str | None, str]:
+    """Take ``key: value`` apart; a text that only happens to hold a colon stays whole, with no key."""
+    before, colon, after = text.partition(":")
+    key, value = before.strip(), after.strip()
+    if not colon or not value or value.startswith("//") or not _KEY_LIKE.fullmatch(key):
+        return None, text
+    return key, value

@@ -8,6 +8,8 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Literal, TypeAlias
 
+from holdfast.policies.cues import Scale, scale
+
 StatementKind: TypeAlias = Literal["fact", "decision", "event"]
 StatementType: TypeAlias = Literal["personal", "preference", "knowledge", "event"]
 
@@ -61,6 +63,8 @@ class Rulebook:
     elided: Mapping[str, re.Pattern[str]]
     """What may be said without its subject, by the subject to read before it."""
     signs: Mapping[str, re.Pattern[str]]
+    scale: Scale
+    """What is weighed where no rule fits."""
 
     def find(self, clause: str) -> Rule | None:
         """Return the first rule that fits a folded clause, which may have words before it or lack its subject."""
@@ -103,6 +107,7 @@ def rulebook(language: str) -> Rulebook:
         prefix=re.compile(subject["prefix"]),
         elided={first: re.compile(subject[name]) for name, first in _SUBJECTS[data["language"]].items()},
         signs={name: re.compile(_fill(pattern, words)) for name, pattern in data["signs"].items()},
+        scale=scale(data["cues"], words),
     )
 
 

@@ -1,11 +1,12 @@
 """Statements: what people say of themselves, decide, plan, find out, or ask to have remembered, told by rules.
 
 A clause is kept when a rule fits at its beginning, so that "if I lived in Rome" or "she said I am a fool" are not
-taken for statements. What is kept is a quote; nothing is rephrased here. The rules are in ``words``, by language.
+taken for statements. Where no rule fits, the clause is weighed by its cues. What is kept is a quote; nothing is
+rephrased here. The rules and cues are in ``words``, by language.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from holdfast.policies.clauses import Clause, clauses, fold_clause, sentences
@@ -13,9 +14,18 @@ from holdfast.policies.rulebook import LANGUAGES, Rule, Rulebook, StatementKind,
 from holdfast.text.language import detect_language
 from holdfast.types import Message
 
-RULE_VERSION = "statements-2"
+RULE_VERSION = "statements-3"
 
 _ASKED_IMPORTANCE = 8.0
+_WEIGHED_IMPORTANCE = 4.0
+_PLAN = "plan"
+_TYPES: Mapping[str, StatementType] = {
+    "preference": "preference",
+    "preferencia": "preference",
+    "note": "knowledge",
+    "nota": "knowledge",
+}
+"""The types of what was weighed, by key; all else is personal."""
 _MOST = 10.0
 _FIRST_WORDS = 6
 """Doubt at the beginning of a clause is about the whole of it."""
@@ -92,6 +102,8 @@ def _in_language(text: str, book: Rulebook) -> Iterator[Statement]:
     before: Statement | None = None
     for sentence, folded in sentences(text):
         if book.shows("text_command", folded) or book.shows("text_writing", folded + "\n"):
+            if folded.endswith("?"):  # "how do you say it?" brings no text with it
+                continue
             break
         if before is not None and _goes_on(folded, book):
             before = replace(before, text=f"{before.text} {sentence}")
@@ -145,7 +157,7 @@ def _is_plain(folded: str, book: Rulebook) -> bool:
         return False
     if book.shows("transcript", folded) and not book.asked.match(folded) and not book.filler.match(folded):
         return False
-    if not book.shows("saying", folded):
+    if not book.shows("saying", folded) or book.shows("counsel", folded):
         return True
     rule = book.find(folded)  # a doctor's word counts as one's own, and so does what others call one
     return rule is not None and rule.key in ("health", "salud", "name", "nombre")
@@ -155,6 +167,8 @@ def _statement(clause: Clause, book: Rulebook, before: Statement | None, *, gree
     rule = book.find(clause.folded)
     if rule is None and _gives_name(clause, greeted=greeted):
         rule = next(rule for rule in book.rules if rule.key in ("name", "nombre"))
+    if rule is None and not clause.asked:
+        return _weighed(clause, book)
     if not clause.asked and (rule is None or _is_passing(clause.folded, rule, book)):
         return None
     if rule is None:
@@ -182,6 +196,25 @@ def _statement(clause: Clause, book: Rulebook, before: Statement | None, *, gree
     )
 
 
+def _weighed(clause: Clause, book: Rulebook) -> Statement | None:
+    """Return a clause that no rule fits as a statement, where its cues weigh enough."""
+    weighed = book.scale.weigh(clause.text, clause.folded)
+    if weighed.weight < book.scale.threshold or book.shows("momentary", clause.folded) or _is_vague(clause.folded, book):
+        return None
+    is_plan = weighed.key == _PLAN and book.when.search(clause.folded) is not None
+    key = weighed.key if weighed.key is not None and (is_plan or weighed.key != _PLAN) else "personal"
+    return Statement(
+        text=clause.text,
+        kind="event" if is_plan else "fact",
+        type="event" if is_plan else _TYPES.get(key, "personal"),
+        key=key,
+        importance=_WEIGHED_IMPORTANCE,
+        language=book.language,
+        temporary=is_plan,
+        corrects=clause.corrects,
+    )
+
+
 def _key(clause: Clause, rule: Rule, before: Statement | None) -> str:
     """Return what a clause is about; "his name is Rex" is about what was spoken of just before."""
     names_one_before = re.match(r"(?:his|her|its|their|he|she|it|they|se llaman?)\b", clause.folded)
@@ -196,6 +229,8 @@ def _gives_name(clause: Clause, *, greeted: bool) -> bool:
 
 def _is_passing(folded: str, rule: Rule, book: Rulebook) -> bool:
     """Tell whether a clause holds for the moment only, or is not certain."""
-    return book.shows("momentary", folded) or (
-        rule.kind != "decision" and book.shows("vague", " ".join(folded.split(",", maxsplit=1)[0].split()[:_FIRST_WORDS]))
-    )
+    return book.shows("momentary", folded) or (rule.kind != "decision" and _is_vague(folded, book))
+
+
+def _is_vague(folded: str, book: Rulebook) -> bool:
+    return book.shows("vague", " ".join(folded.split(",", maxsplit=1)[0].split()[:_FIRST_WORDS]))

@@ -1,10 +1,14 @@
 """Presets: what varies between assistants, as data over the one engine."""
 
 from holdfast.errors import SettingsError
+from holdfast.presets.apps import APPS
 from holdfast.presets.base import Preset
 from holdfast.presets.default import DEFAULT
+from holdfast.presets.lobug import LOBUG
+from holdfast.presets.reachy import REACHY
+from holdfast.presets.rumi import RUMI
 
-PRESETS: dict[str, Preset] = {preset.name: preset for preset in (DEFAULT,)}
+PRESETS: dict[str, Preset] = {preset.name: preset for preset in (DEFAULT, APPS, LOBUG, REACHY, RUMI)}
 
 
 def find_preset(preset: str | Preset) -> Preset:

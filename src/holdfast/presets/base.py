@@ -50,6 +50,39 @@ class Topics:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecallPlan:
+    """What a conversation is reminded of at each turn."""
+
+    limit: int = 20
+    kinds: tuple[str, ...] | None = None
+    """Only these; None is every kind, and raw messages."""
+    least_cosine: float | None = None
+    """How near a memory must be, as the design's own embedder measures it; None is no limit."""
+    measured_by: tuple[float, float] = (0.0, 1.0)
+    """The calibration of that embedder, by which the limit is carried over to the one in use."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """One part of a system prompt; its words are in ``prompts/sections.toml`` under ``words``."""
+
+    words: str
+    source: Literal["pinned", "relevant", "all", "newest", "state"]
+    """What fills it: pinned memories, those a recall finds, all (or the relevant ones of too many), the newest, or a given state."""
+    kinds: tuple[str, ...] | None = None
+    most: int = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """A system prompt's parts, in their order, in the design's own words."""
+
+    sections: tuple[Section, ...]
+    language: str | None = None
+    """The language of those words; None is the user's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Preset:
     """One assistant's way of remembering."""
 
@@ -67,6 +100,13 @@ class Preset:
     base: Base | None = None
     cap: Cap | None = None
     topics: Topics | None = None
+    recall: RecallPlan = field(default_factory=RecallPlan)
+    layout: Layout | None = None
+    """How the context is laid out; None is the default block, which nothing stored can close."""
+    window: int = 20
+    """Messages of the present conversation that go along with the context."""
+    default_key: str | None = None
+    """What is remembered as ``key: value`` is taken apart, and what has no key gets this one; None leaves texts whole."""
     unused_after: timedelta | None = None
     """What was learnt by itself and never used for so long expires."""
     idle_after: timedelta | None = timedelta(minutes=7)

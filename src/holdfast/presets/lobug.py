@@ -1,0 +1,35 @@
+"""Lo-Bug, a tiered memory: facts after each exchange, summaries of older messages, one base document of it all."""
+
+from holdfast.policies.captures import TYPED_FACTS
+from holdfast.policies.consolidate import ConsolidationRules
+from holdfast.policies.rollup import RollUp
+from holdfast.presets.base import Base, Layout, Preset, RecallPlan, Section
+from holdfast.types import Kind
+
+_NOMIC = (0.5, 0.72)
+"""The calibration of nomic-embed-text, by which the design's similarities are measured."""
+
+LOBUG = Preset(
+    name="lobug",
+    default_kind="fact",
+    kinds=(
+        Kind(name="fact", meaning="A sentence in the third person about the user: personal, preference, knowledge or event"),
+        Kind(name="summary", meaning="What a stretch of conversation was about"),
+        Kind(name="base", meaning="The one document about the user, always in the prompt", keyed="one", pinned=True),
+    ),
+    capture=TYPED_FACTS,
+    capture_at="turn",
+    consolidation=ConsolidationRules(same_distance=0.15, merge_same="replace"),
+    roll_up=RollUp(threshold=30, keep=10),
+    base=Base(when=RollUp(threshold=20, keep=10), kind="base", most_words=400),
+    recall=RecallPlan(limit=5, kinds=("fact",), least_cosine=0.3, measured_by=_NOMIC),
+    layout=Layout(
+        sections=(
+            Section(words="long_term", source="pinned", kinds=("base",)),
+            Section(words="relevant", source="relevant"),
+            Section(words="physical_state", source="state"),
+        )
+    ),
+    window=20,
+    idle_after=None,
+)

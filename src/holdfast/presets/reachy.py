@@ -1,0 +1,23 @@
+"""Reachy, a robot: three types of memory with lifetimes, and the last turns always at hand."""
+
+from datetime import timedelta
+
+from holdfast.presets.base import Layout, Preset, RecallPlan, Section
+from holdfast.types import Kind
+
+_MINILM = (0.08, 0.40)
+"""The calibration of all-MiniLM-L6-v2, by which the design's scores are measured."""
+
+REACHY = Preset(
+    name="reachy",
+    default_kind="fact",
+    kinds=(
+        Kind(name="conversation", meaning="What was said; kept for 30 days", lifetime=timedelta(days=30)),
+        Kind(name="fact", meaning="Something to remember for good", keyed="many"),
+        Kind(name="context", meaning="What matters today; the newest value of a key counts", keyed="one", lifetime="day"),
+    ),
+    capture_at="never",
+    recall=RecallPlan(limit=5, kinds=("conversation", "fact", "context"), least_cosine=0.3, measured_by=_MINILM),
+    layout=Layout(sections=(Section(words="relevant", source="relevant"),)),
+    window=10,
+)
