@@ -253,7 +253,8 @@ def make_chat(chat: "str | ChatModel | Callable[..., Any]", settings: Settings) 
 def _local_chat(name: str) -> ChatModel:
     from holdfast.models.llamacpp import LlamaCppChat  # noqa: PLC0415  (only for those who use one)
 
-    model = LlamaCppChat(name, models_directory())
+    # Within the five minutes for which a worker holds a job.
+    model = LlamaCppChat(name, models_directory(), least_timeout=240.0)
     model.load()
     return model
 

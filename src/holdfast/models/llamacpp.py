@@ -60,15 +60,26 @@ class LlamaCppChat:
     """
 
     def __init__(
-        self, name: str, directory: Path, *, context: int = 8192, threads: int | None = None, temperature: float = 0.0
+        self,
+        name: str,
+        directory: Path,
+        *,
+        context: int = 8192,
+        threads: int | None = None,
+        temperature: float = 0.0,
+        least_timeout: float = 0.0,
     ) -> None:
-        """Remember what to load; missing weights or packages show with the first question, or with :meth:`load`."""
+        """Remember what to load; missing weights or packages show with the first question, or with :meth:`load`.
+
+        Callers mean their timeouts for servers with accelerators: no question gets less than ``least_timeout`` seconds.
+        """
         if context < 1 or (threads is not None and threads < 1) or temperature < 0:
             raise InvalidInput("A context and threads are at least 1, and a temperature is at least 0.")
         self._weights = _Weights.of(name, directory)
         self._context = context
         self._threads = threads or min(_MOST_THREADS, _processors())
         self._temperature = temperature
+        self._least_timeout = least_timeout
         self._dialect = OpenAIDialect(model=name)
         self._process = _Process()
         forks.watch(self)
@@ -120,7 +131,7 @@ class LlamaCppChat:
         yield from self._answer(Question(turns=tuple(turns), tools=tuple(tools), max_tokens=max_tokens, stream=True), timeout)
 
     def _answer(self, question: Question, timeout: float) -> Iterator[str | Reply]:
-        budget = Budget(Patience(calls=1), timeout=timeout, price=FREE)
+        budget = Budget(Patience(calls=1), timeout=max(timeout, self._least_timeout), price=FREE)
         # A grammar alone would be obeyed without being understood, so the schema is told in words as well.
         request = self._dialect.request(question, {_SCHEMA})
         # llama.cpp holds a model to a schema or lets it call tools, not both.
