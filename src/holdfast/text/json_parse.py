@@ -14,19 +14,19 @@ DEEPEST = 64
 """Containers within each other; what lies deeper is cut off, so that nobody's recursion can fail on it."""
 
 _TOKEN = re.compile(
-    r"""\s*+(?:(?P<open>[\[{])|(?P<close>[\]}])|(?P<mark>[,:])|(?P<quote>["'“])"""
-    r"""|(?P<comment>//[^\n]*+|/\*(?s:.*?)(?:\*/|\Z))|(?P<bare>[^\s,:\[\]{}"'“][^\s,:\[\]{}]*+))"""
+    r"""\s*(?:(?P<open>[\[{])|(?P<close>[\]}])|(?P<mark>[,:])|(?P<quote>["'“])"""
+    r"""|(?P<comment>//[^\n]*|/\*(?s:.*?)(?:\*/|\Z))|(?P<bare>[^\s,:\[\]{}"'“][^\s,:\[\]{}]*))"""
 )
 _CLOSERS = {"[": "]", "{": "}"}
 _CLOSING_QUOTE = {'"': '"', "'": "'", "“": "”"}
 _LITERAL = r"(?i:true|false|null|none|nan|undefined|[-+]?infinity)\b"
 # A quote inside a text is often not escaped. So a quote only closes one where JSON could go on after it.
-_AFTER_ITEM = rf"""\s*+(?:[\]}}]|\Z|,\s*+(?:["'“\[{{\]}}]|[-+.]?\d|{_LITERAL}|[A-Za-z]{{0,9}}\Z))|[^\S\n]*+\n\s*+["'“]"""
+_AFTER_ITEM = rf"""\s*(?:[\]}}]|\Z|,\s*(?:["'“\[{{\]}}]|[-+.]?\d|{_LITERAL}|[A-Za-z]{{0,9}}\Z))|[^\S\n]*\n\s*["'“]"""
 _AFTER_VALUE = (
-    r"""\s*+(?:[\]}]|\Z|,\s*+(?:["'“][^"'”\\]{0,100}+(?:["'”]\s*+(?::|\Z)|\Z)|[\]}]|\w++\s*+(?::|\Z)|\Z))"""
-    r"""|[^\S\n]*+\n\s*+["'“]"""
+    r"""\s*(?:[\]}]|\Z|,\s*(?:["'“][^"'”\\]{0,100}(?:["'”]\s*(?::|\Z)|\Z)|[\]}]|\w+\s*(?::|\Z)|\Z))"""
+    r"""|[^\S\n]*\n\s*["'“]"""
 )
-_COLON = re.compile(r"\s*+:")
+_COLON = re.compile(r"\s*:")
 _NUMBER = re.compile(r"[+-]?(?:(\d+)|(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?)")
 _LITERALS = {"true": True, "false": False, "null": None, "none": None, "nan": None, "undefined": None, "infinity": None}
 _ESCAPE = re.compile(
@@ -41,12 +41,13 @@ _MISSING = object()
 
 def _closing(quote: str, after: str) -> re.Pattern[str]:
     end = _CLOSING_QUOTE[quote]
-    return re.compile(rf"((?:[^\\{end}]|\\.|{end}(?!{after}))*+){end}", re.DOTALL)
+    # A look ahead never gives back what it took, which a possessive repeat would say plainly; that one is broken in Python 3.11.2.
+    return re.compile(rf"(?=((?:[^\\{end}]|\\.|{end}(?!{after}))*))\1{end}", re.DOTALL)
 
 
 _ITEM = {quote: _closing(quote, _AFTER_ITEM) for quote in _CLOSING_QUOTE}
 _VALUE = {quote: _closing(quote, _AFTER_VALUE) for quote in _CLOSING_QUOTE}
-_KEY = {quote: re.compile(rf"((?:[^\\{end}]|\\.)*+){end}", re.DOTALL) for quote, end in _CLOSING_QUOTE.items()}
+_KEY = {quote: re.compile(rf"(?=((?:[^\\{end}]|\\.)*))\1{end}", re.DOTALL) for quote, end in _CLOSING_QUOTE.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

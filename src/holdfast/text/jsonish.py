@@ -19,9 +19,9 @@ LONGEST = 1_000_000
 
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)[\w+-]*", re.MULTILINE)
 _START = re.compile(
-    r"""\[\s*+(?:["'“\[{\]]|[-+.]?\d|(?i:true|false|null|none|nan|undefined|[-+]?infinity)\b)|\{\s*+(?:["'“}]|\w[\w-]*+\s*+:)""",
+    r"""\[\s*(?:["'“\[{\]]|[-+.]?\d|(?i:true|false|null|none|nan|undefined|[-+]?infinity)\b)|\{\s*(?:["'“}]|\w[\w-]*\s*:)""",
 )
-_BETWEEN = re.compile(r"[\s,;]*+")
+_BETWEEN = re.compile(r"[\s,;]*")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 

@@ -32,7 +32,7 @@ _LABELLED = re.compile(
 )
 _ADJOINING = re.compile(r"(?:password|passcode|contraseña|clave\swi-?fi)\s(?P<plain>[^\s\"'“«`,;]{6,128})", re.IGNORECASE)
 _BEARER = re.compile(
-    r"(?:bearer|authorization[\"']?:\s?[\"']?(?:basic|token))\s{1,3}(?P<plain>[A-Za-z0-9._~+/=-]{12,}+)", re.IGNORECASE
+    r"(?:bearer|authorization[\"']?:\s?[\"']?(?:basic|token))\s{1,3}(?P<plain>[A-Za-z0-9._~+/=-]{12,})", re.IGNORECASE
 )
 _PIN = re.compile(
     rf"(?:pin|nip){_END}(?:\s(?:code|number|de|del|la|el|for|to|my|mi|tarjeta|banco|card|bank|phone|móvil|teléfono|número)){{0,4}}"
