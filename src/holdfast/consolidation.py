@@ -5,13 +5,17 @@ outside any transaction, and writes only if what it read is still so. Sources st
 messages, and what a compaction drops can be undone.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from holdfast.embedding import Embedding
+from holdfast.errors import Conflict
 from holdfast.jobs import Work, new_job
 from holdfast.policies.base_document import RULE_VERSION as BASE_RULES
 from holdfast.policies.compaction import compact_to
+from holdfast.policies.fence import fenced
 from holdfast.policies.outcome import Outcome
 from holdfast.policies.report import RULE_VERSION as REPORT_RULES
 from holdfast.policies.rollup import base_put, due, summary_put
@@ -24,6 +28,9 @@ from holdfast.types import Author, Job, Memory, Message, Scope
 from holdfast.write import Writer
 
 _FACTS_FOR_BASE = 10
+_MOST_MESSAGES = 200
+_LONGEST_TALK = 24_000
+"""Messages, and characters of them, that one summary is made of."""
 _PAGE_TITLE = 2
 """Lines of a page that are not memories: its title and the line under it."""
 
@@ -63,12 +70,12 @@ class Consolidation:
         if self._preset.topics:
             for topic, page in self._long_pages(tx, scope).items():
                 # A page that could not be split is looked at again when it has grown by ten lines, not with each.
-                self._queue(tx, "split", scope, topic, len(page) // 10, topic=topic)
+                self._queue(tx, "split", scope, topic, page[0].id, len(page) // 10, topic=topic)
 
     def _queue(self, tx: Transaction, kind: str, scope: Scope, *marks: object, **more: Any) -> None:
         payload = {"app": scope.app, "user": scope.user, "agent": scope.agent, **more}
-        parts = (scope.app or "", scope.user or "", scope.agent or "", *map(str, marks))
-        tx.add_job(new_job(kind, payload, effect=f"{kind}:{':'.join(parts)}", now=self._clock.now()))
+        effect = f"{kind}:{json.dumps([scope.app, scope.user, scope.agent, *marks], ensure_ascii=False)}"
+        tx.add_job(new_job(kind, payload, effect=effect, now=self._clock.now()))
 
     def _unsummarised(self, reads: Reads, scope: Scope) -> list[Message]:
         """Return the messages of a scope, across its sessions, that no summary covers yet, oldest first."""
@@ -110,11 +117,14 @@ class Consolidation:
         scope = self._scope(job)
         waiting = self._unsummarised(self._store, scope)
         taken = waiting[: due(len(waiting), self._preset.roll_up)] if self._preset.roll_up else []
-        if not taken:
+        taken = taken[: _as_many_as_fit(taken)]
+        said = fenced(taken)
+        if not said:
             return Work()
         model, problem = self._thinking.model()
-        summary = summarise_with(model, taken) if model else Summary(text=summarise(taken), prompt=REPORT_RULES)
-        put = summary_put(taken, summary.text, scope)
+        summary = summarise_with(model, said) if model else Summary(text=summarise(said), prompt=REPORT_RULES)
+        put = summary_put(said, summary.text, scope)
+        put = replace(put, metadata={**put.metadata, "from": taken[0].seq, "to": taken[-1].seq})
         ids = {message.id for message in taken}
 
         def unchanged(tx: Transaction) -> bool:
@@ -148,7 +158,7 @@ class Consolidation:
 
         def unchanged(tx: Transaction) -> bool:
             now = {memory.id: memory.revision for memory in self._base(tx, scope)}
-            return now == {memory.id: memory.revision for memory in before} and _all_live(tx, taken)
+            return now == {memory.id: memory.revision for memory in before} and _all_live(tx, [*taken, *facts])
 
         outcome = Outcome(
             changes=(put,), model=made.model, prompt=made.prompt, flaws=_flaws(problem, made.flaws), usage=made.usage
@@ -199,8 +209,9 @@ class Consolidation:
         author = Author(actor=job.kind, model=outcome.model, prompt=outcome.prompt, job=job.id)
 
         def write(tx: Transaction) -> None:
-            if unchanged(tx):
-                Writer(tx=tx, preset=self._preset, author=author, now=self._clock.now()).apply(outcome.changes, shown=shown)
+            if not unchanged(tx):  # tried again, from what there is then
+                raise Conflict("what this was made from has changed meanwhile")
+            Writer(tx=tx, preset=self._preset, author=author, now=self._clock.now()).apply(outcome.changes, shown=shown)
             self.follow_up(tx, scope)
 
         asked = self._thinking.name if outcome.usage.calls else None
@@ -212,6 +223,16 @@ class Consolidation:
     def _scope(self, job: Job) -> Scope:
         parts = {part: job.payload.get(part) for part in ("app", "user", "agent")}
         return Scope(tenant=self._store.tenant, **parts)
+
+
+def _as_many_as_fit(messages: Sequence[Message]) -> int:
+    """Return how many of the oldest one summary can be made of; the rest is due again at once."""
+    size = 0
+    for number, message in enumerate(messages[:_MOST_MESSAGES]):
+        size += len(message.text)
+        if number and size > _LONGEST_TALK:
+            return number
+    return min(len(messages), _MOST_MESSAGES)
 
 
 def _flaws(problem: str | None, flaws: Sequence[str]) -> tuple[str, ...]:

@@ -36,7 +36,13 @@ class Energy:
 
     def level(self) -> float:
         """Return how full the host says it is, 0 to 1; one that does not say is full."""
-        return 1.0 if self._level is None else max(0.0, min(1.0, float(self._level())))
+        if self._level is None:
+            return 1.0
+        try:
+            return max(0.0, min(1.0, float(self._level())))
+        except Exception:  # the edge to the host's code: not knowing must not stop memory for good
+            log.exception("The host could not say how much energy is left; taking it for full")
+            return 1.0
 
     def suffices(self) -> bool:
         """Tell whether there is enough for background work; says so once each time it begins to wait."""

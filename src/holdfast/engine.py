@@ -15,7 +15,7 @@ from holdfast.erase import erase
 from holdfast.errors import InvalidInput, NotFound
 from holdfast.housekeeping import Housekeeping
 from holdfast.ids import new_id
-from holdfast.jobs import JobRunner
+from holdfast.jobs import LEASE, LEASE_WITH_MODEL, JobRunner
 from holdfast.pipeline import Pipeline
 from holdfast.policies.keys import split_key
 from holdfast.presets.base import Preset
@@ -72,7 +72,8 @@ class Engine(Upkeep):
             store, preset, self.clock, embedding=self.embedding, thinking=self.thinking, consolidation=consolidation
         )
         handlers = {"digest": self.pipeline.digest, **consolidation.handlers}
-        self.jobs_runner = JobRunner(store, self.clock, handlers, may_work=self.energy.suffices)
+        lease = LEASE if chat is None else LEASE_WITH_MODEL
+        self.jobs_runner = JobRunner(store, self.clock, handlers, may_work=self.energy.suffices, lease=lease)
         self._housekeeping = Housekeeping(store, preset, self.clock, self.pipeline)
         self.reader = Reader(store, preset, self.clock, self.embedding)
         self._inline = worker == "inline"

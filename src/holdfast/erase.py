@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -26,6 +26,8 @@ class _Targets:
     sessions: set[str] = field(default_factory=set)
     mixed: dict[str, Memory] = field(default_factory=dict)
     """Memories that also have sources which stay: they are removed, and made again from those."""
+    restated: dict[str, Memory] = field(default_factory=dict)
+    """Memories that were told or made without what is erased, and only said again there: they lose that source alone."""
     texts: list[str] = field(default_factory=list)
 
 
@@ -42,6 +44,7 @@ def erase(store: Store, preset: Preset, target: Mapping[str, str], now: datetime
             tx.remove_scope(owner)
         writer = Writer(tx=tx, preset=preset, author=Author(actor="erase"), now=now)
         tx.set_action(unseen, "forgotten")
+        _forget_sources(tx, targets)
         rebuilt = rebuild(writer, targets.mixed.values(), survivors)
         tx.set_setting(SCRUB, "pending")  # with the rows: a process killed before the bytes are gone must not forget them
     complete, residue = store.scrub(_needles([*targets.texts, *_owner(target).values()]))
@@ -100,13 +103,38 @@ def _follow_sources(tx: Transaction, targets: _Targets) -> None:
         gone = targets.memories | targets.messages
         reached = set()
         for memory in made:
-            if memory.id in targets.memories or memory.id in targets.mixed:
+            if memory.id in targets.memories or memory.id in targets.mixed or memory.id in targets.restated:
+                continue
+            if _stands_without(tx.revisions(memory.id), gone):
+                targets.restated[memory.id] = memory
                 continue
             reached.add(memory.id)
             if gone.issuperset(memory.sources):
                 targets.memories.add(memory.id)
             else:
                 targets.mixed[memory.id] = memory
+
+
+def _stands_without(revisions: Sequence[Memory], gone: set[str]) -> bool:
+    """Tell whether a memory's present text was also stated by something that stays: from the first, or said again."""
+    present = revisions[-1]
+    known: set[str] = set()
+    for revision in revisions:
+        added = set(revision.sources) - known
+        known |= added
+        same = revision.content_hash == present.content_hash
+        if same and added.isdisjoint(gone) and (added or revision is revisions[0]):
+            return True
+    return False
+
+
+def _forget_sources(tx: Transaction, targets: _Targets) -> None:
+    """Let go of the erased sources of memories that stand without them."""
+    gone = targets.memories | targets.messages | set(targets.mixed)
+    for id in targets.restated:
+        for memory in tx.memories(MemoryFilter(ids=(id,), statuses=None)):
+            left = tuple(source for source in memory.sources if source not in gone)
+            tx.set_sources(memory.id, left)
 
 
 def _surviving_messages(tx: Transaction, targets: _Targets) -> list[Message]:

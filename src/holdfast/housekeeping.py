@@ -64,7 +64,9 @@ class Housekeeping:
         """Retire what was learnt by itself and nobody has used or said again for long; it can be undone like forgetting."""
         if self._preset.unused_after is None:
             return 0
-        wanted = MemoryFilter(unused_since=now - self._preset.unused_after)
+        documents = {"summary", self._preset.base.kind if self._preset.base else ""}
+        kinds = [kind.name for kind in self._preset.kinds if kind.name not in documents]
+        wanted = MemoryFilter(unused_since=now - self._preset.unused_after, kinds=kinds)
         if not self._store.memories(replace(wanted, limit=1)):
             return 0
         days = self._preset.unused_after.days

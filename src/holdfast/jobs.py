@@ -40,6 +40,8 @@ Handler: TypeAlias = Callable[[Job], Work]
 
 MAX_ATTEMPTS = 5
 LEASE = timedelta(minutes=5)
+LEASE_WITH_MODEL = timedelta(minutes=30)
+"""A long conversation is read in parts, each with a deadline of its own."""
 _FIRST_RETRY = timedelta(seconds=5)
 
 
@@ -54,12 +56,19 @@ class JobRunner:
     """Runs queued jobs, one at a time."""
 
     def __init__(
-        self, store: Store, clock: Clock, handlers: Mapping[str, Handler], *, may_work: Callable[[], bool] = lambda: True
+        self,
+        store: Store,
+        clock: Clock,
+        handlers: Mapping[str, Handler],
+        *,
+        may_work: Callable[[], bool] = lambda: True,
+        lease: timedelta = LEASE,
     ) -> None:
         self._store = store
         self._clock = clock
         self._handlers = handlers
         self._may_work = may_work
+        self._lease = lease
 
     @property
     def worker(self) -> str:
@@ -73,7 +82,7 @@ class JobRunner:
             return False
         now = self._clock.now()
         with self._store.write() as tx:
-            job = tx.lease_job(worker=self.worker, now=now, until=now + LEASE, kinds=list(self._handlers))
+            job = tx.lease_job(worker=self.worker, now=now, until=now + self._lease, kinds=list(self._handlers))
         if job is None:
             return False
         try:
@@ -91,8 +100,9 @@ class JobRunner:
     def _finish(self, job: Job, work: Work) -> None:
         now = self._clock.now()
         note = "; ".join(dict.fromkeys(work.flaws))[:500] or None
+        with self._store.write(durable=False) as tx:
+            tx.add_spend(_spend(job, work, now))  # by itself: the calls were made, whatever becomes of their result
         with self._store.write() as tx:
-            tx.add_spend(_spend(job, work, now))  # also if the result is dropped: the calls were made
             if not tx.holds_lease(job):
                 log.warning("Job %s was taken over by another worker; this result is dropped", job.id)
                 return
@@ -121,7 +131,7 @@ class JobRunner:
         """Queue a job again, from the first attempt: a dead or waiting one, or one that fell short."""
         with self._store.write() as tx:
             found = tx.jobs(ids=(id,))
-            if not found or not (found[0].state in ("dead", "queued") or (found[0].state == "done" and found[0].error)):
+            if not found or not _can_rerun(found[0]):
                 raise NotFound(f"There is no dead or waiting job {id}, nor one that fell short; see `holdfast jobs`.")
             job = found[0]
             payload = {**job.payload, "again": True} if job.state == "done" else job.payload
@@ -130,6 +140,11 @@ class JobRunner:
             )
             tx.set_job(again)
         return again
+
+
+def _can_rerun(job: Job) -> bool:
+    """Tell whether running a job again can change anything; a summary that rules made stands until the next one."""
+    return job.state in ("dead", "queued") or (job.state == "done" and job.error is not None and job.kind == "digest")
 
 
 def _spend(job: Job, work: Work, now: datetime) -> Spend:

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from holdfast.chat import ChatModel
 from holdfast.consolidation import Consolidation
 from holdfast.embedding import Embedding
+from holdfast.errors import Conflict
 from holdfast.jobs import Work, new_job
-from holdfast.policies.consolidate import calibration_for, consolidate
+from holdfast.policies.consolidate import Related, calibration_for, consolidate
 from holdfast.policies.fence import fenced
 from holdfast.policies.importance import importance_of, tags_of
-from holdfast.policies.learning import Conversation, learn
+from holdfast.policies.learning import Conversation, learn, newest_within, say_the_same
 from holdfast.policies.outcome import Outcome
 from holdfast.policies.report import RULE_VERSION as REPORT_RULES
 from holdfast.policies.summaries import Summary, paragraph, paragraph_with
@@ -24,6 +25,8 @@ from holdfast.write import Writer
 
 _SHOWN = 24
 """Memories a model is shown beside a conversation."""
+_LONGEST_TALK = 24_000
+"""Characters of a conversation that one paragraph is made of."""
 _ASKED_ABOUT = 12
 """Messages whose neighbours are looked up for that."""
 
@@ -104,10 +107,14 @@ class Pipeline:
             present = tx.session(session_id)
             if present is None or (present.digested_to >= last and not again):
                 return
-            kept = {message.id for message in tx.messages(MessageFilter(session=session_id))}
-            surviving = [put for put in learnt.puts if kept.issuperset(put.sources)]
+            if present.digested_to != session.digested_to and not again:
+                raise Conflict("another worker has digested a part of this session meanwhile")
+            read = {message.id for message in said}
+            erased = read - {message.id for message in tx.messages(MessageFilter(ids=list(read)))}
             writer = Writer(tx=tx, preset=self._preset, author=author, now=self._clock.now())
-            writer.apply(surviving, shown=learnt.shown)
+            for put in learnt.puts:
+                if erased.isdisjoint(put.sources):
+                    writer.apply([put], shown=learnt.shown)  # each a batch of its own: one can be undone without the others
             tx.set_session(replace(present, digested_to=max(last, present.digested_to)))
             self._consolidation.follow_up(tx, present.scope)
 
@@ -120,17 +127,22 @@ class Pipeline:
         if not messages:
             return _Learnt(puts=(), shown=(), outcome=Outcome())
         model, problem = self._thinking.model()
-        known = self._known(messages) if model is not None else []
+        earlier = self._made_of(messages) if again else []
+        known = self._known(messages, without=earlier) if model is not None else []
         outcome = self._capture(messages, known, model)
         if self._preset.topics is not None:
             outcome = self._with_topics(outcome, messages[-1].scope, topic, model)
         if problem is not None:
             outcome = replace(outcome, flaws=(f"{problem}; rules took over", *outcome.flaws))
         proposed = [change for change in outcome.changes if isinstance(change, Put)]
-        related = near(self._store, self._embedding, proposed, self._clock.now())
-        puts = consolidate(proposed, related, self._preset.consolidation, calibration=calibration_for(self._embedding.name or ""))
-        if again and outcome.model is not None:
-            puts = self._replacing_earlier(puts, messages)
+        made_before = {memory.id for memory in earlier}
+        related = [
+            [each for each in some if each.memory.id not in made_before]
+            for some in near(self._store, self._embedding, proposed, self._clock.now())
+        ]
+        puts = self._consolidated(proposed, related)
+        if again:
+            puts = _replacing_earlier(puts, earlier, by_model=outcome.model is not None)
         shown = {memory.id for memory in known} | {each.memory.id for some in related for each in some}
         shown |= {id for put in puts for id in put.replaces}
         return _Learnt(puts=puts, shown=shown, outcome=outcome)
@@ -156,30 +168,60 @@ class Pipeline:
             usage=outcome.usage + named.usage,
         )
 
-    def _known(self, messages: Sequence[Message]) -> list[Memory]:
-        texts = [message.text for message in messages if message.role == "user"][-_ASKED_ABOUT:]
-        return known_about(self._store, self._embedding, messages[-1].scope, texts, limit=_SHOWN)
-
-    def _replacing_earlier(self, puts: Sequence[Put], messages: Sequence[Message]) -> list[Put]:
-        """Let what a model made take the place of what rules made of the very same messages before."""
-        earlier = self._store.memories(MemoryFilter(sources=[message.id for message in messages]))
-        replaced: list[Put] = []
-        for put in puts:
-            same = [
-                memory.id
-                for memory in earlier
-                if memory.origin == "auto"
-                and memory.scope == put.scope
-                and memory.kind == put.kind
-                and memory.sources
-                and set(put.sources).issuperset(memory.sources)
+    def _consolidated(self, proposed: Sequence[Put], related: Sequence[Sequence[Related]]) -> list[Put]:
+        """Set new against known, speaker by speaker: what one says of themselves tells nothing of another."""
+        calibration = calibration_for(self._embedding.name or "")
+        puts: list[Put] = []
+        for speaker in dict.fromkeys(put.metadata.get("speaker") for put in proposed):
+            theirs = [place for place, put in enumerate(proposed) if put.metadata.get("speaker") == speaker]
+            known = [
+                [each for each in related[place] if each.memory.metadata.get("speaker") in (None, speaker)] for place in theirs
             ]
-            replaced.append(replace(put, replaces=tuple(dict.fromkeys((*put.replaces, *same)))) if same else put)
-        return replaced
+            puts += consolidate([proposed[place] for place in theirs], known, self._preset.consolidation, calibration=calibration)
+        return puts
+
+    def _known(self, messages: Sequence[Message], *, without: Sequence[Memory]) -> list[Memory]:
+        """Return what a model is shown beside a conversation; not what was made of this very conversation before."""
+        texts = [message.text for message in messages if message.role == "user"][-_ASKED_ABOUT:]
+        left_out = {memory.id for memory in without}
+        found = known_about(
+            self._store, self._embedding, messages[-1].scope, texts, now=self._clock.now(), limit=_SHOWN + len(left_out)
+        )
+        return [memory for memory in found if memory.id not in left_out][:_SHOWN]
+
+    def _made_of(self, messages: Sequence[Message]) -> list[Memory]:
+        """Return what was made of these messages before by rules, and what of it has been retired since."""
+        found = self._store.memories(MemoryFilter(sources=[message.id for message in messages], statuses=None))
+        return [memory for memory in found if memory.origin == "auto" and self._is_rules_own(memory)]
+
+    def _is_rules_own(self, memory: Memory) -> bool:
+        """Tell whether a memory is as rules made it: no model thought of it, and nobody has touched it."""
+        if memory.status != "live":
+            return True
+        changes = self._store.changes(memory=memory.id)
+        return not memory.pinned and len(changes) == 1 and changes[0].author.model is None
+
+
+def _replacing_earlier(puts: Sequence[Put], earlier: Sequence[Memory], *, by_model: bool) -> list[Put]:
+    """Let what a model makes of messages again take the place of what rules made that says the same.
+
+    What was retired since stays retired: saying it again of the same messages is no news.
+    """
+    kept: list[Put] = []
+    taken: set[str] = set()
+    for put in puts:
+        alike = [memory for memory in earlier if memory.scope == put.scope and say_the_same(memory.text, put.text)]
+        if any(memory.status != "live" for memory in alike):
+            continue
+        same = [memory.id for memory in alike if by_model and memory.id not in taken and memory.kind == put.kind]
+        taken.update(same)
+        kept.append(replace(put, replaces=tuple(dict.fromkeys((*put.replaces, *same)))) if same else put)
+    return kept
 
 
 def _paragraph(messages: Sequence[Message], wanted: Paragraph, model: ChatModel | None) -> Outcome:
-    """Make one memory of a whole conversation."""
+    """Make one memory of a whole conversation; of a very long one, of its end."""
+    messages = newest_within(messages, characters=_LONGEST_TALK)
     texts = [message.text for message in messages]
     made = (
         paragraph_with(model, messages, longest=wanted.longest)

@@ -248,6 +248,10 @@ class Transaction(Reads, Protocol):
         """Mark messages that have no action yet, so that they are neither mined nor recalled any more."""
         ...
 
+    def set_sources(self, id: str, sources: Sequence[str]) -> None:
+        """Take sources away from every revision of a memory that stands without them."""
+        ...
+
     def set_expiry(self, ids: Collection[str], expires_at: datetime) -> None:
         """Push the expiry of memories that are renewed by use."""
         ...

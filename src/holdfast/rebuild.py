@@ -51,7 +51,7 @@ def _statements(writer: Writer, lost: Sequence[Memory], survivors: Sequence[Mess
 def _summaries(lost: Sequence[Memory], survivors: Sequence[Message]) -> list[Put]:
     puts = []
     for memory in lost:
-        said = _own(memory, survivors)
+        said = fenced(_own(memory, survivors))
         if said:
             # It covers the same range as before: what was erased of it is not summarised, and not missing either.
             put = summary_put(said, summarise(said), memory.scope, importance=memory.importance, tags=memory.tags, reason=_REASON)

@@ -10,7 +10,9 @@ from holdfast.policies.consolidate import Related
 from holdfast.protocols import Candidates, MemoryFilter, Space, Store
 from holdfast.types import Memory, Put, Scope
 
-_NEAR = 8
+_NEAR = 24
+"""Neighbours looked at; what a wider scope shares is among them and is left out afterwards."""
+_DOCUMENTS = frozenset({"summary"})
 _LIVING: tuple[Space, ...] = ("memory",)
 _CATCH_UP = (256, 5.0)
 
@@ -37,11 +39,13 @@ def near(store: Store, embedding: Embedding, puts: Sequence[Put], now: datetime)
     return found
 
 
-def known_about(store: Store, embedding: Embedding, scope: Scope, texts: Sequence[str], *, limit: int) -> list[Memory]:
+def known_about(
+    store: Store, embedding: Embedding, scope: Scope, texts: Sequence[str], *, now: datetime, limit: int
+) -> list[Memory]:
     """Return the living memories of a scope that are nearest to any of some texts, the nearest first; all, if they are few."""
-    every = store.memories(MemoryFilter(exactly=scope, limit=limit + 1))
+    every = store.memories(MemoryFilter(exactly=scope, unexpired_at=now, limit=limit + 1))
     if len(every) <= limit:
-        return every
+        return [memory for memory in every if not _is_document(memory)]
     embedding.catch_up(reader=scope, limit=_CATCH_UP[0], seconds=_CATCH_UP[1])
     where = Candidates(reader=scope, spaces=_LIVING)
     best: dict[int, float] = {}
@@ -53,8 +57,14 @@ def known_about(store: Store, embedding: Embedding, scope: Scope, texts: Sequenc
         for match in store.find_text(text, where, languages=("en", "es"), limit=_NEAR):
             best.setdefault(match.item, 0.5 * match.score)
     ranked = sorted(best, key=lambda item: -best[item])[: 2 * limit]
-    memories = {memory.item: memory for memory in store.memories(MemoryFilter(items=ranked))}
-    return [memories[item] for item in ranked if item in memories and memories[item].scope == scope][:limit]
+    memories = {memory.item: memory for memory in store.memories(MemoryFilter(items=ranked, unexpired_at=now))}
+    found = [memories[item] for item in ranked if item in memories and memories[item].scope == scope]
+    return [memory for memory in found if not _is_document(memory)][:limit]
+
+
+def _is_document(memory: Memory) -> bool:
+    """Tell whether a memory says many things at once, so that no single statement can take its place."""
+    return memory.kind in _DOCUMENTS or memory.pinned
 
 
 def _searched(put: Put) -> str:

@@ -2,12 +2,12 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from holdfast import forks
-from holdfast.chat import ChatModel
-from holdfast.errors import ModelError
+from holdfast.chat import ChatModel, Reply, Schema, Tool, Turn
+from holdfast.errors import ModelError, ModelUnavailable
 from holdfast.protocols import Clock, Store
 
 _RETRY_SECONDS = 30.0
@@ -29,6 +29,48 @@ class Limits:
     daily_calls: int | None = None
 
 
+class Guarded:
+    """A chat model whose every failure is a typed one: an object of a user's own may raise anything."""
+
+    def __init__(self, model: ChatModel) -> None:
+        self._model = model
+        self.name = model.name
+
+    def chat(
+        self,
+        turns: Sequence[Turn],
+        *,
+        schema: Schema | None = None,
+        tools: Sequence[Tool] = (),
+        max_tokens: int = 1024,
+        timeout: float = 60.0,
+    ) -> Reply:
+        """Ask the model."""
+        try:
+            return self._model.chat(turns, schema=schema, tools=tools, max_tokens=max_tokens, timeout=timeout)
+        except ModelError:
+            raise
+        except Exception as error:  # the edge to foreign code
+            raise ModelUnavailable(f"{self.name} failed: {type(error).__name__}: {error}"[:300]) from error
+
+    def stream(
+        self, turns: Sequence[Turn], *, tools: Sequence[Tool] = (), max_tokens: int = 1024, timeout: float = 60.0
+    ) -> Iterator[str | Reply]:
+        """Ask the model, piece by piece."""
+        try:
+            yield from self._model.stream(turns, tools=tools, max_tokens=max_tokens, timeout=timeout)
+        except ModelError:
+            raise
+        except Exception as error:  # as above
+            raise ModelUnavailable(f"{self.name} failed: {type(error).__name__}: {error}"[:300]) from error
+
+    def close(self) -> None:
+        """Let go of the model's connections, if it has any."""
+        close = getattr(self._model, "close", None)
+        if close is not None:
+            close()
+
+
 class Thinking:
     """Says which model may be asked right now, and if none, why."""
 
@@ -37,7 +79,7 @@ class Thinking:
         self._source = source
         self._clock = clock
         self._limits = limits or Limits()
-        self._model: ChatModel | None = None
+        self._model: Guarded | None = None
         self._not_before = 0.0
         self._problem: str | None = None
         self._lock = threading.Lock()
@@ -66,7 +108,7 @@ class Thinking:
         with self._lock:
             if self._model is None and time.monotonic() >= self._not_before:
                 try:
-                    self._model = self._source.load()
+                    self._model = Guarded(self._source.load())
                     self._problem = None
                 except ModelError as error:
                     self._not_before = time.monotonic() + _RETRY_SECONDS
@@ -77,9 +119,8 @@ class Thinking:
         """Let go of the model's connections, if it has any."""
         with self._lock:
             model, self._model = self._model, None
-        close = getattr(model, "close", None)
-        if close is not None:
-            close()
+        if model is not None:
+            model.close()
 
     def _over_limit(self) -> str | None:
         limits = self._limits

@@ -51,16 +51,20 @@ class Writer:
         text, key = _text(put), self._key(kind, put.key)
         same = self._living(put, content_hash=content_hash(kind.name, key, text))
         if same:
+            others = [other for other in self._replaced(put) if other.id != same[0].id]
+            self._take_place(replace(same[0], valid_from=put.valid_from or self.now), others, batch, reasons=_reasons(put))
             return self._restate(same[0], put, kind, batch)
         memory = self._new(put, kind, text, key)
         if kind.keyed == "one":
             others = self._living(put, kinds=(kind.name,), key=key)
             memory = self._take_place(memory, others, batch, reasons=(f"a newer value of {key!r}", f"an older value of {key!r}"))
         if put.replaces and memory.status == "live":
-            others = self._living(put, ids=put.replaces)
-            reason = put.reason or "replaced by something newer"
-            memory = self._take_place(memory, others, batch, reasons=(reason, reason))
+            memory = self._take_place(memory, self._replaced(put), batch, reasons=_reasons(put))
         return self._store(memory, batch, "created", put.reason)
+
+    def _replaced(self, put: Put) -> list[Memory]:
+        """Return what a change says it replaces; what is pinned only a person unpins."""
+        return [memory for memory in self._living(put, ids=put.replaces) if not memory.pinned] if put.replaces else []
 
     def _take_place(self, memory: Memory, others: Sequence[Memory], batch: str, *, reasons: tuple[str, str]) -> Memory:
         """Retire what this replaces; told of the past, something that was replaced since is history itself."""
@@ -104,9 +108,9 @@ class Writer:
         """Return what a caller said beyond the text itself."""
         given = {
             "importance": None if put.importance is None else _importance(put.importance),
-            "tags": clean_tags(put.tags) or None,
-            "metadata": clean_metadata(put.metadata) or None,
-            "topic": clean_name(put.topic, what="topic"),
+            "tags": _tags(put) or None,
+            "metadata": _metadata(put) or None,
+            "topic": _topic(put),
             "pinned": put.pinned,
         }
         return {name: value for name, value in given.items() if value is not None}
@@ -118,10 +122,10 @@ class Writer:
             kind=kind.name,
             text=text,
             key=key,
-            topic=clean_name(put.topic, what="topic"),
+            topic=_topic(put),
             importance=5.0 if put.importance is None else _importance(put.importance),
-            tags=clean_tags(put.tags),
-            metadata=clean_metadata(put.metadata),
+            tags=_tags(put),
+            metadata=_metadata(put),
             origin=_origin(put.origin),
             trust=min(_trust(put.trust), self._least_trust(put.sources)),
             sources=put.sources,
@@ -237,8 +241,35 @@ class Writer:
 
 
 def _text(put: Put) -> str:
-    """Return the text as it is kept: storable, and without keys and passwords."""
-    return redact(clean_text(put.text)).text
+    """Return the text as it is kept: storable, and without keys and passwords, also such as only the key gives away."""
+    text, label = clean_text(put.text), f"{put.key}: "
+    whole = redact(label + text).text if put.key else ""
+    return whole.removeprefix(label) if whole.startswith(label) else redact(text).text
+
+
+def _tags(put: Put) -> tuple[str, ...]:
+    return tuple(redact(tag).text for tag in clean_tags(put.tags))
+
+
+def _topic(put: Put) -> str | None:
+    topic = clean_name(put.topic, what="topic")
+    return None if topic is None else redact(topic).text
+
+
+def _metadata(put: Put) -> dict[str, Any]:
+    def kept(name: str, value: Any) -> Any:
+        if not isinstance(value, str):
+            return [kept(name, each) for each in value] if isinstance(value, list) else value
+        label = f"{name}: "
+        whole = redact(label + value).text
+        return whole.removeprefix(label) if whole.startswith(label) else redact(value).text
+
+    return {name: kept(name, value) for name, value in clean_metadata(put.metadata).items()}
+
+
+def _reasons(put: Put) -> tuple[str, str]:
+    reason = put.reason or "replaced by something newer"
+    return reason, reason
 
 
 def _touched(change: Change) -> tuple[str, ...]:

@@ -179,6 +179,122 @@ def test_what_is_passing_borrowed_asked_or_secret_is_not_kept(said: str) -> None
 
 
 @pytest.mark.parametrize(
+    "said",
+    [
+        "we lint with biome here, never eslint",
+        "prawns are a no-go for me",
+        "Wednesdays are my day at the studio",
+        "been gluten-free since 2021",
+        "our plumber is called Anselm",
+        "no milk in my tea ever",
+        "the wifi name at the lodge is Pinecone",
+        "can't do late nights any more",
+        "the dog's grooming got pushed to the 11th",
+        "spiders freak me out",
+        "Grandma's hip surgery is in February",
+        "nobody at home eats mushrooms",
+        "Releases get tagged on Mondays in this repo",
+        "five years in the merchant navy",
+        "Odile can't have nuts",
+        "the baby sleeps at 7, every night",
+        "our au pair stays with us until August",
+        "shoe size is 39",
+        "los miércoles no trabajo",
+        "los calamares me sientan fatal",
+        "en casa nadie toma alcohol",
+        "nuestro fontanero se llama Anselmo",
+        "acá en el equipo usamos pnpm, nunca npm",
+        "al abuelo le operan la rodilla en febrero",
+        "las arañas me dan pánico",
+        "el té lo tomo sin leche",
+        "la clave del wifi no, pero la red de la cabaña se llama Pinar",
+        "saqué el permiso de barco hace dos años",
+        "de las facturas me encargo yo",
+        "el gato duerme siempre en la cocina",
+        "la reunión de vecinos se pasó al 22",
+    ],
+)
+def test_what_lasts_is_kept_however_it_is_said(said: str) -> None:
+    assert statements(message(said)) != []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "ugh the scanner is jammed again",
+        "I ran the script and two steps failed",
+        "I was reading about volcanoes",
+        "The Nile flows through eleven countries",
+        "In chess the rook always moves in straight lines",
+        "you always give me long lists",
+        "I'm about to hop on a call",
+        "my guess is 17",
+        "I keep getting the same popup",
+        "we should totally open a cafe",
+        "never heard of it",
+        "my tablet is at 15 percent",
+        "You are a patient coach. The athlete is called Max and he is 9.",
+        "a farmer sells 12 eggs every week",
+        "I asked you for three ideas and you gave me nine",
+        "thanks, that fixed it",
+        "the third paragraph repeats the second",
+        "vi un ciervo en el camino",
+        "reinicié el módem y ya va",
+        "me da curiosidad cómo vuelan los aviones",
+        "el Nilo atraviesa once países",
+        "en ajedrez la torre siempre va en línea recta",
+        "tengo que irme, hablamos luego",
+        "nos quedamos sin pan",
+        "eres un entrenador paciente. El atleta se llama Max y tiene 9 años.",
+        "te pedí tres ideas y me diste nueve",
+        "deberíamos montar un bar jaja",
+        "nunca lo había visto",
+        "la luz viaja a 300000 km por segundo",
+    ],
+)
+def test_what_only_sounds_like_a_statement_is_not_kept(said: str) -> None:
+    assert statements(message(said)) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "quote"),
+    [
+        ("find me a soup recipe, the twins stopped eating meat", "the twins stopped eating meat"),
+        ("I'm vegan, anything nice for me near the station?", "I'm vegan"),
+        ("my gym closes at nine so I go before work", "my gym closes at nine so I go before work"),
+        ("mi hijo es alérgico al huevo, me pasas una receta?", "mi hijo es alérgico al huevo"),
+    ],
+)
+def test_a_statement_beside_a_question_is_kept_without_it(said: str, quote: str) -> None:
+    assert [found.text for found in statements(message(said))] == [quote]
+
+
+@pytest.mark.parametrize(
+    "said", ["no milk in my tea ever", "no longer with Craig, we split in May", "nada de gluten para mí, nunca"]
+)
+def test_a_denial_keeps_its_no(said: str) -> None:
+    assert only(said).text == said
+
+
+def test_a_weighed_plan_is_temporary_and_an_event() -> None:
+    found = only("the dog's grooming got pushed to the 11th")
+    assert (found.kind, found.key, found.temporary) == ("event", "plan", True)
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("prawns are a no-go for me", "Prawns are a no-go for the user"),
+        ("no milk in my tea ever", 'The user said: "no milk in my tea ever"'),
+        ("been gluten-free since 2021", 'The user said: "been gluten-free since 2021"'),
+        ("los miércoles no trabajo", "Los miércoles el usuario no trabaja"),
+    ],
+)
+def test_a_weighed_clause_is_reported_where_turning_it_would_change_it(said: str, text: str) -> None:
+    assert kept(capture_typed_facts, said) == [text]
+
+
+@pytest.mark.parametrize(
     ("said", "text", "importance"),
     [
         ("please remember: bins go out on Tuesday", "bins go out on Tuesday", 8.0),

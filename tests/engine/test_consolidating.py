@@ -44,6 +44,7 @@ PAGES = Preset(
     capture=CONCLUSIONS,
     topics=Topics(kind="conclusion", most_lines=12),
 )
+CONCLUDING = replace(PAGES, name="concluding", topics=None)
 KEYED = replace(DEFAULT, name="keyed", capture=KEY_VALUES, consolidation=ConsolidationRules(normalise_keys=True))
 
 

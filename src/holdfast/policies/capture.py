@@ -1,8 +1,10 @@
 """What a conversation leaves behind, without any model: statements as quotes, in the third person, or as keys and values."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
+from holdfast.policies.clauses import fold_clause
 from holdfast.policies.confirmed import confirmed_observations
 from holdfast.policies.learnt import Learnt, is_users_word, learn
 from holdfast.text.person import bare_predicate, observed, third_person
@@ -10,6 +12,7 @@ from holdfast.types import Message, Put
 
 __all__ = ["capture_conclusions", "capture_key_values", "capture_statements", "capture_typed_facts", "is_users_word"]
 
+_NAMES_USER = re.compile(r"(?:the user|el usuario|la usuaria|al usuario|a la usuaria)\b")
 _PASSING_KEYS = frozenset(("plan", "event", "evento"))
 
 
@@ -47,16 +50,36 @@ def _all(messages: Sequence[Message]) -> list[Learnt]:
 
 
 def _in_third_person(each: Learnt) -> str:
-    said, language = each.statement.text, each.statement.language
+    said, language, speaker = each.statement.text, each.statement.language, each.sources[-1].speaker
     if each.statement.observed:
-        return observed(said, language, subject=each.sources[-1].speaker)
-    return third_person(said, language, subject=each.sources[-1].speaker)
+        return observed(said, language, subject=speaker)
+    turned = third_person(said, language, subject=speaker)
+    if _is_faithful(each, turned):
+        return turned
+    who = speaker or ("El usuario" if language == "es" else "The user")
+    return f"{who} {_report(each)}"
 
 
 def _value(each: Learnt) -> str:
     if each.statement.observed:
         return _in_third_person(each)
+    if not _is_faithful(each, third_person(each.statement.text, each.statement.language, subject=each.sources[-1].speaker)):
+        return _report(each)
     return bare_predicate(each.statement.text, each.statement.language, key=each.statement.key)
+
+
+def _is_faithful(each: Learnt, turned: str) -> bool:
+    """Tell whether the third person says the same: a weighed clause may lack a subject, or begin with what is taken for filler."""
+    if not each.statement.weighed:
+        return True
+    first = fold_clause(each.statement.text).split()[0]
+    names_user = _NAMES_USER.match(fold_clause(turned)) is not None or turned.startswith(each.sources[-1].speaker or "\0")
+    return names_user or (not each.statement.elided and fold_clause(turned).split()[0] == first)
+
+
+def _report(each: Learnt) -> str:
+    said = each.statement.text.strip()
+    return f"dijo: «{said}»" if each.statement.language == "es" else f'said: "{said}"'
 
 
 def _put(each: Learnt, *, kind: str, text: str, key: str | None = None, metadata: dict[str, Any] | None = None) -> Put:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from holdfast.policies.foreign import own_words
 from holdfast.policies.rulebook import Rulebook
@@ -13,6 +14,10 @@ _SKIPPED = (">", "|", "#", "$ ", "//", "/*", "<", "import ", "def ", "class ", "
 _EDGES = " \t\"'“”*_-–—•·"
 _AROUND = _EDGES + ",;:("
 _LONGEST = 500
+_MOST_BOUNDARIES = 16
+"""A sentence with more pauses is a list, and its end is read in one piece."""
+_WEIGHED = 160
+"""How much of what follows a question is weighed, to tell whether it begins a statement."""
 _FEWEST_WORDS = 2
 _FEWEST_ALONE = 3
 """Words a clause without a subject must have to stand alone."""
@@ -26,8 +31,9 @@ _SUBJECT = re.compile(
     r"(?:i|i'\w+|im|ive|my|we|we'\w+|our|let'?s|it|the|turns|both|don'?t|dont|please|always|never|from|remind|he|she|his|her|their"
     r"|they|on|every|next)\b"
 )
-_POINTS_BACK = re.compile(r"\b(?:them|ones?|it|there|those|lo|eso|ahi|alla|alli)[.!]*$")
+_POINTS_BACK = re.compile(r"\b(?:them|ones?|it|there|those|then|lo|entonces|eso|ahi|alla|alli)[.!]*$")
 """What ends so says little without what went before it, and stays with it."""
+_UPSHOT = re.compile(r"\b(?:so|asi que|por eso|which is why)\b")
 _ANEW = re.compile(r"\b(?:instead|after all|en su lugar|en vez de eso)\b")
 _ACCENTS = str.maketrans(
     "áàâäãéèêëíìîïóòôöõúùûüçñÁÀÂÄÃÉÈÊËÍÌÎÏÓÒÔÖÕÚÙÛÜÇÑ’‘`´", "aaaaaeeeeiiiiooooouuuucnAAAAAEEEEIIIIOOOOOUUUUCN''''"
@@ -129,7 +135,8 @@ def _stated(text: str, folded: str, book: Rulebook, *, is_question: bool) -> Cla
     text, folded = text.strip(_AROUND), folded.strip(_AROUND)
     if len(folded.split()) < _FEWEST_WORDS or "_____" in folded[:6]:
         return None
-    if not asked and not book.find(folded) and _asks(folded, book, is_question=is_question):
+    stands = not is_question and book.shows("standing", folded)
+    if not asked and not stands and not book.find(folded) and _asks(folded, book, is_question=is_question):
         return None
     if asked and book.shows("question", folded) and folded.endswith("?"):
         return None
@@ -146,7 +153,7 @@ def _cuts(sentence: str, folded: str, book: Rulebook, *, is_question: bool) -> l
     """Return where clauses of a sentence end and the next begin: where a statement, a question or an order does."""
     cuts: list[tuple[int, int]] = []
     wanted = _is_asked(folded, book)
-    for boundary in _BOUNDARY.finditer(folded):
+    for boundary in islice(_BOUNDARY.finditer(folded), _MOST_BOUNDARIES):
         rest = folded[boundary.end() :]
         before = folded[cuts[-1][1] if cuts else 0 : boundary.start()]
         tight = not _PAUSE.search(boundary[0])
@@ -154,9 +161,17 @@ def _cuts(sentence: str, folded: str, book: Rulebook, *, is_question: bool) -> l
             continue
         if (
             (_asks(rest, book, is_question=is_question) and not (tight and book.find(rest)))
-            or (not wanted and _begins_clause(rest, book, tight=tight, is_question=is_question))
+            or (
+                not wanted
+                and not _follows_from(boundary[0], before, book)
+                and _begins_clause(rest, book, tight=tight, is_question=is_question)
+            )
             or book.asked_after.match(rest)
-            or (_asks(before, book, is_question=is_question) and _weighs(sentence[boundary.end() :], rest, book))
+            or (
+                not wanted
+                and _asks(before, book, is_question=is_question)
+                and _weighs(sentence[boundary.end() :][:_WEIGHED], rest[:_WEIGHED], book)
+            )
         ):
             cuts.append(boundary.span())
     return cuts or (_last_pause(sentence, folded, book) if is_question else [])
@@ -173,6 +188,11 @@ def _last_pause(sentence: str, folded: str, book: Rulebook) -> list[tuple[int, i
         return []
     told = book.find(before) is not None or book.scale.keeps(sentence[: last.start()], before)
     return [last.span()] if told else []
+
+
+def _follows_from(boundary: str, before: str, book: Rulebook) -> bool:
+    """Tell whether what follows is the upshot of a statement, with which it stays: "my gym closes at nine so I go early"."""
+    return _UPSHOT.search(boundary) is not None and (book.find(before) is not None or book.scale.keeps(before, before))
 
 
 def _weighs(text: str, rest: str, book: Rulebook) -> bool:

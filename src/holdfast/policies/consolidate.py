@@ -24,7 +24,7 @@ from holdfast.policies.sameness import (
 from holdfast.policies.slot_remainder import remainder
 from holdfast.policies.slots import slots_of
 from holdfast.policies.supersede import Correction, amended, correction_of, corrects, retires, says_more
-from holdfast.text.clean import fold, one_line
+from holdfast.text.clean import fold
 from holdfast.types import Memory, Put
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "Related",
     "calibration_for",
     "consolidate",
+    "may_replace",
     "replaces",
 ]
 
@@ -41,7 +42,6 @@ _SINGLE_STATEMENTS: Final = frozenset({"fact", "event", "decision", "conclusion"
 """Kinds whose memories each say one thing, unlike a summary or a profile."""
 _SAME_TALK: Final = timedelta(hours=2)
 """How long after a statement a correction that names nothing can still mean it."""
-_QUOTE: Final = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,6 +175,9 @@ class _Batch:
     def _ended(self, put: Put, found: Sequence[Related]) -> Iterator[_Retired]:
         for each in found:
             old = each.memory
+            if _is_older_news(put, old):
+                yield _Retired(memory=old, why="older than what is known", certain=True)
+                continue
             if not _comparable(old.kind, put.kind) or not _may_retire(put, old, by_slot=True):
                 continue
             why = _why_of(old, put)
@@ -188,7 +191,7 @@ class _Batch:
         for at, earlier in reversed(list(enumerate(self.puts))):
             if earlier.id is None and earlier.scope == put.scope and corrects(earlier.text, correction):
                 del self.puts[at]
-                reason = f"corrected: {_quote(earlier.text)}"
+                reason = "corrected"
                 sources = tuple(dict.fromkeys((*earlier.sources, *put.sources)))
                 text = amended(earlier.text, correction)
                 return replace(earlier, text=text, sources=sources, valid_from=put.valid_from, reason=reason)
@@ -198,9 +201,21 @@ class _Batch:
             sure = correction.old is not None or (recent and old.origin != "explicit")
             if sure and corrects(old.text, correction) and _may_retire(put, old, by_slot=True):
                 text = amended(old.text, correction)
-                reason = f"corrected: {_quote(old.text)}"
+                reason = "corrected"
                 return replace(put, text=text, kind=old.kind, key=old.key, replaces=(old.id,), reason=reason)
         return put
+
+
+def may_replace(put: Put, old: Memory) -> bool:
+    """Tell whether a memory may be ended by this Put, whoever says so: a model, too, is held to it."""
+    return _comparable(old.kind, put.kind) and _may_retire(put, old, by_slot=True)
+
+
+def _is_older_news(put: Put, old: Memory) -> bool:
+    """Tell whether what is known has already ended what is said now, of an earlier time. The writer files it as history."""
+    if put.valid_from is None or put.valid_from >= old.valid_from or not _comparable(old.kind, put.kind):
+        return False
+    return _why(put.text, put.key, old.text, old.key, put.language or old.language) is not None
 
 
 def _comparable(old: str, new: str) -> bool:
@@ -277,22 +292,16 @@ def _refreshed(old: Memory, put: Put) -> Put:
         language=old.language,
         valid_from=old.valid_from,
         expires_at=put.expires_at,
-        reason=f"said again: {_quote(put.text)}",
+        reason="said again",
     )
 
 
 def _taking_over(earlier: Put, put: Put) -> Put:
     """Return a Put of the batch in the place of the one it ended: nothing was stored yet, so nothing is retired."""
-    return replace(
-        put, replaces=tuple(dict.fromkeys((*earlier.replaces, *put.replaces))), reason=f"changed: {_quote(earlier.text)}"
-    )
+    return replace(put, replaces=tuple(dict.fromkeys((*earlier.replaces, *put.replaces))), reason="changed in the same breath")
 
 
 def _reason(ended: _Retired, put: Put) -> str:
     until = f" until {put.valid_from:%Y-%m-%d}" if put.valid_from else ""
-    return f"{ended.why}: {_quote(ended.memory.text)}{until}"
-
-
-def _quote(text: str) -> str:
-    line = one_line(text)
-    return f"'{line if len(line) <= _QUOTE else line[: _QUOTE - 1] + '…'}'"
+    # Never what the old one said: this stays with the new one when the old one is erased.
+    return f"{ended.why}{until}"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _TIE = "tie"
+_THIN = "thin"
 _NAME = re.compile(r"(?<=[\w,;)] )(?!I\b)[A-ZÁÉÍÓÚÑ][\w&.'’-]*[\w]")
 """A capital in the middle of a clause; "I" is not a name."""
 _NUMBER = re.compile(r"\d")
@@ -26,12 +27,12 @@ class Cue:
     pattern: re.Pattern[str]
     key: str | None
     """What a clause that shows this cue is about, where the cue tells."""
-    accented: bool
-    """It reads the clause with its accents, which tell "saqué" from "saque"."""
+    written: bool
+    """It reads the clause as written: accents tell "saqué" from "saque", and a capital tells a name."""
 
     def shows(self, text: str, folded: str) -> bool:
-        """Tell whether a clause, in lower case and folded, shows the cue."""
-        return self.pattern.search(text if self.accented else folded) is not None
+        """Tell whether a clause, as written and folded, shows the cue."""
+        return self.pattern.search(text if self.written else folded) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,17 +51,22 @@ class Scale:
     threshold: float
     name: float
     number: float
+    thin: float
+    """What is taken off where only thin cues, and no name or number, speak for a clause: "my tea is gone"."""
     cues: tuple[Cue, ...]
 
     def weigh(self, text: str, folded: str) -> Weighed:
         """Return what a clause, as written and folded, weighs; nothing when it has no tie to the speaker."""
-        shown = [cue for cue in self.cues if cue.shows(text.lower(), folded)]
+        shown = [cue for cue in self.cues if cue.shows(text, folded)]
         tie = max((cue.weight for cue in shown if cue.group == _TIE), default=0.0)
         if tie <= 0:
             return Weighed(weight=0.0, key=None, cues=())
         rest = sum(cue.weight for cue in shown if cue.group != _TIE)
+        substance = self._substance(text)
+        if not substance and all(cue.group in (_TIE, _THIN) or cue.weight < 0 for cue in shown):
+            rest -= self.thin
         key = next((cue.key for cue in shown if cue.key is not None and cue.weight > 0), None)
-        return Weighed(weight=tie + rest + self._substance(text), key=key, cues=tuple(cue.name for cue in shown))
+        return Weighed(weight=tie + rest + substance, key=key, cues=tuple(cue.name for cue in shown))
 
     def keeps(self, text: str, folded: str) -> bool:
         """Tell whether a clause weighs enough to be kept."""
@@ -77,6 +83,7 @@ def scale(data: Mapping[str, Any], fill: Mapping[str, str]) -> Scale:
         threshold=float(data["threshold"]),
         name=float(data["name"]),
         number=float(data["number"]),
+        thin=float(data["thin"]),
         cues=tuple(_cues(data["cue"], fill)),
     )
 
@@ -90,5 +97,5 @@ def _cues(rows: Sequence[Mapping[str, Any]], fill: Mapping[str, str]) -> Iterato
             weight=float(row["weight"]),
             pattern=re.compile(pattern),
             key=row.get("key"),
-            accented=row.get("accented", False),
+            written=row.get("written", False),
         )

@@ -13,7 +13,9 @@ from typing import Any, Final, Literal, TypeAlias
 from holdfast.chat import ChatModel, Schema, Usage, usage_of
 from holdfast.errors import ModelError
 from holdfast.policies.asking import complete, load_prompt, turns
+from holdfast.policies.consolidate import may_replace
 from holdfast.policies.outcome import Outcome
+from holdfast.text.clean import one_line
 from holdfast.text.terms import document_terms, query_terms
 from holdfast.types import Memory, Message, Put
 
@@ -123,7 +125,7 @@ def _ask(capture: Capture, part: Conversation, model: ChatModel, found: _Finding
     for item in answer.data["items"]:
         put = _put(capture, part, item)
         if put is None:
-            found.flaws.append("an item without a source was left out")
+            found.flaws.append("an item without text or without a source was left out")
         elif not _is_grounded(put, shown):
             found.flaws.append("an item that nobody said was left out")
         else:
@@ -137,22 +139,41 @@ def _put(capture: Capture, part: Conversation, item: Mapping[str, Any]) -> Put |
         for number, message in enumerate(part.messages, 1)
         if number in item["messages"] and (capture.reads == "all" or message.role == "user")
     ]
-    if not sources:
-        return None
-    replaced = tuple(memory.id for number, memory in enumerate(part.known, 1) if number in item.get("replaces", ()))
-    last = sources[-1]
     made = capture.make(item)
+    blank = not one_line(made["text"]) or (made.get("key") is not None and not one_line(made["key"]))
+    if blank or not any(message.role == "user" for message in sources):
+        return None
+    last = sources[-1]
     made.setdefault("reason", "learnt from what was said")
     speaker = {"speaker": last.speaker} if last.speaker else {}
-    return Put(
+    put = Put(
         scope=last.scope,
         sources=tuple(message.id for message in sources),
         trust=min(message.trust for message in sources),
         valid_from=last.at,
         language=last.language or part.language,
-        replaces=replaced,
         **{**made, "metadata": {**speaker, **made.get("metadata", {})}},
     )
+    named = [memory for number, memory in enumerate(part.known, 1) if number in item.get("replaces", ())]
+    return replace(put, replaces=tuple(memory.id for memory in named if may_replace(put, memory)))
+
+
+def say_the_same(one: str, other: str) -> bool:
+    """Tell whether most of what one text says stands in another: a quote and its paraphrase."""
+    words = [spellings for spellings in query_terms(one, ("en", "es")) if not spellings & _NARRATION]
+    shown = _words([other])
+    return bool(words) and sum(not spellings.isdisjoint(shown) for spellings in words) >= 0.6 * len(words)
+
+
+def newest_within(messages: Sequence[Message], *, characters: int) -> list[Message]:
+    """Return the newest messages that are together no longer than this; always the last one."""
+    kept: list[Message] = []
+    for message in reversed(messages):
+        characters -= len(message.text)
+        if kept and characters < 0:
+            break
+        kept.insert(0, message)
+    return kept
 
 
 def _is_grounded(put: Put, shown: frozenset[str]) -> bool:

@@ -3,9 +3,10 @@
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
+from math import inf
 from typing import Any, Literal, TypeAlias
 
 from holdfast.policies.cues import Scale, scale
@@ -109,6 +110,12 @@ def rulebook(language: str) -> Rulebook:
         signs={name: re.compile(_fill(pattern, words)) for name, pattern in data["signs"].items()},
         scale=scale(data["cues"], words),
     )
+
+
+@lru_cache
+def rules_only(language: str) -> Rulebook:
+    """Return the rules of a language that weigh nothing: its small words mean other things in another language."""
+    return replace(rulebook(language), scale=Scale(threshold=inf, name=0.0, number=0.0, thin=0.0, cues=()))
 
 
 def _rule(row: Mapping[str, Any], words: Mapping[str, str]) -> Rule:

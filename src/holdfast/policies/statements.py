@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from holdfast.policies.clauses import Clause, clauses, fold_clause, sentences
-from holdfast.policies.rulebook import LANGUAGES, Rule, Rulebook, StatementKind, StatementType, rulebook
+from holdfast.policies.rulebook import LANGUAGES, Rule, Rulebook, StatementKind, StatementType, rulebook, rules_only
 from holdfast.text.language import detect_language
 from holdfast.types import Message
 
@@ -19,6 +19,8 @@ RULE_VERSION = "statements-3"
 _ASKED_IMPORTANCE = 8.0
 _WEIGHED_IMPORTANCE = 4.0
 _PLAN = "plan"
+_RECURS = frozenset(("habit", "lasting", "costumbre", "duracion"))
+_ELIDED = frozenset(("no subject", "standing wish", "deseo permanente"))
 _TYPES: Mapping[str, StatementType] = {
     "preference": "preference",
     "preferencia": "preference",
@@ -35,10 +37,14 @@ _SECRET = re.compile(
     r"|my log-?in|login is|pin (?:de|del|is|es|for|number|code)|my pin|mi pin|seed phrase)\b"
     r"|\b(?:sk|pk|ghp|gho|xox[bp]|akia|eyj)[-_a-z0-9]{12,}|\b(?:\d[ -]?){13,19}\b|-----begin"
 )
+_SPANISH_LETTER = re.compile(r"[ñáéíóú¿¡]", re.IGNORECASE)
 _PART = re.compile(r"[,;:] | (?:and|but|y|pero|with|con) ")
 _GREETING = re.compile(r"(?:hi|hey|hello|good (?:morning|evening|afternoon)|hola|buenas|buenos dias|buen dia|que tal|ola)\b")
 _NAME = re.compile(
     r"(?:I'?m|I am|i'?m|i am|soy|Soy|yo soy|Yo soy) (?P<name>[^\W\d_][\w'-]+)(?:(?: [^\W\d_a-z][\w'-]+){0,2})(?=[,.!]|$| (?:and|y|from|de|by|here|speaking)\b)"
+)
+_INTRODUCED = re.compile(
+    r"(?:it'?s|It'?s|this is|This is|aquí|Aquí|habla|Habla|le habla) (?P<name>[A-ZÁÉÍÓÚÑ][\w'-]+)(?: \w+)? (?:from|here|again|speaking|del?)\b"
 )
 _NO_NAME = frozenset(
     "back here tired looking trying fine good great ok okay sorry glad happy new sure curious bored sick stuck lost ready done home hungry sad busy "
@@ -73,6 +79,10 @@ class Statement:
     discovery: bool = False
     observed: bool = False
     """The assistant said it of the user, who confirmed it."""
+    weighed: bool = False
+    """No rule fitted it; its cues weighed enough."""
+    elided: bool = False
+    """It was weighed, and its subject is left out: "been vegan since May"."""
 
 
 def statements(message: Message) -> list[Statement]:
@@ -90,10 +100,12 @@ def retracts(text: str) -> bool:
 
 
 def _books(message: Message) -> list[Rulebook]:
-    """Return the rules of the message's language, or of both where its words do not tell."""
-    language = message.language or detect_language(message.text)
-    other = [code for code in LANGUAGES if code != language]
-    return [rulebook(code) for code in ([language, *other] if language in LANGUAGES else LANGUAGES)]
+    """Return the rules of the message's language first, or of both where its words do not tell."""
+    language = message.language or detect_language(message.text) or ("es" if _SPANISH_LETTER.search(message.text) else None)
+    if not language:
+        return [rulebook(code) for code in LANGUAGES]
+    own = [rulebook(language)] if language in LANGUAGES else []
+    return own + [rules_only(code) for code in LANGUAGES if code != language]
 
 
 def _in_language(text: str, book: Rulebook) -> Iterator[Statement]:
@@ -201,8 +213,8 @@ def _weighed(clause: Clause, book: Rulebook) -> Statement | None:
     weighed = book.scale.weigh(clause.text, clause.folded)
     if weighed.weight < book.scale.threshold or book.shows("momentary", clause.folded) or _is_vague(clause.folded, book):
         return None
-    is_plan = weighed.key == _PLAN and book.when.search(clause.folded) is not None
-    key = weighed.key if weighed.key is not None and (is_plan or weighed.key != _PLAN) else "personal"
+    is_plan = _PLAN in weighed.cues and not _RECURS.intersection(weighed.cues) and bool(book.when.search(clause.folded))
+    key = _PLAN if is_plan else "personal" if weighed.key in (None, _PLAN) else str(weighed.key)
     return Statement(
         text=clause.text,
         kind="event" if is_plan else "fact",
@@ -212,6 +224,8 @@ def _weighed(clause: Clause, book: Rulebook) -> Statement | None:
         language=book.language,
         temporary=is_plan,
         corrects=clause.corrects,
+        weighed=True,
+        elided=bool(_ELIDED.intersection(weighed.cues)),
     )
 
 
@@ -223,7 +237,7 @@ def _key(clause: Clause, rule: Rule, before: Statement | None) -> str:
 
 def _gives_name(clause: Clause, *, greeted: bool) -> bool:
     """Tell whether a clause is "I'm Dana": a capital shows it, or a greeting before it."""
-    found = _NAME.match(clause.text)
+    found = _NAME.match(clause.text) or _INTRODUCED.match(clause.text)
     return found is not None and fold_clause(found["name"]) not in _NO_NAME and (greeted or found["name"][0].isupper())
 
 

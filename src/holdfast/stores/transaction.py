@@ -1,5 +1,6 @@
 """One write to a SQLite file. Rows, full text, the queue of vectors and the history change together."""
 
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -22,6 +23,7 @@ from holdfast.stores.rows import (
     dump,
     job_row,
     marks,
+    memory_hash,
     memory_row,
     message_row,
     row_hash,
@@ -136,6 +138,23 @@ class SQLiteTransaction(SQLiteReads):
     def set_expiry(self, ids: Collection[str], expires_at: datetime) -> None:
         """Push the expiry of memories that are renewed by use."""
         self._update_present("expires_at", stamp(expires_at), ids)
+
+    def set_sources(self, id: str, sources: Sequence[str]) -> None:
+        """Take sources away from every revision of a memory that stands without them."""
+        place = MEMORY_COLUMNS.split(", ").index("sources")
+        for found in fetch(
+            self._connection, f"SELECT {MEMORY_COLUMNS} FROM memories WHERE tenant = ? AND id = ?", (self.tenant, id)
+        ):
+            row = list(found)
+            row[place] = dump([source for source in json.loads(row[place]) if source in sources])
+            self._connection.execute(
+                "UPDATE memories SET sources = ?, hash = ? WHERE tenant = ? AND item = ?",
+                (row[place], memory_hash(row), self.tenant, row[0]),
+            )
+        self._connection.execute("DELETE FROM provenance WHERE tenant = ? AND memory = ?", (self.tenant, id))
+        self._connection.executemany(
+            "INSERT INTO provenance (tenant, source, memory) VALUES (?, ?, ?)", [(self.tenant, source, id) for source in sources]
+        )
 
     def _update_present(self, column: str, value: int, ids: Collection[str]) -> None:
         for some in chunks(ids):

@@ -106,7 +106,7 @@ def _fit_object(value: Any, schema: Schema, where: str) -> _Fit:
     for name, item in found.items():
         rule: Any = known.get(name, schema.get("additionalProperties", True))
         if rule is False:
-            flaws.append(f"{_inside(where, name)} was not asked for")
+            flaws.append(f"{where or 'the answer'} holds something that was not asked for")  # its name is a model's words
             continue
         try:
             fit = _fit(item, {} if rule is True else rule, _inside(where, name))
