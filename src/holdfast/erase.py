@@ -1,5 +1,6 @@
 """Letting go for real: rows, derived rows, full text, vectors, queue, caches, and the bytes on disk."""
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -118,12 +119,13 @@ def _follow_sources(tx: Transaction, targets: _Targets) -> None:
 def _stands_without(revisions: Sequence[Memory], gone: set[str]) -> bool:
     """Tell whether a memory's present text was also stated by something that stays: from the first, or said again."""
     present = revisions[-1]
-    known: set[str] = set()
-    for revision in revisions:
-        added = set(revision.sources) - known
-        known |= added
-        same = revision.content_hash == present.content_hash
-        if same and added.isdisjoint(gone) and (added or revision is revisions[0]):
+    if revisions[0].content_hash == present.content_hash and gone.isdisjoint(revisions[0].sources):
+        return True
+    for before, after in itertools.pairwise(revisions):
+        added = set(after.sources) - set(before.sources)
+        # Sources that came without a change of the text said the same again; with one, the text was made of all of them.
+        same = before.content_hash == after.content_hash == present.content_hash
+        if same and added and added.isdisjoint(gone):
             return True
     return False
 
