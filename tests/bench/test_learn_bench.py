@@ -145,8 +145,8 @@ def test_an_engine_with_rules_alone_learns_and_judges() -> None:
 @pytest.mark.parametrize(
     ("name", "counts"),
     [
-        ("dev", {"en": 90, "es": 60}),
-        ("test", {"en": 90, "es": 60}),
+        ("dev", {"en": 270, "es": 190}),
+        ("test", {"en": 90, "es": 70}),
         ("conversations", {"en": 20, "es": 10}),
         ("changes", {"en": 35, "es": 25}),
     ],
@@ -219,7 +219,7 @@ def test_the_command_prints_json_with_misses() -> None:
     shown = CliRunner().invoke(app, ["bench", "learn", "--split", "dev", "--misses", "--json"])
     part = json.loads(shown.stdout)["utterances"]["dev"]
     assert set(part["scores"]) == {"en", "es", "all"}
-    assert part["scores"]["all"]["cases"] == 150
+    assert part["scores"]["all"]["cases"] == 460
     assert all(miss["missed"] or miss["wrong"] for miss in part["misses"])
 
 
