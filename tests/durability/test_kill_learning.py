@@ -85,7 +85,9 @@ def _state(folder: Path, name: str) -> tuple[Counter[tuple[object, ...]], int]:
         assert [job for job in memory.jobs(limit=1000) if job.state != "done"] == []
         known = memory.store.memories(MemoryFilter(statuses=None))
         # What the base document says depends on which conversation was digested first, and after a kill that may be another.
-        told: Counter[tuple[object, ...]] = Counter((m.kind, "" if m.kind == "profile" else m.text, m.status, m.topic) for m in known)
+        told: Counter[tuple[object, ...]] = Counter(
+            (m.kind, "" if m.kind == "profile" else m.text, m.status, m.topic) for m in known
+        )
         return told, len(memory.store.messages(MessageFilter()))
 
 
