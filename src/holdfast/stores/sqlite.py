@@ -171,15 +171,21 @@ class SQLiteStore(SQLiteReads):
         with self._connections.fresh() as connection:
             return maintenance.check(connection, self.tenant, self.path, deep=deep)
 
-    @guarded
     def tidy(self) -> bool:
         """Merge some of the full-text index's segments, each of which every search must look into."""
-        version = (id(self.connection), self.connection.pragma("data_version"))
-        if not self._merging and (version == self._tidied or not fulltext.scattered(self.connection)):
-            self._tidied = version
+        # Looked at first, and by itself: who waits for the write lock must not stand in a fork's way meanwhile.
+        if not self._merging and not self._is_scattered():
             return False
         with self._connections.writing(durable=False) as connection:
             self._merging = fulltext.merge(connection, begin=not self._merging)
+        return True
+
+    @guarded
+    def _is_scattered(self) -> bool:
+        version = (id(self.connection), self.connection.pragma("data_version"))
+        if version == self._tidied or not fulltext.scattered(self.connection):
+            self._tidied = version
+            return False
         return True
 
     def scrub(self, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
