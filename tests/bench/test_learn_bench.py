@@ -223,6 +223,12 @@ def test_the_command_prints_json_with_misses() -> None:
     assert all(miss["missed"] or miss["wrong"] for miss in part["misses"])
 
 
+def test_a_model_that_is_not_there_is_not_measured() -> None:
+    shown = CliRunner().invoke(app, ["bench", "learn", "--chat", "local:nope", "--limit", "1"])
+    assert shown.exit_code != 0
+    assert "utterances" not in shown.stdout
+
+
 def test_misses_are_shown_with_what_was_said(capsys: pytest.CaptureFixture[str]) -> None:
     show(measure(keeping("likes tea"), lambda old, new, language: False, ["dev"]), misses=True, as_json=False)
     shown = capsys.readouterr().out

@@ -17,6 +17,7 @@ from holdfast.bench.learn_scores import CaseResult, ChangeResult, Judge, Learner
 from holdfast.bench.learning_set import Case, ChangePair, Split, changes, conversations, utterances
 from holdfast.config import open_engine
 from holdfast.engine import Engine
+from holdfast.errors import ModelUnavailable
 from holdfast.policies.consolidate import replaces
 from holdfast.types import Message, Put
 
@@ -54,6 +55,10 @@ class Student:
         self._tell(user, [("user", new, "user", None)])
         return self._memory.get(known.id).status != "live"
 
+    def fallbacks(self) -> int:
+        """Return how many conversations rules had to read because the model failed."""
+        return sum("rules took over" in (job.error or "") for job in self._memory.jobs(states=["done"], limit=100_000))
+
     def _tell(self, user: str, said: Iterable[tuple[str, str, Any, str | None]]) -> None:
         talk = self._memory.session(user=user)
         for role, text, origin, action in said:
@@ -66,6 +71,9 @@ class Student:
 def student(chat: str | None) -> Iterator[Student]:
     """Open an engine on a scratch store, with a chat model or with rules alone."""
     with tempfile.TemporaryDirectory() as folder, open_engine(folder, chat=chat or "none", worker="none") as memory:
+        _, problem = memory.thinking.model()
+        if problem is not None:  # rules would take over, and be taken for the model
+            raise ModelUnavailable(f"{problem}.")
         yield Student(memory)
 
 
@@ -107,7 +115,10 @@ def run(
     with student(chat) as under_test:
         # Rules judge by what is said alone; a model is asked with all that belongs to it.
         report = measure(under_test.learn, under_test.judge if chat else replaces, splits, limit=limit)
+        fallbacks = under_test.fallbacks()
     show(report, misses=misses, as_json=as_json)
+    if fallbacks:
+        click.echo(f"In {fallbacks} cases the model failed and rules took over: these count as the model's here.", err=True)
 
 
 def show(report: Report, *, misses: bool, as_json: bool) -> None:
