@@ -45,6 +45,8 @@ class AsyncSession:
     messages = _awaited(Session.messages)
     recall = _awaited(Session.recall)
     context = _awaited(Session.context)
+    window = _awaited(Session.window)
+    clear_window = _awaited(Session.clear_window)
     end = _awaited(Session.end)
 
 
@@ -71,6 +73,7 @@ class AsyncEngine:
     jobs = _awaited(Engine.jobs)
     rerun = _awaited(Engine.rerun)
     drain = _awaited(Engine.drain)
+    clean_up = _awaited(Engine.clean_up)
     spend = _awaited(Engine.spend)
     stats = _awaited(Engine.stats)
     doctor = _awaited(Engine.doctor)

@@ -1,13 +1,12 @@
-"""Settings, and the one place that names concrete stores and models and reads the environment.
+"""The one place that names concrete stores and models and reads the environment.
 
 A setting is looked up in the arguments, then in ``HOLDFAST_*`` variables, then in ``holdfast.toml`` or
-``holdfast.yaml`` (in the working directory, then in the data directory), then in its default.
+``holdfast.yaml`` (in the working directory, then in the data directory), then in its default. See ``settings``.
 """
 
 import os
-import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -21,68 +20,12 @@ from holdfast.errors import SettingsError
 from holdfast.models import registry
 from holdfast.presets import find_preset
 from holdfast.presets.base import Preset
+from holdfast.presets.settings import DesignSettings, MemoryConfig
 from holdfast.protocols import Clock, Embedder, Store
+from holdfast.settings import Settings, SettingsSource, from_folders, from_source, merge, variables
 from holdfast.stores.sqlite import SQLiteStore
 from holdfast.text.clean import clean_name
 from holdfast.thinking import ChatSource, Limits
-
-_FILES = ("holdfast.toml", "holdfast.yaml", "holdfast.yml")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """What a user can set, each with its default. ``docs/settings.md`` is made from this."""
-
-    store: str | None = field(
-        default=None, metadata={"help": "The store: a file or a folder. Default: memory.db in the data directory."}
-    )
-    preset: str = field(
-        default="default", metadata={"help": "The way of remembering: `default`, `apps`, `lobug`, `reachy` or `rumi`."}
-    )
-    tenant: str = field(default="default", metadata={"help": "Whose rows of the store are seen; tenants never meet."})
-    embedder: str = field(
-        default=registry.DEFAULT_MODEL, metadata={"help": "The embedding model, or `none` to search by text alone."}
-    )
-    embedder_url: str | None = field(
-        default=None, metadata={"help": "Where a remote embedder is served, if not at its provider."}
-    )
-    chat: str = field(
-        default="none",
-        metadata={"help": "The chat model that learns, such as `openai:gpt-4o-mini` or `ollama:llama3.2`; `none`: rules alone."},
-    )
-    chat_url: str | None = field(
-        default=None, metadata={"help": "Where the chat model is served, if not at its provider: any OpenAI-compatible address."}
-    )
-    chat_key: str | None = field(
-        default=None,
-        metadata={"help": "The chat provider's key. Default: the provider's own variable, such as OPENAI_API_KEY."},
-    )
-    daily_cost: float | None = field(
-        default=None, metadata={"help": "US dollars that background work may spend on models a day. Default: no limit."}
-    )
-    daily_calls: int | None = field(
-        default=None, metadata={"help": "Calls that background work may make to models a day. Default: no limit."}
-    )
-    unused_days: float | None = field(
-        default=None, metadata={"help": "Days after which what was learnt and never used expires. Default: the preset's."}
-    )
-    key: str | None = field(
-        default=None, metadata={"help": "The key of an encrypted store. Better given as HOLDFAST_KEY than in a file."}
-    )
-    worker: str = field(
-        default="thread",
-        metadata={"help": "Who does background work: `thread`, `inline` or `none` (then run `holdfast worker`)."},
-    )
-    idle_minutes: float | None = field(
-        default=None, metadata={"help": "Minutes of silence after which a session closes. Default: the preset's (7)."}
-    )
-    undo_days: float | None = field(
-        default=None, metadata={"help": "Days for which forgetting can be undone. Default: the preset's (30)."}
-    )
-    message_days: float | None = field(
-        default=None, metadata={"help": "Days for which raw messages are kept once digested. Default: for ever."}
-    )
-    context_tokens: int | None = field(default=None, metadata={"help": "Tokens of a context block. Default: the preset's (800)."})
 
 
 def data_directory() -> Path:
@@ -97,65 +40,17 @@ def models_directory() -> Path:
     return Path(given).expanduser() if given else Path(platformdirs.user_cache_dir("holdfast", appauthor=False)) / "models"
 
 
-def load_settings(**given: Any) -> Settings:
-    """Return the settings in force; ``given`` are arguments or flags, None meaning not given."""
-    known = {item.name for item in fields(Settings)}
-    merged: dict[str, Any] = {}
-    for origin, values in (("settings file", _from_file()), ("environment", _from_environment()), ("arguments", given)):
-        for name, value in values.items():
-            if name not in known:
-                raise SettingsError(f"Unknown setting {name!r} in the {origin}; known are: {', '.join(sorted(known))}.")
-            if value is not None:
-                merged[name] = _typed(name, value)
-    return Settings(**merged)
+def load_settings(source: SettingsSource | None = None, **given: Any) -> Settings:
+    """Return the settings in force; ``given`` are arguments or flags, None meaning not given.
 
-
-def _from_environment() -> Mapping[str, str]:
-    names = {f"HOLDFAST_{item.name.upper()}": item.name for item in fields(Settings)}
-    return {name: os.environ[variable] for variable, name in names.items() if os.environ.get(variable)}
-
-
-def _from_file() -> Mapping[str, Any]:
-    for folder in (Path.cwd(), data_directory()):
-        for name in _FILES:
-            file = folder / name
-            if file.is_file():
-                return _read(file)
-    return {}
-
-
-def _read(file: Path) -> Mapping[str, Any]:
-    try:
-        text = file.read_text("utf-8")
-        if file.suffix == ".toml":
-            table: object = tomllib.loads(text)
-        else:
-            import yaml  # noqa: PLC0415  (only for those who use it)
-
-            try:
-                table = yaml.safe_load(text) or {}
-            except yaml.YAMLError as error:
-                raise SettingsError(f"{file} is not valid YAML: {error}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{file} cannot be read: {error}") from error
-    if not isinstance(table, dict):
-        raise SettingsError(f"{file} must hold settings by name.")
-    return table
-
-
-def _typed(name: str, value: Any) -> Any:
-    """Return a setting as its type, or say what it should be."""
-    numbers = {
-        "idle_minutes": float, "undo_days": float, "message_days": float, "unused_days": float, "context_tokens": int,
-        "daily_cost": float, "daily_calls": int,
-    }  # fmt: skip
-    try:
-        typed = numbers.get(name, str)(value)
-    except (TypeError, ValueError) as error:
-        raise SettingsError(f"The setting {name} must be a number, not {value!r}.") from error
-    if name in numbers and typed <= 0:
-        raise SettingsError(f"The setting {name} must be greater than zero, not {value!r}.")
-    return typed
+    A ``source`` (a file, a table, or a design's settings) stands in the place of the settings file.
+    """
+    file = from_folders((Path.cwd(), data_directory())) if source is None else from_source(source)
+    if isinstance(source, DesignSettings):  # given in code, so it counts more than the environment
+        named = {"preset": source.preset, "store": source.store}
+        given |= {name: value for name, value in named.items() if given.get(name) is None}
+    environment = {name: os.environ[variable] for name, variable in variables().items() if os.environ.get(variable)}
+    return merge(file, environment, given)
 
 
 def store_path(settings: Settings) -> Path:
@@ -174,6 +69,8 @@ def store_path(settings: Settings) -> Path:
 def make_preset(settings: Settings, preset: str | Preset | None = None) -> Preset:
     """Return the preset with what the settings change of it."""
     chosen = find_preset(preset or settings.preset)
+    if settings.memory is not None:
+        chosen = settings.memory.applied_to(chosen)
     changed: dict[str, Any] = {}
     if settings.idle_minutes is not None:
         changed["idle_after"] = timedelta(minutes=settings.idle_minutes)
@@ -194,10 +91,20 @@ def make_store(settings: Settings) -> Store:
     return SQLiteStore(store_path(settings), tenant=tenant, key=settings.key)
 
 
-def make_embedder(name: str | Embedder, url: str | None = None) -> EmbedderSource | None:
-    """Return an embedder by name, loaded when first used; one of the caller's own is used as it is."""
+def make_embedder(
+    name: "str | Embedder | Callable[[str], Any]",
+    url: str | None = None,
+    *,
+    preset: Preset | None = None,
+    dimensions: int | None = None,
+) -> EmbedderSource | None:
+    """Return an embedder by name, loaded when first used; an embedder or function of the caller's own is used as it is.
+
+    A function stands for the preset's own embedder: the preset's limits are its raw cosines.
+    """
     if not isinstance(name, str):
-        return EmbedderSource(name=name.name, load=lambda: name)
+        own = cast("Embedder", name) if hasattr(name, "embed") else _embedding_function(name, preset, dimensions)
+        return EmbedderSource(name=own.name, load=lambda: own)
     if name.casefold() == "none":
         return None
     if ":" in name:
@@ -214,6 +121,13 @@ def make_embedder(name: str | Embedder, url: str | None = None) -> EmbedderSourc
         return embedder
 
     return EmbedderSource(name=spec.name, load=load)
+
+
+def _embedding_function(function: "Callable[[str], Any]", preset: Preset | None, dimensions: int | None) -> Embedder:
+    from holdfast.models.embedding_function import CallableEmbedder  # noqa: PLC0415  (only for those who use one)
+
+    calibration = preset.recall.measured_by if preset and preset.recall.least_cosine is not None else None
+    return CallableEmbedder(function, dimensions=dimensions, calibration=calibration)
 
 
 def make_remote_embedder(name: str, url: str | None) -> EmbedderSource:
@@ -267,7 +181,8 @@ def open_engine(
     path: str | Path | None = None,
     *,
     preset: str | Preset | None = None,
-    embedder: str | Embedder | None = None,
+    settings: SettingsSource | None = None,
+    embedder: "str | Embedder | Callable[[str], Any] | None" = None,
     chat: "str | ChatModel | Callable[..., Any] | None" = None,
     energy: Callable[[], float] | None = None,
     tenant: str | None = None,
@@ -277,21 +192,26 @@ def open_engine(
 ) -> Engine:
     """Open a memory: by default the one in the user's data directory, with the embedded store and models.
 
-    ``chat`` is a model's name (``"openai:gpt-4o-mini"``), a model, or any function from messages to text; without
-    one, rules learn. ``energy`` says how full the host's battery is, 0 to 1: under a fifth, background work waits.
+    ``settings`` is a settings file, a table, or the settings of the preset's own design (its YAML as it is). ``chat``
+    is a model's name (``"openai:gpt-4o-mini"``), a model, or any function from messages to text; without one, rules
+    learn. ``embedder`` is a name, an embedder, or any function from a text to a vector. ``energy`` says how full the
+    host's battery is, 0 to 1: under a fifth, background work waits.
     """
-    settings = load_settings(store=None if path is None else str(path), tenant=tenant, key=key, worker=worker)
-    if settings.worker not in ("thread", "inline", "none"):
-        raise SettingsError(f"worker is thread, inline or none, not {settings.worker!r}.")
-    chosen = make_preset(settings, preset)
-    source = make_embedder(settings.embedder if embedder is None else embedder, settings.embedder_url)
+    given = {"store": None if path is None else str(path), "tenant": tenant, "key": key, "worker": worker}
+    given["preset"] = preset.name if isinstance(preset, Preset) else preset
+    loaded = load_settings(settings, **given)
+    if loaded.worker not in ("thread", "inline", "none"):
+        raise SettingsError(f"worker is thread, inline or none, not {loaded.worker!r}.")
+    chosen = make_preset(loaded, preset)
+    wanted = (loaded.embedder or chosen.embedder or registry.DEFAULT_MODEL) if embedder is None else embedder
+    dimensions = loaded.memory.embedding_dim if isinstance(loaded.memory, MemoryConfig) else None
     return Engine(
-        make_store(settings),
+        make_store(loaded),
         preset=chosen,
-        embedder=source,
-        chat=make_chat(settings.chat if chat is None else chat, settings),
-        limits=Limits(daily_cost=settings.daily_cost, daily_calls=settings.daily_calls),
+        embedder=make_embedder(wanted, loaded.embedder_url, preset=chosen, dimensions=dimensions),
+        chat=make_chat(loaded.chat if chat is None else chat, loaded),
+        limits=Limits(daily_cost=loaded.daily_cost, daily_calls=loaded.daily_calls),
         energy=energy,
         clock=clock,
-        worker=settings.worker,  # type: ignore[arg-type]
+        worker=loaded.worker,  # type: ignore[arg-type]
     )

@@ -13,7 +13,6 @@ from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Reads, Store,
 from holdfast.types import Author, Finding, Memory, Retire
 from holdfast.write import Writer
 
-_EVERY = timedelta(hours=1)
 _KEEP_DONE = timedelta(days=7)
 """How long a job that is done can be seen."""
 _SCRUB_AGAIN = timedelta(seconds=30)
@@ -40,7 +39,7 @@ class Housekeeping:
     def clean_up(self) -> int:
         """Purge what has expired, was forgotten too long ago to be brought back, or is past its retention."""
         now = self._clock.now()
-        self._next = now + _EVERY
+        self._next = now + self._preset.clean_every
         unused = self._expire_unused(now)
         old = self._outlived(now)
         done = self._store.jobs(states=["done"], limit=1)

@@ -70,6 +70,10 @@ class Upkeep:
             pass
         return steps + done
 
+    def clean_up(self) -> int:
+        """Purge now what has expired or was forgotten too long ago to be brought back; returns how much went."""
+        return self._housekeeping.clean_up()
+
     def work_once(self) -> bool:
         """Do one piece of background work; False when there is none left."""
         return self._work_due() or self.store.tidy()

@@ -1,14 +1,19 @@
 """Lo-Bug's design: working memory, facts after each exchange, two cascades, the prompt's sections in their order."""
 
 import json
+import math
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import holdfast
 from holdfast import Engine
+from holdfast.designs.lobug import MemoryConfig, MemoryManager
 from holdfast.errors import ModelUnavailable
-from holdfast.testing import Asked, ScriptedChat
+from holdfast.testing import Asked, HashEmbedder, ScriptedChat
 
 OpenMemory = Callable[..., Engine]
 
@@ -120,3 +125,85 @@ def test_noise_is_kept_and_never_mined(open_memory: OpenMemory) -> None:
     memory.drain()
     assert memory.memories(kinds=["fact"]) == []
     assert len(memory.session(id="device").messages()) == 4
+
+
+WORDS = "alder birch cedar dogwood elm fir ginkgo hazel".split()
+
+
+def nearness(text: str) -> list[float]:
+    """Put each tree at a cosine of its own from any question, 0.9, 0.8, ... 0.2, and far from the other trees."""
+    vector = [1.0] + [0.0] * len(WORDS)
+    for place, word in enumerate(WORDS):
+        if word in text.casefold():
+            vector[0] = 0.9 - place / 10
+            vector[1 + place] = math.sqrt(1 - vector[0] ** 2)
+    return vector
+
+
+@pytest.mark.ledger("L4")
+def test_the_five_nearest_facts_over_the_floor_come_to_mind_at_each_turn(tmp_path: Path) -> None:
+    config = MemoryConfig(db_path=str(tmp_path / "bug.db"), embedding_dim=9)
+    with MemoryManager(config, embed_fn=nearness) as lobug:
+        for word in reversed(WORDS):
+            lobug.engine.remember(f"Planted: {word}")
+        assert lobug.retrieve_context("what grows outside?").facts == tuple(f"Planted: {word}" for word in WORDS[:5])
+    with MemoryManager(replace(config, retrieval_top_k=8), embed_fn=nearness) as lobug:
+        found = lobug.retrieve_context("what grows outside?").facts
+        assert found == tuple(f"Planted: {word}" for word in WORDS[:7]), "0.2 is under the floor of 0.3"
+
+
+@pytest.mark.ledger("L11")
+def test_any_two_functions_serve_as_the_models(tmp_path: Path) -> None:
+    asked: list[list[dict[str, str]]] = []
+
+    def chat(messages: list[dict[str, str]]) -> str:
+        asked.append(messages)
+        return json.dumps({"items": [{"fact": "The user grows a ginkgo", "type": "personal", "messages": [1]}]})
+
+    config = MemoryConfig(db_path=str(tmp_path / "bug.db"), embedding_dim=9)
+    with MemoryManager(config, embed_fn=nearness, chat_fn=chat) as lobug:
+        assert str(lobug.retrieve_context("hello")) == ""
+        lobug.process_exchange("I grow a ginkgo.", "Lovely.")
+        assert asked
+        assert asked[0][0].keys() == {"role", "content"}
+        context = lobug.retrieve_context("what grows outside?")
+        assert context.facts == ("The user grows a ginkgo",)
+        assert str(context) == "[Relevant memories]\n- The user grows a ginkgo"
+
+
+@pytest.mark.ledger("L11")
+def test_models_are_named_by_their_provider_and_reached_at_any_address(tmp_path: Path) -> None:
+    for provider, address in (("ollama", None), ("vllm", None), ("openai", "http://localhost:9/v1")):
+        settings = {"embedder_url": address, "chat_url": address, "chat_key": "k"}
+        with holdfast.open(
+            tmp_path / "bug.db", preset="lobug", settings=settings, embedder=f"{provider}:nomic-embed-text",
+            chat=f"{provider}:some-model", worker="none",
+        ) as memory:  # fmt: skip
+            assert memory.embedding.name == f"{provider}:nomic-embed-text"
+            assert memory.thinking.name == f"{provider}:some-model"
+
+
+@pytest.mark.ledger("L1", "L2")
+def test_the_manager_has_its_working_memory_again_after_a_restart(tmp_path: Path) -> None:
+    config = MemoryConfig(db_path=str(tmp_path / "bug.db"))
+    with MemoryManager(config, embed_fn=HashEmbedder()) as lobug:
+        for number in range(15):
+            lobug.append_message("user", f"message {number}")
+            lobug.append_message("assistant", f"answer {number}")
+    with MemoryManager(config, embed_fn=HashEmbedder()) as lobug:
+        recent = lobug.get_recent_messages()
+        assert len(recent) == 20
+        assert recent[0] == {"role": "user", "content": "message 5"}
+        assert recent[-1] == {"role": "assistant", "content": "answer 14"}
+
+
+def test_an_exchange_that_is_in_the_log_already_is_not_written_again(tmp_path: Path) -> None:
+    with MemoryManager(MemoryConfig(db_path=str(tmp_path / "bug.db")), embed_fn=HashEmbedder()) as lobug:
+        lobug.append_message("user", "My password is hunter2-Zebra. My name is Alex.")
+        lobug.append_message("assistant", "Hello Alex.")
+        lobug.process_exchange("My password is hunter2-Zebra. My name is Alex.", "Hello Alex.")
+        lobug.process_exchange("Yes.", "Good.")
+        lobug.process_exchange("Yes.", "Good.")
+        assert len(lobug.get_recent_messages()) == 6
+        assert any("Alex" in fact for fact in lobug.retrieve_context("what is my name?").facts)
+        assert lobug.get_base_memory() == ""

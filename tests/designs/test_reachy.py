@@ -1,14 +1,51 @@
-"""Reachy's design: three types with lifetimes, the newest value of a context, metadata."""
+"""Reachy's design: three types with lifetimes, the newest value of a context, metadata, a window of turns, one folder."""
 
+import asyncio
+import shutil
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from holdfast import Engine
-from holdfast.testing import FrozenClock
+from holdfast.cli.app import app
+from holdfast.config import models_directory
+from holdfast.designs.reachy import MemoryManager, MemoryType
+from holdfast.errors import ModelError, NotFound
+from holdfast.models.registry import find
+from holdfast.models.weights import locate
+from holdfast.testing import FrozenClock, HashEmbedder
 
 OpenMemory = Callable[..., Engine]
+OpenManager = Callable[..., MemoryManager]
+
+
+@pytest.fixture
+def open_manager(folder: Path, clock: FrozenClock) -> OpenManager:
+    """Open the design's own manager on the same folder again and again."""
+
+    def open_one(**options: Any) -> MemoryManager:
+        return MemoryManager(folder, **{"worker": "none", "embedder": HashEmbedder(), "clock": clock, **options})
+
+    return open_one
+
+
+@pytest.fixture
+def minilm() -> str:
+    """The name of the design's embedder, where its weights are."""
+    name = "all-minilm-l6-v2"
+    try:
+        locate(find(name), models_directory())
+    except ModelError as error:
+        pytest.skip(f"needs real weights: {error}")
+    return name
+
+
+def contents(results: Any) -> list[str]:
+    return [result.memory.content for result in results]
 
 
 @pytest.mark.ledger("C1", "C3")
@@ -57,3 +94,199 @@ def test_nothing_is_learnt_unasked(open_memory: OpenMemory) -> None:
     memory.drain()
     assert memory.memories() == []
     assert memory.jobs() == []
+
+
+@pytest.mark.ledger("C2", "C5")
+def test_from_the_first_message_to_a_restart(open_manager: OpenManager, clock: FrozenClock) -> None:
+    async def first_day() -> str:
+        async with open_manager(user="alex") as memory:
+            memory.engine.set_user("alex", timezone="America/New_York")
+            memory.add_to_context_window("user", "Hello robot, call me Alex.")
+            fact = await memory.remember_fact("User prefers to be called Alex", category="user_profile", field="name")
+            memory.add_to_context_window("assistant", "Hello Alex.")
+            await memory.remember_conversation("Alex told of a trip to the sea")
+            await memory.set_context("task", "waving")
+            await memory.set_context("task", "dancing")
+            assert await memory.get_context("task") == "dancing"
+            assert await memory.get_context("mood") is None
+            assert [turn["content"] for turn in memory.get_context_window()] == ["Hello robot, call me Alex.", "Hello Alex."]
+            return fact.id
+
+    async def next_morning(fact: str) -> None:
+        async with open_manager(user="alex") as memory:
+            assert memory.get_context_window() == [], "a new start is a new session"
+            assert await memory.get_context("task") is None, "the day is over"
+            (found,) = await memory.search("what does the user prefer to be called", MemoryType.FACT)
+            assert found.memory.id == fact
+            assert found.memory.metadata == {"category": "user_profile", "field": "name"}
+            assert found.memory.expires_at is None
+            assert contents(await memory.search("trip to the sea")) == ["Alex told of a trip to the sea"]
+            assert await memory.forget(fact) is True
+            assert await memory.forget(fact) is False
+            assert await memory.search("what does the user prefer to be called", MemoryType.FACT) == []
+
+    fact = asyncio.run(first_day())
+    clock.advance(timedelta(days=1))
+    asyncio.run(next_morning(fact))
+
+
+@pytest.mark.ledger("C2")
+def test_a_search_has_five_results_of_a_type_over_a_score_of_three_tenths(open_manager: OpenManager) -> None:
+    async def story() -> None:
+        async with open_manager() as memory:
+            for number in range(7):
+                await memory.remember_fact(f"The robot arm number {number} is blue")
+            await memory.remember_conversation("We talked about the blue robot arm")
+            await memory.remember_fact("Soup is on Mondays")
+            facts = await memory.search("blue robot arm", MemoryType.FACT)
+            assert len(facts) == 5
+            assert {result.memory.memory_type for result in facts} == {MemoryType.FACT}
+            assert all(0.3 <= result.score <= 1 for result in facts)
+            assert [result.score for result in facts] == sorted((result.score for result in facts), reverse=True)
+            every = await memory.search("blue robot arm", limit=20, min_score=0.0)
+            assert "We talked about the blue robot arm" in contents(every)
+            assert "Soup is on Mondays" not in contents(await memory.search("blue robot arm", limit=20))
+
+    asyncio.run(story())
+
+
+@pytest.mark.ledger("C2")
+def test_contexts_without_a_key_do_not_take_each_others_place(open_manager: OpenManager) -> None:
+    async def story() -> None:
+        async with open_manager() as memory:
+            await memory.store("The battery is at forty percent", MemoryType.CONTEXT)
+            await memory.store("Visitors are in the kitchen", MemoryType.CONTEXT)
+            found = await memory.search("battery percent visitors kitchen", MemoryType.CONTEXT, min_score=0.0)
+            assert set(contents(found)) == {"The battery is at forty percent", "Visitors are in the kitchen"}
+            assert all(result.memory.metadata == {} for result in found)
+
+    asyncio.run(story())
+
+
+@pytest.mark.ledger("C3")
+def test_the_expired_is_never_returned_and_goes_when_it_is_cleaned_up(open_manager: OpenManager, clock: FrozenClock) -> None:
+    async def story() -> None:
+        async with open_manager() as memory:
+            await memory.remember_conversation("we talked about the sea")
+            await memory.set_context("task", "sea chart")
+            await memory.remember_fact("likes the sea")
+            clock.advance(timedelta(days=31))
+            assert contents(await memory.search("sea", min_score=0.0)) == ["likes the sea"]
+            assert await memory.get_context("task") is None
+            assert await memory.cleanup_expired() == 2
+            assert await memory.cleanup_expired() == 0
+
+    asyncio.run(story())
+
+
+@pytest.mark.ledger("C3")
+def test_the_expired_is_cleaned_up_at_every_start_and_every_hour(open_memory: OpenMemory, clock: FrozenClock) -> None:
+    def gone(memory: Engine, id: str) -> bool:
+        try:
+            memory.get(id)
+        except NotFound:
+            return True
+        return False
+
+    memory = open_memory(preset="reachy")
+    early = memory.remember("over at noon", kind="conversation", expires_at=clock.now() + timedelta(minutes=10))
+    clock.advance(timedelta(minutes=59))
+    memory.drain()
+    assert not gone(memory, early.id)
+    clock.advance(timedelta(minutes=1))
+    memory.drain()
+    assert gone(memory, early.id)
+    late = memory.remember("over at two", kind="conversation", expires_at=clock.now() + timedelta(minutes=10))
+    clock.advance(timedelta(minutes=11))
+    assert gone(open_memory(preset="reachy"), late.id)
+
+
+@pytest.mark.ledger("C4")
+def test_metadata_of_every_primitive_kind_comes_back_and_filters_a_search(open_manager: OpenManager) -> None:
+    async def story() -> None:
+        async with open_manager() as memory:
+            kept = await memory.remember_fact("The lamp is warm", room="hall", watts=7, hours=1.5, on=True)
+            await memory.remember_fact("The lamp is cold", room="attic", watts=60, hours=0.5, on=False)
+            assert kept.metadata == {"room": "hall", "watts": 7, "hours": 1.5, "on": True}
+            for where in ({"room": "hall"}, {"watts": {"$lt": 10}}, {"hours": {"$gte": 1}}, {"on": True}):
+                assert contents(await memory.search("lamp", min_score=0.0, where=where)) == ["The lamp is warm"]
+
+    asyncio.run(story())
+
+
+@pytest.mark.ledger("C5")
+def test_the_window_holds_the_last_five_turns_and_can_be_cleared(open_manager: OpenManager) -> None:
+    async def story() -> None:
+        async with open_manager() as memory:
+            for number in range(7):
+                memory.add_to_context_window("user", f"question {number}")
+                memory.add_to_context_window("assistant", f"answer {number}")
+            window = memory.get_context_window()
+            assert [turn["role"] for turn in window] == ["user", "assistant"] * 5
+            assert (window[0]["content"], window[-1]["content"]) == ("question 2", "answer 6")
+            assert all(turn["timestamp"] for turn in window)
+            memory.clear_context_window()
+            assert memory.get_context_window() == []
+            memory.add_to_context_window("user", "again")
+            assert [turn["content"] for turn in memory.get_context_window()] == ["again"]
+
+    asyncio.run(story())
+
+
+def test_the_window_is_as_long_as_asked_for(open_manager: OpenManager) -> None:
+    async def story() -> None:
+        async with open_manager(context_window_size=1) as memory:
+            for number in range(3):
+                memory.add_to_context_window("user", f"question {number}")
+                memory.add_to_context_window("assistant", f"answer {number}")
+            assert [turn["content"] for turn in memory.get_context_window()] == ["question 2", "answer 2"]
+
+    asyncio.run(story())
+
+
+def test_one_folder_is_copied_to_back_up_and_removed_to_reset(open_manager: OpenManager, folder: Path, tmp_path: Path) -> None:
+    async def remembering(manager: MemoryManager) -> list[str]:
+        async with manager as memory:
+            return contents(await memory.search("sea", min_score=0.0))
+
+    async def story() -> None:
+        async with open_manager() as memory:
+            await memory.remember_fact("likes the sea")
+        shutil.copytree(folder, tmp_path / "backup")
+        shutil.rmtree(folder)
+        assert await remembering(open_manager()) == []
+        shutil.rmtree(folder)
+        shutil.copytree(tmp_path / "backup", folder)
+        assert await remembering(open_manager()) == ["likes the sea"]
+
+    asyncio.run(story())
+
+
+@pytest.mark.ledger("C9")
+def test_minilm_is_the_designs_embedder_with_384_dimensions_and_brings_like_sentences_near(
+    open_manager: OpenManager, minilm: str
+) -> None:
+    async def story() -> None:
+        async with open_manager(embedder=None) as memory:
+            embedder = memory.engine.embedding.embedder()
+            assert embedder is not None
+            assert (embedder.name, embedder.dimensions) == (minilm, 384)
+            await memory.remember_fact("The user likes going for walks with the dog")
+            await memory.remember_fact("The quarterly tax return is due in April")
+            near, far = await memory.search("She enjoys strolling outdoors with her puppy", min_score=-1.0)
+            assert near.memory.content == "The user likes going for walks with the dog"
+            ours, other = embedder.embed(["She enjoys strolling outdoors with her puppy", near.memory.content], role="document")
+            assert near.score == pytest.approx(float(ours @ other), abs=0.02), "a score is the cosine"
+            assert near.score > 0.4
+            assert far.score < 0.2
+            assert contents(await memory.search("She enjoys strolling outdoors with her puppy")) == [near.memory.content]
+
+    asyncio.run(story())
+
+
+def test_without_the_embedders_weights_words_are_searched_and_it_says_so(tmp_path: Path) -> None:
+    runner = CliRunner(env={"HOLDFAST_HOME": str(tmp_path), "HOLDFAST_MODELS": str(tmp_path / "none")})
+    runner.invoke(app, ["--preset", "reachy", "remember", "likes the sea"])
+    found = runner.invoke(app, ["--preset", "reachy", "recall", "sea"])
+    assert "likes the sea" in found.stdout
+    assert "holdfast models pull all-minilm-l6-v2" in found.stderr

@@ -37,6 +37,7 @@ class Flags:
 
     store: str | None = None
     preset: str | None = None
+    settings: str | None = None
     tenant: str | None = None
     user: str | None = None
     app: str | None = None
@@ -68,6 +69,7 @@ _SCOPE = (
 _STORE = (
     _option("--store", metavar="PATH", help="The store: a file or a folder. Default: in the data directory."),
     _option("--preset", metavar="NAME", help="The way of remembering. Default: default."),
+    _option("--settings", metavar="FILE", help="A settings file, or the design's own YAML. Default: see docs/settings.md."),
     _option("--tenant", metavar="NAME", help="Whose rows of the store are seen. Default: default."),
 )
 _OUTPUT = (
@@ -117,7 +119,7 @@ def open_memory(flags: Flags, *, quiet: bool = False) -> Iterator["Engine"]:
 
     with (
         notes(as_json=flags.json, quiet=quiet, traces=flags.debug),
-        open_engine(flags.store, preset=flags.preset, tenant=flags.tenant, worker="none") as memory,
+        open_engine(flags.store, preset=flags.preset, settings=flags.settings, tenant=flags.tenant, worker="none") as memory,
     ):
         yield memory
 

@@ -2,13 +2,15 @@
 
 import sys
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import Field, fields
 from pathlib import Path
+from typing import Any
 
 import click
 
 from holdfast.cli.app import app
-from holdfast.config import Settings
+from holdfast.presets.settings import DESIGNS
+from holdfast.settings import Settings, variables
 
 _DOCS = Path(__file__).parents[3] / "docs"
 
@@ -46,10 +48,43 @@ def settings_page() -> str:
         "| setting | environment | default | what it is |",
         "|---|---|---|---|",
     ]
+    named = variables()
     for item in fields(Settings):
-        default = "" if item.default is None else f"`{item.default}`"
-        lines.append(f"| `{item.name}` | `HOLDFAST_{item.name.upper()}` | {default} | {item.metadata['help']} |")
-    return "\n".join([*lines, ""])
+        variable = f"`{named[item.name]}`" if item.name in named else ""
+        lines.append(f"| `{item.name}` | {variable} | {_default(item)} | {item.metadata['help']} |")
+    return "\n".join([*lines, "", *_design_lines()])
+
+
+def _default(item: "Field[Any]") -> str:
+    return "" if item.default is None else f"`{item.default}`"
+
+
+_DESIGNS = """\
+## The designs' own settings
+
+A preset that follows a design takes that design's settings by their own names, in a table named `memory`:
+
+```yaml
+preset: rostro
+memory:
+  session_timeout_minutes: 5
+  topics_dir: ~/rostro/topics
+```
+
+The design's own YAML serves as it is: `holdfast --preset rostro --settings config.yaml list`, or
+`holdfast.open(preset="rostro", settings="config.yaml")`, where `settings` may also be such a table or an object of
+`holdfast.presets.settings`. Other tables of the file are left alone. With a design's settings its own paths count
+(relative to the working directory), unless `store` says otherwise.
+"""
+
+
+def _design_lines() -> Iterator[str]:
+    """Yield the part on the settings of each design."""
+    yield _DESIGNS
+    for name, kind in DESIGNS.items():
+        yield from (f"### {name}: `{kind.__name__}`", "", "| setting | default | what it is |", "|---|---|---|")
+        yield from (f"| `{item.name}` | {_default(item)} | {item.metadata['help']} |" for item in fields(kind))
+        yield ""
 
 
 PAGES = {"cli.md": commands_page, "settings.md": settings_page}

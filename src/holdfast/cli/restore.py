@@ -19,7 +19,7 @@ from holdfast.cli.output import count, emit
 from holdfast.errors import Conflict, InvalidInput, StoreBusy, StoreCorrupt, StoreError
 
 if TYPE_CHECKING:
-    from holdfast.config import Settings
+    from holdfast.settings import Settings
 
 _BESIDE = ("-wal", "-shm", "-journal")
 
@@ -36,7 +36,7 @@ def restore(flags: Flags, file: Path, *, yes: bool) -> None:
     """
     from holdfast.config import load_settings, store_path  # noqa: PLC0415  (heavy: not needed for help)
 
-    settings = load_settings(store=flags.store, preset=flags.preset, tenant=flags.tenant)
+    settings = load_settings(flags.settings, store=flags.store, preset=flags.preset, tenant=flags.tenant)
     target = store_path(settings)
     _refuse_what_is_no_backup(file, target)
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")

@@ -51,6 +51,16 @@ def learn(flags: Flags, *, split: str, misses: bool, chat: str | None, limit: in
     _benchmark("learn").run(split=split, misses=misses, as_json=flags.json, chat=chat, limit=limit)
 
 
+@bench.command("apps", epilog="Example: holdfast bench apps --apps 1000 --each 10")
+@click.option("--apps", type=click.IntRange(min=1), default=1000, show_default=True, metavar="N", help="How many apps there are.")
+@click.option("--each", type=click.IntRange(min=1), default=10, show_default=True, metavar="N", help="How many memories each has.")
+@click.option("--seed", type=int, default=1, show_default=True, metavar="N", help="The same seed gives the same data.")
+@with_flags(scope=False, store=False)
+def many_apps(flags: Flags, *, apps: int, each: int, seed: int) -> None:
+    """Measure what an app's context costs among many apps, and that none holds another's words."""
+    _benchmark("apps").run(apps=apps, each=each, seed=seed, as_json=flags.json)
+
+
 def _benchmark(name: str) -> ModuleType:
     try:
         return import_module(f"holdfast.bench.{name}")

@@ -6,9 +6,10 @@ from holdfast.presets.base import Preset
 from holdfast.presets.default import DEFAULT
 from holdfast.presets.lobug import LOBUG
 from holdfast.presets.reachy import REACHY
+from holdfast.presets.rostro import ROSTRO
 from holdfast.presets.rumi import RUMI
 
-PRESETS: dict[str, Preset] = {preset.name: preset for preset in (DEFAULT, APPS, LOBUG, REACHY, RUMI)}
+PRESETS: dict[str, Preset] = {preset.name: preset for preset in (DEFAULT, APPS, LOBUG, REACHY, ROSTRO, RUMI)}
 
 
 def find_preset(preset: str | Preset) -> Preset:

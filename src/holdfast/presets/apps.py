@@ -7,8 +7,13 @@ APPS = Preset(
     name="apps",
     default_kind="memory",
     kinds=(Kind(name="memory", meaning="What a conversation with an app left, in a paragraph of two to four sentences"),),
-    capture=Paragraph(kind="memory", longest=200),
+    capture=Paragraph(kind="memory", longest=200, timeout=30.0),
     cap=Cap(kind="memory", most=10),
-    layout=Layout(sections=(Section(words="app_memories", source="newest", kinds=("memory",), most=10),)),
-    context_tokens=900,
+    layout=Layout(
+        sections=(
+            Section(words="app_memories", source="newest", kinds=("memory",), most=10),
+            Section(words="shared_memories", source="shared", kinds=("memory",), most=5),
+        )
+    ),
+    context_tokens=700,
 )

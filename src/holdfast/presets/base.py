@@ -19,6 +19,8 @@ class Paragraph:
     kind: str
     longest: int = 200
     """About how many characters it has."""
+    timeout: float = 30.0
+    """Seconds a model has for it; after that rules write it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +29,8 @@ class Base:
 
     when: RollUp
     kind: str
+    key: str | None = None
+    """The key it is kept under; None is the kind's name."""
     most_words: int = 400
 
 
@@ -47,6 +51,15 @@ class Topics:
     """Conclusions one conversation must leave for a topic of its own."""
     most_lines: int = 50
     """A page longer than this is split."""
+    detect: Literal["turn", "close"] = "close"
+    """When a conversation's topic is looked for: at each thing the user says until it is found, or once at the end."""
+    opens: bool = True
+    """Whether topics are opened without being asked for, named by a model where there is one; else what is clearly about
+    a topic that a person has opened goes there, and no model is asked."""
+    recent_kind: str | None = None
+    """The kind that notes at each close which topic it was about; None notes nothing."""
+    most_recent: int = 20
+    """Such notes that are kept; older ones expire."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +73,15 @@ class RecallPlan:
     """How near a memory must be, as the design's own embedder measures it; None is no limit."""
     measured_by: tuple[float, float] = (0.0, 1.0)
     """The calibration of that embedder, by which the limit is carried over to the one in use."""
+    own_embedder: str | None = None
+    """The design's own embedder: with it, the limit is its raw cosine."""
+    accumulates: bool = False
+    """What one turn brought to mind stays in mind until the conversation closes."""
+
+    def as_measured(self, cosine: float, calibration: tuple[float, float]) -> float:
+        """Return a cosine of an embedder with this calibration as the design's own embedder would have measured it."""
+        (low, high), (own_low, own_high) = self.measured_by, calibration
+        return low + (cosine - own_low) / (own_high - own_low) * (high - low)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +89,9 @@ class Section:
     """One part of a system prompt; its words are in ``prompts/sections.toml`` under ``words``."""
 
     words: str
-    source: Literal["pinned", "relevant", "all", "newest", "state"]
-    """What fills it: pinned memories, those a recall finds, all (or the relevant ones of too many), the newest, or a given state."""
+    source: Literal["pinned", "relevant", "all", "newest", "shared", "state", "page", "fixed"]
+    """What fills it: pinned memories, those a recall finds, all (or the relevant ones of too many), the newest, the
+    newest that other apps share, a given state, the page of the conversation's topic (which takes the place of what a recall finds), or words alone."""
     kinds: tuple[str, ...] | None = None
     most: int = 20
 
@@ -100,13 +123,21 @@ class Preset:
     base: Base | None = None
     cap: Cap | None = None
     topics: Topics | None = None
+    topics_dir: str | None = None
+    """The folder in which topics are kept as pages that people can read and edit; None keeps no files."""
     recall: RecallPlan = field(default_factory=RecallPlan)
     layout: Layout | None = None
     """How the context is laid out; None is the default block, which nothing stored can close."""
     window: int = 20
     """Messages of the present conversation that go along with the context."""
+    tools: tuple[str, ...] = ("remember", "forget")
+    """The memory tools a model is offered, of those in ``prompts/tools.toml``."""
     default_key: str | None = None
     """What is remembered as ``key: value`` is taken apart, and what has no key gets this one; None leaves texts whole."""
+    embedder: str | None = None
+    """The embedding model the design names; None is the default one."""
+    clean_every: timedelta = timedelta(hours=1)
+    """How often what has expired is purged, besides at every start."""
     unused_after: timedelta | None = None
     """What was learnt by itself and never used for so long expires."""
     idle_after: timedelta | None = timedelta(minutes=7)

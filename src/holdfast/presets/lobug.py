@@ -14,7 +14,7 @@ LOBUG = Preset(
     default_kind="fact",
     kinds=(
         Kind(name="fact", meaning="A sentence in the third person about the user: personal, preference, knowledge or event"),
-        Kind(name="summary", meaning="What a stretch of conversation was about"),
+        Kind(name="summary", meaning="What a stretch of conversation was about", background=True),
         Kind(name="base", meaning="The one document about the user, always in the prompt", keyed="one", pinned=True),
     ),
     capture=TYPED_FACTS,

@@ -1,6 +1,8 @@
 """Reachy, a robot: three types of memory with lifetimes, and the last turns always at hand."""
 
+from collections.abc import Mapping
 from datetime import timedelta
+from typing import Any
 
 from holdfast.presets.base import Layout, Preset, RecallPlan, Section
 from holdfast.types import Kind
@@ -20,4 +22,14 @@ REACHY = Preset(
     recall=RecallPlan(limit=5, kinds=("conversation", "fact", "context"), least_cosine=0.3, measured_by=_MINILM),
     layout=Layout(sections=(Section(words="relevant", source="relevant"),)),
     window=10,
+    tools=("search_memories", "store_memory", "forget_memory"),
+    embedder="all-minilm-l6-v2",
+    idle_after=None,
 )
+
+_LONGEST_KEY = 200
+
+
+def context_key(text: str, metadata: Mapping[str, Any]) -> str:
+    """Return the key of a context; one that names none is its own, so that it takes no other's place."""
+    return str(metadata.get("context_key") or text[:_LONGEST_KEY])

@@ -1,0 +1,140 @@
+"""Commands on apps: which are installed, what they share, and how memory serves them."""
+
+from typing import Any, Literal
+
+import click
+
+from holdfast.apps import EVERY_APP, AppEntry, AppMetrics
+from holdfast.cli.console import say
+from holdfast.cli.options import Flags, confirm, digest_waiting, limit_option, open_memory, with_flags, yes_option
+from holdfast.cli.output import brief, count, day, emit, memory_line, plain
+
+_uninstalled = click.option("--uninstalled", is_flag=True, help="Also those that were uninstalled.")
+
+
+def _print_apps(flags: Flags, *, uninstalled: bool) -> None:
+    with open_memory(flags) as memory:
+        digest_waiting(memory)
+        found = memory.apps.list(uninstalled=uninstalled)
+    emit(found, [_line(entry) for entry in found], as_json=flags.json)
+    if not found:
+        say("No apps.", as_json=flags.json)
+
+
+def _line(entry: AppEntry) -> str:
+    state = "installed" if entry.installed else "uninstalled" if entry.uninstalled_at else "not installed"
+    since = day(entry.uninstalled_at or entry.installed_at)
+    name = "" if entry.name == entry.app else f"  {brief(entry.name)}"
+    shared = ""
+    if entry.shares_with:
+        shared = "  shares with " + ("all apps" if EVERY_APP in entry.shares_with else ", ".join(map(brief, entry.shares_with)))
+    return f"{brief(entry.app)}{name}  {state}  {since}  {count(entry.memory_count, 'memory')}{shared}"
+
+
+@click.group(invoke_without_command=True, epilog='Example: holdfast apps install calendar --name "My calendar"')
+@_uninstalled
+@with_flags(scope=False)
+def apps(flags: Flags, *, uninstalled: bool) -> None:
+    """List apps, install and uninstall them, and see how memory serves them."""
+    if click.get_current_context().invoked_subcommand is None:
+        _print_apps(flags, uninstalled=uninstalled)
+
+
+@apps.command("list", epilog="Example: holdfast apps list --uninstalled")
+@_uninstalled
+@with_flags(scope=False)
+def list_apps(flags: Flags, *, uninstalled: bool) -> None:
+    """List the apps that are installed, and those that were never but have memories."""
+    _print_apps(flags, uninstalled=uninstalled)
+
+
+@apps.command("show", epilog="Example: holdfast apps show calendar")
+@click.argument("name", metavar="APP")
+@limit_option(100)
+@with_flags(scope=False)
+def show_app(flags: Flags, name: str, limit: int) -> None:
+    """Show an app and its memories, whoever their users are."""
+    with open_memory(flags) as memory:
+        digest_waiting(memory)
+        entry, found = memory.apps.get(name), memory.apps.memories(name, limit=limit)
+    emit({**plain(entry), "memories": found}, [_line(entry), *(memory_line(each) for each in found)], as_json=flags.json)
+
+
+@apps.command("install", epilog="Example: holdfast apps install calendar --share-with mail --share-with tasks")
+@click.argument("name", metavar="APP")
+@click.option("--name", "title", metavar="TEXT", help="What people call it.")
+@click.option("--share-with", "named", multiple=True, metavar="APP", help="An app that may read its memories; may be repeated.")
+@click.option("--share-with-all", "everyone", is_flag=True, help="Let every app read its memories.")
+@click.option("--share-with-none", "nobody", is_flag=True, help="Share nothing any more.")
+@with_flags(scope=False)
+def install(flags: Flags, *, name: str, title: str | None, named: tuple[str, ...], everyone: bool, nobody: bool) -> None:
+    """Note that an app is installed; again, it changes what is given.
+
+    An app's memories are its own unless it shares them. What it shares can be withdrawn at any time.
+    """
+    if bool(named) + everyone + nobody > 1:
+        raise click.UsageError("Give --share-with, --share-with-all or --share-with-none, not two of them.")
+    shares: tuple[str, ...] | Literal["all"] | None = "all" if everyone else () if nobody else named or None
+    with open_memory(flags) as memory:
+        entry = memory.apps.install(name, name=title, shares_with=shares)
+    emit(entry, [_line(entry)], as_json=flags.json)
+
+
+@apps.command("uninstall", epilog="Example: holdfast apps uninstall calendar --purge")
+@click.argument("name", metavar="APP")
+@click.option("--purge", is_flag=True, help="Also remove its memories, for good.")
+@click.option("--everything", is_flag=True, help="Also remove its conversations and its place in the list, for good.")
+@yes_option
+@with_flags(scope=False)
+def uninstall(flags: Flags, *, name: str, purge: bool, everything: bool, yes: bool) -> None:
+    """Note that an app is gone; its memories stay unless told otherwise."""
+    if purge or everything:
+        confirm(f"Remove {'everything' if everything else 'all memories'} of the app {name!r} for good?", yes=yes)
+    with open_memory(flags) as memory:
+        had = memory.apps.get(name).memory_count
+        purged = memory.apps.uninstall(name, purge_memories=purge, everything=everything)
+    kept = had - purged
+    emit(
+        {"app": name, "purged": purged, "kept": kept},
+        [f"Uninstalled {brief(name)}: {count(purged, 'memory')} removed, {count(kept, 'memory')} kept."],
+        as_json=flags.json,
+    )
+
+
+@apps.command("purge", epilog="Example: holdfast apps purge calendar --yes")
+@click.argument("name", metavar="APP")
+@yes_option
+@with_flags(scope=False)
+def purge(flags: Flags, *, name: str, yes: bool) -> None:
+    """Remove all memories of an app, for good.
+
+    Its conversations stay in the log, but what was said so far is neither recalled nor learnt from any more. To
+    remove those as well, see `holdfast erase --app`.
+    """
+    confirm(f"Remove all memories of the app {name!r} for good?", yes=yes)
+    with open_memory(flags) as memory:
+        purged = memory.apps.purge(name)
+    emit({"app": name, "purged": purged}, [f"Removed {count(purged, 'memory')} of {brief(name)}."], as_json=flags.json)
+
+
+@apps.command("metrics", epilog="Example: holdfast apps metrics --since 2026-03-01")
+@click.option("--since", metavar="DATE", help="From a moment on, such as 2026-03-01. Default: the last 24 hours.")
+@with_flags(scope=False)
+def metrics(flags: Flags, **wanted: Any) -> None:
+    """Measure how memory serves the apps: what is made, compacted, used, and drawn from the battery."""
+    with open_memory(flags) as memory:
+        measured = memory.apps.metrics(**wanted)
+    emit(measured, _metric_lines(measured), as_json=flags.json)
+
+
+def _metric_lines(measured: AppMetrics) -> list[str]:
+    talks = f"{measured.conversations_with_memories:,} of {measured.conversations:,}"
+    share = "the host does not say" if measured.energy_share is None else f"{measured.energy_share:.1%}"
+    return [
+        f"from {measured.since:%Y-%m-%d %H:%M} to {measured.until:%Y-%m-%d %H:%M} UTC",
+        f"memories made              {measured.creations:,} ({measured.creations_per_hour:.2f} an hour)",
+        f"compactions                {measured.compactions:,} ({measured.compactions_per_app_per_day:.2f} an app and day)",
+        f"apps with memories         {measured.apps_with_memories:,} of {measured.apps:,} ({measured.share_of_apps_with_memories:.0%})",
+        f"conversations with them    {talks} ({measured.share_of_conversations_with_memories:.0%})",
+        f"energy drawn               {measured.energy:.1f} units, of all energy: {share}",
+    ]

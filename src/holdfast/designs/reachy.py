@@ -1,0 +1,159 @@
+"""Reachy's memory: typed memories with lifetimes, contexts by key, and a window of the last turns.
+
+::
+
+    memory = MemoryManager("~/.reachy/memory")
+    await memory.remember_fact("User prefers to be called Alex", category="user_profile")
+    results = await memory.search("what is the user's name?", MemoryType.FACT)
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from holdfast import types
+from holdfast.aio import AsyncEngine
+from holdfast.config import open_engine
+from holdfast.presets.reachy import context_key
+from holdfast.presets.settings import ReachySettings
+
+__all__ = ["Memory", "MemoryManager", "MemoryType", "SearchResult"]
+
+_DEFAULTS = ReachySettings()
+
+
+class MemoryType(Enum):
+    """The three types."""
+
+    CONVERSATION = "conversation"
+    FACT = "fact"
+    CONTEXT = "context"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """A single memory; a fact never expires."""
+
+    id: str
+    content: str
+    memory_type: MemoryType
+    created_at: datetime
+    metadata: dict[str, Any] = field(default_factory=dict)
+    expires_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResult:
+    """A memory with its relevance, 0 to 1."""
+
+    memory: Memory
+    score: float
+
+
+class MemoryManager:
+    """All operations on one memory. With a ``user`` whose time zone is known, a context lasts to the end of their day."""
+
+    def __init__(
+        self,
+        persist_path: str | Path = _DEFAULTS.path,
+        context_window_size: int = _DEFAULTS.context_window_size,
+        *,
+        user: str | None = None,
+        **opening: Any,
+    ) -> None:
+        """Open the memory in a folder; ``opening`` is what ``holdfast.open`` takes besides."""
+        settings = ReachySettings(path=str(persist_path), context_window_size=context_window_size)
+        self.engine = open_engine(settings=settings, **opening)
+        self._awaited = AsyncEngine(self.engine)
+        self._user = user
+        self._talk = self.engine.session(user=user)
+
+    async def store(self, content: str, memory_type: MemoryType, metadata: Mapping[str, Any] | None = None) -> Memory:
+        """Keep something; a context takes the place of the last one with its ``context_key``."""
+        key = context_key(content, metadata or {}) if memory_type is MemoryType.CONTEXT else None
+        kept = await self._awaited.remember(content, kind=memory_type.value, key=key, metadata=metadata, user=self._user)
+        return _as_memory(kept)
+
+    async def search(
+        self,
+        query: str,
+        memory_type: MemoryType | None = None,
+        limit: int = 5,
+        min_score: float = 0.3,
+        *,
+        where: types.Where | None = None,
+    ) -> list[SearchResult]:
+        """Find what is near to a query, nearest first; ``where`` filters by metadata."""
+        kinds = [each.value for each in MemoryType] if memory_type is None else [memory_type.value]
+        hits = await self._awaited.recall(query, kinds=kinds, limit=limit, where=where, user=self._user)
+        found = [SearchResult(memory=_as_memory(hit.memory), score=self._score(hit)) for hit in hits if hit.memory]
+        return sorted((each for each in found if each.score >= min_score), key=lambda each: -each.score)
+
+    def _score(self, hit: types.Hit) -> float:
+        """Return the cosine of the design's own embedder; where words alone were searched, how likely the hit matters."""
+        embedder = self.engine.embedding.embedder()
+        if hit.similarity is None or embedder is None:
+            return hit.score
+        return min(max(self.engine.preset.recall.as_measured(hit.similarity, embedder.calibration), 0.0), 1.0)
+
+    async def forget(self, memory_id: str) -> bool:
+        """Forget a memory; False when there is none of that id."""
+        return await self._awaited.forget(memory_id, user=self._user) > 0
+
+    async def cleanup_expired(self) -> int:
+        """Remove what has expired, as happens by itself at the start and every hour; returns how many went."""
+        return await self._awaited.clean_up()
+
+    def add_to_context_window(self, role: str, content: str) -> None:
+        """Add what was said to the window, which holds the last turns."""
+        self._talk.add(role, content)
+
+    def get_context_window(self) -> list[dict[str, str]]:
+        """Return the last turns, oldest first."""
+        return [{"role": each.role, "content": each.text, "timestamp": each.at.isoformat()} for each in self._talk.window()]
+
+    def clear_context_window(self) -> None:
+        """Empty the window."""
+        self._talk.clear_window()
+
+    async def remember_fact(self, content: str, **metadata: Any) -> Memory:
+        """Keep something for good."""
+        return await self.store(content, MemoryType.FACT, metadata)
+
+    async def remember_conversation(self, content: str, **metadata: Any) -> Memory:
+        """Keep something that was said, for 30 days."""
+        return await self.store(content, MemoryType.CONVERSATION, metadata)
+
+    async def set_context(self, key: str, value: str) -> Memory:
+        """Set what matters today under a key."""
+        return await self.store(value, MemoryType.CONTEXT, {"context_key": key})
+
+    async def get_context(self, key: str) -> str | None:
+        """Return today's value of a key."""
+        found = await self._awaited.memories(kinds=[MemoryType.CONTEXT.value], key=key, limit=1, user=self._user)
+        return found[0].text if found else None
+
+    async def close(self) -> None:
+        """Close the memory."""
+        await self._awaited.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self.close()
+
+
+def _as_memory(memory: types.Memory) -> Memory:
+    return Memory(
+        id=memory.id,
+        content=memory.text,
+        memory_type=MemoryType(memory.kind),
+        created_at=memory.valid_from,
+        metadata=dict(memory.metadata),
+        expires_at=memory.expires_at,
+    )

@@ -1,0 +1,163 @@
+"""Rumi's memory: facts of a free key and a value, all of them in the prompt.
+
+::
+
+    store = MemoryStore(Path.home() / ".rumi" / "memory.db")
+    manager = MemoryManager(store, llm="groq:llama-3.1-8b-instant")
+    manager.remember("mascota: tiene un gato llamado Michi")
+    block = manager.format_for_prompt(manager.load_all())
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from holdfast import types
+from holdfast.chat import ChatModel
+from holdfast.config import open_engine
+from holdfast.engine import Engine
+from holdfast.presets.settings import RumiSettings
+from holdfast.sections import render_sections
+
+__all__ = ["Fact", "MemoryManager", "MemoryStore"]
+
+_DEFAULTS = RumiSettings()
+_ALL = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """A fact; one that is not stored yet has no id."""
+
+    id: str | None = None
+    key: str
+    value: str
+    source: str = "auto"
+    created_at: str | None = None
+    updated_at: str | None = None
+
+
+class MemoryStore:
+    """The facts in their file."""
+
+    def __init__(self, db_path: str | Path = _DEFAULTS.db_path, **opening: Any) -> None:
+        """Name the file, which is opened when it is first needed; ``opening`` is what ``holdfast.open`` takes besides."""
+        self._settings = RumiSettings(db_path=str(db_path))
+        self._opening = opening
+        self._engine: Engine | None = None
+
+    @property
+    def engine(self) -> Engine:
+        """The engine beneath."""
+        if self._engine is None:
+            self._engine = open_engine(settings=self._settings, **self._opening)
+        return self._engine
+
+    def init_db(self) -> None:
+        """Open the file, or make it."""
+        assert self.engine
+
+    def use(self, llm: str | ChatModel | Callable[..., Any]) -> None:
+        """Let a model extract."""
+        self.close()
+        self._opening = {**self._opening, "chat": llm}
+
+    def save_fact(self, fact: Fact) -> Fact:
+        """Keep a fact; the same key and value again only refreshes its date."""
+        origin: types.MemoryOrigin = "explicit" if fact.source == "explicit" else "auto"
+        return _as_fact(self.engine.remember(fact.value, key=fact.key, origin=origin))
+
+    def save_facts(self, facts: Sequence[Fact]) -> int:
+        """Keep several facts; returns how many."""
+        return len([self.save_fact(fact) for fact in facts])
+
+    def get_all(self) -> list[Fact]:
+        """Return every fact, the oldest first."""
+        return [_as_fact(memory) for memory in reversed(self.engine.memories(limit=_ALL))]
+
+    def get_by_key(self, key: str) -> list[Fact]:
+        """Return the facts of a key, the oldest first."""
+        return [_as_fact(memory) for memory in reversed(self.engine.memories(key=key, limit=_ALL))]
+
+    def delete(self, fact_id: str) -> bool:
+        """Forget a fact; False when there is none of that id."""
+        return self.engine.forget(fact_id) > 0
+
+    def delete_by_key(self, key: str) -> int:
+        """Forget the facts of a key; returns how many."""
+        return self.engine.forget(key=key)
+
+    def close(self) -> None:
+        """Close the file; using the store opens it again."""
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
+
+
+class MemoryManager:
+    """Extraction, storage and the prompt block. Without ``llm``, rules extract."""
+
+    def __init__(self, store: MemoryStore, llm: str | ChatModel | Callable[..., Any] | None = None) -> None:
+        """Use a store, and a model: its name, an object, or a function from messages to text."""
+        self.store = store
+        if llm is not None:
+            store.use(llm)
+
+    def load_all(self) -> list[Fact]:
+        """Return every fact."""
+        return self.store.get_all()
+
+    def format_for_prompt(self, facts: Sequence[Fact]) -> str:
+        """Return facts as the block for the system prompt; nothing when there is none."""
+        layout, now = self.store.engine.preset.layout, self.store.engine.clock.now()
+        assert layout is not None
+        hits = [types.Hit(memory=_as_memory(fact, now), score=1.0) for fact in facts]
+        return render_sections(layout, lambda _: hits, max_tokens=_ALL, values={}, now=now).text
+
+    async def extract_from_conversation(self, messages: Sequence[Mapping[str, str]]) -> list[Fact]:
+        """Extract the stable facts of a conversation that has ended, and keep them; returns them.
+
+        Each message has a ``role`` and a ``content``.
+        """
+        return await asyncio.to_thread(self._extract, list(messages))
+
+    def _extract(self, messages: Sequence[Mapping[str, str]]) -> list[Fact]:
+        engine = self.store.engine
+        talk = engine.session()
+        said = {talk.add(message["role"], message["content"]).id for message in messages}
+        talk.end()
+        engine.drain()
+        return [_as_fact(memory) for memory in reversed(engine.memories(limit=_ALL)) if not said.isdisjoint(memory.sources)]
+
+    def remember(self, text: str) -> Fact:
+        """Keep what a user asked to; ``key: value`` is taken apart, and the key of anything else is ``nota``."""
+        return _as_fact(self.store.engine.remember(text))
+
+    def forget(self, key: str) -> int:
+        """Forget the facts of a key; returns how many."""
+        return self.store.delete_by_key(key)
+
+
+def _as_fact(memory: types.Memory) -> Fact:
+    return Fact(
+        id=memory.id,
+        key=memory.key or "",
+        value=memory.text,
+        source="auto" if memory.origin == "auto" else "explicit",
+        created_at=_stamp(memory.created_at),
+        updated_at=_stamp(max(memory.updated_at, memory.last_seen_at or memory.updated_at)),
+    )
+
+
+def _stamp(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S}"
+
+
+def _as_memory(fact: Fact, now: datetime) -> types.Memory:
+    return types.Memory(
+        id=fact.id or "", scope=types.Scope(), kind="fact", key=fact.key, text=fact.value,
+        created_at=now, updated_at=now, valid_from=now, recorded_at=now,
+    )  # fmt: skip

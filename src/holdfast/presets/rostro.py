@@ -1,0 +1,40 @@
+"""Rostro, a voice assistant: conclusions gathered on topic pages, and a page for a conversation that has found its topic."""
+
+from datetime import timedelta
+
+from holdfast.policies.captures import CONCLUSIONS
+from holdfast.presets.base import Layout, Preset, RecallPlan, Section, Topics
+from holdfast.types import Kind
+
+_OPENAI_SMALL = (0.2, 0.7)
+"""What the design takes text-embedding-3-small to measure between unrelated texts, and between related ones."""
+
+ROSTRO = Preset(
+    name="rostro",
+    default_kind="conclusion",
+    kinds=(
+        Kind(name="conclusion", meaning="A conclusion, decision or discovery of a conversation, in one line"),
+        Kind(name="recent", meaning="Which topic a conversation was about, in a few words", keyed="many", background=True),
+    ),
+    capture=CONCLUSIONS,
+    topics=Topics(kind="conclusion", least_for_new=3, most_lines=50, detect="turn", recent_kind="recent", most_recent=20),
+    recall=RecallPlan(
+        limit=5,
+        kinds=("conclusion",),
+        least_cosine=0.7,
+        measured_by=_OPENAI_SMALL,
+        own_embedder="openai:text-embedding-3-small",
+        accumulates=True,
+    ),
+    layout=Layout(
+        sections=(
+            Section(words="recent_topics", source="newest", kinds=("recent",), most=20),
+            Section(words="memories", source="relevant"),
+            Section(words="topic_page", source="page", most=200),
+            Section(words="memory_instructions", source="fixed"),
+        )
+    ),
+    window=20,
+    idle_after=timedelta(minutes=7),
+    context_tokens=3000,
+)
