@@ -5,6 +5,7 @@ outside any transaction, and writes only if what it read is still so. Sources st
 messages, and what a compaction drops can be undone.
 """
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -15,16 +16,17 @@ from holdfast.errors import Conflict
 from holdfast.jobs import Work, new_job
 from holdfast.policies.base_document import RULE_VERSION as BASE_RULES
 from holdfast.policies.compaction import compact_to
+from holdfast.policies.conversations import keeping_conversations
 from holdfast.policies.fence import fenced
 from holdfast.policies.outcome import Outcome
 from holdfast.policies.report import RULE_VERSION as REPORT_RULES
 from holdfast.policies.rollup import base_put, due, summary_put
-from holdfast.policies.splitting import split
+from holdfast.policies.splitting import follow, split
 from holdfast.policies.summaries import Summary, distil, distil_with, summarise, summarise_with
 from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Reads, Store, Transaction
 from holdfast.thinking import Thinking
-from holdfast.types import Author, Job, Memory, Message, Scope
+from holdfast.types import Author, Job, Memory, Message, Put, Scope
 from holdfast.write import Writer
 
 _FACTS_FOR_BASE = 10
@@ -79,16 +81,17 @@ class Consolidation:
 
     def _unsummarised(self, reads: Reads, scope: Scope) -> list[Message]:
         """Return the messages of a scope, across its sessions, that no summary covers yet, oldest first."""
-        summaries = reads.memories(MemoryFilter(exactly=scope, kinds=("summary",), statuses=None))
-        covered = max((int(memory.metadata.get("to", 0)) for memory in summaries), default=0)
-        return reads.messages(MessageFilter(exactly=scope, after_seq=covered))
+        mark = reads.setting(_mark(scope))
+        if mark is None:  # nothing yet, or a store from before there were marks
+            summaries = reads.memories(MemoryFilter(exactly=scope, kinds=("summary",), statuses=None))
+            mark = str(max((int(memory.metadata.get("to", 0)) for memory in summaries), default=0))
+        return reads.messages(MessageFilter(exactly=scope, after_seq=int(mark)))
 
     def _unincorporated(self, reads: Reads, scope: Scope) -> list[Memory]:
         """Return the summaries that the base document was not made from yet, oldest first."""
-        bases = self._base(reads, scope)
-        used = {source for memory in bases for source in memory.sources}
-        summaries = reads.memories(MemoryFilter(exactly=scope, kinds=("summary",), newest_first=False))
-        return sorted((s for s in summaries if s.id not in used), key=lambda s: (s.valid_from, s.item))
+        done = max((int(memory.metadata.get("to", 0)) for memory in self._base(reads, scope)), default=0)
+        wanted = MemoryFilter(exactly=scope, kinds=("summary",), where={"to": {"$gt": done}})
+        return sorted(reads.memories(wanted), key=lambda summary: int(summary.metadata["to"]))
 
     def _base(self, reads: Reads, scope: Scope) -> list[Memory]:
         kind = self._preset.base.kind if self._preset.base else ""
@@ -105,9 +108,8 @@ class Consolidation:
         if rules is None:
             return {}
         pages: dict[str, list[Memory]] = {}
-        for memory in reads.memories(MemoryFilter(exactly=scope, kinds=(rules.kind,), newest_first=False)):
-            if memory.topic:
-                pages.setdefault(memory.topic, []).append(memory)
+        for memory in reads.memories(MemoryFilter(exactly=scope, kinds=(rules.kind,), has_topic=True, newest_first=False)):
+            pages.setdefault(memory.topic or "", []).append(memory)
         return {topic: page for topic, page in pages.items() if len(page) + _PAGE_TITLE > rules.most_lines}
 
     # --- doing it -------------------------------------------------------------------------------------------
@@ -135,7 +137,7 @@ class Consolidation:
         outcome = Outcome(
             changes=(put,), model=summary.model, prompt=summary.prompt, flaws=_flaws(problem, summary.flaws), usage=summary.usage
         )
-        return self._work(job, scope, outcome, unchanged)
+        return self._work(job, scope, outcome, unchanged, also=lambda tx: tx.set_setting(_mark(scope), str(taken[-1].seq)))
 
     def _distil(self, job: Job) -> Work:
         """Work all but the newest summaries, with recent facts, into the base document."""
@@ -154,7 +156,8 @@ class Consolidation:
             else Summary(text=distil(*given, most_words=rules.most_words), prompt=BASE_RULES)
         )
         earlier = before[0] if before else None
-        put = base_put(made.text, taken, scope, kind=rules.kind, key=rules.kind, earlier=earlier, facts=facts)
+        put = base_put(made.text, taken, scope, kind=rules.kind, key=rules.key or rules.kind, earlier=earlier, facts=facts)
+        put = replace(put, metadata={**(earlier.metadata if earlier else {}), "to": int(taken[-1].metadata["to"])})
 
         def unchanged(tx: Transaction) -> bool:
             now = {memory.id: memory.revision for memory in self._base(tx, scope)}
@@ -174,7 +177,7 @@ class Consolidation:
         model, problem = self._thinking.model()
         outcome = compact_to(members, cap.most, model=model, vectors=self._vectors(members))
         outcome = Outcome(
-            changes=outcome.changes,
+            changes=keeping_conversations(outcome.changes, members),
             model=outcome.model,
             prompt=outcome.prompt,
             flaws=_flaws(problem, outcome.flaws),
@@ -193,17 +196,36 @@ class Consolidation:
         if not page or self._preset.topics is None:
             return Work()
         model, problem = self._thinking.model()
-        known = self._store.memories(MemoryFilter(exactly=scope, kinds=(self._preset.topics.kind,)))
+        known = self._store.memories(MemoryFilter(exactly=scope, kinds=(self._preset.topics.kind,), has_topic=True))
         taken = {memory.topic for memory in known if memory.topic}
         most = self._preset.topics.most_lines - _PAGE_TITLE
         made = split(topic, page, most=most, model=model, vectors=self._vectors(page), taken=taken)
+        notes = self._notes(scope, topic)
+        lines = [change for change in made.changes if isinstance(change, Put)]
         outcome = Outcome(
-            changes=made.changes, model=made.model, prompt=made.prompt, flaws=_flaws(problem, made.flaws), usage=made.usage
+            changes=(*lines, *follow(notes, lines)),
+            model=made.model,
+            prompt=made.prompt,
+            flaws=_flaws(problem, made.flaws),
+            usage=made.usage,
         )
-        return self._work(job, scope, outcome, lambda tx: _all_live(tx, page), shown=[memory.id for memory in page])
+        touched = [*page, *notes]
+        return self._work(job, scope, outcome, lambda tx: _all_live(tx, touched), shown=[memory.id for memory in touched])
+
+    def _notes(self, scope: Scope, topic: str) -> list[Memory]:
+        """Return the notes of recent conversations about a topic."""
+        kind = self._preset.topics.recent_kind if self._preset.topics else None
+        return self._store.memories(MemoryFilter(exactly=scope, kinds=(kind,), topic=topic)) if kind else []
 
     def _work(
-        self, job: Job, scope: Scope, outcome: Outcome, unchanged: Callable[[Transaction], bool], *, shown: Sequence[str] = ()
+        self,
+        job: Job,
+        scope: Scope,
+        outcome: Outcome,
+        unchanged: Callable[[Transaction], bool],
+        *,
+        shown: Sequence[str] = (),
+        also: Callable[[Transaction], None] = lambda tx: None,
     ) -> Work:
         """Return the work of writing an outcome, if nothing it was computed from has changed meanwhile."""
         author = Author(actor=job.kind, model=outcome.model, prompt=outcome.prompt, job=job.id)
@@ -212,6 +234,7 @@ class Consolidation:
             if not unchanged(tx):  # tried again, from what there is then
                 raise Conflict("what this was made from has changed meanwhile")
             Writer(tx=tx, preset=self._preset, author=author, now=self._clock.now()).apply(outcome.changes, shown=shown)
+            also(tx)
             self.follow_up(tx, scope)
 
         asked = self._thinking.name if outcome.usage.calls else None
@@ -221,8 +244,14 @@ class Consolidation:
         return self._embedding.documents([str(memory) for memory in memories])
 
     def _scope(self, job: Job) -> Scope:
-        parts = {part: job.payload.get(part) for part in ("app", "user", "agent")}
+        parts: dict[str, Any] = {part: job.payload.get(part) for part in ("app", "user", "agent")}
         return Scope(tenant=self._store.tenant, **parts)
+
+
+def _mark(scope: Scope) -> str:
+    """Return the name under which a store notes how far a scope's messages have been summarised; it names nobody."""
+    whose = json.dumps([scope.app, scope.user, scope.agent]).encode()
+    return f"rolled-up:{hashlib.blake2b(whose, digest_size=12).hexdigest()}"
 
 
 def _as_many_as_fit(messages: Sequence[Message]) -> int:

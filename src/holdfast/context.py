@@ -6,7 +6,7 @@ tags carry a value nobody who wrote into memory could know, so that no text can 
 
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 
@@ -35,7 +35,13 @@ def words(language: str | None) -> Words:
 
 
 def render_block(
-    pinned: Sequence[Hit], relevant: Sequence[Hit], *, max_tokens: int, nonce: str, language: str | None = None
+    pinned: Sequence[Hit],
+    relevant: Sequence[Hit],
+    *,
+    max_tokens: int,
+    nonce: str,
+    language: str | None = None,
+    persona: str | None = None,
 ) -> Context:
     """Pack hits into a block of at most ``max_tokens``; a line that does not fit makes way for shorter ones."""
     own = words(language)
@@ -55,13 +61,24 @@ def render_block(
             parts[part].append(line)
             kept.append(hit)
     if not kept:
-        return Context(text="", tokens=0, stable="", changing="", left_out=tuple(left_out))
+        return with_persona(Context(text="", tokens=0, stable="", changing="", left_out=tuple(left_out)), persona)
     stable = "\n".join([opening, own.pinned, *parts[0]] if parts[0] else [opening])
     changing = "\n".join([own.relevant, *parts[1], closing] if parts[1] else [closing])
     text = f"{stable}\n{changing}"
-    return Context(
+    block = Context(
         text=text, tokens=count_tokens(text), stable=stable, changing=changing, hits=tuple(kept), left_out=tuple(left_out)
     )
+    return with_persona(block, persona)
+
+
+def with_persona(block: Context, persona: str | None) -> Context:
+    """Put the host's own words first: they are no memory, so they count towards no budget and are left as they are."""
+    own = (persona or "").strip()
+    if not own:
+        return block
+    text = f"{own}\n\n{block.text}" if block.text else own
+    stable = f"{own}\n\n{block.stable}" if block.stable else own
+    return replace(block, text=text, stable=stable, tokens=count_tokens(text))
 
 
 def _line(hit: Hit, own: Words) -> str:

@@ -7,6 +7,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from holdfast.apps import Apps
 from holdfast.clock import SystemClock, as_utc
 from holdfast.consolidation import Consolidation
 from holdfast.embedding import EmbedderSource, Embedding
@@ -24,6 +25,7 @@ from holdfast.reader import Reader
 from holdfast.session import Recorder, Session
 from holdfast.text.clean import clean_name
 from holdfast.thinking import ChatSource, Limits, Thinking
+from holdfast.topics import Topics
 from holdfast.types import (
     Author,
     ChangeRecord,
@@ -66,19 +68,23 @@ class Engine(Upkeep):
         self.clock: Clock = clock or SystemClock()
         self.embedding = Embedding(store, embedder)
         self.thinking = Thinking(store, chat, self.clock, limits)
-        self.energy = Energy(store, energy)
+        self.energy = Energy(store, energy, asks_model=chat is not None)
         consolidation = Consolidation(store, preset, self.clock, embedding=self.embedding, thinking=self.thinking)
+        topics = Topics(store, preset, self.clock, embedding=self.embedding, thinking=self.thinking)
         self.pipeline = Pipeline(
-            store, preset, self.clock, embedding=self.embedding, thinking=self.thinking, consolidation=consolidation
-        )
-        handlers = {"digest": self.pipeline.digest, **consolidation.handlers}
+            store, preset, self.clock,
+            embedding=self.embedding, thinking=self.thinking, consolidation=consolidation, topics=topics,
+        )  # fmt: skip
+        handlers = {"digest": self.pipeline.digest, **consolidation.handlers, **topics.handlers}
         lease = LEASE if chat is None else LEASE_WITH_MODEL
-        self.jobs_runner = JobRunner(store, self.clock, handlers, may_work=self.energy.suffices, lease=lease)
+        self.jobs_runner = JobRunner(store, self.clock, handlers, affordable=self.energy.affordable, lease=lease)
         self._housekeeping = Housekeeping(store, preset, self.clock, self.pipeline)
         self.reader = Reader(store, preset, self.clock, self.embedding)
+        self.apps = Apps(store, preset, self.clock, reader=self.reader, embedding=self.embedding, energy=self.energy)
         self._inline = worker == "inline"
         self._thread = WorkerThread(self.work_once) if worker == "thread" else None
         self._housekeeping.clean_up()
+        self.jobs_runner.take_over()
         if self._thread is not None:
             self._thread.wake()  # an earlier process may have left work
 

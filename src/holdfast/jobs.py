@@ -6,10 +6,7 @@ model failed and rules took over, the job is done and says so in its ``error``; 
 """
 
 import logging
-import os
-import socket
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
@@ -18,6 +15,7 @@ from holdfast.chat import Usage
 from holdfast.energy import energy_of
 from holdfast.errors import NotFound, StoreError
 from holdfast.ids import new_id
+from holdfast.processes import is_gone, worker_name
 from holdfast.protocols import Clock, Store, Transaction
 from holdfast.types import Job, Spend
 
@@ -61,36 +59,45 @@ class JobRunner:
         clock: Clock,
         handlers: Mapping[str, Handler],
         *,
-        may_work: Callable[[], bool] = lambda: True,
+        affordable: Callable[[Collection[str]], Collection[str]] = lambda kinds: kinds,
         lease: timedelta = LEASE,
     ) -> None:
         self._store = store
         self._clock = clock
         self._handlers = handlers
-        self._may_work = may_work
+        self._affordable = affordable
         self._lease = lease
-
-    @property
-    def worker(self) -> str:
-        """This worker's name: host, process and thread."""
-        return f"{socket.gethostname()}:{os.getpid()}:{threading.get_ident()}"
 
     def run_one(self) -> bool:
         """Take one due job and run it; False when none is due."""
         # Looking before locking: an idle worker must not take the write lock every second.
-        if not self._store.jobs(states=["queued", "running"], limit=1) or not self._may_work():
+        if not self._store.jobs(states=["queued", "running"], limit=1):
+            return False
+        kinds = self._affordable(list(self._handlers))
+        if not kinds:
             return False
         now = self._clock.now()
         with self._store.write() as tx:
-            job = tx.lease_job(worker=self.worker, now=now, until=now + self._lease, kinds=list(self._handlers))
+            job = tx.lease_job(worker=worker_name(), now=now, until=now + self._lease, kinds=kinds)
         if job is None:
-            return False
+            return self.take_over() > 0
         try:
             self._finish(job, self._compute(job))
         except Exception as error:  # the edge of the worker: whatever it was, the job stays, with the reason
             log.exception("Job %s (%s) failed, attempt %d", job.id, job.kind, job.attempt)
             self._failed(job, error)
         return True
+
+    def take_over(self) -> int:
+        """Queue again what workers of this machine held that are gone; returns how much."""
+        left = [job for job in self._store.jobs(states=["running"]) if is_gone(job.worker)]
+        if not left:
+            return 0
+        with self._store.write() as tx:
+            held = [job for job in left if tx.holds_lease(job)]
+            for job in held:
+                tx.set_job(replace(job, state="queued", lease_until=None, worker=None))
+        return len(held)
 
     def _compute(self, job: Job) -> Work:
         if job.attempt > MAX_ATTEMPTS:

@@ -8,19 +8,21 @@ from holdfast.consolidation import Consolidation
 from holdfast.embedding import Embedding
 from holdfast.errors import Conflict
 from holdfast.jobs import Work, new_job
+from holdfast.mind import keeping
 from holdfast.policies.consolidate import Related, calibration_for, consolidate
+from holdfast.policies.conversations import with_related
 from holdfast.policies.fence import fenced
 from holdfast.policies.importance import importance_of, tags_of
 from holdfast.policies.learning import Conversation, learn, newest_within, say_the_same
 from holdfast.policies.outcome import Outcome
 from holdfast.policies.report import RULE_VERSION as REPORT_RULES
 from holdfast.policies.summaries import Summary, paragraph, paragraph_with
-from holdfast.policies.topics import assign
 from holdfast.presets.base import Paragraph, Preset
 from holdfast.protocols import Clock, MemoryFilter, MessageFilter, SessionFilter, Store, Transaction
 from holdfast.related import known_about, near
 from holdfast.thinking import Thinking
-from holdfast.types import Author, Job, Memory, Message, Put, Scope, SessionRecord, SessionStatus
+from holdfast.topics import Topics
+from holdfast.types import Author, Job, Memory, Message, Put, SessionRecord, SessionStatus
 from holdfast.write import Writer
 
 _SHOWN = 24
@@ -38,6 +40,8 @@ class _Learnt:
     puts: Sequence[Put]
     shown: Collection[str]
     outcome: Outcome
+    recent: Put | None = None
+    """A note of which topic it was about."""
 
 
 class Pipeline:
@@ -52,6 +56,7 @@ class Pipeline:
         embedding: Embedding,
         thinking: Thinking,
         consolidation: Consolidation,
+        topics: Topics,
     ) -> None:
         self._store = store
         self._preset = preset
@@ -59,15 +64,19 @@ class Pipeline:
         self._embedding = embedding
         self._thinking = thinking
         self._consolidation = consolidation
+        self._topics = topics
 
     def close_session(self, tx: Transaction, session: SessionRecord, status: SessionStatus) -> None:
-        """Close a session and queue its digestion in the same transaction."""
-        tx.set_session(replace(session, status=status, ended_at=self._clock.now()))
-        self._queue(tx, session)
+        """Close a session and queue its digestion in the same transaction; what it had in mind ends here."""
+        last = tx.messages(MessageFilter(session=session.id, newest=1))
+        closed = keeping(session, closed_to=last[0].seq if last else None, recalled=None)
+        tx.set_session(replace(closed, status=status, ended_at=self._clock.now()))
+        self._queue(tx, closed)
 
-    def after_reply(self, tx: Transaction, session: SessionRecord) -> None:
-        """Queue the digestion of an exchange, where the preset learns from each."""
-        if self._preset.capture_at == "turn":
+    def after_message(self, tx: Transaction, session: SessionRecord, message: Message) -> None:
+        """Queue what a message causes: the search for the topic, and where the preset learns from each exchange, that."""
+        self._topics.queue(tx, session, message)
+        if self._preset.capture_at == "turn" and message.role == "assistant":
             self._queue(tx, session)
 
     def _queue(self, tx: Transaction, session: SessionRecord) -> None:
@@ -98,9 +107,8 @@ class Pipeline:
         if session is None or (session.digested_to >= last and not again):
             return Work()
         first = int(job.payload.get("from", 0)) if again else session.digested_to
-        said = self._store.messages(MessageFilter(session=session_id, after_seq=first))
-        topic = str(session.metadata["topic"]) if session.metadata.get("topic") else None
-        learnt = self._learn(fenced([message for message in said if message.seq <= last]), topic=topic, again=again)
+        said = [m for m in self._store.messages(MessageFilter(session=session_id, after_seq=first)) if m.seq <= last]
+        learnt = self._learn(fenced(said), session, after=first, again=again)
         author = Author(actor="digest", model=learnt.outcome.model, prompt=learnt.outcome.prompt, job=job.id)
 
         def store_memories(tx: Transaction) -> None:
@@ -109,12 +117,18 @@ class Pipeline:
                 return
             if present.digested_to != session.digested_to and not again:
                 raise Conflict("another worker has digested a part of this session meanwhile")
+            if learnt.outcome.model and _erased(tx, learnt.shown):
+                raise Conflict("what the model was shown has been erased meanwhile")
             read = {message.id for message in said}
-            erased = read - {message.id for message in tx.messages(MessageFilter(ids=list(read)))}
+            left = tx.messages(MessageFilter(ids=list(read)))
+            erased = read - {message.id for message in left if message.action != "forgotten"}
             writer = Writer(tx=tx, preset=self._preset, author=author, now=self._clock.now())
+            made: list[Memory] = []
             for put in learnt.puts:
                 if erased.isdisjoint(put.sources):
-                    writer.apply([put], shown=learnt.shown)  # each a batch of its own: one can be undone without the others
+                    made += writer.apply([put], shown=learnt.shown)  # each a batch of its own: one can be undone alone
+            if learnt.recent is not None and not erased:
+                self._topics.note(writer, learnt.recent, made)
             tx.set_session(replace(present, digested_to=max(last, present.digested_to)))
             self._consolidation.follow_up(tx, present.scope)
 
@@ -122,7 +136,7 @@ class Pipeline:
         asked = self._thinking.name if outcome.usage.calls else None
         return Work(effect=store_memories, flaws=outcome.flaws, model=asked, usage=outcome.usage)
 
-    def _learn(self, messages: Sequence[Message], *, topic: str | None, again: bool) -> _Learnt:
+    def _learn(self, messages: Sequence[Message], session: SessionRecord, *, after: int, again: bool) -> _Learnt:
         """Learn from fenced messages, and set what is new against what is known."""
         if not messages:
             return _Learnt(puts=(), shown=(), outcome=Outcome())
@@ -130,43 +144,28 @@ class Pipeline:
         earlier = self._made_of(messages) if again else []
         known = self._known(messages, without=earlier) if model is not None else []
         outcome = self._capture(messages, known, model)
-        if self._preset.topics is not None:
-            outcome = self._with_topics(outcome, messages[-1].scope, topic, model)
         if problem is not None:
             outcome = replace(outcome, flaws=(f"{problem}; rules took over", *outcome.flaws))
+        outcome, recent = self._topics.gather(outcome, messages, session, after=after, model=model)
         proposed = [change for change in outcome.changes if isinstance(change, Put)]
         made_before = {memory.id for memory in earlier}
         related = [
             [each for each in some if each.memory.id not in made_before]
             for some in near(self._store, self._embedding, proposed, self._clock.now())
         ]
+        calibration = calibration_for(self._embedding.name or "")
+        proposed = [with_related(put, some, calibration) for put, some in zip(proposed, related, strict=True)]
         puts = self._consolidated(proposed, related)
         if again:
             puts = _replacing_earlier(puts, earlier, by_model=outcome.model is not None)
         shown = {memory.id for memory in known} | {each.memory.id for some in related for each in some}
         shown |= {id for put in puts for id in put.replaces}
-        return _Learnt(puts=puts, shown=shown, outcome=outcome)
+        return _Learnt(puts=puts, shown=shown, outcome=outcome, recent=None if again else recent)
 
     def _capture(self, messages: Sequence[Message], known: Sequence[Memory], model: ChatModel | None) -> Outcome:
         if isinstance(self._preset.capture, Paragraph):
             return _paragraph(messages, self._preset.capture, model)
         return learn(self._preset.capture, Conversation(messages=messages, known=known, language=_language(messages)), model)
-
-    def _with_topics(self, outcome: Outcome, scope: Scope, topic: str | None, model: ChatModel | None) -> Outcome:
-        """Put what was learnt under the conversation's topic, or under a new one when there is enough of it."""
-        rules = self._preset.topics
-        if rules is None:
-            return outcome
-        conclusions = [change for change in outcome.changes if isinstance(change, Put) and change.kind == rules.kind]
-        others = [change for change in outcome.changes if change not in conclusions]
-        topics = {memory.topic for memory in self._store.memories(MemoryFilter(exactly=scope, kinds=(rules.kind,)))}
-        named = assign(conclusions, topic, known=[name for name in topics if name], least=rules.least_for_new, model=model)
-        return replace(
-            outcome,
-            changes=(*others, *named.changes),
-            flaws=(*outcome.flaws, *named.flaws),
-            usage=outcome.usage + named.usage,
-        )
 
     def _consolidated(self, proposed: Sequence[Put], related: Sequence[Sequence[Related]]) -> list[Put]:
         """Set new against known, speaker by speaker: what one says of themselves tells nothing of another."""
@@ -202,6 +201,11 @@ class Pipeline:
         return not memory.pinned and len(changes) == 1 and changes[0].author.model is None
 
 
+def _erased(tx: Transaction, shown: Collection[str]) -> bool:
+    """Tell whether any of these memories is no more: what was made with it in view must not keep it alive."""
+    return len(tx.memories(MemoryFilter(ids=list(shown), statuses=None))) < len(set(shown)) if shown else False
+
+
 def _replacing_earlier(puts: Sequence[Put], earlier: Sequence[Memory], *, by_model: bool) -> list[Put]:
     """Let what a model makes of messages again take the place of what rules made that says the same.
 
@@ -224,7 +228,7 @@ def _paragraph(messages: Sequence[Message], wanted: Paragraph, model: ChatModel 
     messages = newest_within(messages, characters=_LONGEST_TALK)
     texts = [message.text for message in messages]
     made = (
-        paragraph_with(model, messages, longest=wanted.longest)
+        paragraph_with(model, messages, longest=wanted.longest, timeout=wanted.timeout)
         if model
         else Summary(
             text=paragraph(messages, longest=wanted.longest),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from holdfast.types import (
+    AppRecord,
     ChangeRecord,
     Finding,
     Job,
@@ -78,12 +79,15 @@ class MemoryFilter:
     """Only this very scope: the identity rule looks here."""
     owner: Mapping[str, str] = field(default_factory=dict)
     """Parts that must be equal (``user``, ``app``, ``agent``), whatever the others are."""
+    apps: Collection[str] | None = None
+    """Of what the reader sees, only what belongs to these apps."""
     ids: Collection[str] | None = None
     items: Collection[int] | None = None
     kinds: Collection[str] | None = None
     statuses: Sequence[MemoryStatus] | None = ("live",)
     key: str | None = None
     topic: str | None = None
+    has_topic: bool = False
     pinned: bool | None = None
     content_hash: str | None = None
     sources: Collection[str] | None = None
@@ -104,8 +108,8 @@ class MemoryFilter:
     @property
     def is_selective(self) -> bool:
         """Whether it names something that few memories have, so that they are best looked up by that."""
-        named = (self.ids, self.items, self.key, self.content_hash, self.sources, self.expired_by, self.retired_before)
-        return bool(self.pinned) or any(value is not None for value in named)
+        named = (self.ids, self.items, self.key, self.topic, self.content_hash, self.sources, self.expired_by, self.retired_before)
+        return bool(self.pinned) or self.has_topic or any(value is not None for value in named)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +138,7 @@ class SessionFilter:
     owner: Mapping[str, str] = field(default_factory=dict)
     statuses: Collection[SessionStatus] | None = None
     idle_since: datetime | None = None
+    active_since: datetime | None = None
     limit: int | None = None
     offset: int = 0
 
@@ -157,6 +162,15 @@ class Match(NamedTuple):
     window: int
     score: float
     space: Space
+
+
+class AppChanges(NamedTuple):
+    """What one author did to the memories of one app: how many it made, and in how many batches it changed something."""
+
+    app: str
+    actor: str
+    created: int
+    batches: int
 
 
 class Waiting(NamedTuple):
@@ -206,6 +220,26 @@ class Reads(Protocol):
 
     def user(self, user: str) -> UserProfile:
         """Return what is known of a user; a stranger has the defaults."""
+        ...
+
+    def app(self, app: str) -> AppRecord | None:
+        """Return the record of an app that was installed or uninstalled."""
+        ...
+
+    def apps(self) -> list[AppRecord]:
+        """List the apps that have a record, by their names."""
+        ...
+
+    def apps_sharing_with(self, app: str) -> list[str]:
+        """List the other installed apps that share their memories with this one, by their names."""
+        ...
+
+    def memories_by_app(self, *, unexpired_at: datetime) -> Mapping[str, int]:
+        """Count the live memories of each app that has any, whoever their users are."""
+        ...
+
+    def changes_by_app(self, *, since: datetime) -> list[AppChanges]:
+        """Count what each author has done to the memories of each app since a moment."""
         ...
 
     def setting(self, name: str) -> str | None:
@@ -300,6 +334,10 @@ class Transaction(Reads, Protocol):
         """Store what is known of a user."""
         ...
 
+    def set_app(self, record: AppRecord) -> None:
+        """Store what is known of an app."""
+        ...
+
     def set_setting(self, name: str, value: str) -> None:
         """Store one of the engine's own durable values."""
         ...
@@ -317,7 +355,7 @@ class Transaction(Reads, Protocol):
         ...
 
     def remove_scope(self, owner: Mapping[str, str]) -> None:
-        """Remove what is left of a scope whose memories and messages are gone: jobs, names, and a user's own row."""
+        """Remove what is left of a scope whose memories and messages are gone: jobs, names, and a user's or app's own row."""
         ...
 
 

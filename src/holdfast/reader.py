@@ -11,12 +11,17 @@ from holdfast import forks
 from holdfast.clock import as_utc
 from holdfast.context import render_block
 from holdfast.embedding import Embedding
+from holdfast.mind import Mind, keeping
+from holdfast.policies.naming import title
 from holdfast.presets.base import Preset, RecallPlan, Section
-from holdfast.protocols import Clock, MemoryFilter, Store, Transaction
+from holdfast.protocols import Clock, MemoryFilter, SessionFilter, Store, Transaction
 from holdfast.recall import Question, recall
 from holdfast.sections import render_sections
 from holdfast.types import Context, Hit, Scope, Where
 
+SHOWN = "memories_shown"
+"""The entry of a session's metadata that says a context with memories was given for it."""
+_UNSAID = 100
 _PINNED = 50
 _WORTH_SHOWING = 0.15
 """A hit less likely than this does not count as a use, and a raw message stays out of the context. A memory was
@@ -28,10 +33,11 @@ class Reader:
 
     def __init__(self, store: Store, preset: Preset, clock: Clock, embedding: Embedding) -> None:
         self._store = store
-        self._preset = preset
+        self.preset = preset
         self._clock = clock
         self._embedding = embedding
         self._used: dict[str, datetime] = {}
+        self._shown: dict[str, None] = {}
         self._lock = threading.Lock()
         forks.watch(self)
         self._secret = _own_secret(store)
@@ -42,7 +48,7 @@ class Reader:
     def after_fork(self) -> None:
         """Make a new lock; the parent writes down its own uses."""
         self._lock = threading.Lock()
-        self._used = {}
+        self._used, self._shown = {}, {}
 
     def recall(
         self,
@@ -59,10 +65,10 @@ class Reader:
     ) -> list[Hit]:
         """Return what matters for a query, best first."""
         if kinds is not None:
-            kinds = [kind if kind == "message" else self._preset.kind(kind).name for kind in kinds]
+            kinds = [kind if kind == "message" else self.preset.kind(kind).name for kind in kinds]
         question = Question(
             text=query,
-            reader=reader,
+            reader=self._with_sharing(reader),
             limit=limit,
             kinds=kinds,
             where=where,
@@ -70,7 +76,8 @@ class Reader:
             now=self._clock.now() if now is None else as_utc(now, what="now"),
             as_of=None if as_of is None else as_utc(as_of, what="as_of"),
             without_session=without_session,
-            languages=self._preset.languages,
+            languages=self.preset.languages,
+            behind=self._behind() if kinds is None else (),
         )
         hits = recall(self._store, self._embedding, question)
         if as_of is None:
@@ -78,6 +85,10 @@ class Reader:
             with self._lock:
                 self._used.update((hit.id, moment) for hit in hits if hit.memory and hit.score >= _WORTH_SHOWING)
         return hits
+
+    def _behind(self) -> list[str]:
+        """Return the kinds that stand behind raw messages; where those are not kept, none does."""
+        return [kind.name for kind in self.preset.kinds if kind.background and self.preset.message_retention is None]
 
     def context(
         self,
@@ -87,19 +98,23 @@ class Reader:
         max_tokens: int | None = None,
         without_session: str | None = None,
         state: str | None = None,
+        persona: str | None = None,
+        mind: Mind | None = None,
     ) -> Context:
         """Return what goes into a system prompt: what is pinned and what is relevant, laid out as the preset says."""
-        tokens = self._preset.context_tokens if max_tokens is None else max_tokens
+        tokens = self.preset.context_tokens if max_tokens is None else max_tokens
         profile = self._store.user(reader.user) if reader.user else None
         language = profile.language if profile else None
-        if self._preset.layout is not None:
-            values = {"app": reader.app or "", "state": state or ""}
+        if self.preset.layout is not None:
+            mind = self._paged(mind or Mind(), reader)
             return render_sections(
-                self._preset.layout,
-                lambda section: self._gather(section, reader, query, without_session),
+                self.preset.layout,
+                lambda section: self._gather(section, reader, query, without_session, mind),
                 max_tokens=tokens,
-                values=values,
+                values={"app": self._app_name(reader), "state": state or "", "title": title(mind.topic or "")},
                 language=language,
+                persona=persona,
+                now=self._clock.now(),
             )
         pinned = self._listed(reader, Section(words="", source="pinned", most=_PINNED))
         shown = {hit.id for hit in pinned}
@@ -110,44 +125,88 @@ class Reader:
             max_tokens=tokens,
             nonce=self._nonce(without_session or reader.user or "shared"),
             language=language,
+            persona=persona,
         )
 
-    def _gather(self, section: Section, reader: Scope, query: str, without_session: str | None) -> list[Hit]:
+    def _paged(self, mind: Mind, reader: Scope) -> Mind:
+        """Return a mind without a topic whose page is gone: it was split, or all of it was forgotten."""
+        if mind.topic is None or self._page(reader, mind.topic, most=1):
+            return mind
+        return replace(mind, topic=None)
+
+    def _page(self, reader: Scope, topic: str, *, most: int) -> list[Hit]:
+        """Return a topic's page, oldest line first."""
+        kinds = (self.preset.topics.kind,) if self.preset.topics else None
+        wanted = MemoryFilter(reader=reader, kinds=kinds, topic=topic, unexpired_at=self._clock.now())
+        page = sorted(self._store.memories(wanted), key=lambda memory: (memory.valid_from, memory.item))
+        return [Hit(memory=memory, score=1.0) for memory in page[:most]]
+
+    def _gather(self, section: Section, reader: Scope, query: str, without_session: str | None, mind: Mind) -> list[Hit]:
         """Return what fills a section."""
+        if section.source == "page":
+            return self._page(reader, mind.topic, most=section.most) if mind.topic else []
         if section.source == "relevant":
-            return self._reminded(reader, query, without_session)
+            return [] if mind.topic else self._in_mind(reader, query, without_session, mind)
         if section.source == "all":
             listed = self._listed(reader, replace(section, most=section.most + 1))
             if len(listed) > section.most:
                 return self.recall(reader, query, limit=section.most, kinds=section.kinds)
             return listed
+        if section.source == "shared":
+            reader = self._with_sharing(reader)
+            return self._listed(reader, section, apps=reader.also_apps) if reader.also_apps else []
         return self._listed(reader, section)
 
-    def _listed(self, reader: Scope, section: Section) -> list[Hit]:
+    def _with_sharing(self, reader: Scope) -> Scope:
+        """Return a reader that also sees the memories other apps chose to share with its app."""
+        return replace(reader, also_apps=tuple(self._store.apps_sharing_with(reader.app))) if reader.app else reader
+
+    def _app_name(self, reader: Scope) -> str:
+        """Return what people call the reader's app."""
+        record = self._store.app(reader.app) if reader.app else None
+        return (record and record.name) or reader.app or ""
+
+    def _in_mind(self, reader: Scope, query: str, without_session: str | None, mind: Mind) -> list[Hit]:
+        """Return what was in mind before and is still known, then what comes to mind now."""
+        found = self._reminded(reader, query, without_session)
+        if not mind.recalled:
+            return found
+        wanted = MemoryFilter(reader=reader, ids=mind.recalled, unexpired_at=self._clock.now())
+        known = {memory.id: memory for memory in self._store.memories(wanted)}
+        earlier = [Hit(memory=known[id], score=1.0) for id in mind.recalled if id in known]
+        return [*earlier, *(hit for hit in found if hit.id not in known)]
+
+    def _listed(self, reader: Scope, section: Section, *, apps: Sequence[str] | None = None) -> list[Hit]:
         """Return memories that are shown whatever was asked: pinned and all from the oldest on, the newest first."""
         wanted = MemoryFilter(
             reader=reader, kinds=section.kinds, unexpired_at=self._clock.now(), limit=section.most,
-            pinned=True if section.source == "pinned" else None, newest_first=section.source == "newest",
+            pinned=True if section.source == "pinned" else None, newest_first=section.source in ("newest", "shared"), apps=apps,
         )  # fmt: skip
         return [Hit(memory=memory, score=1.0) for memory in self._store.memories(wanted)]
 
     def _reminded(self, reader: Scope, query: str, without_session: str | None) -> list[Hit]:
         """Return what the preset's plan brings to mind."""
-        plan = self._preset.recall
-        found = self.recall(reader, query, limit=plan.limit, kinds=plan.kinds, without_session=without_session)
+        plan = self.preset.recall
         least = self._carried_over(plan)
-        return [hit for hit in found if least is None or hit.similarity is None or hit.similarity >= least]
+        # What shares words but is too far in meaning must not take the place of what is near.
+        limit = plan.limit if least is None else 3 * plan.limit
+        found = self.recall(reader, query, limit=limit, kinds=plan.kinds, without_session=without_session)
+        near = [hit for hit in found if least is None or hit.similarity is None or hit.similarity >= least]
+        return near[: plan.limit]
 
     def _carried_over(self, plan: RecallPlan) -> float | None:
         """Return a design's limit on nearness as the present embedder would measure it."""
         embedder = self._embedding.embedder()
         if plan.least_cosine is None or embedder is None:
             return None
+        if embedder.name == plan.own_embedder:
+            return plan.least_cosine
         (low, high), (own_low, own_high) = plan.measured_by, embedder.calibration
         return own_low + (plan.least_cosine - low) / (high - low) * (own_high - own_low)
 
     def flush_uses(self, renew: Callable[[Transaction, set[str], datetime], None]) -> None:
         """Write down which memories were used lately; ``renew`` may extend the life of some."""
+        self.flush_shown()
         with self._lock:
             used, self._used = self._used, {}
         if used:
@@ -158,6 +217,25 @@ class Reader:
                 for moment, ids in by_moment.items():
                     tx.touch(ids, used=moment)
                     renew(tx, ids, moment)
+
+    def note_shown(self, session: str, context: Context) -> None:
+        """Note that a conversation was given a context with memories; written down with the next background work."""
+        if any(hit.memory for hit in context.hits):
+            with self._lock:
+                self._shown[session] = None
+
+    def flush_shown(self) -> None:
+        """Write down which conversations were given memories; those nothing was said in yet stay noted, the newest few."""
+        with self._lock:
+            noted, self._shown = self._shown, {}
+        known = {id: self._store.session(id) for id in noted}
+        fresh = [id for id, session in known.items() if session and not session.metadata.get(SHOWN)]
+        with self._lock:
+            self._shown = {**dict.fromkeys([id for id, session in known.items() if not session][-_UNSAID:]), **self._shown}
+        if fresh:
+            with self._store.write(durable=False) as tx:
+                for session in tx.sessions(SessionFilter(ids=fresh)):
+                    tx.set_session(keeping(session, **{SHOWN: True}))
 
     def forget_uses(self) -> None:
         """Drop what has not been written down yet."""

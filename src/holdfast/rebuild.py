@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from holdfast.policies.fence import fenced
 from holdfast.policies.learning import Capture
+from holdfast.policies.recent import about
 from holdfast.policies.rollup import base_put, summary_put
 from holdfast.policies.summaries import distil, paragraph, summarise
 from holdfast.presets.base import Paragraph, Preset
@@ -21,13 +22,15 @@ def rebuild(writer: Writer, mixed: Iterable[Memory], survivors: Sequence[Message
     lost = sorted((memory for memory in mixed if memory.status == "live"), key=lambda memory: memory.item)
     summaries = [memory for memory in lost if memory.kind == "summary"]
     bases = [memory for memory in lost if preset.base and memory.kind == preset.base.kind]
-    statements = [memory for memory in lost if memory not in summaries and memory not in bases]
+    notes = [memory for memory in lost if preset.topics and memory.kind == preset.topics.recent_kind]
+    statements = [memory for memory in lost if memory not in (*summaries, *bases, *notes)]
     again = [*_statements(writer, statements, survivors), *_summaries(summaries, survivors)]
     made = writer.apply(again, shown=())
     for base in bases:  # last: they are made from the summaries made just now
         put = _base(writer.tx, preset, base, [memory for memory in made if memory.kind == "summary"])
         made += writer.apply([put], shown=()) if put else []
-    return made
+    again = [put for note in notes if (put := _note(writer.tx, note, made)) is not None]
+    return made + writer.apply(again, shown=())
 
 
 def _statements(writer: Writer, lost: Sequence[Memory], survivors: Sequence[Message]) -> list[Put]:
@@ -72,6 +75,17 @@ def _base(tx: Transaction, preset: Preset, lost: Memory, made: Sequence[Memory])
         return None
     text = distil("", [memory.text for memory in summaries], [str(fact) for fact in facts], most_words=preset.base.most_words)
     return base_put(text, summaries, lost.scope, kind=lost.kind, key=lost.key, facts=facts, reason=_REASON)
+
+
+def _note(tx: Transaction, lost: Memory, made: Sequence[Memory]) -> Put | None:
+    """Return what is left of a note on a conversation, by what is left of its conclusions."""
+    left = [*tx.memories(MemoryFilter(ids=list(lost.sources))), *(memory for memory in made if memory.topic == lost.topic)]
+    if not left:
+        return None
+    return Put(
+        scope=lost.scope, kind=lost.kind, text=about([memory.text for memory in left]), key=lost.key, topic=lost.topic,
+        sources=tuple(dict.fromkeys(memory.id for memory in left)), valid_from=lost.valid_from, reason=_REASON,
+    )  # fmt: skip
 
 
 def _own(memory: Memory, survivors: Sequence[Message]) -> list[Message]:

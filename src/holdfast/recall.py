@@ -39,6 +39,8 @@ class Question:
     without_session: str | None = None
     """A session whose messages the asker has before them already."""
     languages: tuple[str, ...] = ("en", "es")
+    behind: Collection[str] = ()
+    """Kinds that stand behind what they were made from, and are left out unless asked for."""
 
     @property
     def spaces(self) -> tuple[Space, ...]:
@@ -135,7 +137,9 @@ def _hydrate(store: Store, question: Question, found: dict[int, _Found]) -> list
     if question.as_of is not None:
         wanted = MemoryFilter(items=list(found), as_of=question.as_of, statuses=("live", "superseded", "expired"))
     owners: list[tuple[Memory | Message, Memory | None]] = [
-        (memory, None) for memory in store.memories(wanted) if question.reader.sees(memory.scope)
+        (memory, None)
+        for memory in store.memories(wanted)
+        if question.reader.sees(memory.scope) and memory.kind not in question.behind
     ]
     if "message" in question.spaces and len(owners) < len(found):
         owners.extend(_messages(store, question, found))

@@ -8,6 +8,7 @@ from typing import cast
 from holdfast.clock import as_utc
 from holdfast.errors import Conflict, InvalidInput, NotFound
 from holdfast.ids import new_id
+from holdfast.mind import Mind, keeping, mind_of
 from holdfast.pipeline import Pipeline
 from holdfast.protocols import Clock, MessageFilter, Store, Transaction
 from holdfast.reader import Reader
@@ -86,8 +87,8 @@ class Session:
             tx.set_session(replace(session, status="open", ended_at=None, last_at=now))
         stored = tx.add_message(message)
         present = tx.session(self.id)
-        if present is not None and message.role == "assistant":
-            self._record.pipeline.after_reply(tx, present)
+        if present is not None:
+            self._record.pipeline.after_message(tx, present, stored)
         return stored
 
     def messages(self, *, limit: int | None = None) -> list[Message]:
@@ -97,19 +98,64 @@ class Session:
         found = self._record.store.messages(MessageFilter(session=self.id, newest=limit))
         return [message for message in found if message.scope == self.scope]
 
+    def window(self) -> list[Message]:
+        """Return the last turns, which go along with the context; a closed conversation has none."""
+        begins = 0 if self.off_record else self._mind().window_from
+        return [message for message in self.messages(limit=self._reader.preset.window) if message.seq > begins or self.off_record]
+
+    def clear_window(self) -> None:
+        """Let the window begin after what was said so far; the messages stay."""
+        if self.off_record:
+            self._unrecorded.clear()
+            return
+        with self._record.store.write() as tx:
+            session, last = tx.session(self.id), tx.messages(MessageFilter(session=self.id, newest=1))
+            if session is not None and last:
+                tx.set_session(keeping(session, window_from=last[0].seq))
+
     def recall(self, query: str, *, limit: int = 10, kinds: Sequence[str] | None = None, min_score: float = 0.0) -> list[Hit]:
         """Recall what matters here from everything but this conversation itself."""
         return self._reader.recall(self.scope, query, limit=limit, kinds=kinds, min_score=min_score, without_session=self.id)
 
-    def context(self, query: str | None = None, *, max_tokens: int | None = None, state: str | None = None) -> Context:
+    def context(
+        self,
+        query: str | None = None,
+        *,
+        max_tokens: int | None = None,
+        state: str | None = None,
+        persona: str | None = None,
+    ) -> Context:
         """Return the block for the system prompt; without a query, for the last thing the user said.
 
-        ``state`` is what the host knows of itself right now (sensors), for presets that show it.
+        ``persona`` is the host's own first layer. ``state`` is what it knows of itself right now (sensors), for
+        presets that show it.
         """
         if query is None:
             said = [message.text for message in self.messages(limit=20) if message.role == "user"]
             query = said[-1] if said else ""
-        return self._reader.context(self.scope, query, max_tokens=max_tokens, without_session=self.id, state=state)
+        mind = Mind() if self.off_record else self._mind()
+        context = self._reader.context(
+            self.scope, query, max_tokens=max_tokens, without_session=self.id, state=state, persona=persona, mind=mind
+        )
+        if self._reader.preset.recall.accumulates and not self.off_record:
+            self._keep_in_mind(mind, context)
+        return context
+
+    def _mind(self) -> Mind:
+        session = self._record.store.session(self.id)
+        return mind_of(session if session is not None and session.scope == self.scope else None)
+
+    def _keep_in_mind(self, mind: Mind, context: Context) -> None:
+        """Note which memories came to mind, so that they stay; which they are can be found again, so a lost note does no harm."""
+        kinds = self._reader.preset.recall.kinds or ()
+        found = [hit.id for hit in (*context.hits, *context.left_out) if hit.memory and hit.kind in kinds]
+        new = [id for id in found if id not in mind.recalled]
+        if not new or mind.topic is not None:
+            return
+        with self._record.store.write(durable=False) as tx:
+            session = tx.session(self.id)
+            if session is not None and session.scope == self.scope and session.status == "open":
+                tx.set_session(keeping(session, recalled=[*mind_of(session).recalled, *new]))
 
     def end(self) -> None:
         """Close the conversation and queue its digestion; both are durable when this returns."""

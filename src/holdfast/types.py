@@ -40,16 +40,16 @@ class Scope:
     app: str | None = None
     user: str | None = None
     agent: str | None = None
+    also_apps: tuple[str, ...] = ()
+    """Of a reader: other apps that chose to share their memories with its app. An owner has none."""
 
     def sees(self, owner: "Scope") -> bool:
         """Tell whether a reader in this scope may see what ``owner`` holds."""
-        return self.tenant == owner.tenant and all(
-            theirs is None or theirs == mine
-            for theirs, mine in (
-                (owner.app, self.app),
-                (owner.user, self.user),
-                (owner.agent, self.agent),
-            )
+        return (
+            self.tenant == owner.tenant
+            and owner.app in (None, self.app, *self.also_apps)
+            and owner.user in (None, self.user)
+            and owner.agent in (None, self.agent)
         )
 
 
@@ -63,6 +63,20 @@ class UserProfile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AppRecord:
+    """What the registry knows of an app. One that was only ever talked to has no record."""
+
+    app: str
+    name: str | None = None
+    """What people call it."""
+    installed_at: datetime | None = None
+    uninstalled_at: datetime | None = None
+    shares_with: tuple[str, ...] = ()
+    """The apps that may read its memories; ``*`` is every app."""
+    metadata: Metadata = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
     """A sort of memory, described once for prompts, schemas, the command line and pages alike."""
 
@@ -72,6 +86,8 @@ class Kind:
     pinned: bool = False
     lifetime: Lifetime | None = None
     renewed_by_use: bool = False
+    background: bool = False
+    """Not recalled by itself while what it was made from is: a summary stands behind its messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from tests.engine.test_learning import fact, items, talk, texts
 
 from holdfast import Engine
 from holdfast.errors import ModelUnavailable
-from holdfast.testing import FrozenClock, ScriptedChat
+from holdfast.testing import Asked, FrozenClock, ScriptedChat
 
 OpenMemory = Callable[..., Engine]
 
@@ -201,3 +201,25 @@ def test_one_thing_learnt_can_be_undone_without_the_others(open_memory: OpenMemo
     dog = next(found for found in memory.memories(user="ana") if "Rex" in found.text)
     memory.undo(memory.history(dog.id)[0])
     assert any("Lyon" in text for text in texts(memory))
+
+
+def test_what_a_model_made_of_a_memory_that_was_erased_meanwhile_is_made_again_without_it(
+    open_memory: OpenMemory, clock: FrozenClock
+) -> None:
+    memory = open_memory(worker="none")
+    secret = memory.remember("has a boat called Marlin", user="ana")
+    calls: list[str] = []
+
+    def answer(call: Asked) -> str:
+        calls.append(call.text)
+        if len(calls) == 1:
+            memory.erase(id=secret.id)
+            return items(fact("The user sails the Marlin to Lyon", 1))
+        return items(fact("The user lives in Lyon", 1))
+
+    other = open_memory(chat=ScriptedChat(respond=answer))
+    talk(other, "I live in Lyon.", "ok")
+    clock.advance(timedelta(minutes=1))
+    other.drain()
+    assert "Marlin" in calls[0]
+    assert texts(other) == {"The user lives in Lyon"}

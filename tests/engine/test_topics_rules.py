@@ -372,11 +372,11 @@ def test_a_line_that_fits_nowhere_is_general() -> None:
     assert topics_of(split("cooking", memories))[-1] == "cooking-general"
 
 
-def test_a_page_whose_lines_are_all_alike_stays_whole_and_says_so() -> None:
+def test_a_page_whose_lines_are_all_alike_is_cut_by_their_age() -> None:
     memories = [a_memory("Likes bread.", topic="cooking") for _ in range(60)]
     outcome = split("cooking", memories)
-    assert outcome.changes == ()
-    assert "stays whole" in outcome.flaws[0]
+    assert_nothing_lost(memories, outcome)
+    assert set(topics_of(outcome)) == {"cooking-part-1", "cooking-part-2", "cooking-part-3"}
 
 
 def test_a_page_that_is_short_enough_is_left_alone() -> None:
@@ -385,12 +385,10 @@ def test_a_page_that_is_short_enough_is_left_alone() -> None:
     assert model.asked == []
 
 
-def test_a_page_that_could_not_be_split_must_grow_before_it_is_tried_again() -> None:
+def test_only_a_page_over_its_limit_needs_a_split() -> None:
     memories = long_page(BREAD, each=60)
     assert split_needed(memories)
     assert not split_needed(memories[:50])
-    assert not split_needed(memories, tried=55)
-    assert split_needed(memories, tried=50)
 
 
 def test_subtopics_never_take_a_name_that_is_taken() -> None:

@@ -34,9 +34,9 @@ _SCHEMA: Schema = {"type": "object", "properties": {"name": {"type": "string"}},
 _EMPTY = frozenset(
     "user users usuario usuaria usuarios person persona people gente assistant asistente said says say told dijo dice "
     "like likes liked love loves prefer prefers preferred want wants wanted need needs use uses used using make makes made "
-    "made keep keeps take takes took go goes going went come came know knows think thinks feel feels work works "
+    "made found find finds finding keep keeps take takes took go goes going went come came know knows think thinks feel feels work works "
     "gusta gustan encanta encantan prefiere prefieren prefiero quiere quieren quiero necesita necesito usa usan uso hace hizo "
-    "hacer tiene tener puede poder debe deber sabe cree lleva toma va fue ser estar decidió decidido decided decides plan plans "
+    "hacer tiene tener puede poder debe deber sabe cree encontró encuentra descubrió lleva toma va fue ser estar decidió decidido decided decides plan plans "
     "always never usually often sometimes every day days week weeks month months year years time times today tomorrow yesterday "
     "siempre nunca suele menudo veces vez día días semana semanas mes meses año años hoy mañana ayer hora horas new old good "
     "bad best better big small first last next many much one two three thing things way something nuevo nueva viejo bueno buena "
@@ -67,6 +67,11 @@ def slug(text: str, *, most_words: int = MOST_WORDS, longest: int = LONGEST) -> 
         words = words[:-1] if len(words) > 1 else [words[0][:longest]]
     name = unicodedata.normalize("NFC", "-".join(words))
     return f"topic-{name}" if name in _RESERVED else name
+
+
+def title(name: str) -> str:
+    """Return a topic's name as the title of its page."""
+    return (name[:1].upper() + name[1:]).replace("-", " ")
 
 
 def _stays(sign: str) -> bool:

@@ -231,7 +231,12 @@ def _vague(rule: Rule, raw: str, matched: str, words: Phrases) -> bool:
 
 
 def _deed(said: str, words: Phrases) -> str:
-    """Return the words of an activity, stemmed, in order: "play tennis on Sundays" and "playing tennis" are one."""
+    """Return the words of an activity, stemmed, in order: "play tennis on Sundays" and "playing tennis" are one.
+
+    To decide or to find out is none: what counts there comes after it, and is cut off.
+    """
+    if words.clauses["mental"].match(said):
+        return ""
     return " ".join(content_words(words.clauses["deed"].sub("", _cut(said, words)), words.language))
 
 

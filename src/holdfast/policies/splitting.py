@@ -1,7 +1,7 @@
 """Splitting a topic that has grown too long: its memories get narrower topics, and not one of them is lost.
 
 A model proposes the subtopics where there is one; else lines that belong together are found by their vectors, or by
-their words. A split that would leave nearly everything on one page is none: nothing changes, and the outcome says so.
+their words. Lines that do not fall into groups are cut by their age, so that a page never stays too long.
 """
 
 from collections import Counter
@@ -23,7 +23,6 @@ GENERAL: Final = "general"
 _LONGEST_PREFIX: Final = 24
 _MOST_IN_ONE: Final = 0.85
 """The share of the lines one new page may hold; more is no split, and would soon have to be tried again."""
-_GROWTH: Final = 1.2
 _MOST_GROUPS: Final = 8
 _MOST_SHOWN: Final = 200
 _LONGEST_LINE: Final = 160
@@ -57,9 +56,9 @@ class _Proposal:
     usage: Usage = field(default_factory=Usage)
 
 
-def split_needed(memories: Sequence[Memory], *, most: int = 50, tried: int = 0) -> bool:
-    """Tell whether a page is too long; costs nothing. One that could not be split at ``tried`` lines must first grow by a fifth."""
-    return len(memories) > most and len(memories) >= tried * _GROWTH
+def split_needed(memories: Sequence[Memory], *, most: int = 50) -> bool:
+    """Tell whether a page is too long; costs nothing."""
+    return len(memories) > most
 
 
 def split(
@@ -71,7 +70,7 @@ def split(
     vectors: Rows | None = None,
     taken: Collection[str] = (),
 ) -> Outcome:
-    """Give each memory of a page over ``most`` lines a narrower topic, or return no change and say why.
+    """Give each memory of a page over ``most`` lines a narrower topic; none of the new pages holds nearly all of the old one.
 
     ``taken`` are names no subtopic may have. Lines that fit nowhere go to ``<topic>-general``.
     """
@@ -86,11 +85,9 @@ def split(
             proposal.flaws.append("the model's subtopics leave nearly every line together; rules split the page instead")
         places = _by_likeness(topic, [memory.text for memory in memories], rows)
         proposal = _Proposal(places=places, flaws=proposal.flaws, usage=proposal.usage)
-    changes: tuple[Put, ...] = ()
-    if _helps(proposal, len(memories)):
-        changes = _relabelled(memories, _topics(topic, proposal.places, len(memories), taken))
-    else:
-        proposal.flaws.append(f"the page has {len(memories)} lines that do not fall into groups; it stays whole")
+    if not _helps(proposal, len(memories)):
+        proposal = _Proposal(places=_by_age(memories, most), flaws=proposal.flaws, usage=proposal.usage)
+    changes = _relabelled(memories, _topics(topic, proposal.places, len(memories), taken))
     return Outcome(
         changes=changes, model=proposal.model, prompt=proposal.prompt, flaws=tuple(proposal.flaws), usage=proposal.usage
     )
@@ -155,6 +152,13 @@ def _by_likeness(topic: str, texts: Sequence[str], rows: Rows | None) -> dict[in
     return places
 
 
+def _by_age(memories: Sequence[Memory], most: int) -> dict[int, str]:
+    """Cut lines that have nothing to tell them apart into parts of half a page, the oldest first."""
+    oldest_first = sorted(range(len(memories)), key=lambda place: (memories[place].valid_from, memories[place].item))
+    size = max(1, most // 2)
+    return {place: f"part-{number // size + 1}" for number, place in enumerate(oldest_first)}
+
+
 def _name(topic: str, texts: Sequence[str], others: Sequence[str], taken: Collection[str]) -> str:
     """Return a word that tells these lines from the rest of the page, and is not the page's own name."""
     own = content_terms(topic.replace("-", " "))
@@ -174,6 +178,18 @@ def _topics(topic: str, places: Mapping[int, str], lines: int, taken: Collection
         wanted = slug(f"{prefix}-{name}", most_words=20, longest=LONGEST)
         full[name] = free(wanted, {topic, general, *taken, *full.values()})
     return [full[places[place]] if place in places else general for place in range(lines)]
+
+
+def follow(notes: Sequence[Memory], lines: Sequence[Put], *, general: str | None = None) -> tuple[Put, ...]:
+    """Give notes on a page that was split the topic most of the lines they were made with have now; else the first's."""
+    moved = {put.id: put.topic for put in lines}
+    puts: list[Put] = []
+    for note in notes:
+        theirs = Counter(topic for id in note.sources if (topic := moved.get(id)))
+        chosen = theirs.most_common(1)[0][0] if theirs else general or next(iter(moved.values()), None)
+        if chosen is not None:
+            puts += _relabelled([note], [chosen])
+    return tuple(puts)
 
 
 def _relabelled(memories: Sequence[Memory], topics: Sequence[str]) -> tuple[Put, ...]:

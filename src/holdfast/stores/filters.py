@@ -52,6 +52,8 @@ def memory_clauses(connection: apsw.Connection, tenant: str, wanted: MemoryFilte
     for column, value in (("key", wanted.key), ("topic", wanted.topic), ("content_hash", wanted.content_hash)):
         if value is not None:
             clauses.add(f"{column} = ?", value)
+    if wanted.has_topic or wanted.topic is not None:
+        clauses.add("topic IS NOT NULL")
     if wanted.pinned is not None:
         clauses.add(f"pinned = {int(wanted.pinned)}")
     if wanted.sources is not None:
@@ -65,7 +67,7 @@ def memory_clauses(connection: apsw.Connection, tenant: str, wanted: MemoryFilte
 
 def _add_scope(clauses: Clauses, connection: apsw.Connection, tenant: str, wanted: MemoryFilter) -> None:
     if wanted.reader is not None:
-        clauses.among("partition", list(partitions.visible(connection, wanted.reader, _MEMORY_SPACES)))
+        clauses.among("partition", list(partitions.visible(connection, wanted.reader, _MEMORY_SPACES, apps=wanted.apps)))
     if wanted.exactly is not None:
         found = [partitions.exact(connection, wanted.exactly, space) for space in _MEMORY_SPACES]
         clauses.among("partition", [number for number in found if number is not None])
@@ -170,4 +172,6 @@ def session_clauses(tenant: str, wanted: SessionFilter) -> Clauses:
             clauses.add(f"{part} = ?", wanted.owner[part])
     if wanted.idle_since is not None:
         clauses.add("last_at <= ?", stamp(wanted.idle_since))
+    if wanted.active_since is not None:
+        clauses.add("last_at >= ?", stamp(wanted.active_since))
     return clauses

@@ -13,14 +13,26 @@ from holdfast.stores.sql import fetch_value
 from holdfast.types import Scope
 
 
-def visible(connection: apsw.Connection, reader: Scope, spaces: Collection[Space]) -> dict[int, Space]:
-    """Return the partitions whose every scope part is shared or equals the reader's."""
-    parts = [sorted({"", part or ""}) for part in (reader.user, reader.app, reader.agent)]
+def visible(
+    connection: apsw.Connection, reader: Scope, spaces: Collection[Space], *, apps: Collection[str] | None = None
+) -> dict[int, Space]:
+    """Return the partitions whose every scope part is shared or equals the reader's; of those, only what these apps own.
+
+    Apps that share with the reader's share their memories: what was said to them stays theirs.
+    """
+    users, own, agents = (sorted({"", part or ""}) for part in (reader.user, reader.app, reader.agent))
+    seen = sorted({*own, *reader.also_apps})
+    if apps is not None:
+        own, seen = sorted({*own} & {*apps}), sorted({*seen} & {*apps})
     sql = (
-        f"SELECT partition, space FROM partitions WHERE tenant = ? AND user IN ({marks(parts[0])}) "
-        f"AND app IN ({marks(parts[1])}) AND agent IN ({marks(parts[2])}) AND space IN ({marks(list(spaces))})"
+        f"SELECT partition, space FROM partitions WHERE tenant = ? AND user IN ({marks(users)}) AND app IN ({marks(seen)}) "
+        f"AND agent IN ({marks(agents)}) AND space IN ({marks(list(spaces))})"
     )
-    return dict(connection.execute(sql, (reader.tenant, *parts[0], *parts[1], *parts[2], *spaces)))
+    values = [reader.tenant, *users, *seen, *agents, *spaces]
+    if reader.also_apps:
+        sql += f" AND (space <> 'message' OR app IN ({marks(own)}))"
+        values += own
+    return dict(connection.execute(sql, values))
 
 
 def owned(connection: apsw.Connection, tenant: str, owner: Mapping[str, str], spaces: Collection[Space]) -> list[int]:

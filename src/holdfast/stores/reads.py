@@ -1,16 +1,18 @@
 """Reading rows, the same inside a transaction and outside: only the connection differs."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from operator import itemgetter
 from pathlib import Path
 
 import apsw
 
-from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter
+from holdfast.protocols import AppChanges, MemoryFilter, MessageFilter, SessionFilter
 from holdfast.stores import partitions
 from holdfast.stores.connection import guarded
 from holdfast.stores.filters import memory_clauses, message_clauses, session_clauses
 from holdfast.stores.rows import (
+    APP_COLUMNS,
     CHANGE_COLUMNS,
     JOB_COLUMNS,
     MEMORY_COLUMNS,
@@ -18,6 +20,8 @@ from holdfast.stores.rows import (
     SESSION_COLUMNS,
     SPEND_COLUMNS,
     marks,
+    stamp,
+    to_app,
     to_change,
     to_job,
     to_memory,
@@ -26,7 +30,7 @@ from holdfast.stores.rows import (
     to_spend,
 )
 from holdfast.stores.sql import Row, fetch
-from holdfast.types import ChangeRecord, Job, JobState, Memory, Message, SessionRecord, Spend, UserProfile
+from holdfast.types import AppRecord, ChangeRecord, Job, JobState, Memory, Message, SessionRecord, Spend, UserProfile
 
 _CHANGED_AT = itemgetter(MEMORY_COLUMNS.split(", ").index("updated_at"), 0)
 """What memories are listed by: when they last changed, and among equals the order they were made in."""
@@ -124,6 +128,54 @@ class SQLiteReads:
         """Return what is known of a user; a stranger has the defaults."""
         rows = self._rows("SELECT timezone, language FROM users WHERE tenant = ? AND user = ?", (self.tenant, user))
         return UserProfile(user=user, timezone=rows[0][0], language=rows[0][1]) if rows else UserProfile(user=user)
+
+    @guarded
+    def app(self, app: str) -> AppRecord | None:
+        """Return the record of an app that was installed or uninstalled."""
+        rows = self._rows(f"SELECT {APP_COLUMNS} FROM apps WHERE tenant = ? AND app = ?", (self.tenant, app))
+        return to_app(rows[0]) if rows else None
+
+    @guarded
+    def apps(self) -> list[AppRecord]:
+        """List the apps that have a record, by their names."""
+        return [
+            to_app(row) for row in self._rows(f"SELECT {APP_COLUMNS} FROM apps WHERE tenant = ? ORDER BY app", (self.tenant,))
+        ]
+
+    @guarded
+    def apps_sharing_with(self, app: str) -> list[str]:
+        """List the other installed apps that share their memories with this one, by their names."""
+        rows = self._rows(
+            "SELECT app FROM apps WHERE tenant = ? AND sharing <> '[]' AND uninstalled_at IS NULL AND app <> ? "
+            "AND EXISTS (SELECT 1 FROM json_each(sharing) WHERE value IN (?, '*')) ORDER BY app",
+            (self.tenant, app, app),
+        )
+        return [row[0] for row in rows]
+
+    @guarded
+    def memories_by_app(self, *, unexpired_at: datetime) -> Mapping[str, int]:
+        """Count the live memories of each app that has any."""
+        rows = self._rows(
+            "SELECT partitions.app, count(*) FROM partitions CROSS JOIN memories ON memories.tenant = partitions.tenant "
+            "AND memories.partition = partitions.partition AND memories.recorded_to IS NULL AND memories.status = 'live' "
+            "AND (memories.expires_at IS NULL OR memories.expires_at > ?) "
+            "WHERE partitions.tenant = ? AND partitions.app <> '' AND partitions.space = 'memory' GROUP BY partitions.app",
+            (stamp(unexpired_at), self.tenant),
+        )
+        return {row[0]: row[1] for row in rows}
+
+    @guarded
+    def changes_by_app(self, *, since: datetime) -> list[AppChanges]:
+        """Count what each author has done to the memories of each app since a moment."""
+        rows = self._rows(
+            "SELECT partitions.app, changes.actor, sum(changes.action = 'created'), count(DISTINCT changes.batch) "
+            "FROM changes CROSS JOIN memories ON memories.tenant = changes.tenant AND memories.id = changes.memory "
+            "AND memories.revision = changes.revision CROSS JOIN partitions ON partitions.tenant = memories.tenant "
+            "AND partitions.partition = memories.partition AND partitions.app <> '' "
+            "WHERE changes.tenant = ? AND changes.at >= ? GROUP BY partitions.app, changes.actor ORDER BY 1, 2",
+            (self.tenant, stamp(since)),
+        )
+        return [AppChanges(*row) for row in rows]
 
     @guarded
     def setting(self, name: str) -> str | None:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, cast
 
-from holdfast.types import Author, ChangeRecord, Job, Memory, Message, Scope, SessionRecord, Spend
+from holdfast.types import AppRecord, Author, ChangeRecord, Job, Memory, Message, Scope, SessionRecord, Spend
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -29,6 +29,7 @@ JOB_COLUMNS = (
 SEARCHED_TEXT = "CASE WHEN key IS NULL THEN text ELSE key || ': ' || text END"
 """What a memory is found by, the same as ``str(memory)``."""
 SPEND_COLUMNS = "day, purpose, model, calls, input_tokens, output_tokens, seconds, cost, unpriced, energy"
+APP_COLUMNS = "app, name, installed_at, uninstalled_at, sharing, metadata"
 CHANGE_COLUMNS = "id, batch, at, action, memory, revision, actor, model, prompt, job, reason"
 
 _IN_PLACE = (21, 22, 23, 29, 30)
@@ -146,6 +147,22 @@ def to_session(row: Sequence[Any], tenant: str) -> SessionRecord:
     return SessionRecord(
         id=row[0], scope=to_scope(tenant, row[1], row[2], row[3]), status=row[4], started_at=_time(row[5]),
         last_at=_time(row[6]), ended_at=to_time(row[7]), digested_to=row[8], metadata=json.loads(row[9]),
+    )  # fmt: skip
+
+
+def app_row(record: AppRecord) -> tuple[Any, ...]:
+    """Return an app's record as a row in the order of ``APP_COLUMNS``."""
+    return (
+        record.app, record.name, from_time(record.installed_at), from_time(record.uninstalled_at),
+        dump(list(record.shares_with)), dump(dict(record.metadata)),
+    )  # fmt: skip
+
+
+def to_app(row: Sequence[Any]) -> AppRecord:
+    """Return a row in the order of ``APP_COLUMNS`` as an app's record."""
+    return AppRecord(
+        app=row[0], name=row[1], installed_at=to_time(row[2]), uninstalled_at=to_time(row[3]),
+        shares_with=_listed(row[4]), metadata=json.loads(row[5]),
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ import apsw
 from holdfast.stores import embeddings, fulltext, partitions
 from holdfast.stores.reads import SQLiteReads
 from holdfast.stores.rows import (
+    APP_COLUMNS,
     CHANGE_COLUMNS,
     JOB_COLUMNS,
     MEMORY_COLUMNS,
@@ -19,6 +20,7 @@ from holdfast.stores.rows import (
     SEARCHED_TEXT,
     SESSION_COLUMNS,
     SPEND_COLUMNS,
+    app_row,
     change_row,
     dump,
     job_row,
@@ -32,7 +34,7 @@ from holdfast.stores.rows import (
     to_job,
 )
 from holdfast.stores.sql import fetch, fetch_one, fetch_value
-from holdfast.types import ChangeRecord, Job, Memory, Message, SessionRecord, Spend, UserProfile
+from holdfast.types import AppRecord, ChangeRecord, Job, Memory, Message, SessionRecord, Spend, UserProfile
 
 if TYPE_CHECKING:
     import numpy as np
@@ -238,6 +240,10 @@ class SQLiteTransaction(SQLiteReads):
         """Store what is known of a user."""
         self._replace("users", "user, timezone, language", (profile.user, profile.timezone, profile.language))
 
+    def set_app(self, record: AppRecord) -> None:
+        """Store what is known of an app."""
+        self._replace("apps", APP_COLUMNS, app_row(record))
+
     def set_setting(self, name: str, value: str) -> None:
         """Store one of the engine's own durable values."""
         self._replace("settings", "name, value", (name, value))
@@ -281,9 +287,11 @@ class SQLiteTransaction(SQLiteReads):
         return counts
 
     def remove_scope(self, owner: Mapping[str, str]) -> None:
-        """Remove what is left of a scope whose memories and messages are gone: jobs, names, and a user's own row."""
+        """Remove what is left of a scope whose memories and messages are gone: jobs, names, and a user's or app's own row."""
         if set(owner) == {"user"}:
             self._connection.execute("DELETE FROM users WHERE tenant = ? AND user = ?", (self.tenant, owner["user"]))
+        if set(owner) == {"app"}:
+            self._remove_app(owner["app"])
         named = " AND ".join(f"json_extract(payload, '$.{part}') = ?" for part in owner)
         self._connection.execute(f"DELETE FROM jobs WHERE tenant = ? AND {named}", (self.tenant, *owner.values()))
         numbers = partitions.owned(self._connection, self.tenant, owner, ("memory", "message", "archive"))
@@ -292,6 +300,13 @@ class SQLiteTransaction(SQLiteReads):
                 f"DELETE FROM {table} WHERE tenant = ? AND partition IN (SELECT value FROM json_each(?))",
                 (self.tenant, dump(numbers)),
             )
+
+    def _remove_app(self, app: str) -> None:
+        """Remove an app's record, and its name from what others share."""
+        self._connection.execute("DELETE FROM apps WHERE tenant = ? AND app = ?", (self.tenant, app))
+        for other in self.apps():
+            if app in other.shares_with:
+                self.set_app(replace(other, shares_with=tuple(name for name in other.shares_with if name != app)))
 
     def _unindex(self, item: int) -> int:
         """Take an item out of full text and vectors, wherever it is filed; returns its vectors' number."""

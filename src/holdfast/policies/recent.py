@@ -1,0 +1,61 @@
+"""What a conversation was about, in a few words: a line of the index of recent topics."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from holdfast.chat import ChatModel, Schema, Usage, usage_of
+from holdfast.errors import ModelError
+from holdfast.policies import asking
+from holdfast.policies.naming import distinctive, spoken
+from holdfast.text.clean import one_line
+
+RULES: Final = "recent-rules-1"
+LONGEST: Final = 80
+_SHOWN: Final = 20
+_LONGEST_TEXT: Final = 300
+_SCHEMA: Final[Schema] = {"type": "object", "properties": {"summary": {"type": "string"}}, "required": ["summary"]}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """A few words, and what it took to find them."""
+
+    text: str
+    model: str | None = None
+    prompt: str = RULES
+    flaws: tuple[str, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+
+def about(texts: Sequence[str]) -> str:
+    """Say by rules what texts are about: their most telling words, in the order of the telling."""
+    words = distinctive(texts)[:5]
+    return _short(", ".join(words) if words else (texts[0] if texts else ""))
+
+
+def about_with(model: ChatModel | None, texts: Sequence[str]) -> About:
+    """Say what texts are about, by a model where there is one."""
+    if model is None or not texts:
+        return About(text=about(texts))
+    prompt = asking.load_prompt("recent", spoken(texts))
+    lines = [one_line(text)[:_LONGEST_TEXT] for text in texts[:_SHOWN]]
+    try:
+        answer = asking.complete(model, asking.turns(prompt, texts=lines), _SCHEMA, max_tokens=100)
+    except ModelError as error:
+        flaw = f"the index line was made by rules, because the model failed: {error}"
+        return About(text=about(texts), flaws=(flaw,), usage=usage_of(error))
+    said = _short(str(answer.data.get("summary") or ""))
+    if not said:
+        return About(
+            text=about(texts), flaws=(*answer.flaws, "the model's index line was empty; rules made it"), usage=answer.usage
+        )
+    return About(text=said, model=model.name, prompt=prompt.version, flaws=answer.flaws, usage=answer.usage)
+
+
+def _short(text: str) -> str:
+    """Return one line without the sign that parts the index's columns, cut at a word."""
+    plain = one_line(text.replace("|", "/")).strip(" .")
+    if len(plain) <= LONGEST:
+        return plain
+    return plain[: LONGEST - 3].rsplit(" ", 1)[0].rstrip(" ,;") + "..."

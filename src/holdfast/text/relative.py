@@ -1,0 +1,38 @@
+"""How long ago something was, in words."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+_UNITS: Final = (
+    (timedelta(days=365), "year"),
+    (timedelta(days=30), "month"),
+    (timedelta(days=7), "week"),
+    (timedelta(days=1), "day"),
+    (timedelta(hours=1), "hour"),
+    (timedelta(minutes=1), "minute"),
+)
+_SPANISH: Final = {
+    "year": ("año", "años"),
+    "month": ("mes", "meses"),
+    "week": ("semana", "semanas"),
+    "day": ("día", "días"),
+    "hour": ("hora", "horas"),
+    "minute": ("minuto", "minutos"),
+}
+
+
+def ago(then: datetime, now: datetime, language: str | None = None) -> str:
+    """Return ``2 days ago``, in the largest unit that fits whole twice, or once where there is no smaller one to say."""
+    passed = max(now - then, timedelta())
+    for size, unit in _UNITS:
+        number = passed // size
+        # Ten days are better told as 10 days than as 1 week.
+        if number >= 2 or (number == 1 and unit in ("day", "hour", "minute")):
+            return _spoken(number, unit, language)
+    return "hace un momento" if language == "es" else "just now"
+
+
+def _spoken(number: int, unit: str, language: str | None) -> str:
+    if language == "es":
+        return f"hace {number} {_SPANISH[unit][number != 1]}"
+    return f"{number} {unit if number == 1 else unit + 's'} ago"

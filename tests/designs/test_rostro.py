@@ -1,0 +1,293 @@
+"""Rostro's design: recall that accumulates, a topic found while the assistant answers, pages, digestion, the index."""
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from holdfast import Engine
+from holdfast.session import Session
+from holdfast.testing import Asked, FrozenClock, ScriptedChat
+
+OpenMemory = Callable[..., Engine]
+
+
+def cook(talk: Session) -> None:
+    """A conversation that leaves three conclusions on one subject."""
+    talk.add("user", "I decided that bomba rice is the one for my paella.")
+    talk.add("assistant", "Good choice.")
+    talk.add("user", "I found out that homemade chicken broth makes the paella much better.")
+    talk.add("assistant", "It does.")
+    talk.add("user", "I have decided to never put chorizo into a paella again.")
+    talk.add("assistant", "Noted.")
+
+
+def told(memory: Engine, *texts: str, topic: str | None = None) -> None:
+    for text in texts:
+        memory.remember(text, topic=topic)
+
+
+@pytest.fixture
+def rostro(open_memory: OpenMemory) -> Engine:
+    return open_memory(preset="rostro")
+
+
+# --- R1: the history --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.ledger("R1")
+def test_the_history_has_ten_turns_and_is_cleared_when_the_conversation_falls_silent(rostro: Engine, clock: FrozenClock) -> None:
+    talk = rostro.session(id="kitchen")
+    for number in range(12):
+        talk.add("user", f"question {number}")
+        talk.add("assistant", f"answer {number}")
+    assert talk.window()[0].text == "question 2"
+    assert len(talk.window()) == 20
+    clock.advance(timedelta(minutes=8))
+    rostro.drain()
+    assert talk.window() == []
+    talk.add("user", "I am back")
+    assert [message.text for message in talk.window()] == ["I am back"]
+
+
+# --- R2: recall that accumulates --------------------------------------------------------------------------------
+
+
+@pytest.mark.ledger("R2")
+def test_memories_accumulate_without_repeats_through_a_conversation(rostro: Engine) -> None:
+    told(rostro, "the bicycle has a flat tyre", "the oven needs ten minutes to get hot", "the cat sleeps on the oven")
+    talk = rostro.session(id="kitchen")
+    talk.add("user", "bicycle flat tyre")
+    first = talk.context().text
+    assert "flat tyre" in first
+    assert "ten minutes" not in first
+    talk.add("user", "oven needs ten minutes hot")
+    second = talk.context().text
+    assert second.count("flat tyre") == 1
+    assert "ten minutes" in second
+    talk.add("user", "bicycle flat tyre")
+    assert talk.context().text.count("flat tyre") == 1
+
+
+@pytest.mark.ledger("R2")
+def test_at_most_five_memories_come_to_mind_at_a_time_and_none_that_is_far(rostro: Engine) -> None:
+    told(rostro, *(f"the red bicycle number {number} stands in the yard" for number in range(9)), "a spoon is on the table")
+    talk = rostro.session(id="kitchen")
+    talk.add("user", "the red bicycle number stands in the yard")
+    found = [hit for hit in talk.context().hits if hit.kind == "conclusion"]
+    assert len(found) == 5
+    assert all("bicycle" in hit.text for hit in found)
+
+
+@pytest.mark.ledger("R2")
+def test_a_restart_in_the_middle_keeps_what_came_to_mind(open_memory: OpenMemory) -> None:
+    memory = open_memory(preset="rostro")
+    told(memory, "the bicycle has a flat tyre")
+    talk = memory.session(id="kitchen")
+    talk.add("user", "bicycle flat tyre")
+    talk.context()
+    memory.close()
+    again = open_memory(preset="rostro").session(id="kitchen")
+    again.add("user", "what a day")
+    assert "flat tyre" in again.context().text
+
+
+# --- R3 and R4: the topic ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.ledger("R3", "R4")
+def test_a_model_names_the_topic_while_the_reply_is_made_and_its_page_takes_the_place_of_loose_memories(
+    open_memory: OpenMemory,
+) -> None:
+    asked: list[str] = []
+
+    def answer(call: Asked) -> str:
+        if "<topics>" not in call.text:
+            return "{}"
+        asked.append(call.text)
+        return json.dumps({"topic": "cooking" if "paella" in call.text.split("<message>")[1] else None})
+
+    memory = open_memory(preset="rostro", chat=ScriptedChat(respond=answer))
+    told(memory, "Prefers bomba rice for paella", "Allergic to tree nuts", topic="cooking")
+    told(memory, "the bicycle has a flat tyre", topic="bicycle")
+    talk = memory.session(id="kitchen")
+    talk.add("user", "bicycle flat tyre")
+    assert asked == [], "adding a message waits for no model"
+    memory.drain()
+    assert "Relevant memories:" in talk.context().text
+    talk.add("user", "tonight we make paella")
+    memory.drain()
+    page = talk.context().text
+    assert "# Cooking\n\n- Prefers bomba rice for paella (2026-03-01)\n- Allergic to tree nuts (2026-03-01)" in page
+    assert "Relevant memories:" not in page
+    assert "flat tyre" not in page
+    assert len(asked) == 2
+    talk.add("user", "and what about the bicycle?")
+    memory.drain()
+    assert len(asked) == 2, "once the topic is found it is never looked for again"
+    assert "# Cooking" in talk.context().text
+
+
+@pytest.mark.ledger("R3", "R4")
+def test_without_a_model_the_topic_is_found_by_words_and_meaning(rostro: Engine) -> None:
+    told(rostro, "paella wants bomba rice", "the paella broth is homemade", "no chorizo in the paella", topic="paella")
+    told(rostro, "the bicycle has a flat tyre", "the bicycle chain wants oil", topic="bicycle")
+    talk = rostro.session(id="kitchen")
+    talk.add("user", "how much broth does the paella rice need?")
+    rostro.drain()
+    assert "# Paella" in talk.context().text
+
+
+@pytest.mark.ledger("R3")
+def test_a_conversation_that_goes_on_after_it_was_closed_looks_for_its_topic_anew(rostro: Engine, clock: FrozenClock) -> None:
+    told(rostro, "paella wants bomba rice", "the paella broth is homemade", topic="paella")
+    talk = rostro.session(id="kitchen")
+    talk.add("user", "how much broth does the paella rice need?")
+    rostro.drain()
+    assert "# Paella" in talk.context().text
+    clock.advance(timedelta(minutes=8))
+    rostro.drain()
+    talk.add("user", "good morning")
+    assert "# Paella" not in talk.context().text
+
+
+# --- R5 and R6: digestion ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.ledger("R5")
+def test_conclusions_and_confirmed_observations_are_kept_and_the_obvious_is_not(rostro: Engine, clock: FrozenClock) -> None:
+    talk = rostro.session(id="kitchen")
+    talk.add("user", "I decided that we go to Portugal by train.")
+    talk.add("assistant", "You seem to sleep badly before you travel.")
+    talk.add("user", "Yes, exactly.")
+    talk.add("assistant", "You seem to like early flights.")
+    talk.add("user", "No, not at all.")
+    talk.add("user", "Water is wet. What time is it?")
+    clock.advance(timedelta(minutes=8))
+    rostro.drain()
+    kept = " / ".join(memory.text for memory in rostro.memories(kinds=["conclusion"]))
+    assert "Portugal" in kept
+    assert "sleep" in kept
+    assert "early flights" not in kept
+    assert "wet" not in kept
+
+
+@pytest.mark.ledger("R6")
+def test_three_conclusions_make_a_topic_and_fewer_go_to_general_memory_alone(rostro: Engine, clock: FrozenClock) -> None:
+    cook(rostro.session(id="first"))
+    clock.advance(timedelta(minutes=8))
+    rostro.drain()
+    first = rostro.memories(kinds=["conclusion"])
+    assert len(first) >= 3
+    (topic,) = {memory.topic for memory in first}
+    assert topic
+    assert "paella" in topic
+    talk = rostro.session(id="second")
+    talk.add("user", "I decided that we go to Portugal by train.")
+    clock.advance(timedelta(minutes=8))
+    rostro.drain()
+    (lone,) = [memory for memory in rostro.memories(kinds=["conclusion"]) if "Portugal" in memory.text]
+    assert lone.topic is None
+
+
+@pytest.mark.ledger("R6")
+def test_what_a_conversation_with_a_topic_leaves_goes_onto_its_page(rostro: Engine, clock: FrozenClock) -> None:
+    told(rostro, "paella wants bomba rice", "the paella broth is homemade", "no chorizo in the paella", topic="paella")
+    talk = rostro.session(id="kitchen")
+    talk.add("user", "I decided that the paella gets saffron from now on.")
+    clock.advance(timedelta(minutes=8))
+    rostro.drain()
+    (new,) = [memory for memory in rostro.memories(kinds=["conclusion"]) if "saffron" in memory.text]
+    assert new.topic == "paella"
+
+
+# --- R9 and R10: the index and the layers -----------------------------------------------------------------------
+
+
+@pytest.mark.ledger("R9")
+def test_each_close_is_noted_with_its_topic_and_told_in_relative_time(rostro: Engine, clock: FrozenClock) -> None:
+    cook(rostro.session(id="first"))
+    clock.advance(timedelta(minutes=8))
+    rostro.drain()
+    (note,) = rostro.memories(kinds=["recent"])
+    clock.advance(timedelta(days=2))
+    prompt = rostro.session(id="later").context("hello").text
+    assert f"- 2 days ago: {note.topic}: {note.text}" in prompt
+
+
+@pytest.mark.ledger("R9")
+def test_only_the_newest_twenty_closes_stay_in_the_index(rostro: Engine, clock: FrozenClock) -> None:
+    told(rostro, "paella wants bomba rice", "the paella broth is homemade", "no chorizo in the paella", topic="paella")
+    for number in range(22):
+        talk = rostro.session(id=f"talk {number}")
+        talk.add("user", f"the paella with rice and broth, number {number}")
+        clock.advance(timedelta(minutes=8))
+        rostro.drain()
+    notes = rostro.memories(kinds=["recent"])
+    assert len(notes) == 20
+    assert min(note.valid_from for note in notes) > clock.now() - timedelta(minutes=8 * 21)
+
+
+@pytest.mark.ledger("R10")
+def test_the_layers_stand_in_their_order_in_the_system_prompt(rostro: Engine, clock: FrozenClock) -> None:
+    cook(rostro.session(id="first"))
+    clock.advance(timedelta(minutes=8))
+    rostro.drain()
+    talk = rostro.session(id="second")
+    talk.add("user", "bomba rice for my paella")
+    prompt = talk.context(persona="You are Rostro, a friendly face.").text
+    places = [
+        prompt.index(part) for part in ("You are Rostro", "Recent topics:", "Relevant memories:", "You have persistent memory.")
+    ]
+    assert places == sorted(places)
+    assert prompt.startswith("You are Rostro, a friendly face.\n\n")
+    rostro.drain()
+    paged = talk.context(persona="You are Rostro, a friendly face.").text
+    assert "Relevant memories:" not in paged
+    assert paged.index("Recent topics:") < paged.index("\n# ") < paged.index("You have persistent memory.")
+
+
+@pytest.mark.ledger("R10")
+def test_the_memory_instructions_are_there_from_the_first_word_on(rostro: Engine) -> None:
+    assert (
+        rostro.session(id="new").context("hello").text.startswith("You have persistent memory. When the user shares decisions,")
+    )
+
+
+# --- R8: splitting ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.ledger("R8")
+def test_five_hundred_lines_pushed_onto_a_page_end_up_on_pages_of_at_most_fifty(rostro: Engine) -> None:
+    subjects = ("rice and broth", "bread and yeast", "knives and steel", "wine and cheese", "fish and salt")
+    lines = [f"{subjects[number % 5]}: finding {number} of the kitchen" for number in range(500)]
+    told(rostro, *lines, topic="cooking")
+    talk = rostro.session(id="kitchen")
+    talk.add("user", "I decided that the cooking of rice and broth comes first.")
+    talk.end()
+    rostro.drain()
+    kept = rostro.memories(kinds=["conclusion"], limit=1000)
+    pages: dict[str | None, list[str]] = {}
+    for memory in kept:
+        pages.setdefault(memory.topic, []).append(memory.text)
+    assert all(len(page) + 2 <= 50 for topic, page in pages.items() if topic)
+    assert all(topic.startswith("cooking-") for topic in pages if topic)
+    assert sorted(text for topic, page in pages.items() for text in page if "finding" in text) == sorted(lines)
+
+
+@pytest.mark.ledger("R8")
+def test_the_index_follows_a_page_that_is_split(rostro: Engine, clock: FrozenClock) -> None:
+    told(rostro, *(f"bread and yeast finding {number}" for number in range(30)), topic="cooking")
+    talk = rostro.session(id="kitchen")
+    talk.add("user", "I found out that bread and yeast want a warm place for their finding.")
+    clock.advance(timedelta(minutes=8))
+    rostro.drain()
+    told(rostro, *(f"knives and steel finding {number}" for number in range(30)), topic="cooking")
+    talk = rostro.session(id="again")
+    talk.add("user", "I found out that bread and yeast want finding a cool place at night.")
+    clock.advance(timedelta(minutes=8))
+    rostro.drain()
+    topics = {memory.topic for memory in rostro.memories(kinds=["conclusion"], limit=1000)}
+    assert "cooking" not in topics
+    assert {note.topic for note in rostro.memories(kinds=["recent"])} <= topics
