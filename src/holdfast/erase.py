@@ -13,6 +13,8 @@ from holdfast.rebuild import rebuild
 from holdfast.types import Author, Memory, Message, Receipt
 from holdfast.write import Writer
 
+MEMORIES_OF_APP = "memories of app"
+"""The target that means an app's memories alone: its conversations stay in the log, but nothing of them is seen again."""
 SCRUB = "scrub"
 """The setting that says removed bytes are still to be overwritten, once a reader lets go of the log."""
 _NEEDLES = 256
@@ -33,7 +35,7 @@ class _Targets:
 
 
 def erase(store: Store, preset: Preset, target: Mapping[str, str], now: datetime) -> Receipt:
-    """Erase a memory, session, source, user, app or agent, then check that it is gone."""
+    """Erase a memory, session, source, user, app, agent or an app's memories, then check that it is gone."""
     with store.write() as tx:
         targets = _find(tx, target)
         survivors = _surviving_messages(tx, targets)
@@ -87,6 +89,8 @@ def _find(tx: Transaction, target: Mapping[str, str]) -> _Targets:
         wanted_memories.append(MemoryFilter(owner=owner, statuses=None))
         wanted_messages.append(MessageFilter(owner=owner))
         targets.sessions.update(session.id for session in tx.sessions(SessionFilter(owner=owner)))
+    if MEMORIES_OF_APP in target:
+        wanted_memories.append(MemoryFilter(owner={"app": target[MEMORIES_OF_APP]}, statuses=None))
     targets.memories.update(memory.id for wanted in wanted_memories for memory in tx.memories(wanted))
     for message in (message for wanted in wanted_messages for message in tx.messages(wanted)):
         targets.messages.add(message.id)
@@ -151,7 +155,10 @@ def _unseen(tx: Transaction, target: Mapping[str, str], targets: _Targets) -> se
     hidden = tx.memories(MemoryFilter(ids=list(ids), statuses=["forgotten"]))
     if "memory" in target:
         hidden += tx.memories(MemoryFilter(ids=[target["memory"]], statuses=None))
-    return own_sources(tx, hidden) - targets.messages
+    unseen = own_sources(tx, hidden)
+    if MEMORIES_OF_APP in target:  # also what was not digested yet: it would bring back what is erased
+        unseen |= {message.id for message in tx.messages(MessageFilter(owner={"app": target[MEMORIES_OF_APP]}))}
+    return unseen - targets.messages
 
 
 def own_sources(tx: Transaction, memories: Iterable[Memory]) -> set[str]:

@@ -139,6 +139,8 @@ class Session:
         )
         if self._reader.preset.recall.accumulates and not self.off_record:
             self._keep_in_mind(mind, context)
+        if not self.off_record:
+            self._reader.note_shown(self.id, context)
         return context
 
     def _mind(self) -> Mind:

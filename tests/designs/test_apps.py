@@ -1,22 +1,36 @@
 """The app memories' design: one paragraph a conversation, ten an app, a block by app."""
 
-from collections.abc import Callable
+import asyncio
+import contextlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
 from holdfast import Engine
-from holdfast.testing import FrozenClock
+from holdfast.errors import ModelUnavailable, StoreError
+from holdfast.presets.apps import APPS
+from holdfast.presets.base import Paragraph
+from holdfast.protocols import MemoryFilter
+from holdfast.stores.sqlite import SQLiteStore
+from holdfast.stores.transaction import SQLiteTransaction
+from holdfast.testing import FrozenClock, ScriptedChat
+from holdfast.types import Author, Put, Scope
+from holdfast.write import Writer
 
 OpenMemory = Callable[..., Engine]
 
 
-def converse(memory: Engine, app: str, *said: str) -> None:
-    talk = memory.session(app=app)
+def converse(memory: Engine, app: str, *said: str, user: str | None = None) -> str:
+    talk = memory.session(app=app, user=user)
     for number, text in enumerate(said):
         talk.add("assistant" if number % 2 else "user", text)
     talk.end()
     memory.drain()
+    return talk.id
 
 
 @pytest.mark.ledger("A1")
@@ -63,3 +77,220 @@ def test_the_block_is_the_designs_to_the_letter(open_memory: OpenMemory, clock: 
         "\n"
         "Use these memories to provide context-aware responses."
     )
+
+
+def test_the_block_is_about_two_thousand_characters(open_memory: OpenMemory) -> None:
+    memory = open_memory(preset="apps")
+    for number in range(10):
+        memory.remember(f"{number} {'Un recuerdo de este año. ' * 8}"[:200], app="calendar")
+    whole = memory.apps.context("calendar")
+    assert len(whole.hits) == 10
+    assert 2000 <= len(whole.text) <= 2600
+    for number in range(10):
+        memory.remember(f"{number} {'A very long memory of a very long talk. ' * 30}", app="novel")
+    assert len(memory.apps.context("novel").text) <= 2700
+
+
+@pytest.mark.ledger("A1")
+def test_a_memory_names_the_conversations_it_has_to_do_with(open_memory: OpenMemory, clock: FrozenClock) -> None:
+    memory = open_memory(preset="apps")
+    said = (
+        "The Phoenix project has its deadline on November 1, and the Phoenix budget is 3000 euros.",
+        "I practise the cello on Mondays at 7pm.",
+        "Please move the review of the Phoenix project to Friday, Phoenix needs more time.",
+    )
+    talks = []
+    for text in said:
+        talks.append(converse(memory, "desk", text, "Noted."))
+        clock.advance(timedelta(hours=1))
+    by_talk = {kept.metadata["conversation"]: kept for kept in memory.memories(app="desk")}
+    assert by_talk[talks[2]].metadata["related"] == [talks[0]]
+    assert "related" not in by_talk[talks[1]].metadata
+
+
+@pytest.mark.ledger("A1")
+def test_a_memory_that_takes_another_in_names_its_conversation(open_memory: OpenMemory, clock: FrozenClock) -> None:
+    edit = {"action": "edit", "target": 1, "text": "The user grows tomatoes and onions in bed 0.", "reason": "one garden"}
+
+    def respond(asked: object) -> str:
+        if "target" in str(getattr(asked, "schema", "")):
+            return json.dumps(edit)
+        number = len(memory.memories(app="garden"))
+        return json.dumps({"paragraph": f"The user grows tomatoes in bed {number}.", "tags": [f"bed{number}"]})
+
+    memory = open_memory(preset="apps", chat=ScriptedChat(respond=respond))
+    talks = []
+    for number in range(11):
+        talks.append(converse(memory, "garden", f"I grow tomatoes in bed {number}.", "Noted."))
+        clock.advance(timedelta(hours=1))
+    merged = next(kept for kept in memory.memories(app="garden") if "onions" in kept.text)
+    assert merged.metadata["conversation"] == talks[0]
+    assert talks[10] in merged.metadata["related"]
+
+
+# Creation that fails.
+
+
+@pytest.mark.ledger("A4")
+def test_a_model_that_fails_does_not_stop_a_conversation_from_ending(open_memory: OpenMemory) -> None:
+    memory = open_memory(preset="apps", chat=ScriptedChat(ModelUnavailable("the model is away")), worker="inline")
+    talk = memory.session(app="calendar")
+    talk.add("user", "I prefer meetings after 2pm on weekdays.")
+    talk.end()
+    (session,) = memory.sessions(app="calendar")
+    assert session.status == "ended"
+    (kept,) = memory.memories(app="calendar")  # by rules
+    assert "2pm" in kept.text
+
+
+@pytest.mark.ledger("A4")
+def test_a_model_that_takes_too_long_is_not_waited_for(open_memory: OpenMemory) -> None:
+    assert isinstance(APPS.capture, Paragraph)
+    assert APPS.capture.timeout == 30
+
+    async def sleep_on_it(_: object) -> str:
+        await asyncio.sleep(60)
+        return "too late"
+
+    hasty = replace(APPS, capture=replace(APPS.capture, timeout=0.05))
+    memory = open_memory(preset=hasty, chat=sleep_on_it)
+    converse(memory, "calendar", "I prefer meetings after 2pm on weekdays.", "Noted.")
+    (kept,) = memory.memories(app="calendar")
+    assert "2pm" in kept.text
+    assert "did not answer within" in (memory.jobs()[0].error or "")
+
+
+class Flaky(SQLiteStore):
+    """A store whose disk fails just when memories are written, for as often as it is told."""
+
+    failures = 0
+
+    @contextlib.contextmanager
+    def write(self, *, durable: bool = True) -> Iterator[SQLiteTransaction]:
+        with super().write(durable=durable) as tx:
+            yield tx
+            if self.failures and tx.memories(MemoryFilter(limit=1)):
+                self.failures -= 1
+                raise StoreError("disk I/O error")
+
+
+@pytest.mark.ledger("A4")
+def test_a_database_error_is_retried(folder: Path, clock: FrozenClock) -> None:
+    store = Flaky(folder / "memory.db")
+    with Engine(store, preset=APPS, clock=clock, worker="none") as memory:
+        store.failures = 1
+        converse(memory, "calendar", "I prefer meetings after 2pm on weekdays.", "Noted.")
+        assert memory.memories(app="calendar") == []
+        assert memory.sessions(app="calendar")[0].status == "ended"
+        clock.advance(timedelta(seconds=10))
+        memory.drain()
+        assert len(memory.memories(app="calendar")) == 1
+
+
+@pytest.mark.ledger("A4")
+def test_a_database_that_goes_on_failing_leaves_a_visible_job_and_an_ended_conversation(folder: Path, clock: FrozenClock) -> None:
+    store = Flaky(folder / "memory.db")
+    with Engine(store, preset=APPS, clock=clock, worker="none") as memory:
+        store.failures = 1000
+        converse(memory, "calendar", "I prefer meetings after 2pm on weekdays.", "Noted.")
+        for _ in range(6):
+            clock.advance(timedelta(hours=1))
+            memory.drain()
+        assert [(job.state, job.error) for job in memory.jobs()] == [("dead", "StoreError: disk I/O error")]
+        memory.session(app="calendar").add("user", "And the next conversation goes on as ever.")
+
+
+# How it goes.
+
+
+@pytest.mark.ledger("A10")
+def test_the_five_metrics_are_counted_from_what_is_stored(open_memory: OpenMemory, clock: FrozenClock) -> None:
+    memory = open_memory(preset="apps")
+    memory.apps.install("idle")
+    for number in range(12):
+        converse(memory, "garden", f"My bed number {number} holds {number + 3} tomato plants from Vila{number}.", "Noted.")
+        clock.advance(timedelta(hours=1))
+    talk = memory.session(app="garden")
+    talk.add("user", "What do I grow?")
+    assert memory.apps.context("garden", "unanswered", conversation=talk.id).hits
+    memory.energy.used(1000)
+    measured = memory.apps.metrics(since=clock.now() - timedelta(hours=12))
+    assert (measured.creations, measured.creations_per_hour) == (12, 1.0)
+    assert (measured.compactions, measured.compactions_by_app) == (2, {"garden": 2})
+    assert measured.compactions_per_app_per_day == pytest.approx(2 / 2 / 0.5)
+    assert (measured.apps, measured.apps_with_memories, measured.share_of_apps_with_memories) == (2, 1, 0.5)
+    assert (measured.conversations, measured.conversations_with_memories) == (13, 1)
+    assert measured.share_of_conversations_with_memories == pytest.approx(1 / 13)
+    assert measured.energy == pytest.approx(14 * 0.1)
+    assert measured.energy_share == 0
+
+
+@pytest.mark.ledger("A10")
+def test_metrics_outlive_a_restart_and_leave_out_what_was_before(open_memory: OpenMemory, clock: FrozenClock) -> None:
+    memory = open_memory(preset="apps")
+    converse(memory, "garden", "I grow tomatoes in Vila Nova.", "Noted.")
+    clock.advance(timedelta(hours=1))
+    before = memory.apps.metrics()
+    memory.close()
+    again = open_memory(preset="apps")
+    assert again.apps.metrics() == before
+    assert before.creations == 1
+    clock.advance(timedelta(days=2))
+    later = again.apps.metrics()
+    assert (later.creations, later.conversations, later.apps_with_memories) == (0, 0, 1)
+
+
+def test_metrics_of_an_empty_memory_are_zero(open_memory: OpenMemory) -> None:
+    measured = open_memory(preset="apps").apps.metrics()
+    assert (measured.creations_per_hour, measured.share_of_apps_with_memories, measured.energy) == (0, 0, 0)
+
+
+# All of it together.
+
+
+@pytest.mark.ledger("A14")
+def test_it_stays_in_order_with_many_apps_and_memories(open_memory: OpenMemory) -> None:
+    memory = open_memory(preset="apps")
+    apps = [f"app{number}" for number in range(40)]
+    with memory.store.write() as tx:
+        writer = Writer(tx=tx, preset=memory.preset, author=Author(actor="test"), now=memory.clock.now())
+        writer.apply(
+            [Put(scope=Scope(app=app), kind="memory", text=f"{app} knows thing {number}") for app in apps for number in range(10)]
+        )
+    for app in apps[:3]:
+        converse(memory, app, f"My {app} has its yearly service in Braga on Friday.", "Noted.")
+    assert {entry.app: entry.memory_count for entry in memory.apps.list()} == dict.fromkeys(apps, 10)
+    for app in apps:
+        assert all(hit.memory and hit.memory.scope.app == app for hit in memory.apps.context(app).hits)
+    assert all(finding.ok for finding in memory.doctor())
+
+
+@pytest.mark.ledger("A1", "A5", "A7", "A8")
+def test_the_story_of_an_app_from_its_first_message_to_its_end(open_memory: OpenMemory, clock: FrozenClock) -> None:
+    memory = open_memory(preset="apps")
+    memory.apps.install("calendar", name="Calendar")
+    first = converse(memory, "calendar", "I prefer meetings after 2pm, and the Phoenix review is on Friday.", "Noted.")
+    memory.close()
+
+    clock.advance(timedelta(days=1))
+    memory = open_memory(preset="apps")  # a restart
+    talk = memory.session(app="calendar")
+    talk.add("user", "When is the Phoenix review?")
+    block = memory.apps.context("calendar", "unanswered", conversation=talk.id)
+    assert block.text.startswith("(memories for app: Calendar)\n")
+    assert "Phoenix" in block.text
+    talk.add("assistant", "On Friday.")
+    talk.end()
+    memory.drain()
+    assert memory.apps.of_conversation(first) == "calendar"
+    assert "Phoenix" not in memory.apps.context("mail").text
+
+    memory.apps.uninstall("calendar")
+    memory.close()
+    memory = open_memory(preset="apps")
+    kept = memory.apps.memories("calendar")
+    assert len(kept) == memory.apps.get("calendar").memory_count >= 1
+    memory.forget(kept[0].id)
+    assert memory.apps.purge("calendar") == len(kept) - 1
+    assert memory.apps.memories("calendar") == []
+    assert memory.apps.context("calendar").text == ""

@@ -297,14 +297,29 @@ def be_digesting(folder: Path, pipe: Connection) -> None:
 
 @posix_only
 @pytest.mark.ledger("X6", "U9")
-def test_the_job_of_a_killed_worker_is_taken_over_when_its_lease_runs_out(tmp_path: Path) -> None:
+def test_the_job_of_a_killed_worker_of_this_machine_is_taken_over_at_once(tmp_path: Path) -> None:
     clock, capture = SharedClock(tmp_path / "clock"), Capture()
     with opened(tmp_path, clock, capture) as engine:
         ended(engine)
         child, pipe = start(be_digesting, tmp_path)
         assert pipe.recv() == "digesting"
+        engine.drain()
+        assert (capture.calls, only_job(engine).state) == (0, "running"), "it is still alive"
         child.kill()
         child.join()
+        engine.drain()
+        assert (capture.calls, only_job(engine).state, only_job(engine).attempt) == (1, "done", 2)
+
+
+@posix_only
+@pytest.mark.ledger("X6", "U9")
+def test_the_job_of_a_lost_worker_elsewhere_is_taken_over_when_its_lease_runs_out(tmp_path: Path) -> None:
+    clock, capture = SharedClock(tmp_path / "clock"), Capture()
+    with opened(tmp_path, clock, capture) as engine:
+        ended(engine)
+        now = clock.now()
+        with engine.store.write() as tx:
+            tx.lease_job(worker="another-machine:1:life:1", now=now, until=now + timedelta(minutes=5))
         assert only_job(engine).state == "running"
         clock.advance(timedelta(minutes=4, seconds=50))
         engine.drain()

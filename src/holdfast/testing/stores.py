@@ -24,6 +24,7 @@ import pytest
 
 from holdfast.protocols import Store
 from holdfast.testing.samples import Alter, OpenStore, RowCounts
+from holdfast.testing.store_apps import AppPromises
 from holdfast.testing.store_care import CarePromises, RemovalPromises, TenantPromises
 from holdfast.testing.store_records import MemoryPromises, MessagePromises, SessionPromises, SmallPromises
 from holdfast.testing.store_search import TextPromises
@@ -38,6 +39,7 @@ class StoreSuite(
     MessagePromises,
     MemoryPromises,
     SmallPromises,
+    AppPromises,
     TextPromises,
     VectorPromises,
     MetadataPromises,

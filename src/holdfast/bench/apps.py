@@ -1,0 +1,81 @@
+"""What an app's context costs when there are many apps: CPU time, and a look at whether one holds another's words.
+
+Times are CPU time of this process. Each app is asked once, in an order of chance.
+"""
+
+import json
+import random
+import statistics
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from holdfast.config import open_engine
+from holdfast.engine import Engine
+from holdfast.types import AppRecord, Author, Put, Scope
+from holdfast.write import Writer
+
+_WORDS = (
+    "meeting deadline invoice garden tomato cello lesson review release server backup budget holiday recipe ticket "
+    "reunión plazo factura huerto clase servidor copia presupuesto vacaciones receta"
+).split()
+
+
+def run(apps: int, each: int, seed: int, as_json: bool) -> None:  # noqa: FBT001  (called by name)
+    """Measure, and print a table or JSON."""
+    with tempfile.TemporaryDirectory() as folder:
+        measured = measure(Path(folder), apps=apps, each=each, seed=seed)
+    if as_json:
+        click.echo(json.dumps(measured, indent=2))
+        return
+    click.echo(f"{apps:,} apps with {each} memories each; CPU time of a context")
+    click.echo(f"median {measured['median_ms']:.2f} ms, p95 {measured['p95_ms']:.2f} ms, most {measured['most_ms']:.2f} ms")
+    click.echo(f"contexts with another app's words: {measured['leaks']}")
+
+
+def measure(folder: Path, *, apps: int, each: int, seed: int) -> dict[str, Any]:
+    """Return CPU milliseconds a context, and how many contexts held what is another app's."""
+    chance = random.Random(seed)  # noqa: S311  (data for a benchmark)
+    names = [f"app{number:04}" for number in range(apps)]
+    with open_engine(folder / "memory.db", preset="apps", embedder="none", chat="none", worker="none") as memory:
+        with memory.store.write() as tx:
+            for name in names:
+                tx.set_app(AppRecord(app=name, installed_at=datetime.now(UTC)))
+        _fill(memory, names, each, chance)
+        memory.drain()
+        chance.shuffle(names)
+        memory.apps.context(names[0])
+        spent, leaks = [], 0
+        for name in names:
+            began = time.process_time()
+            block = memory.apps.context(name)
+            spent.append((time.process_time() - began) * 1000)
+            whole = len(block.hits) == min(each, 10)
+            leaks += not whole or any(f"of {name}," not in hit.text for hit in block.hits)
+    spent.sort()
+    return {
+        "apps": apps,
+        "memories_each": each,
+        "median_ms": round(statistics.median(spent), 3),
+        "p95_ms": round(spent[int(0.95 * (len(spent) - 1))], 3),
+        "most_ms": round(spent[-1], 3),
+        "leaks": leaks,
+    }
+
+
+def _fill(memory: Engine, names: list[str], each: int, chance: random.Random) -> None:
+    """Store memories of about 150 characters, each with its app's name in it."""
+    now = datetime.now(UTC)
+    for start in range(0, len(names), 100):
+        with memory.store.write() as tx:
+            writer = Writer(tx=tx, preset=memory.preset, author=Author(actor="bench"), now=now)
+            for name in names[start : start + 100]:
+                scope = Scope(tenant=memory.store.tenant, app=name)
+                texts = [
+                    f"The user of {name}, note {number}: {' '.join(chance.choices(_WORDS, k=18))}." for number in range(each)
+                ]
+                writer.apply([Put(scope=scope, kind="memory", text=text) for text in texts])

@@ -1,0 +1,109 @@
+"""What every store keeps of apps: their records, what they share, and counts by app."""
+
+from dataclasses import replace
+
+from holdfast.protocols import AppChanges, Candidates, MemoryFilter, MessageFilter, SessionFilter, Store
+from holdfast.testing.samples import AT, DAY, OpenStore, a_change, a_memory, a_message, a_session, remember, say
+from holdfast.types import AppRecord, Author, Scope
+
+KITCHEN = Scope(app="kitchen")
+HALL = Scope(app="hall")
+
+
+class AppPromises:
+    """Apps."""
+
+    def test_an_app_comes_back_as_it_was_stored(self, store: Store, open_store: OpenStore) -> None:
+        """Every field, through another handle, and only within one's own tenant; the last word counts."""
+        record = AppRecord(
+            app="kitchen", name="Küche 🍳", installed_at=AT, uninstalled_at=AT + DAY, shares_with=("hall", "*"), metadata={"n": 1}
+        )
+        with store.write() as tx:
+            tx.set_app(AppRecord(app="kitchen"))
+            tx.set_app(record)
+            tx.set_app(AppRecord(app="attic"))
+            assert tx.app("kitchen") == record
+        assert open_store().app("kitchen") == record
+        assert store.apps() == [AppRecord(app="attic"), record]
+        assert store.app("absent") is None
+        assert (open_store(tenant="other").apps(), open_store(tenant="other").app("kitchen")) == ([], None)
+
+    def test_sharing_is_found_by_the_app_it_is_with(self, store: Store, open_store: OpenStore) -> None:
+        """By name or with all; never with itself, and not once it is uninstalled."""
+        with store.write() as tx:
+            tx.set_app(AppRecord(app="kitchen", shares_with=("hall",)))
+            tx.set_app(AppRecord(app="open", shares_with=("*",)))
+            tx.set_app(AppRecord(app="gone", shares_with=("*",), uninstalled_at=AT))
+            tx.set_app(AppRecord(app="shut"))
+        assert store.apps_sharing_with("hall") == ["kitchen", "open"]
+        assert store.apps_sharing_with("attic") == ["open"]
+        assert store.apps_sharing_with("open") == []
+        assert open_store(tenant="other").apps_sharing_with("hall") == []
+
+    def test_a_reader_sees_the_memories_that_other_apps_share_and_nothing_said_to_them(self, store: Store) -> None:
+        """The rest of the scope rule holds as ever; ``apps`` narrows what is seen."""
+        anas = Scope(app="kitchen", user="ana")
+        remember(store, a_memory("their pangolin", scope=KITCHEN), a_memory("ana's pangolin", scope=anas))
+        remember(store, a_memory("own pangolin", scope=HALL), a_memory("everyone's pangolin", scope=Scope()))
+        say(store, a_message("a pangolin was said", scope=KITCHEN))
+        reader = replace(HALL, also_apps=("kitchen",))
+        seen = {memory.text for memory in store.memories(MemoryFilter(reader=reader))}
+        assert seen == {"their pangolin", "own pangolin", "everyone's pangolin"}
+        items = {memory.item for memory in store.memories(MemoryFilter(reader=reader))}
+        where = Candidates(reader=reader, spaces=("memory", "message"))
+        assert {match.item for match in store.find_text("pangolin", where, languages=["en"], limit=9)} == items
+        assert store.messages(MessageFilter(reader=reader)) == []
+        assert [m.text for m in store.memories(MemoryFilter(reader=reader, apps=("kitchen",)))] == ["their pangolin"]
+        assert store.memories(MemoryFilter(reader=HALL, apps=("kitchen",))) == []
+        for user in ("ana", "bob"):
+            own = replace(reader, user=user)
+            assert ("ana's pangolin" in {m.text for m in store.memories(MemoryFilter(reader=own))}) == (user == "ana")
+
+    def test_live_memories_are_counted_by_app(self, store: Store) -> None:
+        """Across users; not retired, expired or of no app."""
+        (old,) = remember(store, a_memory("retired", scope=KITCHEN))
+        remember(
+            store,
+            a_memory("one", scope=KITCHEN),
+            a_memory("two", scope=Scope(app="kitchen", user="ana")),
+            a_memory("three", scope=HALL),
+            a_memory("expired", scope=HALL, expires_at=AT),
+            a_memory("of no app"),
+            replace(old, status="forgotten", recorded_at=AT + DAY),
+        )
+        assert store.memories_by_app(unexpired_at=AT) == {"kitchen": 2, "hall": 1}
+
+    def test_changes_are_counted_by_app_and_author(self, store: Store) -> None:
+        """From a moment on; several changes of one batch are one."""
+        one, two, before = remember(
+            store, a_memory("one", scope=KITCHEN), a_memory("two", scope=KITCHEN), a_memory("before", scope=HALL)
+        )
+        digest, compact = Author(actor="digest"), Author(actor="compact")
+        with store.write() as tx:
+            tx.add_change(a_change(one, batch="bat_1", author=digest, at=AT))
+            tx.add_change(a_change(two, batch="bat_2", author=digest, at=AT + DAY))
+            tx.add_change(a_change(one, batch="bat_3", author=compact, action="retired", at=AT + DAY))
+            tx.add_change(a_change(two, batch="bat_3", author=compact, action="revised", at=AT + DAY))
+            tx.add_change(a_change(before, batch="bat_0", author=digest, at=AT - DAY))
+        assert store.changes_by_app(since=AT) == [
+            AppChanges("kitchen", "compact", 0, 1),
+            AppChanges("kitchen", "digest", 2, 2),
+        ]
+        assert store.changes_by_app(since=AT + 2 * DAY) == []
+
+    def test_sessions_are_chosen_by_when_they_were_last_active(self, store: Store) -> None:
+        """From a moment on."""
+        with store.write() as tx:
+            tx.add_session(a_session("old"))
+            tx.add_session(a_session("new", last_at=AT + DAY))
+        assert [session.id for session in store.sessions(SessionFilter(active_since=AT + DAY))] == ["new"]
+
+    def test_a_removed_app_has_no_record_and_is_named_nowhere(self, store: Store) -> None:
+        """Not in what others share either; others keep theirs."""
+        with store.write() as tx:
+            tx.set_app(AppRecord(app="kitchen", name="The kitchen"))
+            tx.set_app(AppRecord(app="hall", shares_with=("kitchen", "attic")))
+            tx.remove_scope({"app": "kitchen", "user": "ana"})
+            assert tx.app("kitchen") is not None
+            tx.remove_scope({"app": "kitchen"})
+        assert store.apps() == [AppRecord(app="hall", shares_with=("attic",))]
