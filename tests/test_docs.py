@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -33,14 +34,29 @@ def home(tmp_path: Path) -> dict[str, str]:
     }
 
 
+def _programs(page: Path) -> list[tuple[str, str | None]]:
+    """Return the Python of a page, each with what it prints where the next block says so."""
+    blocks = [*FENCE.findall(page.read_text("utf-8")), ("", "")]
+    return [(body, after[1] if after[0] == "output" else None) for (name, body), after in pairwise(blocks) if name == "python"]
+
+
+def _fits(shown: str, printed: str) -> bool:
+    """Tell whether something printed is what the page shows; ``...`` stands for anything."""
+    pattern = ".*".join(re.escape(part) for part in shown.strip().split("..."))
+    return re.fullmatch(pattern, printed.strip(), re.DOTALL) is not None
+
+
 @pytest.mark.parametrize("page", _with("python"), ids=lambda page: page.name)
-def test_python_in_the_documents_runs(page: Path, home: dict[str, str], tmp_path: Path) -> None:
-    for number, body in enumerate(_blocks(page, "python")):
-        env = {**home, "HOLDFAST_HOME": str(tmp_path / str(number))}
+def test_python_in_the_documents_runs_and_prints_what_they_show(page: Path, home: dict[str, str], tmp_path: Path) -> None:
+    for number, (body, shown) in enumerate(_programs(page)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
         done = subprocess.run(
-            [sys.executable, "-c", body], env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
-        )
+            [sys.executable, "-c", body], env={**home, "HOLDFAST_HOME": str(folder / "home")}, cwd=folder,
+            capture_output=True, encoding="utf-8", timeout=60, check=False,
+        )  # fmt: skip
         assert done.returncode == 0, f"{body}\n{done.stderr}"
+        assert shown is None or _fits(shown, done.stdout), f"{body}\n{done.stdout}"
 
 
 @pytest.mark.ledger("X1")
@@ -53,8 +69,7 @@ def test_commands_in_the_documents_print_what_they_show(page: Path, home: dict[s
                 shlex.split(command), env=home, cwd=tmp_path, capture_output=True, encoding="utf-8", timeout=60, check=False
             )
             assert done.returncode == 0, f"{command}\n{done.stderr}"
-            pattern = ".*".join(re.escape(part) for part in shown.strip().split("..."))
-            assert re.fullmatch(pattern, done.stdout.strip(), re.DOTALL), f"{command}\n{done.stdout}"
+            assert _fits(shown, done.stdout), f"{command}\n{done.stdout}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -14,13 +14,14 @@ from holdfast.embedding import EmbedderSource, Embedding
 from holdfast.energy import Energy
 from holdfast.erase import erase
 from holdfast.errors import InvalidInput, NotFound
+from holdfast.files import Shelves, TopicPages
 from holdfast.housekeeping import Housekeeping
 from holdfast.ids import new_id
 from holdfast.jobs import LEASE, LEASE_WITH_MODEL, JobRunner
 from holdfast.pipeline import Pipeline
 from holdfast.policies.keys import split_key
 from holdfast.presets.base import Preset
-from holdfast.protocols import Clock, MemoryFilter, SessionFilter, Store, Transaction
+from holdfast.protocols import Clock, MemoryFilter, MessageFilter, SessionFilter, Store, Transaction
 from holdfast.reader import Reader
 from holdfast.session import Recorder, Session
 from holdfast.text.clean import clean_name
@@ -33,6 +34,7 @@ from holdfast.types import (
     Hit,
     Memory,
     MemoryOrigin,
+    Message,
     Put,
     Receipt,
     Retire,
@@ -80,6 +82,8 @@ class Engine(Upkeep):
         self.jobs_runner = JobRunner(store, self.clock, handlers, affordable=self.energy.affordable, lease=lease)
         self._housekeeping = Housekeeping(store, preset, self.clock, self.pipeline)
         self.reader = Reader(store, preset, self.clock, self.embedding)
+        self.topics = TopicPages(store, preset, self.clock, follow_up=consolidation.follow_up, changed=self.wake)
+        self.files = Shelves(store, preset, self.clock, follow_up=consolidation.follow_up)
         self.apps = Apps(store, preset, self.clock, reader=self.reader, embedding=self.embedding, energy=self.energy)
         self._inline = worker == "inline"
         self._thread = WorkerThread(self.work_once) if worker == "thread" else None
@@ -108,6 +112,7 @@ class Engine(Upkeep):
                 if (user or app or agent) and known.scope != scope:
                     raise NotFound(f"There is no session {id} in this scope.")
                 scope = known.scope
+        self.files.use(scope)
         record = Recorder(store=self.store, clock=self.clock, pipeline=self.pipeline, wake=self.wake)
         return Session(record, self.reader, id=id or new_id("ses", self.clock.now()), scope=scope, off_record=off_record)
 
@@ -261,9 +266,22 @@ class Engine(Upkeep):
             raise InvalidInput("erase needs to know one thing: id=, session=, source=, or a scope of user=, app=, agent=.")
         target = one or _named(**{part: clean_name(name, what=part) for part, name in scope.items()})
         self.reader.forget_uses()
+        pages = self.files.before_erasing(target if scope else self._owner_of(target))
         receipt = erase(self.store, self.preset, target, self.clock.now())
         self.embedding.forget_queries()
-        return receipt
+        left = tuple(problem for files in pages for problem in files.publish().problems)
+        return replace(receipt, status="pending", verified=False, residue=(*receipt.residue, *left)) if left else receipt
+
+    def _owner_of(self, target: Mapping[str, str]) -> dict[str, str]:
+        """Return whose a memory, session or message is, by the parts of its scope that are named."""
+        found: list[Memory | SessionRecord | Message] = []
+        if "memory" in target:
+            found += self.store.memories(MemoryFilter(ids=(target["memory"],), statuses=None))
+        if "session" in target:
+            found += self.store.sessions(SessionFilter(ids=(target["session"],)))
+        if "source" in target:
+            found += self.store.messages(MessageFilter(ids=(target["source"],)))
+        return _named(user=found[0].scope.user, app=found[0].scope.app, agent=found[0].scope.agent) if found else {}
 
     # Reading
 
@@ -316,14 +334,51 @@ class Engine(Upkeep):
         offset: int = 0,
     ) -> list[Memory]:
         """List memories, the newest first: live ones, or those that held ``as_of`` or were known at a moment."""
+        wanted = self._listing(
+            self._scope(user=user, app=app, agent=agent),
+            kinds=kinds, key=key, topic=topic, where=where, as_of=as_of, known_at=known_at, retired=retired,
+        )  # fmt: skip
+        return self.store.memories(replace(wanted, limit=limit, offset=offset))
+
+    def count_memories(
+        self,
+        *,
+        user: str | None = None,
+        app: str | None = None,
+        agent: str | None = None,
+        kinds: Sequence[str] | None = None,
+        key: str | None = None,
+        topic: str | None = None,
+        where: Where | None = None,
+        as_of: datetime | str | None = None,
+        known_at: datetime | str | None = None,
+        retired: bool = False,
+    ) -> int:
+        """Count what :meth:`memories` would list without a limit."""
+        wanted = self._listing(
+            self._scope(user=user, app=app, agent=agent),
+            kinds=kinds, key=key, topic=topic, where=where, as_of=as_of, known_at=known_at, retired=retired,
+        )  # fmt: skip
+        return self.store.count_memories(wanted)
+
+    def _listing(
+        self,
+        reader: Scope,
+        *,
+        kinds: Sequence[str] | None,
+        key: str | None,
+        topic: str | None,
+        where: Where | None,
+        as_of: datetime | str | None,
+        known_at: datetime | str | None,
+        retired: bool,
+    ) -> MemoryFilter:
         wanted = MemoryFilter(
-            reader=self._scope(user=user, app=app, agent=agent),
+            reader=reader,
             kinds=None if kinds is None else [self.preset.kind(kind).name for kind in kinds],
             key=clean_name(key, what="key"),
             topic=clean_name(topic, what="topic"),
             where=where,
-            limit=limit,
-            offset=offset,
             unexpired_at=self.clock.now(),
         )
         if as_of is not None:
@@ -334,7 +389,7 @@ class Engine(Upkeep):
             wanted = replace(wanted, known_at=moment, unexpired_at=moment)
         if retired:
             wanted = replace(wanted, statuses=["superseded", "forgotten", "expired"], unexpired_at=None)
-        return self.store.memories(wanted)
+        return wanted
 
     def get(self, id: str) -> Memory:
         """Return one memory as it is now, also if it was retired."""

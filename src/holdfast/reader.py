@@ -12,7 +12,7 @@ from holdfast.clock import as_utc
 from holdfast.context import render_block
 from holdfast.embedding import Embedding
 from holdfast.mind import Mind, keeping
-from holdfast.policies.naming import title
+from holdfast.policies.page_names import page_title
 from holdfast.presets.base import Preset, RecallPlan, Section
 from holdfast.protocols import Clock, MemoryFilter, SessionFilter, Store, Transaction
 from holdfast.recall import Question, recall
@@ -111,7 +111,7 @@ class Reader:
                 self.preset.layout,
                 lambda section: self._gather(section, reader, query, without_session, mind),
                 max_tokens=tokens,
-                values={"app": self._app_name(reader), "state": state or "", "title": title(mind.topic or "")},
+                values={"app": self._app_name(reader), "state": state or "", "title": page_title(mind.topic) if mind.topic else ""},
                 language=language,
                 persona=persona,
                 now=self._clock.now(),

@@ -1,6 +1,7 @@
 """What an engine does besides remembering and recalling: users, background work, and care of the store."""
 
 import contextlib
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 from holdfast.clock import zone
 from holdfast.embedding import Embedding
 from holdfast.errors import StoreClosed
+from holdfast.files import Shelves
 from holdfast.housekeeping import Housekeeping
 from holdfast.jobs import JobRunner
 from holdfast.protocols import Store
@@ -16,6 +18,9 @@ from holdfast.text.clean import clean_name
 from holdfast.thinking import Thinking
 from holdfast.types import Finding, Job, JobState, Spend, UserProfile
 from holdfast.worker import WorkerThread
+
+_LOOK_EVERY = 2.0
+"""Seconds between two looks at the topic files while there is nothing else to do."""
 
 
 class Upkeep:
@@ -26,7 +31,9 @@ class Upkeep:
     thinking: Thinking
     reader: Reader
     jobs_runner: JobRunner
+    files: Shelves
     _housekeeping: Housekeeping
+    _next_look: float = 0.0
     _inline: bool
     _thread: WorkerThread | None
 
@@ -66,6 +73,9 @@ class Upkeep:
             if progress:
                 progress(done, total)
         self.embedding.retire_other_models()
+        steps += self._mirror()
+        while self.jobs_runner.run_one():  # what was written by hand may have made a page too long
+            steps += 1
         while self.store.tidy():
             pass
         return steps + done
@@ -86,7 +96,15 @@ class Upkeep:
         busy |= bool(self.embedding.catch_up(limit=8))
         if not busy:
             self.embedding.retire_other_models()
+            if time.monotonic() >= self._next_look:
+                busy = bool(self._mirror())
         return busy
+
+    def _mirror(self) -> int:
+        """Keep the topic files in step; returns how much was done."""
+        self._next_look = time.monotonic() + _LOOK_EVERY
+        done = self.files.sync()
+        return done.read_in + done.written
 
     def wake(self) -> None:
         """Tell the worker that there is something to do; inline, do it now."""

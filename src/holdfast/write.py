@@ -172,6 +172,7 @@ class Writer:
             memory, text=text, key=key, kind=kind.name, content_hash=identity, expires_at=put.expires_at or memory.expires_at,
             language=put.language or detect_language(text) or memory.language,
             sources=tuple(dict.fromkeys((*memory.sources, *put.sources))), trust=min(memory.trust, _trust(put.trust)), **self._told(put),
+            valid_from=put.valid_from if put.valid_from and put.origin == "file" else memory.valid_from,  # a date put right by hand
         )  # fmt: skip
         return self._store(self._stamped(changed), batch, "revised", put.reason)
 

@@ -1,8 +1,10 @@
 """Rostro's design: recall that accumulates, a topic found while the assistant answers, pages, digestion, the index."""
 
 import json
+import re
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -291,3 +293,84 @@ def test_the_index_follows_a_page_that_is_split(rostro: Engine, clock: FrozenClo
     topics = {memory.topic for memory in rostro.memories(kinds=["conclusion"], limit=1000)}
     assert "cooking" not in topics
     assert {note.topic for note in rostro.memories(kinds=["recent"])} <= topics
+
+
+# --- R7 and X10: pages as files ---------------------------------------------------------------------------------
+
+
+@pytest.mark.ledger("R7", "R9")
+def test_pages_and_index_are_files_beside_the_store(rostro: Engine, folder: Path, clock: FrozenClock) -> None:
+    cook(rostro.session(id="first"))
+    clock.advance(timedelta(minutes=8))
+    rostro.drain()
+    (note,) = rostro.memories(kinds=["recent"])
+    page = (folder / "topics" / f"{note.topic}.md").read_text("utf-8")
+    lines = page.splitlines()
+    assert lines[:2] == ["# Paella", ""]
+    assert all(re.fullmatch(r"- .+ \(2026-03-01\)", line) for line in lines[2:])
+    assert len(lines) == 2 + len(rostro.memories(topic=note.topic, kinds=["conclusion"]))
+    index = (folder / "topics" / "index.txt").read_text("utf-8")
+    assert re.fullmatch(rf"2026-03-01T12:\d\d:\d\d\|{note.topic}\|{re.escape(note.text)}\n", index)
+
+
+@pytest.mark.ledger("R7", "X10")
+def test_what_a_person_writes_into_a_page_is_known_at_the_next_turn(rostro: Engine, folder: Path) -> None:
+    told(rostro, "paella wants bomba rice", "the paella broth is homemade", topic="paella")
+    rostro.drain()
+    page = folder / "topics" / "paella.md"
+    text = page.read_text("utf-8")
+    page.write_text(text.replace("bomba rice", "bahía rice") + "- the paella pan hangs behind the door\n", "utf-8")
+    (folder / "topics" / "bread.md").write_text("# Bread\n\n- rye flour is from the mill\n", "utf-8")
+    rostro.drain()
+    kept = {memory.text: memory for memory in rostro.memories(kinds=["conclusion"])}
+    assert set(kept) == {
+        "paella wants bahía rice", "the paella broth is homemade", "the paella pan hangs behind the door",
+        "rye flour is from the mill",
+    }  # fmt: skip
+    assert kept["rye flour is from the mill"].topic == "bread"
+    assert kept["paella wants bahía rice"].revision > 1, "an edited line is the same memory"
+
+
+@pytest.mark.ledger("X10")
+def test_a_page_that_is_emptied_by_accident_loses_nothing_and_asks(rostro: Engine, folder: Path) -> None:
+    told(rostro, *(f"finding {number} on paella" for number in range(9)), topic="paella")
+    rostro.drain()
+    page = folder / "topics" / "paella.md"
+    page.write_text("", "utf-8")
+    rostro.drain()
+    assert len(rostro.memories(kinds=["conclusion"])) == 9
+    (question,) = rostro.files.questions()
+    assert "paella.md" in question.text
+    rostro.files.answer(question.id, yes=False)
+    assert page.read_text("utf-8").count("finding") == 9
+
+
+@pytest.mark.ledger("X5", "R7")
+def test_what_is_erased_leaves_the_pages_and_the_index(rostro: Engine, folder: Path, clock: FrozenClock) -> None:
+    cook(rostro.session(id="first", user="ana"))
+    clock.advance(timedelta(minutes=8))
+    rostro.drain()
+    shown = [file for file in (folder / "topics").rglob("*") if file.is_file() and "paella" in file.read_text("utf-8")]
+    assert len(shown) == 2
+    receipt = rostro.erase(user="ana")
+    assert receipt.verified
+    assert not [file for file in (folder / "topics").rglob("*") if file.is_file() and "paella" in file.read_text("utf-8")]
+
+
+@pytest.mark.ledger("R8", "X10")
+def test_hand_edits_made_while_a_page_is_split_survive(rostro: Engine, folder: Path) -> None:
+    told(rostro, *(f"bread and yeast finding {number}" for number in range(30)), topic="cooking")
+    told(rostro, *(f"knives and steel finding {number}" for number in range(30)), topic="cooking")
+    rostro.files.sync()
+    talk = rostro.session(id="kitchen")
+    talk.add("user", "I found out that bread and yeast finding want a warm place.")
+    talk.end()
+    page = folder / "topics" / "cooking.md"
+    page.write_text(page.read_text("utf-8").replace("yeast finding 7 ", "yeast finding seven ") + "- the wok is new\n", "utf-8")
+    rostro.drain()
+    texts = [memory.text for memory in rostro.memories(kinds=["conclusion"], limit=500)]
+    assert "bread and yeast finding seven" in texts
+    assert "bread and yeast finding 7" not in texts
+    assert "the wok is new" in texts
+    assert sum("finding" in text for text in texts if "warm place" not in text) == 60
+    assert not page.exists()

@@ -115,7 +115,7 @@ def test_rostros_own_yaml_serves_as_it_is(tmp_path: Path) -> None:
         holdfast.open(preset="rostro", settings=file, embedder=HashEmbedder(), worker="none") as memory,
     ):
         assert Path(memory.store.location).resolve() == (tmp_path / "data" / "memory.db").resolve()
-        assert memory.preset.topics_dir == str(Path("data/topics"))
+        assert memory.preset.topics_dir == str(Path("data/topics").absolute())
         memory.remember("Prefers bomba rice for paella")
     assert (tmp_path / "data" / "memory.db").is_file()
 

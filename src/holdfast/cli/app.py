@@ -37,6 +37,7 @@ COMMANDS = {
     "erase": Entry("forgetting:erase", "Remove for good, also from the bytes on disk."),
     "sessions": Entry("sessions:sessions", "List conversations, or show one."),
     "apps": Entry("apps:apps", "List apps, install and uninstall them, and see how memory serves them."),
+    "topics": Entry("topics:topics", "List topics, show a page, and keep the topic files in step."),
     "users": Entry("sessions:users", "Set or show a user's time zone and language."),
     "jobs": Entry("jobs:jobs", "List background work, or queue it again."),
     "worker": Entry("jobs:worker", "Do background work until stopped."),

@@ -124,7 +124,8 @@ class Preset:
     cap: Cap | None = None
     topics: Topics | None = None
     topics_dir: str | None = None
-    """The folder in which topics are kept as pages that people can read and edit; None keeps no files."""
+    """The folder in which topics are kept as pages that people can read and edit, beside the store where it is a
+    relative one; None keeps no files."""
     recall: RecallPlan = field(default_factory=RecallPlan)
     layout: Layout | None = None
     """How the context is laid out; None is the default block, which nothing stored can close."""

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from holdfast.presets.base import Layout, Preset, RecallPlan, Section
+from holdfast.text.clean import content_hash
 from holdfast.types import Kind
 
 _MINILM = (0.08, 0.40)
@@ -27,9 +28,7 @@ REACHY = Preset(
     idle_after=None,
 )
 
-_LONGEST_KEY = 200
-
 
 def context_key(text: str, metadata: Mapping[str, Any]) -> str:
     """Return the key of a context; one that names none is its own, so that it takes no other's place."""
-    return str(metadata.get("context_key") or text[:_LONGEST_KEY])
+    return str(metadata.get("context_key") or f"note-{content_hash(text)[:12]}")

@@ -26,6 +26,7 @@ ROSTRO = Preset(
         own_embedder="openai:text-embedding-3-small",
         accumulates=True,
     ),
+    topics_dir="topics",
     layout=Layout(
         sections=(
             Section(words="recent_topics", source="newest", kinds=("recent",), most=20),

@@ -76,7 +76,7 @@ class RostroSettings(DesignSettings):
             most_recent=self.index_max_entries,
         )
         recall = replace(preset.recall, limit=self.max_memories_per_search, least_cosine=self.embedding_similarity_threshold)
-        folder = str(Path(self.topics_dir).expanduser())
+        folder = str(Path(self.topics_dir).expanduser().absolute())
         preset = _showing(preset, "recent_topics", self.index_max_entries)
         idle_after = timedelta(minutes=self.session_timeout_minutes)
         return replace(preset, topics=topics, recall=recall, topics_dir=folder, idle_after=idle_after)

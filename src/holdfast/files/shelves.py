@@ -1,0 +1,111 @@
+"""The folders of topic pages: one for what all share, and one inside it for each user or app that is talked to."""
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from holdfast.errors import NotFound
+from holdfast.files.topic_files import Question, SyncReport, TopicFiles
+from holdfast.policies.naming import slug
+from holdfast.presets.base import Preset
+from holdfast.protocols import Clock, MemoryFilter, Store, Transaction
+from holdfast.types import Scope
+
+_MOST = 100
+"""Scopes whose folders one process keeps in step; more have their pages in the store, and no files."""
+
+
+class Shelves:
+    """Keeps the folders of the scopes in use in step; does nothing for a preset without a folder for topics."""
+
+    def __init__(
+        self, store: Store, preset: Preset, clock: Clock, *, follow_up: Callable[[Transaction, Scope], None] | None = None
+    ) -> None:
+        self._store = store
+        self._preset = preset
+        self._clock = clock
+        self._follow_up = follow_up
+        self._lock = threading.RLock()
+        self._open: dict[Scope, TopicFiles] = {}
+        self.root = self._find_root()
+        """Where the pages are; None where a preset keeps no files."""
+        self.use(Scope(tenant=store.tenant))
+
+    def _find_root(self) -> Path | None:
+        """Return the folder; one without a place of its own lies beside the store."""
+        if self._preset.topics is None or self._preset.topics_dir is None:
+            return None
+        given = Path(self._preset.topics_dir).expanduser()
+        return given if given.is_absolute() else Path(self._store.location).parent / given
+
+    def use(self, scope: Scope) -> None:
+        """Keep a scope's folder in step from now on."""
+        if self.root is not None and (scope in self._open or len(self._open) < _MOST):
+            self.of(scope)
+
+    def of(self, scope: Scope) -> TopicFiles:
+        """Return the pages of one scope."""
+        if self.root is None:
+            raise NotFound(f"The preset {self._preset.name!r} keeps no topic files; set topics_dir to have them.")
+        with self._lock:
+            if scope not in self._open:
+                folder = self.root / self._name(scope)
+                self._open[scope] = TopicFiles(self._store, self._preset, self._clock, folder, scope, follow_up=self._follow_up)
+            return self._open[scope]
+
+    @staticmethod
+    def _name(scope: Scope) -> str:
+        """Return a scope's folder: readable, safe on every system, and no other scope's."""
+        parts = [part for part in (scope.app, scope.user, scope.agent) if part]
+        if not parts:
+            return "."
+        whole = json.dumps([scope.app, scope.user, scope.agent]).encode()
+        readable = slug(" ".join(parts), most_words=6) or "scope"
+        return f"{readable}-{hashlib.blake2b(whole, digest_size=4).hexdigest()}"
+
+    def sync(self) -> SyncReport:
+        """Take hand edits in and write pages out, for every scope in use."""
+        return _together(files.sync() for files in self._in_use())
+
+    def before_erasing(self, owner: Mapping[str, str]) -> list[TopicFiles]:
+        """Take in what stands in the files of the scopes an erasure may touch, so that it goes as well; returns them."""
+        if self.root is None:
+            return []
+        for memory in self._store.memories(MemoryFilter(owner=owner, has_topic=True, statuses=None)):
+            self.of(memory.scope)
+        touched = [files for scope, files in list(self._open.items()) if not owner or _fits(scope, owner)]
+        for files in touched:
+            files.sync()
+        return touched
+
+    def questions(self) -> tuple[Question, ...]:
+        """Return what waits for a person's answer."""
+        return tuple(question for files in self._in_use() for question in files.questions())
+
+    def answer(self, question: str, *, yes: bool) -> SyncReport:
+        """Take a file as the person has it, or keep what the memory has and write the file again."""
+        for files in self._in_use():
+            if question in {asked.id for asked in files.questions()}:
+                return files.confirm(question) if yes else files.refuse(question)
+        raise NotFound(f"There is no open question {question}; `holdfast topics questions` lists them.")
+
+    def _in_use(self) -> list[TopicFiles]:
+        with self._lock:
+            return list(self._open.values())
+
+
+def _fits(scope: Scope, owner: Mapping[str, str]) -> bool:
+    return all(getattr(scope, part) == name for part, name in owner.items())
+
+
+def _together(reports: Iterable[SyncReport]) -> SyncReport:
+    done = list(reports)
+    return SyncReport(
+        read_in=sum(report.read_in for report in done),
+        written=sum(report.written for report in done),
+        conflicts=tuple(id for report in done for id in report.conflicts),
+        questions=tuple(question for report in done for question in report.questions),
+        problems=tuple(problem for report in done for problem in report.problems),
+    )
