@@ -7,7 +7,7 @@ else
 BIN := $(VENV)/bin
 endif
 
-.PHONY: help demo test lint format bench lock clean
+.PHONY: help demo test lint format bench wheels lock clean
 
 help:  ## show what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
@@ -29,6 +29,12 @@ format: $(VENV)/.dev  ## put the code into shape
 
 bench: $(VENV)/.weights $(VENV)/.bench  ## measure speed beside Chroma and sqlite-vec, in one run
 	$(BIN)/holdfast bench speed $(ARGS)
+
+wheels: $(VENV)/.ready  ## check that every dependency has a wheel for a 64-bit ARM board
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --dry-run --ignore-installed --no-deps --target $(VENV)/arm \
+		--platform manylinux_2_28_aarch64 --platform manylinux_2_27_aarch64 --platform manylinux_2_17_aarch64 --platform manylinux2014_aarch64 \
+		--only-binary=:all: --implementation cp --require-hashes -r requirements.lock
+	@echo "every dependency has an aarch64 wheel"
 
 lock: $(VENV)/.dev  ## resolve the dependencies anew, for every system and Python version at once
 	$(BIN)/python -m pip install --quiet uv

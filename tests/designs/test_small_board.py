@@ -1,0 +1,55 @@
+"""A 2 GB board: the whole thing runs under that limit, with real weights, and leaves most of it to others."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast.config import models_directory
+from holdfast.errors import ModelError
+from holdfast.models.registry import find_any
+from holdfast.models.weights import locate
+
+PROGRAM = """
+import json, resource, sys, time
+resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+import holdfast
+
+with holdfast.open(sys.argv[1], preset="rostro", worker="none") as memory:
+    for number in range(200):
+        memory.remember(f"finding {number}: the {('oven', 'bicycle', 'garden', 'radio')[number % 4]} wants part {number}", topic="house")
+    memory.drain()
+    talk = memory.session()
+    times = []
+    for number in range(20):
+        talk.add("user", f"what did we find out about part {number} of the radio?")
+        begin = time.perf_counter()
+        talk.context()
+        times.append(time.perf_counter() - begin)
+        talk.add("assistant", "Let me see.")
+    talk.end()
+    memory.drain()
+    known = len(memory.memories(limit=1000))
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(json.dumps({"peak_mb": peak, "context_ms": sorted(times)[10] * 1000, "known": known, "meaning": memory.embedding.problem is None}))
+"""
+
+
+@pytest.mark.weights
+@pytest.mark.ledger("R12")
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits its address space as Linux does")
+def test_months_of_use_fit_into_a_quarter_of_two_gigabytes(tmp_path: Path) -> None:
+    try:
+        locate(find_any("arctic-embed-s"), models_directory())
+    except ModelError as error:
+        pytest.skip(f"needs real weights: {error}")
+    ran = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(tmp_path / "memory.db")], capture_output=True, text=True, timeout=240, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    seen = json.loads(ran.stdout)
+    assert seen["meaning"], "the embedder must have been at work"
+    assert seen["known"] >= 200
+    assert seen["peak_mb"] < 512, seen
