@@ -13,6 +13,8 @@ ROOT = Path(holdfast.__file__).parent
 # the list holds as well.
 LAYERS: list[list[str]] = [
     ["cli", "bench", "designs"],
+    ["server"],
+    ["mcp"],
     ["importers"],
     ["aio"],
     ["config"],
@@ -29,6 +31,8 @@ LAYERS: list[list[str]] = [
     ["consolidation", "rebuild", "topics"],
     ["files"],
     ["jobs", "related"],
+    ["answers"],
+    ["access"],
     ["energy", "thinking"],
     ["write"],
     ["recall", "sections"],
@@ -39,7 +43,7 @@ LAYERS: list[list[str]] = [
     ["policies", "prompts"],
     ["stores", "models"],
     ["text", "clock", "ids"],
-    ["forks", "processes"],
+    ["forks", "processes", "tracing"],
     ["protocols"],
     ["chat"],
     ["types"],

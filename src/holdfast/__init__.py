@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from holdfast.agent import Agent, Answer
     from holdfast.aio import AsyncEngine, AsyncSession, open_async
     from holdfast.config import open_engine as open
     from holdfast.engine import Engine
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from holdfast.types import ChangeRecord, Context, Finding, Hit, Job, Kind, Memory, Message, Receipt, Scope, SessionRecord
 
 __all__ = [
+    "Agent",
+    "Answer",
     "AsyncEngine",
     "AsyncSession",
     "ChangeRecord",
@@ -46,6 +49,8 @@ __all__ = [
 
 # Names are imported when first asked for, so that the command line starts at once.
 _HOMES = {
+    "Agent": "holdfast.agent",
+    "Answer": "holdfast.agent",
     "AsyncEngine": "holdfast.aio",
     "AsyncSession": "holdfast.aio",
     "open_async": "holdfast.aio",

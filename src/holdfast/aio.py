@@ -41,12 +41,14 @@ class AsyncSession:
         self.scope = session.scope
         self.off_record = session.off_record
 
+    begin = _awaited(Session.begin)
     add = _awaited(Session.add)
     messages = _awaited(Session.messages)
     recall = _awaited(Session.recall)
     context = _awaited(Session.context)
     window = _awaited(Session.window)
     clear_window = _awaited(Session.clear_window)
+    learn = _awaited(Session.learn)
     end = _awaited(Session.end)
 
 
@@ -67,6 +69,7 @@ class AsyncEngine:
     recall = _awaited(Engine.recall)
     context = _awaited(Engine.context)
     memories = _awaited(Engine.memories)
+    count_memories = _awaited(Engine.count_memories)
     get = _awaited(Engine.get)
     history = _awaited(Engine.history)
     set_user = _awaited(Engine.set_user)

@@ -7,6 +7,8 @@
      |    +-- TextTooLong        a text over the size limit
      +-- NotFound                no such memory, message, session, change or job in this scope
      +-- Conflict                the same client id with other content, an ended session, a stale undo
+     +-- Unauthorized            no key, or one that does not count
+     +-- Forbidden               a key that may not do this
      +-- SettingsError           a setting, preset or environment variable that makes no sense
      +-- StoreError              the store cannot do what was asked
      |    +-- StoreTooNew        written by a newer Holdfast; left untouched
@@ -23,6 +25,8 @@
           +-- KeyMissing         the provider's key is missing or refused
           +-- ModelUnavailable   no answer: no connection, a timeout, an overloaded or broken server
           |    +-- ModelBusy     asked to wait (429); ``retry_after`` says how long, where known
+          +-- NoChatModel        a reply was wanted and no chat model is set
+          +-- NoTranscriber      a recording came and nothing is set that turns speech into text
           +-- AnswerInvalid      an answer that nothing usable could be read from
           +-- SpendLimit         the limit set for models has been reached
 
@@ -60,6 +64,18 @@ class Conflict(HoldfastError):
     """What was asked contradicts what is already stored."""
 
     code = "conflict"
+
+
+class Unauthorized(HoldfastError):
+    """No key was given where one is needed, or one that is unknown, revoked or expired."""
+
+    code = "unauthorized"
+
+
+class Forbidden(HoldfastError):
+    """The key is good, but gives no right to do this."""
+
+    code = "forbidden"
 
 
 class SettingsError(HoldfastError):
@@ -163,6 +179,26 @@ class ModelBusy(ModelUnavailable):
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+
+
+class NoChatModel(ModelError):
+    """A reply was wanted, and no chat model is set; what was said is kept.
+
+    ``context`` is what a model would have been told, a :class:`holdfast.types.Context`; ``message_id`` is the message kept.
+    """
+
+    code = "no_chat_model"
+
+    def __init__(self, message: str, *, context: object = None, message_id: str | None = None) -> None:
+        super().__init__(message)
+        self.context = context
+        self.message_id = message_id
+
+
+class NoTranscriber(ModelError):
+    """A recording came, and nothing is set that turns speech into text."""
+
+    code = "no_transcriber"
 
 
 class AnswerInvalid(ModelError):

@@ -79,6 +79,10 @@ class Pipeline:
         if self._preset.capture_at == "turn" and message.role == "assistant":
             self._queue(tx, session)
 
+    def digest_so_far(self, tx: Transaction, session: SessionRecord) -> None:
+        """Queue the digestion of what was said so far; the session stays as it is."""
+        self._queue(tx, session)
+
     def _queue(self, tx: Transaction, session: SessionRecord) -> None:
         last = tx.messages(MessageFilter(session=session.id, newest=1))
         if self._preset.capture_at != "never" and last and last[0].seq > session.digested_to:

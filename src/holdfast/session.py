@@ -42,6 +42,20 @@ class Session:
         self.scope = scope
         self.off_record = off_record
 
+    def begin(self) -> SessionRecord:
+        """Note the conversation before anything is said in it; it is durable when this returns. Most need not."""
+        now = self._record.clock.now()
+        new = SessionRecord(id=self.id, scope=self.scope, started_at=now, last_at=now)
+        if self.off_record:
+            return new
+        with self._record.store.write() as tx:
+            known = tx.session(self.id)
+            if known is not None and known.scope != self.scope:
+                raise NotFound(f"There is no session {self.id} in this scope.")
+            if known is None:
+                tx.add_session(new)
+        return known or new
+
     def add(
         self,
         role: str,
@@ -158,6 +172,16 @@ class Session:
             session = tx.session(self.id)
             if session is not None and session.scope == self.scope and session.status == "open":
                 tx.set_session(keeping(session, recalled=[*mind_of(session).recalled, *new]))
+
+    def learn(self) -> None:
+        """Queue the digestion of what was said so far; the conversation goes on."""
+        if self.off_record:
+            return
+        with self._record.store.write() as tx:
+            session = tx.session(self.id)
+            if session is not None and session.scope == self.scope:
+                self._record.pipeline.digest_so_far(tx, session)
+        self._record.wake()
 
     def end(self) -> None:
         """Close the conversation and queue its digestion; both are durable when this returns."""

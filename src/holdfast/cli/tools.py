@@ -1,16 +1,17 @@
 """Commands for the machine around it: bench, completion."""
 
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 
 import click
 
-from holdfast.cli.options import Flags, with_flags
+from holdfast.cli.options import Flags, limit_option, with_flags
 
 
 @click.group()
 def bench() -> None:
-    """Measure speed on this machine, and how well it learns."""
+    """Measure speed on this machine, how well it learns, and how well it recalls."""
 
 
 def _sizes(_context: click.Context, option: click.Parameter, value: str) -> list[int]:
@@ -51,9 +52,29 @@ def learn(flags: Flags, *, split: str, misses: bool, chat: str | None, limit: in
     _benchmark("learn").run(split=split, misses=misses, as_json=flags.json, chat=chat, limit=limit)
 
 
+@bench.command("recall", epilog="Example: holdfast bench recall locomo10.json --out run.jsonl")
+@click.argument("dataset", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write the ranked ids of each question here.")
+@click.option("--haystacks", is_flag=True, help="Give each question the sessions that belong to it alone, where there are such.")
+@click.option("--embedder", default="arctic-embed-s", show_default=True, metavar="NAME", help="The embedder, or none.")
+@click.option("--talks", "only", type=click.IntRange(min=1), metavar="N", help="Only the first so many conversations.")
+@limit_option(50, "Hits a question.")
+@with_flags(scope=False, store=False)
+def recall(
+    flags: Flags, *, dataset: Path, out: Path | None, haystacks: bool, embedder: str, only: int | None, limit: int
+) -> None:
+    """Measure how well recall finds what answers a question, on LoCoMo, LongMemEval, BEAM or data of that form.
+
+    DATASET is the file as its authors publish it, or in the form that docs/benchmarks.md describes.
+    """
+    _benchmark("recall").run(dataset, out=out, haystacks=haystacks, limit=limit, only=only, embedder=embedder, as_json=flags.json)
+
+
 @bench.command("apps", epilog="Example: holdfast bench apps --apps 1000 --each 10")
 @click.option("--apps", type=click.IntRange(min=1), default=1000, show_default=True, metavar="N", help="How many apps there are.")
-@click.option("--each", type=click.IntRange(min=1), default=10, show_default=True, metavar="N", help="How many memories each has.")
+@click.option(
+    "--each", type=click.IntRange(min=1), default=10, show_default=True, metavar="N", help="How many memories each has."
+)
 @click.option("--seed", type=int, default=1, show_default=True, metavar="N", help="The same seed gives the same data.")
 @with_flags(scope=False, store=False)
 def many_apps(flags: Flags, *, apps: int, each: int, seed: int) -> None:

@@ -1,0 +1,153 @@
+"""The assistants that can be given a memory: where each keeps its MCP servers, and in which form."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from holdfast.errors import SettingsError
+
+if TYPE_CHECKING:
+    from holdfast.config import HomeFolders
+
+NAME = "holdfast"
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+class Place(StrEnum):
+    """Whom an entry is for."""
+
+    USER = "user"
+    PROJECT = "project"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What starts the server."""
+
+    command: str
+    args: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """An assistant's way of listing MCP servers."""
+
+    under: str
+    """The member of its settings that holds them by name."""
+    of_user: "Callable[[HomeFolders], Path]"
+    of_project: str | None
+    """The file in a project's folder; None where there is none."""
+    shape: Callable[[Entry], dict[str, Any]]
+    is_toml: bool = False
+    restart: str = "Start the assistant anew, and it remembers."
+
+    def path(self, folders: "HomeFolders", place: Place, project: Path) -> Path:
+        """Return the file an entry belongs into; a commented variant that is already there counts."""
+        if place is Place.USER:
+            chosen = self.of_user(folders)
+        elif self.of_project is None:
+            raise SettingsError("This assistant has no settings of a project; use --scope user.")
+        else:
+            chosen = project / self.of_project
+        commented = chosen.with_suffix(".jsonc")
+        return commented if not self.is_toml and commented.exists() and not chosen.exists() else chosen
+
+    def shaped(self, entry: Entry) -> dict[str, Any]:
+        """Return an entry as this assistant has it."""
+        return self.shape(entry)
+
+    def alone(self, shaped: Mapping[str, Any]) -> str:
+        """Return a settings file with nothing but the entry."""
+        if self.is_toml:
+            return toml_table((self.under, NAME), shaped)
+        return json.dumps({self.under: {NAME: shaped}}, indent=2, ensure_ascii=False) + "\n"
+
+
+def toml_table(names: tuple[str, ...], values: Mapping[str, Any]) -> str:
+    """Return a TOML table of strings, lists of strings and such tables."""
+    lines = [f"[{'.'.join(map(_toml_key, names))}]"]
+    lines += [f"{_toml_key(name)} = {_toml(value)}" for name, value in values.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _toml_key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else _toml(name)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_toml_key(name)} = {_toml(item)}" for name, item in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, str):
+        # JSON's escapes are TOML's, but that TOML has no pair of surrogates and wants DEL escaped.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return json.dumps(value)
+
+
+def _plain(entry: Entry) -> dict[str, Any]:
+    shaped: dict[str, Any] = {"command": entry.command, "args": list(entry.args)}
+    return shaped | ({"env": dict(entry.env)} if entry.env else {})
+
+
+def _typed(entry: Entry) -> dict[str, Any]:
+    return {"type": "stdio", **_plain(entry)}
+
+
+def _opencode(entry: Entry) -> dict[str, Any]:
+    shaped: dict[str, Any] = {"type": "local", "command": [entry.command, *entry.args], "enabled": True}
+    return shaped | ({"environment": dict(entry.env)} if entry.env else {})
+
+
+CLIENTS: Mapping[str, Client] = {
+    "claude-code": Client(
+        under="mcpServers",
+        of_user=lambda folders: (folders.claude or folders.home) / ".claude.json",
+        of_project=".mcp.json",
+        shape=_typed,
+    ),
+    "claude-desktop": Client(
+        under="mcpServers",
+        of_user=lambda folders: folders.settings / "Claude" / "claude_desktop_config.json",
+        of_project=None,
+        shape=_plain,
+        restart="Quit Claude and start it again, and it remembers.",
+    ),
+    "cursor": Client(
+        under="mcpServers",
+        of_user=lambda folders: folders.home / ".cursor" / "mcp.json",
+        of_project=".cursor/mcp.json",
+        shape=_plain,
+    ),
+    "vscode": Client(
+        under="servers",
+        of_user=lambda folders: folders.settings / "Code" / "User" / "mcp.json",
+        of_project=".vscode/mcp.json",
+        shape=_typed,
+        restart="In VS Code, start the server from the list of MCP servers, and the assistant remembers.",
+    ),
+    "codex": Client(
+        under="mcp_servers",
+        of_user=lambda folders: (folders.codex or folders.home / ".codex") / "config.toml",
+        of_project=".codex/config.toml",
+        shape=_plain,
+        is_toml=True,
+    ),
+    "gemini": Client(
+        under="mcpServers",
+        of_user=lambda folders: folders.home / ".gemini" / "settings.json",
+        of_project=".gemini/settings.json",
+        shape=_plain,
+    ),
+    "opencode": Client(
+        under="mcp",
+        of_user=lambda folders: folders.xdg / "opencode" / "opencode.json",
+        of_project="opencode.json",
+        shape=_opencode,
+    ),
+}

@@ -1,0 +1,149 @@
+"""Running the server: in this process, or in several that share one socket and one store."""
+
+import multiprocessing
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from multiprocessing.process import BaseProcess
+from types import FrameType
+from typing import Any
+
+import uvicorn
+
+from holdfast import __version__
+from holdfast.config import load_settings, make_transcriber
+from holdfast.errors import SettingsError
+from holdfast.server.app import Server, make_app
+from holdfast.server.failures import problem_for
+from holdfast.server.house import House, open_house
+from holdfast.server.logs import log_config
+from holdfast.server.security import check_bind, principal_of
+from holdfast.settings import Settings
+
+_FINISH_SECONDS = 30
+"""How long requests under way may take once the end was asked for."""
+_RESTART_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is to be served, and where; it is handed to worker processes."""
+
+    store: str | None = None
+    preset: str | None = None
+    settings: str | None = None
+    tenant: str | None = None
+    chat: str | None = None
+    embedder: str | None = None
+    host: str = "127.0.0.1"
+    debug: bool = False
+
+    def load(self) -> Settings:
+        """Return the settings in force."""
+        named = {"store": self.store, "preset": self.preset, "tenant": self.tenant}
+        return load_settings(self.settings, **named, chat=self.chat, embedder=self.embedder)
+
+    def open(self) -> House:
+        """Open the memories."""
+        return open_house(
+            self.store, preset=self.preset, settings=self.settings, tenant=self.tenant, chat=self.chat, embedder=self.embedder
+        )
+
+
+def at(plan: Plan, host: str) -> Plan:
+    """Return a plan for another address."""
+    return replace(plan, host=host)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Take the port; it is the first thing that can fail."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind((host.strip("[]"), port))
+        sock.listen(2048)
+    except OSError as error:
+        sock.close()
+        raise SettingsError(
+            f"The server cannot listen on {host}, port {port}: {error.strerror}. Another port: --port N."
+        ) from error
+    sock.set_inheritable(True)
+    return sock
+
+
+def check(plan: Plan) -> None:
+    """Open the store once, before anything is served: an old one is brought up to date, and a key must guard it."""
+    with plan.open() as house:
+        check_bind(plan.host, house.gate.has_keys(), tenant=house.tenant)
+
+
+def serve_here(plan: Plan, sock: socket.socket) -> None:
+    """Serve in this process until it is told to end; requests under way are finished, and queued work stays queued."""
+    options = {"log_config": log_config(debug=plan.debug), "proxy_headers": False, "server_header": False, "lifespan": "on"}
+    config = uvicorn.Config(
+        build(plan), host=plan.host, timeout_graceful_shutdown=_FINISH_SECONDS, timeout_keep_alive=75, ws="none", **options
+    )
+    uvicorn.Server(config).run(sockets=[sock])
+
+
+def build(plan: Plan) -> Server:
+    """Return the whole server over the plan's store."""
+    settings = plan.load()
+    house = plan.open()
+    return make_app(
+        house, house.gate, settings,
+        host=plan.host, transcriber=make_transcriber(settings), mcp_app=_mcp(house), close_house=True,
+    )  # fmt: skip
+
+
+def _mcp(house: House) -> Any:
+    try:
+        from holdfast.mcp.http import make_mcp_app  # noqa: PLC0415  (an extra)
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
+            raise
+        return None
+    return make_mcp_app(house, principal_of, problem_for, version=__version__)
+
+
+def serve_many(plan: Plan, sock: socket.socket, workers: int) -> None:
+    """Serve in several processes; one that dies is started again, and all end when this one is told to."""
+    spawn = multiprocessing.get_context("spawn")
+    with _asked_to_end() as end:
+        running: list[BaseProcess] = []
+        while not end.is_set():
+            running = [each for each in running if each.is_alive()]
+            for _ in range(workers - len(running)):
+                process = spawn.Process(target=serve_here, args=(plan, sock), name="holdfast-serve")
+                process.start()
+                running.append(process)
+            end.wait(_RESTART_SECONDS)
+        for process in running:
+            process.terminate()
+        until = time.monotonic() + _FINISH_SECONDS + 5
+        for process in running:
+            process.join(max(0.1, until - time.monotonic()))
+            if process.is_alive():
+                process.kill()
+                process.join()
+
+
+@contextmanager
+def _asked_to_end() -> Iterator[threading.Event]:
+    """Turn Ctrl-C and SIGTERM into a flag; the workers are told by us."""
+    end = threading.Event()
+
+    def ask(_number: int, _frame: FrameType | None) -> None:
+        end.set()
+
+    earlier = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield end
+    finally:
+        for number, handler in earlier.items():
+            signal.signal(number, handler)

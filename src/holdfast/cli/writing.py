@@ -1,0 +1,40 @@
+"""Writing a file of another program: at once or not at all, with what it held kept beside it."""
+
+import os
+import secrets
+import shutil
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+
+
+def replace_file(path: Path, content: bytes) -> Path | None:
+    """Put content in a file's place, with the permissions it had; returns the copy of what it held, if it was there.
+
+    A link stays a link: what it points to is replaced.
+    """
+    target = path.resolve()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    backup = _backed_up(path, target) if target.exists() else None
+    fresh = target.with_name(f".{target.name}.{secrets.token_hex(6)}")
+    try:
+        with fresh.open("xb") as file:
+            if backup is not None:
+                shutil.copymode(target, fresh)  # before anything is in it
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(target)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
+    return backup
+
+
+def _backed_up(path: Path, target: Path) -> Path:
+    """Copy a file to a name beside it that is free."""
+    now = f"{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    names = (f"{path.name}.{now}{f'-{number}' if number else ''}.bak" for number in count())
+    backup = next(free for free in map(path.with_name, names) if not free.exists())
+    shutil.copy2(target, backup)
+    return backup
