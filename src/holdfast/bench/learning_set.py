@@ -63,7 +63,12 @@ class ChangePair:
 
 def utterances(split: Split) -> list[Case]:
     """Return single messages; ``dev`` is there to tune on, ``test`` never is."""
-    return [_case(row, [{"role": "user", "text": row["text"]}]) for row in rows(split)]
+    return cases(split)
+
+
+def cases(name: str) -> list[Case]:
+    """Return the single messages of one file of the set."""
+    return [_case(row, [{"role": "user", "text": row["text"]}]) for row in rows(name)]
 
 
 def conversations() -> list[Case]:
@@ -103,7 +108,9 @@ def _case(row: Mapping[str, Any], spoken: Sequence[Mapping[str, Any]]) -> Case:
         id=row["id"],
         language=row["language"],
         messages=_messages(row["id"], spoken),
-        keep=tuple(Item(has=tuple(item["has"]), has_not=tuple(item.get("not", ())), type=item["type"]) for item in row["keep"]),
+        keep=tuple(
+            Item(has=tuple(item["has"]), has_not=tuple(item.get("not", ())), type=item.get("type", "")) for item in row["keep"]
+        ),
         drop=tuple(row.get("drop", ())),
     )
 
