@@ -4,12 +4,13 @@ Scope is part of every search, never a filter afterwards. A hit says which arms 
 """
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from holdfast.embedding import Embedding
 from holdfast.protocols import Candidates, Match, MemoryFilter, MessageFilter, Space, Store
+from holdfast.ranking import Place, in_company, likelihood, strength
 from holdfast.text.clean import clean_query, fold
 from holdfast.types import Hit, Memory, Message, Reason, Scope, Where
 
@@ -17,7 +18,8 @@ _DEPTH = 32
 """Candidates an arm gives at least."""
 _CATCH_UP = (64, 0.4)
 """Windows, and seconds, that a recall may spend on embedding what is new in its scope."""
-_TEXT_WEIGHT = 0.5
+_TIE = 5.0
+"""What age, importance and being pinned are worth beside meaning and words."""
 _CHAIN = 20
 """How many times over a fact may have been replaced for its latest value to be found."""
 _SAME = 0.96
@@ -62,6 +64,7 @@ class _Found:
     """What the arms say of one item."""
 
     window: int
+    space: Space = "memory"
     similarity: float | None = None
     text: float = 0.0
     why: list[Reason] = field(default_factory=list)
@@ -74,18 +77,19 @@ def recall(store: Store, embedding: Embedding, question: Question) -> list[Hit]:
         return []
     embedding.catch_up(reader=question.reader, limit=_CATCH_UP[0], seconds=_CATCH_UP[1])
     found = _search(store, embedding, question)
-    likely = _likelihoods(embedding, question, found)
-    hits: list[Hit] = []
-    # Reading rows costs more than finding them: only the likeliest are read, more if some may not be shown.
-    ranked = sorted(found, key=lambda item: -likely[item])
+    strong = in_company(_strengths(embedding, question, found), _places(store, found), question.text)
+    hits: list[tuple[float, Hit]] = []
+    # Reading rows costs more than finding them: only the strongest are read, more if some may not be shown.
+    ranked = sorted(found, key=lambda item: -strong[item])
     step = 2 * question.limit + 10
     for start in range(0, len(ranked), step):
         some = {item: found[item] for item in ranked[start : start + step]}
-        hits += [_hit(owner, successor, question, some, likely) for owner, successor in _hydrate(store, question, some)]
+        hits += [_hit(owner, successor, question, some, strong) for owner, successor in _hydrate(store, question, some)]
         if len(hits) >= question.limit + 5:
             break
-    hits.sort(key=lambda hit: (-hit.score, -hit.at.timestamp(), hit.id))
-    kept = _without_repeats(store, embedding, [hit for hit in hits if hit.score >= question.min_score], question.limit)
+    # By strength, not by score: two that are both all but certain differ in it.
+    hits.sort(key=lambda pair: (-pair[0], -pair[1].at.timestamp(), pair[1].id))
+    kept = _without_repeats(store, embedding, [hit for _, hit in hits if hit.score >= question.min_score], question.limit)
     return [_with_excerpt(store, hit, found) for hit in kept]
 
 
@@ -109,7 +113,7 @@ def _search(store: Store, embedding: Embedding, question: Question) -> dict[int,
 
 def _collect(found: dict[int, _Found], arm: str, matches: Sequence[Match]) -> None:
     for rank, match in enumerate(matches, 1):
-        entry = found.setdefault(match.item, _Found(match.window))
+        entry = found.setdefault(match.item, _Found(match.window, match.space))
         entry.why.append(Reason(arm=arm, rank=rank, score=match.score))
         if arm == "meaning":
             entry.similarity, entry.window = match.score, match.window
@@ -175,47 +179,47 @@ def _fates(store: Store, reader: Scope, messages: Collection[str]) -> tuple[set[
     return gone, {source: memory for source, memory in latest.items() if memory.status == "live"}
 
 
-def _likelihoods(embedding: Embedding, question: Question, found: dict[int, _Found]) -> dict[int, float]:
-    """Return how likely each item is to matter by what the arms say: meaning and words each add to it."""
-    scale = _calibrated(embedding)
-    weight = _TEXT_WEIGHT if embedding.embedder() else 0.9
+def _strengths(embedding: Embedding, question: Question, found: dict[int, _Found]) -> dict[int, float]:
+    """Return how strongly the arms speak for each item."""
     if not question.text.strip():
-        return dict.fromkeys(found, 0.5)
+        return dict.fromkeys(found, 0.0)
+    embedder = embedding.embedder()
+    seen = [entry.similarity for entry in found.values() if entry.similarity is not None]
+    # What only words have found is farther in meaning than all that meaning has found.
+    farthest = min(seen, default=None)
+    calibration = embedder.calibration if embedder and seen else None
     return {
-        item: 1 - (1 - 0.97 * (0.0 if entry.similarity is None else scale(entry.similarity))) * (1 - weight * entry.text)
+        item: strength(farthest if entry.similarity is None else entry.similarity, entry.text, calibration)
         for item, entry in found.items()
     }
 
 
-def _calibrated(embedding: Embedding) -> Callable[[float], float]:
-    """Return the function from this embedder's cosine to a likelihood that means the same for every embedder."""
-    embedder = embedding.embedder()
-    low, high = embedder.calibration if embedder else (0.0, 1.0)
-
-    def likelihood(cosine: float) -> float:
-        return 1 / (1 + math.exp(-6 * ((cosine - low) / (high - low) - 0.5)))
-
-    return likelihood
+def _places(store: Store, found: dict[int, _Found]) -> dict[int, Place]:
+    """Return where the messages among what was found stand."""
+    wanted = [item for item, entry in found.items() if entry.space == "message"]
+    return {seq: Place(session=session, speaker=speaker) for seq, session, speaker in store.places(wanted)} if wanted else {}
 
 
 def _hit(
-    owner: Memory | Message, successor: Memory | None, question: Question, found: dict[int, _Found], likely: dict[int, float]
-) -> Hit:
-    """Make a hit of what was found; age and importance decide between equals."""
+    owner: Memory | Message, successor: Memory | None, question: Question, found: dict[int, _Found], strong: dict[int, float]
+) -> tuple[float, Hit]:
+    """Make a hit of what was found, with its strength; age and importance decide between equals."""
     memory = owner if isinstance(owner, Memory) else None
     message = owner if isinstance(owner, Message) else None
     item = memory.item if memory else message.seq if message else 0
     said = memory.valid_from if memory else owner.at  # type: ignore[union-attr]
     age = max((question.now - said).total_seconds() / 86400, 0.0)
     tie = 0.02 * math.exp(-age / 30) + (0.002 * memory.importance + 0.01 * memory.pinned if memory else 0.006)
-    return Hit(
+    value = strong[item] + _TIE * tie
+    hit = Hit(
         memory=memory,
         message=message,
-        score=round(min(likely[item] * 0.95 + tie * likely[item] ** 0.5, 1.0), 4),
+        score=round(likelihood(value), 4),
         similarity=found[item].similarity,
         why=tuple(found[item].why),
         successor=successor,
     )
+    return value, hit
 
 
 def _without_repeats(store: Store, embedding: Embedding, hits: Sequence[Hit], limit: int) -> list[Hit]:

@@ -6,7 +6,7 @@ through the same ``recall`` everyone uses. Only ids are compared: no model judge
 
 import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,6 @@ from typing import Any
 from holdfast.bench.recall_data import Asked, Dataset, Talk, load
 from holdfast.bench.recall_scores import Row, score, table
 from holdfast.bench.vector_cache import CachedEmbedder
-from holdfast.cli.progress import Progress
 from holdfast.config import make_embedder, models_directory, open_engine
 from holdfast.engine import Engine
 from holdfast.types import Hit
@@ -32,13 +31,14 @@ def run(
     only: int | None = None,
     embedder: str = "arctic-embed-s",
     as_json: bool = False,
+    progress: Callable[[str, int, int], None] = lambda label, done, total: None,
 ) -> None:
     """Load, ask, write the run file, and print the table."""
     data = load(dataset, haystacks=haystacks)
     rows: list[Row] = []
     lines: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder, _open(Path(folder), embedder) as memory:
-        for talk, question, hits in _asked(memory, data, limit=limit, only=only, quiet=as_json):
+        for talk, question, hits in _asked(memory, data, limit=limit, only=only, progress=progress):
             ranked = _ranked(hits)
             lines.append({"id": question.id, "ranked": ranked})
             rows.append(score(data, talk, question, ranked))
@@ -57,10 +57,9 @@ def _open(folder: Path, embedder: str) -> Engine:
 
 
 def _asked(
-    memory: Engine, data: Dataset, *, limit: int, only: int | None, quiet: bool
+    memory: Engine, data: Dataset, *, limit: int, only: int | None, progress: Callable[[str, int, int], None]
 ) -> Iterator[tuple[Talk, Asked, list[Hit]]]:
     talks = data.talks[:only]
-    progress = Progress("recalling", quiet=quiet)
     done, total = 0, sum(len(talk.questions) for talk in talks)
     for talk in talks:
         keep(memory, talk)
@@ -69,7 +68,6 @@ def _asked(
             done += 1
             progress(data.name, done, total)
             yield talk, question, hits
-    progress.finish()
 
 
 def keep(memory: Engine, talk: Talk) -> None:

@@ -7,6 +7,7 @@ from types import ModuleType
 import click
 
 from holdfast.cli.options import Flags, limit_option, with_flags
+from holdfast.cli.progress import Progress
 
 
 @click.group()
@@ -67,7 +68,10 @@ def recall(
 
     DATASET is the file as its authors publish it, or in the form that docs/benchmarks.md describes.
     """
-    _benchmark("recall").run(dataset, out=out, haystacks=haystacks, limit=limit, only=only, embedder=embedder, as_json=flags.json)
+    progress = Progress("recalling", quiet=flags.json)
+    _benchmark("recall").run(
+        dataset, out=out, haystacks=haystacks, limit=limit, only=only, embedder=embedder, as_json=flags.json, progress=progress
+    )
 
 
 @bench.command("apps", epilog="Example: holdfast bench apps --apps 1000 --each 10")

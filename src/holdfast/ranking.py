@@ -1,0 +1,91 @@
+"""One strength for what several arms have found, and what its company adds to it.
+
+A strength is a logit: meaning and words add up, on a scale that means the same for every embedder. A message is
+worth more in a conversation that has more to say to the question, next to a message that matters, and when it was
+said by someone the question names.
+"""
+
+import itertools
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from holdfast.text.clean import fold
+
+MEANING: Final = 6.0
+"""What a cosine is worth as it goes from that of unrelated texts to that of matching ones."""
+WORDS: Final = 6.0
+"""What a full match of words is worth."""
+_EVEN: Final = -3.0
+_SAME_TALK: Final = 0.4
+_BEFORE: Final = 0.3
+_AFTER: Final = 0.2
+_NAMED: Final = 1.0
+_FARTHEST: Final = 2
+"""Numbers apart that two messages of a conversation may be and still be neighbours: a memory may have come between."""
+_WORD: Final = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a message stands."""
+
+    session: str
+    speaker: str | None = None
+
+
+def strength(cosine: float | None, words: float, calibration: tuple[float, float] | None) -> float:
+    """Return how strongly the arms speak for something; without an embedder, words have to do."""
+    if calibration is None or cosine is None:
+        return _EVEN + WORDS * words
+    low, high = calibration
+    return _EVEN + MEANING * (cosine - low) / (high - low) + WORDS * words
+
+
+def likelihood(strength: float) -> float:
+    """Return a strength as a likelihood, 0 to 1."""
+    return 1 / (1 + math.exp(-max(-30.0, min(30.0, strength))))
+
+
+def in_company(strengths: Mapping[int, float], places: Mapping[int, Place], question: str) -> dict[int, float]:
+    """Return strengths with what their company adds; what has no place among messages keeps its own."""
+    found = {seq: strengths[seq] for seq in places if seq in strengths}
+    if len(found) < 2:
+        return dict(strengths)
+    found = _named(found, places, question)
+    found = _among_sessions(found, places)
+    return {**strengths, **_beside(found, places)}
+
+
+def _named(found: Mapping[int, float], places: Mapping[int, Place], question: str) -> dict[int, float]:
+    """Favour what was said by a speaker the question names."""
+    asked = set(_WORD.findall(fold(question)))
+    speakers = {place.speaker for place in places.values() if place.speaker}
+    named = {speaker for speaker in speakers if asked & set(_WORD.findall(fold(speaker)))}
+    if not named or len(named) == len(speakers) > 1:
+        return dict(found)
+    return {seq: value + _NAMED * (places[seq].speaker in named) for seq, value in found.items()}
+
+
+def _among_sessions(found: Mapping[int, float], places: Mapping[int, Place]) -> dict[int, float]:
+    """Favour conversations whose best message is better than that of most."""
+    best: dict[str, float] = {}
+    for seq, value in found.items():
+        session = places[seq].session
+        best[session] = max(best.get(session, value), value)
+    mean = sum(best.values()) / len(best)
+    return {seq: value + _SAME_TALK * (best[places[seq].session] - mean) for seq, value in found.items()}
+
+
+def _beside(found: Mapping[int, float], places: Mapping[int, Place]) -> dict[int, float]:
+    """Favour what was said right after, or right before, something that matters."""
+    mean = sum(found.values()) / len(found)
+    order: Sequence[int] = sorted(found)
+    raised = dict(found)
+    for one, other in itertools.pairwise(order):
+        if other - one <= _FARTHEST and places[one].session == places[other].session:
+            raised[other] += _BEFORE * max(found[one] - mean, 0.0)
+            raised[one] += _AFTER * max(found[other] - mean, 0.0)
+    return raised
