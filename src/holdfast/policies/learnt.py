@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.policies.clauses import fold_clause, sentences
-from holdfast.policies.repair import correction_in, repaired, repaired_within
+from holdfast.policies.repair import correction_in, regrets, repaired, repaired_within
 from holdfast.policies.statements import Statement, retracts, statements
 from holdfast.types import Message
 
@@ -28,6 +28,7 @@ _SINGLE = frozenset(
     )
 )
 _SAME_BEGINNING = 2
+_MOSTLY_THE_SAME = 0.6
 _NOTES = ("note", "nota")
 _TRAILING = re.compile(r"\s*(?:\.{2,}|…)$")
 
@@ -60,7 +61,8 @@ def learn(messages: Sequence[Message]) -> list[Learnt]:
 
 def _said(message: Message) -> Iterator["Learnt | _Bare"]:
     """Yield a message's statements and bare corrections, in the order they were said."""
-    found = statements(message)
+    regretted = regrets(fold_clause(message.text))
+    found = [replace(each, corrects=each.corrects or regretted) for each in statements(message)]
     for each in found:
         learnt = Learnt(statement=replace(each, text=repaired_within(each.text)), sources=(message,))
         fragment = correction_in(each.text, fold_clause(each.text)) if each.key in _NOTES else None
@@ -105,12 +107,20 @@ def _repair_last(learnt: list[Learnt], bare: _Bare) -> list[Learnt]:
 
 def _takes_place_of(new: Learnt, old: Learnt) -> bool:
     """Tell whether a correction says anew what an earlier statement said."""
-    if new.statement.key != old.statement.key or new.sources[-1].speaker != old.sources[-1].speaker:
+    if new.sources[-1].speaker != old.sources[-1].speaker:
         return False
     if new.sources == old.sources and new.statement.text == old.statement.text:
         return False
-    beginnings = [re.findall(r"\w+", fold_clause(each.statement.text))[:_SAME_BEGINNING] for each in (new, old)]
-    return new.statement.key in _SINGLE and beginnings[0] == beginnings[1]
+    words = [re.findall(r"\w+", fold_clause(each.statement.text)) for each in (new, old)]
+    if new.statement.key == old.statement.key and new.statement.key in _SINGLE:
+        return words[0][:_SAME_BEGINNING] == words[1][:_SAME_BEGINNING]
+    return new.sources != old.sources and _alike(*words) >= _MOSTLY_THE_SAME
+
+
+def _alike(words: Sequence[str], others: Sequence[str]) -> float:
+    """Return the share of two statements' words, numbers apart, that both have."""
+    one, other = ({word for word in each if word.isalpha()} for each in (words, others))
+    return len(one & other) / max(1, len(one | other))
 
 
 def _without_last_message(learnt: list[Learnt], message: Message) -> list[Learnt]:

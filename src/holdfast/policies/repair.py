@@ -9,6 +9,9 @@ _MARK = (
     r"|perdon|digo|mejor dicho|no,? espera|espera,? no|quise decir|quiero decir|queria decir|en realidad|me equivoque"
     r"|correccion|no)"
 )
+_MARK_WITHIN = _MARK.removesuffix("|no)") + r"|no(?=\s*[,.:;…–—-]))"
+"""Inside a sentence "no" takes something back only with a pause behind it: "el martes, no, el miércoles"; "el martes, no el
+lunes" says what it is not."""
 _OPENING = re.compile(
     rf"^(?:(?:oh|ah|ay|hmm|ok|okay|uy|ups|oops|bueno|pero|but|y|and|che)[ ,.!-]+)*{_MARK}(?:[ ,.!:-]+{_MARK})*[ ,.!:-]+"
     r"(?:that'?s (?:wrong|not right)[ ,.]+)?(?P<rest>.+)$"
@@ -16,7 +19,11 @@ _OPENING = re.compile(
 _BARE_OPENING = re.compile(
     r"^(?:it'?s|it is|that'?s|make (?:it|that)|es|son|seria|era|que sea|mejor) (?:actually |en realidad )?(?P<rest>.+?,? (?:not|no|y no|instead of|en vez de|en lugar de) .+)$"
 )
-_WITHIN = re.compile(rf"^(?P<said>.{{8,}}?)(?:[\s,.…–—-]+){_MARK}(?:[ ,.!:…-]+{_MARK})*[ ,.!:…-]+(?P<rest>.{{1,40}})$")
+_REGRET = re.compile(
+    r"^(?:(?:oh|ah|ay|hmm|ok|okay|uy|no|wait|pero|but|che)[ ,.!-]+)*(?:sorry|oops|ups|my mistake|my bad|correction|perdon|perdona|disculpa|correccion"
+    r"|(?:i|me|lo|le|la) (?:misread|misheard|mixed|got (?:it|that) wrong|was wrong|equivoque|confundi|lei mal|entendi mal))\b"
+)
+_WITHIN = re.compile(rf"^(?P<said>.{{8,}}?)(?:[\s,.…–—-]+){_MARK_WITHIN}(?:[ ,.!:…-]+{_MARK})*[ ,.!:…-]+(?P<rest>.{{1,40}})$")
 _NOT = re.compile(r"^(?P<new>.+?)[, ]+(?:and )?(?:not|y no|no|instead of|rather than|en vez de|en lugar de) (?P<old>.+)$")
 _BUT = re.compile(r"^(?:not|no(?: es| era)?) (?P<old>.+?),? (?:but|sino(?: que)?|it'?s|es) (?P<new>.+)$")
 _SMALL = re.compile(
@@ -49,6 +56,11 @@ def correction_in(sentence: str, folded: str) -> str | None:
         return None
     rest = sentence[opened.start("rest") :].strip(" .!")
     return rest if rest and len(rest.split()) <= _MOST_WORDS else None
+
+
+def regrets(folded: str) -> bool:
+    """Tell whether a message begins by saying that something said before was wrong; what it says anew then counts."""
+    return _REGRET.match(folded) is not None
 
 
 def repaired(text: str, fragment: str) -> str | None:

@@ -10,6 +10,7 @@ from math import inf
 from typing import Any, Literal, TypeAlias
 
 from holdfast.policies.cues import Scale, scale
+from holdfast.policies.probe import Probe, probe
 
 StatementKind: TypeAlias = Literal["fact", "decision", "event"]
 StatementType: TypeAlias = Literal["personal", "preference", "knowledge", "event"]
@@ -66,6 +67,8 @@ class Rulebook:
     signs: Mapping[str, re.Pattern[str]]
     scale: Scale
     """What is weighed where no rule fits."""
+    probe: Probe | None
+    """A second opinion; None where only rules are asked."""
 
     def find(self, clause: str) -> Rule | None:
         """Return the first rule that fits a folded clause, which may have words before it or lack its subject."""
@@ -109,13 +112,15 @@ def rulebook(language: str) -> Rulebook:
         elided={first: re.compile(subject[name]) for name, first in _SUBJECTS[data["language"]].items()},
         signs={name: re.compile(_fill(pattern, words)) for name, pattern in data["signs"].items()},
         scale=scale(data["cues"], words),
+        probe=probe(data["language"]),
     )
 
 
 @lru_cache
 def rules_only(language: str) -> Rulebook:
     """Return the rules of a language that weigh nothing: its small words mean other things in another language."""
-    return replace(rulebook(language), scale=Scale(threshold=inf, name=0.0, number=0.0, thin=0.0, cues=()))
+    nothing = Scale(threshold=inf, name=0.0, number=0.0, thin=0.0, cues=())
+    return replace(rulebook(language), scale=nothing, probe=None)
 
 
 def _rule(row: Mapping[str, Any], words: Mapping[str, str]) -> Rule:

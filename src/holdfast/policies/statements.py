@@ -1,20 +1,27 @@
 """Statements: what people say of themselves, decide, plan, find out, or ask to have remembered, told by rules.
 
 A clause is kept when a rule fits at its beginning, so that "if I lived in Rome" or "she said I am a fool" are not
-taken for statements. Where no rule fits, the clause is weighed by its cues. What is kept is a quote; nothing is
+taken for statements. Where no rule fits, the clause is weighed. What is kept is a quote; nothing is
 rephrased here. The rules and cues are in ``words``, by language.
 """
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from holdfast.policies.clauses import Clause, clauses, fold_clause, sentences
-from holdfast.policies.rulebook import LANGUAGES, Rule, Rulebook, StatementKind, StatementType, rulebook, rules_only
+from holdfast.policies.clauses import Clause, fold_clause
+from holdfast.policies.joining import joined
+from holdfast.policies.probe import probe
+from holdfast.policies.rulebook import LANGUAGES, Rule, Rulebook, StatementType, rulebook, rules_only
+from holdfast.policies.spoken import Spoken, spoken, without_secret
+from holdfast.policies.statement import Statement
+from holdfast.policies.worth import is_faint, is_worth_keeping
 from holdfast.text.language import detect_language
 from holdfast.types import Message
 
-RULE_VERSION = "statements-3"
+__all__ = ["RULE_VERSION", "Statement", "retracts", "statements"]
+
+RULE_VERSION = "statements-4"
 
 _ASKED_IMPORTANCE = 8.0
 _WEIGHED_IMPORTANCE = 4.0
@@ -29,16 +36,8 @@ _TYPES: Mapping[str, StatementType] = {
 }
 """The types of what was weighed, by key; all else is personal."""
 _MOST = 10.0
-_FIRST_WORDS = 6
-"""Doubt at the beginning of a clause is about the whole of it."""
-_SECRET = re.compile(
-    r"\b(?:passwords?|passcode|passphrase|api[ _-]?keys?|secret[ _-]?keys?|access token|auth token|private key|cvv|cvc|ssn"
-    r"|social security|credit card|card number|contrasenas?|clave (?:de|del|es)|mi clave|tarjeta de credito|numero de tarjeta"
-    r"|my log-?in|login is|pin (?:de|del|is|es|for|number|code)|my pin|mi pin|seed phrase)\b"
-    r"|\b(?:sk|pk|ghp|gho|xox[bp]|akia|eyj)[-_a-z0-9]{12,}|\b(?:\d[ -]?){13,19}\b|-----begin"
-)
 _SPANISH_LETTER = re.compile(r"[ñáéíóú¿¡]", re.IGNORECASE)
-_PART = re.compile(r"[,;:] | (?:and|but|y|pero|with|con) ")
+_LONGEST_ADDITION = 9
 _GREETING = re.compile(r"(?:hi|hey|hello|good (?:morning|evening|afternoon)|hola|buenas|buenos dias|buen dia|que tal|ola)\b")
 _NAME = re.compile(
     r"(?:I'?m|I am|i'?m|i am|soy|Soy|yo soy|Yo soy) (?P<name>[^\W\d_][\w'-]+)(?:(?: [^\W\d_a-z][\w'-]+){0,2})(?=[,.!]|$| (?:and|y|from|de|by|here|speaking)\b)"
@@ -53,36 +52,8 @@ _NO_NAME = frozenset(
     "yo asi feliz nuevo nueva bueno buena malo mala de del un una el la muy mas consciente capaz todo toda otra otro quien lo".split()
 )
 _ADDS = re.compile(
-    r"(?:due|on|in|at|by|from|until|next|this|starting|around|el|la|en|para|desde|a las?|empieza|sale|nace|proximo|starts|leaving|back)\b"
+    r"(?:due|on|in|at|by|from|until|next|this|starting|around|el|la|en|para|desde|a las?|empieza|sale|nace|proximo|starts|leaving|back|the \d+|\d{1,2}(?:st|nd|rd|th|:\d\d| ?[ap]m| de| of)?)\b"
 )
-_WHOLE_MESSAGE = ("joke", "roleplay")
-_WHOLE_SENTENCE = ("hypothetical", "sarcasm", "fiction_author")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
-    """One thing worth keeping, as it was said."""
-
-    text: str
-    kind: StatementKind
-    type: StatementType
-    key: str
-    """What it is about: name, work, diet, plan and so on, in the language of the statement."""
-    importance: float
-    language: str
-    asked: bool = False
-    """The speaker asked for it to be remembered."""
-    temporary: bool = False
-    """It holds until a day that is near."""
-    corrects: bool = False
-    """It was said to put right something said before."""
-    discovery: bool = False
-    observed: bool = False
-    """The assistant said it of the user, who confirmed it."""
-    weighed: bool = False
-    """No rule fitted it; its cues weighed enough."""
-    elided: bool = False
-    """It was weighed, and its subject is left out: "been vegan since May"."""
 
 
 def statements(message: Message) -> list[Statement]:
@@ -100,27 +71,29 @@ def retracts(text: str) -> bool:
 
 
 def _books(message: Message) -> list[Rulebook]:
-    """Return the rules of the message's language first, or of both where its words do not tell."""
-    language = message.language or detect_language(message.text) or ("es" if _SPANISH_LETTER.search(message.text) else None)
-    if not language:
-        return [rulebook(code) for code in LANGUAGES]
+    """Return the rules of the message's language, and what the rules alone of the others say."""
+    language = message.language or detect_language(message.text) or _likeliest(message.text)
     own = [rulebook(language)] if language in LANGUAGES else []
     return own + [rules_only(code) for code in LANGUAGES if code != language]
 
 
+def _likeliest(text: str) -> str:
+    """Return the language that knows most words of a text whose small words do not tell."""
+    if _SPANISH_LETTER.search(text):
+        return "es"
+    folded = fold_clause(text)
+    return max(LANGUAGES, key=lambda code: probe(code).known(folded))
+
+
 def _in_language(text: str, book: Rulebook) -> Iterator[Statement]:
-    if any(book.shows(sign, fold_clause(text)) for sign in _WHOLE_MESSAGE):
-        return
     before: Statement | None = None
-    for sentence, folded in sentences(text):
-        if book.shows("text_command", folded) or book.shows("text_writing", folded + "\n"):
-            if folded.endswith("?"):  # "how do you say it?" brings no text with it
-                continue
-            break
-        if before is not None and _goes_on(folded, book):
-            before = replace(before, text=f"{before.text} {sentence}")
+    previous = ""
+    for each in spoken(text, book):
+        sentence, previous = _with_context(each, previous), without_secret(each.text)
+        if before is not None and _goes_on(sentence.folded, book):
+            before = replace(before, text=f"{before.text} {sentence.text}")
             continue
-        for statement in _in_sentence(sentence, folded, book, before):
+        for statement in joined(sentence.text, _in_sentence(sentence, book, before)):
             if before is not None:
                 yield before
             before = statement
@@ -128,23 +101,31 @@ def _in_language(text: str, book: Rulebook) -> Iterator[Statement]:
         yield before
 
 
-def _in_sentence(sentence: str, folded: str, book: Rulebook, before: Statement | None) -> Iterator[Statement]:
-    if not _is_plain(folded, book):
-        return
-    greeted = _GREETING.match(folded) is not None
-    for clause in clauses(sentence, folded, book):
-        safe = _without_secret(clause)
-        statement = safe and _statement(safe, book, before, greeted=greeted)
-        if statement:
-            before = statement
-            yield statement
+def _with_context(sentence: Spoken, previous: str) -> Spoken:
+    """Return a sentence that begins with "mine is" and the like with the sentence before it."""
+    if not previous or not sentence.clauses or not sentence.clauses[0].leans or sentence.clauses[0].context:
+        return sentence
+    return replace(sentence, clauses=(replace(sentence.clauses[0], context=previous), *sentence.clauses[1:]))
+
+
+def _in_sentence(sentence: Spoken, book: Rulebook, before: Statement | None) -> Iterator[Statement]:
+    greeted = _GREETING.match(sentence.folded) is not None
+    for clause in sentence.clauses:
+        statement = _statement(clause, book, before, greeted=greeted, impersonal=sentence.impersonal)
+        if statement is None:
+            continue
+        if clause.context:
+            pause = "" if clause.context[-1] in ".?!" else ","
+            statement = replace(statement, text=f"{clause.context}{pause} {statement.text}")
+        before = before if statement.faint else statement
+        yield statement
 
 
 def _goes_on(folded: str, book: Rulebook) -> bool:
     """Tell whether a sentence only adds a time, such as "due in November", to the one before it."""
     words = folded.split()
     return (
-        2 <= len(words) <= 6
+        2 <= len(words) <= _LONGEST_ADDITION
         and "?" not in folded
         and bool(book.when.search(folded))
         and book.find(folded) is None
@@ -152,37 +133,15 @@ def _goes_on(folded: str, book: Rulebook) -> bool:
     )
 
 
-def _without_secret(clause: Clause) -> Clause | None:
-    """Return a clause without the part from which on it tells a password or the like."""
-    found = _SECRET.search(clause.folded)
-    if found is None:
-        return clause
-    cuts = [cut.start() for cut in _PART.finditer(clause.folded, 0, found.start())]
-    if not cuts:
-        return None
-    return replace(clause, text=clause.text[: cuts[-1]], folded=clause.folded[: cuts[-1]])
-
-
-def _is_plain(folded: str, book: Rulebook) -> bool:
-    """Tell whether a sentence is meant as it is said."""
-    if any(book.shows(sign, folded) for sign in _WHOLE_SENTENCE):
-        return False
-    if book.shows("transcript", folded) and not book.asked.match(folded) and not book.filler.match(folded):
-        return False
-    if not book.shows("saying", folded) or book.shows("counsel", folded):
-        return True
-    rule = book.find(folded)  # a doctor's word counts as one's own, and so does what others call one
-    return rule is not None and rule.key in ("health", "salud", "name", "nombre")
-
-
-def _statement(clause: Clause, book: Rulebook, before: Statement | None, *, greeted: bool) -> Statement | None:
+def _statement(clause: Clause, book: Rulebook, before: Statement | None, *, greeted: bool, impersonal: bool) -> Statement | None:
     rule = book.find(clause.folded)
     if rule is None and _gives_name(clause, greeted=greeted):
         rule = next(rule for rule in book.rules if rule.key in ("name", "nombre"))
+    if not clause.asked and not is_worth_keeping(clause.text, clause.folded, book, rule, impersonal=impersonal):
+        beside = rule is None and is_faint(clause.text, clause.folded, book)
+        return replace(_weighed(clause, book), faint=True) if beside else None
     if rule is None and not clause.asked:
         return _weighed(clause, book)
-    if not clause.asked and (rule is None or _is_passing(clause.folded, rule, book)):
-        return None
     if rule is None:
         return Statement(
             text=clause.text,
@@ -208,11 +167,9 @@ def _statement(clause: Clause, book: Rulebook, before: Statement | None, *, gree
     )
 
 
-def _weighed(clause: Clause, book: Rulebook) -> Statement | None:
-    """Return a clause that no rule fits as a statement, where its cues weigh enough."""
+def _weighed(clause: Clause, book: Rulebook) -> Statement:
+    """Return a clause that no rule fits as a statement; its cues tell what it is about."""
     weighed = book.scale.weigh(clause.text, clause.folded)
-    if weighed.weight < book.scale.threshold or book.shows("momentary", clause.folded) or _is_vague(clause.folded, book):
-        return None
     is_plan = _PLAN in weighed.cues and not _RECURS.intersection(weighed.cues) and bool(book.when.search(clause.folded))
     key = _PLAN if is_plan else "personal" if weighed.key in (None, _PLAN) else str(weighed.key)
     return Statement(
@@ -239,12 +196,3 @@ def _gives_name(clause: Clause, *, greeted: bool) -> bool:
     """Tell whether a clause is "I'm Dana": a capital shows it, or a greeting before it."""
     found = _NAME.match(clause.text) or _INTRODUCED.match(clause.text)
     return found is not None and fold_clause(found["name"]) not in _NO_NAME and (greeted or found["name"][0].isupper())
-
-
-def _is_passing(folded: str, rule: Rule, book: Rulebook) -> bool:
-    """Tell whether a clause holds for the moment only, or is not certain."""
-    return book.shows("momentary", folded) or (rule.kind != "decision" and _is_vague(folded, book))
-
-
-def _is_vague(folded: str, book: Rulebook) -> bool:
-    return book.shows("vague", " ".join(folded.split(",", maxsplit=1)[0].split()[:_FIRST_WORDS]))
