@@ -149,7 +149,7 @@ def test_an_engine_with_rules_alone_learns_and_judges() -> None:
     [
         ("train", {"en": 942, "es": 752}),
         ("dev", {"en": 519, "es": 368}),
-        ("test", {"en": 120, "es": 90}),
+        ("test", {"en": 116, "es": 90}),
         ("conversations", {"en": 20, "es": 10}),
         ("changes", {"en": 35, "es": 25}),
     ],
