@@ -9,7 +9,16 @@ import pytest
 pytest.register_assert_rewrite(
     *(
         f"holdfast.testing.{name}"
-        for name in ("embedders", "store_apps", "store_care", "store_records", "store_search", "store_vectors", "store_writes")
+        for name in (
+            "embedders",
+            "store_access",
+            "store_apps",
+            "store_care",
+            "store_records",
+            "store_search",
+            "store_vectors",
+            "store_writes",
+        )
     )
 )
 

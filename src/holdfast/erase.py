@@ -45,6 +45,7 @@ def erase(store: Store, preset: Preset, target: Mapping[str, str], now: datetime
         counts.update(tx.remove_sessions(targets.sessions))
         if owner := _owner(target):
             tx.remove_scope(owner)
+        tx.remove_answers()  # any of them may hold what is erased
         writer = Writer(tx=tx, preset=preset, author=Author(actor="erase"), now=now)
         tx.set_action(unseen, "forgotten")
         _forget_sources(tx, targets)

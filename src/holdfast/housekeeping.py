@@ -4,6 +4,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from holdfast.answers import KEEP
 from holdfast.clock import end_of_day
 from holdfast.embedding import Embedding
 from holdfast.erase import SCRUB, own_sources
@@ -41,6 +42,7 @@ class Housekeeping:
         now = self._clock.now()
         self._next = now + self._preset.clean_every
         unused = self._expire_unused(now)
+        self._expire_answers(now)
         old = self._outlived(now)
         done = self._store.jobs(states=["done"], limit=1)
         stale = bool(done and done[0].finished_at and done[0].finished_at < now - _KEEP_DONE)
@@ -74,6 +76,12 @@ class Housekeeping:
             retired = [Retire(id=memory.id, status="expired", reason=f"not used for {days} days") for memory in unused]
             Writer(tx=tx, preset=self._preset, author=Author(actor="clean-up"), now=now).apply(retired)
         return len(unused)
+
+    def _expire_answers(self, now: datetime) -> None:
+        """Let go of answers that nobody will ask for again."""
+        if self._store.has_answers(before=now - KEEP):
+            with self._store.write() as tx:
+                tx.remove_answers(before=now - KEEP)
 
     def _gone(self, reads: Reads, now: datetime) -> list[Memory]:
         """Return what has expired, or was forgotten too long ago to be brought back."""

@@ -17,6 +17,8 @@ from holdfast.types import (
     Finding,
     Job,
     JobState,
+    KeptAnswer,
+    KeyRecord,
     Memory,
     MemoryStatus,
     Message,
@@ -173,6 +175,14 @@ class AppChanges(NamedTuple):
     batches: int
 
 
+class DayCount(NamedTuple):
+    """How many memories of one kind were made on one day (``2026-03-01``, in UTC)."""
+
+    day: str
+    kind: str
+    made: int
+
+
 class Waiting(NamedTuple):
     """A window of text that has no vector of some model yet."""
 
@@ -202,6 +212,10 @@ class Reads(Protocol):
 
     def count_memories(self, wanted: MemoryFilter) -> int:
         """Count what :meth:`memories` would list, without its limit."""
+        ...
+
+    def places(self, seqs: Collection[int]) -> list[tuple[int, str, str | None]]:
+        """Return the session and the speaker of messages, by their numbers."""
         ...
 
     def revisions(self, id: str) -> list[Memory]:
@@ -238,8 +252,28 @@ class Reads(Protocol):
         """Count the live memories of each app that has any, whoever their users are."""
         ...
 
+    def memories_by_day(self, *, since: datetime) -> list[DayCount]:
+        """Count the memories made since a moment that are still kept, by day and kind, the oldest day first."""
+        ...
+
     def changes_by_app(self, *, since: datetime) -> list[AppChanges]:
         """Count what each author has done to the memories of each app since a moment."""
+        ...
+
+    def access_key(self, id: str) -> KeyRecord | None:
+        """Return the record of a key that is kept in this tenant's rows."""
+        ...
+
+    def access_keys(self) -> list[KeyRecord]:
+        """List the keys that are kept in this tenant's rows, oldest first, whichever tenant they give access to."""
+        ...
+
+    def answer(self, principal: str, key: str) -> KeptAnswer | None:
+        """Return what is kept of a request, if anything."""
+        ...
+
+    def has_answers(self, *, before: datetime) -> bool:
+        """Tell whether answers from before a moment are kept."""
         ...
 
     def setting(self, name: str) -> str | None:
@@ -338,6 +372,26 @@ class Transaction(Reads, Protocol):
         """Store what is known of an app."""
         ...
 
+    def set_key(self, record: KeyRecord) -> None:
+        """Store what is known of a key."""
+        ...
+
+    def touch_keys(self, used: Mapping[str, datetime]) -> None:
+        """Note in place when keys were last used; those that are gone stay gone."""
+        ...
+
+    def add_answer(self, answer: KeptAnswer) -> None:
+        """Claim an idempotency key for a request, in the place of an earlier claim."""
+        ...
+
+    def set_answer(self, answer: KeptAnswer) -> bool:
+        """Keep the answer to a claimed request; False, and nothing kept, if the claim is no longer there."""
+        ...
+
+    def remove_answers(self, *, before: datetime | None = None, principal: str | None = None, key: str | None = None) -> int:
+        """Remove kept answers: all, those from before a moment, or the one under a key; returns how many."""
+        ...
+
     def set_setting(self, name: str, value: str) -> None:
         """Store one of the engine's own durable values."""
         ...
@@ -355,7 +409,10 @@ class Transaction(Reads, Protocol):
         ...
 
     def remove_scope(self, owner: Mapping[str, str]) -> None:
-        """Remove what is left of a scope whose memories and messages are gone: jobs, names, and a user's or app's own row."""
+        """Remove what is left of a scope whose memories and messages are gone: jobs, names, and a user's or app's own row.
+
+        Keys that are bound to it go too, whoever's rows they are kept in: they name it, and would open an empty room.
+        """
         ...
 
 

@@ -17,6 +17,8 @@ MemoryOrigin: TypeAlias = Literal["auto", "explicit", "import", "file"]
 MessageOrigin: TypeAlias = Literal["user", "assistant", "tool", "web", "file"]
 MemoryStatus: TypeAlias = Literal["live", "superseded", "forgotten", "expired"]
 SessionStatus: TypeAlias = Literal["open", "idle", "ended"]
+KeyLevel: TypeAlias = Literal["read", "write", "admin"]
+"""What a key may do; each level includes the ones before it."""
 JobState: TypeAlias = Literal["queued", "running", "done", "dead"]
 Metadata: TypeAlias = Mapping[str, Any]
 Where: TypeAlias = Mapping[str, Any]
@@ -74,6 +76,45 @@ class AppRecord:
     shares_with: tuple[str, ...] = ()
     """The apps that may read its memories; ``*`` is every app."""
     metadata: Metadata = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyRecord:
+    """What is kept of a key that opens the server; the secret itself is not."""
+
+    id: str
+    hash: bytes = field(repr=False)
+    """The SHA-256 of the whole key."""
+    level: KeyLevel
+    label: str | None = None
+    tenant: str
+    """The tenant it gives access to."""
+    user: str | None = None
+    app: str | None = None
+    agent: str | None = None
+    created_at: datetime
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
+    last_used_at: datetime | None = None
+
+    def works(self, now: datetime) -> bool:
+        """Tell whether it still opens anything."""
+        return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptAnswer:
+    """What was answered to a request that a client may send again under the same idempotency key."""
+
+    principal: str
+    key: str
+    request: bytes = field(repr=False)
+    """The hash of the request, by which another one under the same key is told apart."""
+    at: datetime
+    status: int | None = None
+    """None while the first request is still under way."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

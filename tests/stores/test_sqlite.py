@@ -231,7 +231,7 @@ def test_tidying_leaves_one_segment_of_the_full_text_index(open_store: OpenStore
         with contextlib.closing(apsw.Connection(str(tmp_path / "memory.db"))) as connection:
             return len(connection.execute("SELECT DISTINCT segid FROM fulltext_idx").fetchall())
 
-    for batch in range(15):
+    for batch in range(23):
         remember(store, *(a_memory(f"word{n} of batch{batch}") for n in range(30)))
     assert segments() > 3
     while store.tidy():

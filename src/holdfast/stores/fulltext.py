@@ -27,12 +27,15 @@ _MERGED_AT_ONCE = 128
 _K1, _B = 1.2, 0.75
 
 
-def index(connection: apsw.Connection, tenant: str, place: tuple[int, int], text: str, language: str | None) -> int:
-    """Index the windows of a (partition, item); returns how many there are."""
+def index(
+    connection: apsw.Connection, tenant: str, place: tuple[int, int], text: str, language: str | None, *, heading: str = ""
+) -> int:
+    """Index the windows of a (partition, item), each under the heading; returns how many there are."""
     partition, item = place
     spans = window_spans(text)
+    above = document_terms(heading, language)
     for window, (start, end) in enumerate(spans):
-        terms = document_terms(text[start:end], language)
+        terms = [*above, *document_terms(text[start:end], language)]
         _add_unit(connection, (tenant, item, window, partition, start, end - start, " ".join(terms)))
     return len(spans)
 

@@ -154,6 +154,8 @@ def _lives(connection: apsw.Connection, needle: bytes) -> bool:
             "SELECT EXISTS (SELECT 1 FROM messages WHERE instr(CAST(concat_ws(char(10), text, speaker) AS BLOB), ?1)) "
             "OR EXISTS (SELECT 1 FROM memories WHERE "
             "instr(CAST(concat_ws(char(10), text, metadata, key, topic, tags, reason) AS BLOB), ?1)) "
+            "OR EXISTS (SELECT 1 FROM keys WHERE instr(CAST(concat_ws(char(10), label, user, app, agent) AS BLOB), ?1)) "
+            "OR EXISTS (SELECT 1 FROM idempotency WHERE instr(body, ?1)) "
             "OR EXISTS (SELECT 1 FROM units WHERE instr(CAST(terms AS BLOB), ?1)) "
             "OR EXISTS (SELECT 1 FROM partitions WHERE instr(CAST(concat_ws(char(10), user, app, agent) AS BLOB), ?1))",
             (needle,),

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import apsw
 
-from holdfast.protocols import AppChanges, MemoryFilter, MessageFilter, SessionFilter
+from holdfast.protocols import AppChanges, DayCount, MemoryFilter, MessageFilter, SessionFilter
 from holdfast.stores import partitions
+from holdfast.stores.access import AccessReads
 from holdfast.stores.connection import guarded
-from holdfast.stores.filters import memory_clauses, message_clauses, session_clauses
+from holdfast.stores.filters import Clauses, memory_clauses, message_clauses, session_clauses
 from holdfast.stores.rows import (
     APP_COLUMNS,
     CHANGE_COLUMNS,
@@ -36,7 +37,7 @@ _CHANGED_AT = itemgetter(MEMORY_COLUMNS.split(", ").index("updated_at"), 0)
 """What memories are listed by: when they last changed, and among equals the order they were made in."""
 
 
-class SQLiteReads:
+class SQLiteReads(AccessReads):
     """The questions a store answers from its tables."""
 
     tenant: str
@@ -94,6 +95,14 @@ class SQLiteReads:
         clauses = memory_clauses(self.connection, self.tenant, wanted)
         rows = self._rows(f"SELECT count(*) FROM memories WHERE {clauses.sql}", clauses.values)
         return int(rows[0][0])
+
+    @guarded
+    def places(self, seqs: Collection[int]) -> list[tuple[int, str, str | None]]:
+        """Return the session and the speaker of messages, by their numbers."""
+        clauses = Clauses("tenant = ?", self.tenant)
+        clauses.among("seq", list(seqs))
+        rows = self._rows(f"SELECT seq, session, speaker FROM messages WHERE {clauses.sql}", clauses.values)
+        return [(seq, session, speaker) for seq, session, speaker in rows]
 
     @guarded
     def revisions(self, id: str) -> list[Memory]:
@@ -163,6 +172,17 @@ class SQLiteReads:
             (stamp(unexpired_at), self.tenant),
         )
         return {row[0]: row[1] for row in rows}
+
+    @guarded
+    def memories_by_day(self, *, since: datetime) -> list[DayCount]:
+        """Count the memories made since a moment that are still kept, by day and kind, the oldest day first."""
+        rows = self._rows(
+            "SELECT date(changes.at / 1000000, 'unixepoch'), memories.kind, count(*) FROM changes CROSS JOIN memories "
+            "ON memories.tenant = changes.tenant AND memories.id = changes.memory AND memories.revision = changes.revision "
+            "WHERE changes.tenant = ? AND changes.at >= ? AND changes.action = 'created' GROUP BY 1, 2 ORDER BY 1, 2",
+            (self.tenant, stamp(since)),
+        )
+        return [DayCount(*row) for row in rows]
 
     @guarded
     def changes_by_app(self, *, since: datetime) -> list[AppChanges]:

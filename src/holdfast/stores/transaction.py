@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from holdfast.stores import embeddings, fulltext, partitions
+from holdfast.stores.access import AccessWrites
 from holdfast.stores.reads import SQLiteReads
 from holdfast.stores.rows import (
     APP_COLUMNS,
@@ -34,6 +35,7 @@ from holdfast.stores.rows import (
     to_job,
 )
 from holdfast.stores.sql import fetch, fetch_one, fetch_value
+from holdfast.text.heading import day_in_words
 from holdfast.types import AppRecord, ChangeRecord, Job, Memory, Message, SessionRecord, Spend, UserProfile
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class SQLiteTransaction(SQLiteReads):
+class SQLiteTransaction(SQLiteReads, AccessWrites):
     """A write under way; the store commits it."""
 
     def __init__(self, connection: apsw.Connection, *, tenant: str, path: Path) -> None:
@@ -67,7 +69,8 @@ class SQLiteTransaction(SQLiteReads):
         stored = replace(message, seq=partitions.next_number(self._connection, "item"))
         partition = partitions.ensure(self._connection, stored.scope, "message")
         self._insert("messages", MESSAGE_COLUMNS, message_row(stored, partition))
-        self._index(partition, stored.seq, stored.text, stored.language)
+        heading = f"{stored.speaker or ''} {day_in_words(stored.at, stored.language)}"
+        self._index(partition, stored.seq, stored.text, stored.language, heading=heading)
         return stored
 
     def add_revision(self, memory: Memory) -> Memory:
@@ -91,7 +94,8 @@ class SQLiteTransaction(SQLiteReads):
         else:
             if before:
                 self._archive_text(before[0], before[2], stored)
-            self._index(partition, item, str(stored), stored.language)
+            heading = day_in_words(stored.valid_from, stored.language)
+            self._index(partition, item, str(stored), stored.language, heading=heading)
         return stored
 
     def _close_revision(self, item: int, successor: Memory) -> None:
@@ -112,8 +116,8 @@ class SQLiteTransaction(SQLiteReads):
             [(self.tenant, source, memory.id) for source in memory.sources],
         )
 
-    def _index(self, partition: int, item: int, text: str, language: str | None) -> None:
-        windows = fulltext.index(self._connection, self.tenant, (partition, item), text, language)
+    def _index(self, partition: int, item: int, text: str, language: str | None, *, heading: str) -> None:
+        windows = fulltext.index(self._connection, self.tenant, (partition, item), text, language, heading=heading)
         embeddings.want(self._connection, self.tenant, partition, item, windows)
 
     def touch(self, ids: Collection[str], *, used: datetime | None = None, seen: datetime | None = None) -> None:
@@ -287,11 +291,12 @@ class SQLiteTransaction(SQLiteReads):
         return counts
 
     def remove_scope(self, owner: Mapping[str, str]) -> None:
-        """Remove what is left of a scope whose memories and messages are gone: jobs, names, and a user's or app's own row."""
+        """Remove what is left of a scope whose memories and messages are gone: jobs, names, a user's or app's own row, and keys."""
         if set(owner) == {"user"}:
             self._connection.execute("DELETE FROM users WHERE tenant = ? AND user = ?", (self.tenant, owner["user"]))
         if set(owner) == {"app"}:
             self._remove_app(owner["app"])
+        self.remove_keys(owner)
         named = " AND ".join(f"json_extract(payload, '$.{part}') = ?" for part in owner)
         self._connection.execute(f"DELETE FROM jobs WHERE tenant = ? AND {named}", (self.tenant, *owner.values()))
         numbers = partitions.owned(self._connection, self.tenant, owner, ("memory", "message", "archive"))

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from holdfast.protocols import AppChanges, Candidates, MemoryFilter, MessageFilter, SessionFilter, Store
+from holdfast.protocols import AppChanges, Candidates, DayCount, MemoryFilter, MessageFilter, SessionFilter, Store
 from holdfast.testing.samples import AT, DAY, OpenStore, a_change, a_memory, a_message, a_session, remember, say
 from holdfast.types import AppRecord, Author, Scope
 
@@ -90,6 +90,17 @@ class AppPromises:
             AppChanges("kitchen", "digest", 2, 2),
         ]
         assert store.changes_by_app(since=AT + 2 * DAY) == []
+
+    def test_memories_are_counted_by_the_day_they_were_made_on(self, store: Store) -> None:
+        """Once each, by kind; not what was only changed then, nor what was made before."""
+        one, two, before = remember(store, a_memory("one"), a_memory("two"), a_memory("before"))
+        with store.write() as tx:
+            tx.add_change(a_change(one, batch="bat_1", at=AT))
+            tx.add_change(a_change(two, batch="bat_2", at=AT + DAY))
+            tx.add_change(a_change(one, batch="bat_3", action="revised", at=AT + DAY))
+            tx.add_change(a_change(before, batch="bat_0", at=AT - DAY))
+        days = [AT.date().isoformat(), (AT + DAY).date().isoformat()]
+        assert store.memories_by_day(since=AT) == [DayCount(day, one.kind, 1) for day in days]
 
     def test_sessions_are_chosen_by_when_they_were_last_active(self, store: Store) -> None:
         """From a moment on."""

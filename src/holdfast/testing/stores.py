@@ -24,6 +24,7 @@ import pytest
 
 from holdfast.protocols import Store
 from holdfast.testing.samples import Alter, OpenStore, RowCounts
+from holdfast.testing.store_access import AccessPromises
 from holdfast.testing.store_apps import AppPromises
 from holdfast.testing.store_care import CarePromises, RemovalPromises, TenantPromises
 from holdfast.testing.store_records import MemoryPromises, MessagePromises, SessionPromises, SmallPromises
@@ -40,6 +41,7 @@ class StoreSuite(
     MemoryPromises,
     SmallPromises,
     AppPromises,
+    AccessPromises,
     TextPromises,
     VectorPromises,
     MetadataPromises,

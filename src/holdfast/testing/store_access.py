@@ -1,0 +1,102 @@
+"""What every store keeps of keys, and of answers to requests that may be sent again."""
+
+from dataclasses import replace
+
+from holdfast.protocols import Store
+from holdfast.testing.samples import AT, DAY, OpenStore
+from holdfast.types import KeptAnswer, KeyRecord
+
+KEY = KeyRecord(id="k1", hash=bytes(range(32)), level="read", tenant="default", created_at=AT)
+CLAIM = KeptAnswer(principal="key k1", key="retry-1", request=b"\x00hash", at=AT)
+
+
+class AccessPromises:
+    """Keys and kept answers."""
+
+    def test_a_key_comes_back_as_it_was_stored(self, store: Store, open_store: OpenStore) -> None:
+        """Every field, through another handle, and only from the rows it was put into; the last word counts."""
+        full = KeyRecord(
+            id="k2", hash=b"\xff" * 32, level="admin", label="Küche 🔑", tenant="acme", user="ana", app="kitchen", agent="cook",
+            created_at=AT + DAY, expires_at=AT + 2 * DAY, revoked_at=AT + DAY, last_used_at=AT + DAY,
+        )  # fmt: skip
+        with store.write() as tx:
+            tx.set_key(replace(full, label="old"))
+            tx.set_key(full)
+            tx.set_key(KEY)
+            assert tx.access_key("k2") == full
+        assert open_store().access_keys() == [KEY, full]
+        assert store.access_key("absent") is None
+        for tenant in ("other", "acme"):
+            other = open_store(tenant=tenant)
+            assert (other.access_keys(), other.access_key("k2")) == ([], None)
+
+    def test_uses_are_noted_and_bring_no_key_back(self, store: Store, open_store: OpenStore) -> None:
+        """The latest counts; what is not there, or another's, stays as it is."""
+        with store.write() as tx:
+            tx.set_key(KEY)
+            tx.touch_keys({"k1": AT + DAY, "absent": AT})
+            tx.touch_keys({"k1": AT})
+        with open_store(tenant="other").write() as tx:
+            tx.touch_keys({"k1": AT + 2 * DAY})
+        assert store.access_keys() == [replace(KEY, last_used_at=AT + DAY)]
+
+    def test_a_removed_scope_takes_along_the_keys_that_are_bound_to_it(self, store: Store, open_store: OpenStore) -> None:
+        """In whoever's rows they are; those of other tenants, and those not so bound, stay."""
+        anas = replace(KEY, id="ana", tenant="acme", user="ana")
+        in_app = replace(anas, id="app", app="kitchen")
+        bobs, elsewhere = replace(anas, id="bob", user="bob"), replace(anas, id="elsewhere", tenant="default")
+        acme = open_store(tenant="acme")
+        with store.write() as tx:
+            for record in (KEY, anas, in_app, bobs, elsewhere):
+                tx.set_key(record)
+        with acme.write() as tx:
+            tx.remove_scope({"user": "ana", "app": "kitchen"})
+        assert {record.id for record in store.access_keys()} == {"k1", "ana", "bob", "elsewhere"}
+        with acme.write() as tx:
+            tx.set_key(replace(anas, id="own"))
+            tx.remove_scope({"user": "ana"})
+        assert {record.id for record in store.access_keys()} == {"k1", "bob", "elsewhere"}
+        assert acme.access_keys() == []
+
+    def test_an_answer_is_kept_for_a_claim_and_comes_back_whole(self, store: Store, open_store: OpenStore) -> None:
+        """With its bytes as they are; by principal and key, and only within one's own tenant."""
+        answer = replace(CLAIM, status=201, headers={"content-type": "a/b"}, body=b"\xff\x00{}")
+        with store.write() as tx:
+            tx.add_answer(CLAIM)
+            assert tx.answer("key k1", "retry-1") == CLAIM
+            assert tx.set_answer(answer)
+        assert open_store().answer("key k1", "retry-1") == answer
+        assert (store.answer("key k2", "retry-1"), store.answer("key k1", "retry-2")) == (None, None)
+        assert open_store(tenant="other").answer("key k1", "retry-1") is None
+
+    def test_an_answer_is_kept_only_while_its_own_claim_stands(self, store: Store) -> None:
+        """Neither without one, nor for a later one, nor twice."""
+        later = replace(CLAIM, at=AT + DAY)
+        with store.write() as tx:
+            assert not tx.set_answer(replace(CLAIM, status=200))
+            tx.add_answer(later)
+            assert not tx.set_answer(replace(CLAIM, status=200))
+            assert not tx.set_answer(replace(later, request=b"other", status=200))
+            assert tx.set_answer(replace(later, status=200))
+            assert not tx.set_answer(replace(later, status=201))
+        kept = store.answer(CLAIM.principal, CLAIM.key)
+        assert kept is not None
+        assert kept.status == 200
+
+    def test_answers_are_removed_by_age_by_name_or_all(self, store: Store, open_store: OpenStore) -> None:
+        """Others stay, and so do another tenant's."""
+        other = open_store(tenant="other")
+        with other.write() as tx:
+            tx.add_answer(CLAIM)
+        with store.write() as tx:
+            for number in range(4):
+                tx.add_answer(replace(CLAIM, key=f"retry-{number}", at=AT + number * DAY))
+        assert store.has_answers(before=AT + DAY)
+        with store.write() as tx:
+            assert tx.remove_answers(before=AT + DAY) == 1
+            assert tx.remove_answers(principal=CLAIM.principal, key="retry-2") == 1
+        assert not store.has_answers(before=AT + DAY)
+        assert (store.answer("key k1", "retry-1") is None, store.answer("key k1", "retry-2")) == (False, None)
+        with store.write() as tx:
+            assert tx.remove_answers() == 2
+        assert other.answer(CLAIM.principal, CLAIM.key) == CLAIM
