@@ -5,14 +5,17 @@ not tear a write in half; the thread finishes what it began.
 """
 
 import asyncio
+import contextvars
 import functools
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
+from holdfast.apps import Apps
 from holdfast.config import open_engine
 from holdfast.engine import Engine
+from holdfast.files import TopicPages
 from holdfast.session import Session
 
 P = ParamSpec("P")
@@ -25,7 +28,8 @@ def _awaited(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[A
 
     @functools.wraps(method)
     async def call(self: Any, *args: P.args, **kwargs: P.kwargs) -> R:
-        work = functools.partial(method, self._inner, *args, **kwargs)
+        # In the caller's context, so that what is traced there finds its parent.
+        work = functools.partial(contextvars.copy_context().run, method, self._inner, *args, **kwargs)
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)
 
     return cast("Callable[Concatenate[Any, P], Awaitable[R]]", call)
@@ -52,12 +56,45 @@ class AsyncSession:
     end = _awaited(Session.end)
 
 
+class AsyncApps:
+    """The apps of a memory, awaited."""
+
+    def __init__(self, apps: Apps, pool: ThreadPoolExecutor) -> None:
+        self._inner = apps
+        self._pool = pool
+
+    install = _awaited(Apps.install)
+    share = _awaited(Apps.share)
+    list = _awaited(Apps.list)
+    get = _awaited(Apps.get)
+    memories = _awaited(Apps.memories)
+    uninstall = _awaited(Apps.uninstall)
+    purge = _awaited(Apps.purge)
+    of_conversation = _awaited(Apps.of_conversation)
+    context = _awaited(Apps.context)
+    metrics = _awaited(Apps.metrics)
+
+
+class AsyncTopics:
+    """The topics of a memory, awaited."""
+
+    def __init__(self, topics: TopicPages, pool: ThreadPoolExecutor) -> None:
+        self._inner = topics
+        self._pool = pool
+
+    list = _awaited(TopicPages.list)
+    page = _awaited(TopicPages.page)
+    edit = _awaited(TopicPages.edit)
+
+
 class AsyncEngine:
     """A memory, awaited. ``holdfast.open_async()`` makes one."""
 
     def __init__(self, engine: Engine) -> None:
         self._inner = engine
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="holdfast")
+        self.apps = AsyncApps(engine.apps, self._pool)
+        self.topics = AsyncTopics(engine.topics, self._pool)
 
     _session = _awaited(Engine.session)
     sessions = _awaited(Engine.sessions)

@@ -6,10 +6,10 @@ A setting is looked up in the arguments, then in ``HOLDFAST_*`` variables, then 
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import platformdirs
 
@@ -21,11 +21,21 @@ from holdfast.models import registry
 from holdfast.presets import find_preset
 from holdfast.presets.base import Preset
 from holdfast.presets.settings import DesignSettings, MemoryConfig
-from holdfast.protocols import Clock, Embedder, Store
+from holdfast.protocols import Clock, Embedder
 from holdfast.settings import Settings, SettingsSource, from_folders, from_source, merge, variables
+from holdfast.stores.indexes import IndexPlace
 from holdfast.stores.sqlite import SQLiteStore
 from holdfast.text.clean import clean_name
 from holdfast.thinking import ChatSource, Limits
+
+if TYPE_CHECKING:
+    from holdfast.models.transcribers import Transcriber
+
+_FOLDERS = ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME")
+"""Variables by which other programs are told where their settings are."""
+
+_METRICS = "PROMETHEUS_MULTIPROC_DIR"
+"""The variable by which Prometheus' client is told of a folder for several processes."""
 
 
 def data_directory() -> Path:
@@ -38,6 +48,49 @@ def models_directory() -> Path:
     """Return where weights live: ``HOLDFAST_MODELS``, or the platform's cache directory."""
     given = os.environ.get("HOLDFAST_MODELS")
     return Path(given).expanduser() if given else Path(platformdirs.user_cache_dir("holdfast", appauthor=False)) / "models"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HomeFolders:
+    """Where other programs of this user keep their settings."""
+
+    home: Path
+    settings: Path
+    """The system's own place for settings."""
+    xdg: Path
+    """Where programs that know no other system than Unix keep theirs."""
+    claude: Path | None = None
+    codex: Path | None = None
+
+
+def home_folders() -> HomeFolders:
+    """Return those of the user who runs this."""
+    home = Path.home()
+    given = {name: Path(os.environ[name]).expanduser() for name in _FOLDERS if os.environ.get(name)}
+    return HomeFolders(
+        home=home,
+        settings=platformdirs.user_config_path(appauthor=False, roaming=True),
+        xdg=given.get("XDG_CONFIG_HOME", home / ".config"),
+        claude=given.get("CLAUDE_CONFIG_DIR"),
+        codex=given.get("CODEX_HOME"),
+    )
+
+
+def chosen_folders() -> dict[str, str]:
+    """Return the variables that say where data and weights are, for programs that are started without a shell."""
+    names = ("HOLDFAST_HOME", "HOLDFAST_MODELS")
+    return {name: str(Path(os.environ[name]).expanduser().absolute()) for name in names if os.environ.get(name)}
+
+
+def metrics_folder() -> Path | None:
+    """Return where the worker processes of a server keep what they count together; None where there is one alone."""
+    given = os.environ.get(_METRICS)
+    return Path(given) if given else None
+
+
+def share_metrics(folder: Path) -> None:
+    """Let the worker processes that are started from here count together, in an empty folder."""
+    os.environ[_METRICS] = str(folder)
 
 
 def load_settings(source: SettingsSource | None = None, **given: Any) -> Settings:
@@ -85,14 +138,29 @@ def make_preset(settings: Settings, preset: str | Preset | None = None) -> Prese
     return replace(chosen, **changed)
 
 
-def make_store(settings: Settings) -> Store:
+def make_store(settings: Settings) -> SQLiteStore:
     """Open the configured store."""
     tenant = clean_name(settings.tenant, what="tenant") or "default"
-    return SQLiteStore(store_path(settings), tenant=tenant, key=settings.key)
+    path = store_path(settings)
+    return SQLiteStore(path, tenant=tenant, key=settings.key, index=_index_place(settings, path))
+
+
+def _index_place(settings: Settings, path: Path) -> IndexPlace | None:
+    """Return where vectors are indexed, None for in memory."""
+    wanted = settings.index
+    if wanted in ("memory", ""):
+        return None
+    if wanted.partition(":")[0] != "chroma":
+        raise SettingsError(f"index is memory, chroma or chroma:http://HOST:PORT, not {wanted!r}.")
+    if settings.key is not None and wanted == "chroma":
+        raise SettingsError("Chroma does not encrypt its files: an encrypted store takes index = 'memory'.")
+    from holdfast.stores.chroma import chroma_place  # noqa: PLC0415  (only for those who use it)
+
+    return chroma_place(wanted, path)
 
 
 def make_embedder(
-    name: "str | Embedder | Callable[[str], Any]",
+    name: "str | Embedder | EmbedderSource | Callable[[str], Any]",
     url: str | None = None,
     *,
     preset: Preset | None = None,
@@ -102,6 +170,8 @@ def make_embedder(
 
     A function stands for the preset's own embedder: the preset's limits are its raw cosines.
     """
+    if isinstance(name, EmbedderSource):
+        return name
     if not isinstance(name, str):
         own = cast("Embedder", name) if hasattr(name, "embed") else _embedding_function(name, preset, dimensions)
         return EmbedderSource(name=own.name, load=lambda: own)
@@ -142,8 +212,10 @@ def make_remote_embedder(name: str, url: str | None) -> EmbedderSource:
     return EmbedderSource(name=name, load=load)
 
 
-def make_chat(chat: "str | ChatModel | Callable[..., Any]", settings: Settings) -> ChatSource | None:
+def make_chat(chat: "str | ChatModel | ChatSource | Callable[..., Any]", settings: Settings) -> ChatSource | None:
     """Return a chat model by name, made when first used; a model or callable of the caller's own is used as it is."""
+    if isinstance(chat, ChatSource):
+        return chat
     if not isinstance(chat, str):
         from holdfast.models.callables import CallableChat  # noqa: PLC0415  (as below)
 
@@ -177,16 +249,39 @@ def _provider_key(variable: str | None) -> str | None:
     return os.environ.get(variable) if variable else None
 
 
+def make_transcriber(settings: Settings) -> "Transcriber | None":
+    """Return what turns speech into text for the server; None where nothing is set."""
+    from holdfast.models.transcribers import find_transcriber, transcriber_key  # noqa: PLC0415  (only for those who use one)
+
+    key = _provider_key(transcriber_key(settings.transcriber))
+    return find_transcriber(settings.transcriber, settings.transcriber_url, key)
+
+
+def make_models(
+    settings: Settings,
+    preset: Preset,
+    *,
+    embedder: "str | Embedder | EmbedderSource | Callable[[str], Any] | None" = None,
+    chat: "str | ChatModel | ChatSource | Callable[..., Any] | None" = None,
+) -> tuple[EmbedderSource | None, ChatSource | None]:
+    """Return the embedder and the chat model: those given, else those of the settings, else the preset's."""
+    wanted = (settings.embedder or preset.embedder or registry.DEFAULT_MODEL) if embedder is None else embedder
+    dimensions = settings.memory.embedding_dim if isinstance(settings.memory, MemoryConfig) else None
+    vectors = make_embedder(wanted, settings.embedder_url, preset=preset, dimensions=dimensions)
+    return vectors, make_chat(settings.chat if chat is None else chat, settings)
+
+
 def open_engine(
     path: str | Path | None = None,
     *,
     preset: str | Preset | None = None,
     settings: SettingsSource | None = None,
-    embedder: "str | Embedder | Callable[[str], Any] | None" = None,
-    chat: "str | ChatModel | Callable[..., Any] | None" = None,
+    embedder: "str | Embedder | EmbedderSource | Callable[[str], Any] | None" = None,
+    chat: "str | ChatModel | ChatSource | Callable[..., Any] | None" = None,
     energy: Callable[[], float] | None = None,
     tenant: str | None = None,
     key: str | None = None,
+    index: str | None = None,
     worker: Literal["thread", "inline", "none"] | None = None,
     clock: Clock | None = None,
 ) -> Engine:
@@ -195,21 +290,21 @@ def open_engine(
     ``settings`` is a settings file, a table, or the settings of the preset's own design (its YAML as it is). ``chat``
     is a model's name (``"openai:gpt-4o-mini"``), a model, or any function from messages to text; without one, rules
     learn. ``embedder`` is a name, an embedder, or any function from a text to a vector. ``energy`` says how full the
-    host's battery is, 0 to 1: under a fifth, background work waits.
+    host's battery is, 0 to 1: under a fifth, background work waits. ``index`` is what finds the nearest vectors:
+    ``"memory"``, ``"chroma"`` or ``"chroma:http://host:8000"``.
     """
-    given = {"store": None if path is None else str(path), "tenant": tenant, "key": key, "worker": worker}
+    given = {"store": None if path is None else str(path), "tenant": tenant, "key": key, "worker": worker, "index": index}
     given["preset"] = preset.name if isinstance(preset, Preset) else preset
     loaded = load_settings(settings, **given)
     if loaded.worker not in ("thread", "inline", "none"):
         raise SettingsError(f"worker is thread, inline or none, not {loaded.worker!r}.")
     chosen = make_preset(loaded, preset)
-    wanted = (loaded.embedder or chosen.embedder or registry.DEFAULT_MODEL) if embedder is None else embedder
-    dimensions = loaded.memory.embedding_dim if isinstance(loaded.memory, MemoryConfig) else None
+    vectors, talk = make_models(loaded, chosen, embedder=embedder, chat=chat)
     return Engine(
         make_store(loaded),
         preset=chosen,
-        embedder=make_embedder(wanted, loaded.embedder_url, preset=chosen, dimensions=dimensions),
-        chat=make_chat(loaded.chat if chat is None else chat, loaded),
+        embedder=vectors,
+        chat=talk,
         limits=Limits(daily_cost=loaded.daily_cost, daily_calls=loaded.daily_calls),
         energy=energy,
         clock=clock,

@@ -27,6 +27,7 @@ from holdfast.session import Recorder, Session
 from holdfast.text.clean import clean_name
 from holdfast.thinking import ChatSource, Limits, Thinking
 from holdfast.topics import Topics
+from holdfast.tracing import watched
 from holdfast.types import (
     Author,
     ChangeRecord,
@@ -77,7 +78,7 @@ class Engine(Upkeep):
             store, preset, self.clock,
             embedding=self.embedding, thinking=self.thinking, consolidation=consolidation, topics=topics,
         )  # fmt: skip
-        handlers = {"digest": self.pipeline.digest, **consolidation.handlers, **topics.handlers}
+        handlers = {"digest": watched("digest")(self.pipeline.digest), **consolidation.handlers, **topics.handlers}
         lease = LEASE if chat is None else LEASE_WITH_MODEL
         self.jobs_runner = JobRunner(store, self.clock, handlers, affordable=self.energy.affordable, lease=lease)
         self._housekeeping = Housekeeping(store, preset, self.clock, self.pipeline)
@@ -133,6 +134,7 @@ class Engine(Upkeep):
 
     # Writing
 
+    @watched("remember")
     def remember(
         self,
         text: str,
@@ -201,6 +203,7 @@ class Engine(Upkeep):
         self.wake()
         return revised
 
+    @watched("forget")
     def forget(
         self,
         id: str | None = None,

@@ -17,6 +17,7 @@ from holdfast.presets.base import Preset, RecallPlan, Section
 from holdfast.protocols import Clock, MemoryFilter, SessionFilter, Store, Transaction
 from holdfast.recall import Question, recall
 from holdfast.sections import render_sections
+from holdfast.tracing import watched
 from holdfast.types import Context, Hit, Scope, Where
 
 SHOWN = "memories_shown"
@@ -50,6 +51,7 @@ class Reader:
         self._lock = threading.Lock()
         self._used, self._shown = {}, {}
 
+    @watched("recall")
     def recall(
         self,
         reader: Scope,
@@ -90,6 +92,7 @@ class Reader:
         """Return the kinds that stand behind raw messages; where those are not kept, none does."""
         return [kind.name for kind in self.preset.kinds if kind.background and self.preset.message_retention is None]
 
+    @watched("context")
     def context(
         self,
         reader: Scope,

@@ -34,6 +34,8 @@ _MOST_RESULTS = 50
 _LONGEST = 2_000
 """Characters of one memory that a model is shown."""
 _LEAST_SCORE = 0.15
+_LEAST_BY_WORDS = 0.05
+"""Where words alone are searched, one word of a question that is found counts for little and is all there is."""
 _NEAR = 0.3
 """How likely a memory must be the one meant, to be named to someone who asks to forget something else."""
 
@@ -234,7 +236,8 @@ class MemoryTools:
         if memory_type in (None, _spoken(self._memory.preset)):
             kinds = [kind for kind in kinds if kind != "message"] + ["message"]
         limit = max(1, min(limit, _MOST_RESULTS))
-        hits = self._memory.recall(query, kinds=kinds, limit=limit + len(seen), min_score=_LEAST_SCORE, **self._parts)
+        least = _LEAST_SCORE if self._memory.embedding.embedder() else _LEAST_BY_WORDS
+        hits = self._memory.recall(query, kinds=kinds, limit=limit + len(seen), min_score=least, **self._parts)
         scored = [(hit, self._measured(hit)) for hit in hits if hit.id not in seen]
         if self._least is not None:  # a design that measures is one that ranks by what it measured
             scored = sorted((each for each in scored if each[1] >= self._least), key=lambda each: -each[1])

@@ -19,7 +19,7 @@ JSON_CLIENTS = [name for name, client in CLIENTS.items() if not client.is_toml]
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> dict[str, str]:
+def place(tmp_path: Path) -> dict[str, Any]:
     """The variables by which programs find their settings, pointing to an empty home."""
     home = tmp_path / "someone"
     home.mkdir()
@@ -40,7 +40,7 @@ def _listed(client: str, path: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_an_assistant_is_given_the_memory_by_one_command(holdfast: Holdfast, place: dict[str, str], client: str) -> None:
+def test_an_assistant_is_given_the_memory_by_one_command(holdfast: Holdfast, place: dict[str, Any], client: str) -> None:
     told = _told(holdfast.run("install", client, "--user", "Ana María", "--json", **place))
     path = Path(told["path"])
     assert path.is_relative_to(place["HOME"])
@@ -52,7 +52,7 @@ def test_an_assistant_is_given_the_memory_by_one_command(holdfast: Holdfast, pla
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_installing_again_changes_nothing(holdfast: Holdfast, place: dict[str, str], client: str) -> None:
+def test_installing_again_changes_nothing(holdfast: Holdfast, place: dict[str, Any], client: str) -> None:
     path = Path(_told(holdfast.run("install", client, "--json", **place))["path"])
     before = path.stat()
     told = _told(holdfast.run("install", client, "--json", **place))
@@ -62,7 +62,7 @@ def test_installing_again_changes_nothing(holdfast: Holdfast, place: dict[str, s
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_what_is_printed_is_what_would_be_written_and_nothing_is(holdfast: Holdfast, place: dict[str, str], client: str) -> None:
+def test_what_is_printed_is_what_would_be_written_and_nothing_is(holdfast: Holdfast, place: dict[str, Any], client: str) -> None:
     printed = holdfast.run("install", client, "--user", "ana", "--print", **place)
     assert list(Path(place["HOME"]).rglob("*")) == []
     told = _told(holdfast.run("install", client, "--user", "ana", "--json", **place))
@@ -115,7 +115,7 @@ def test_what_a_person_added_to_the_entry_stays() -> None:
     ],
 )
 def test_a_file_that_would_lose_something_is_left_alone_and_the_entry_is_shown(
-    holdfast: Holdfast, place: dict[str, str], text: str
+    holdfast: Holdfast, place: dict[str, Any], text: str
 ) -> None:
     path = Path(place["HOME"]) / ".cursor" / "mcp.json"
     path.parent.mkdir()
@@ -127,7 +127,7 @@ def test_a_file_that_would_lose_something_is_left_alone_and_the_entry_is_shown(
     assert [each.name for each in path.parent.iterdir()] == ["mcp.json"]
 
 
-def test_a_commented_file_that_is_there_is_the_one_meant(holdfast: Holdfast, place: dict[str, str]) -> None:
+def test_a_commented_file_that_is_there_is_the_one_meant(holdfast: Holdfast, place: dict[str, Any]) -> None:
     path = Path(place["HOME"]) / ".config" / "opencode" / "opencode.jsonc"
     path.parent.mkdir(parents=True)
     path.write_text("{ /* mine */ }", "utf-8")
@@ -137,7 +137,7 @@ def test_a_commented_file_that_is_there_is_the_one_meant(holdfast: Holdfast, pla
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions and links are Unix's")
 def test_the_file_as_it_was_is_kept_beside_it_and_permissions_and_links_stay(
-    holdfast: Holdfast, place: dict[str, str], tmp_path: Path
+    holdfast: Holdfast, place: dict[str, Any], tmp_path: Path
 ) -> None:
     real = tmp_path / "dotfiles" / "claude.json"
     real.parent.mkdir()
@@ -212,7 +212,7 @@ def test_toml_takes_any_path_and_name() -> None:
     assert tomllib.loads(written) == {"mcp_servers": {"holdfast": entry}}
 
 
-def test_a_project_has_its_own_file(holdfast: Holdfast, place: dict[str, str], tmp_path: Path) -> None:
+def test_a_project_has_its_own_file(holdfast: Holdfast, place: dict[str, Any], tmp_path: Path) -> None:
     folders = HomeFolders(home=tmp_path, settings=tmp_path / "s", xdg=tmp_path / "x")
     project = tmp_path / "project"
     paths = {name: client.path(folders, Place.PROJECT, project) for name, client in CLIENTS.items() if client.of_project}
@@ -241,13 +241,13 @@ def test_each_system_has_its_place_for_settings(tmp_path: Path) -> None:
     }
 
 
-def test_variables_of_the_assistants_count(holdfast: Holdfast, place: dict[str, str], tmp_path: Path) -> None:
+def test_variables_of_the_assistants_count(holdfast: Holdfast, place: dict[str, Any], tmp_path: Path) -> None:
     place |= {"CLAUDE_CONFIG_DIR": str(tmp_path / "c"), "CODEX_HOME": str(tmp_path / "x")}
     assert _told(holdfast.run("install", "claude-code", "--json", **place))["path"] == str(tmp_path / "c" / ".claude.json")
     assert _told(holdfast.run("install", "codex", "--json", **place))["path"] == str(tmp_path / "x" / "config.toml")
 
 
-def test_the_flags_given_are_those_the_server_is_started_with(holdfast: Holdfast, place: dict[str, str]) -> None:
+def test_the_flags_given_are_those_the_server_is_started_with(holdfast: Holdfast, place: dict[str, Any]) -> None:
     flags = ["--user", "ana", "--app", "kitchen", "--agent", "chef", "--preset", "reachy", "--store", "mine.db"]
     path = Path(_told(holdfast.run("install", "cursor", *flags, "--json", **place))["path"])
     given = _listed("cursor", path)["holdfast"]["args"]

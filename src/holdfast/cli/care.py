@@ -25,12 +25,15 @@ def backup(flags: Flags, file: Path) -> None:
 
 @click.command(epilog="Example: holdfast doctor --json")
 @click.option("--quick", is_flag=True, help="Leave out the check of every row's hash.")
+@click.option("--rebuild-index", is_flag=True, help="First build the index of vectors anew, if it is kept outside the store.")
 @with_flags(scope=False)
-def doctor(flags: Flags, *, quick: bool) -> None:
+def doctor(flags: Flags, *, quick: bool, rebuild_index: bool) -> None:
     """Check the store, the embedder and the queue.
 
     Exits with 1 when something is wrong, and says what to do about it.
     """
+    if rebuild_index:
+        _rebuild_index(flags)
     with open_memory(flags, quiet=True) as memory:
         findings = memory.doctor(deep=not quick)
         location = memory.store.location
@@ -40,6 +43,16 @@ def doctor(flags: Flags, *, quick: bool) -> None:
     emit(findings, lines, as_json=flags.json)
     if not all(each.ok for each in findings):
         click.get_current_context().exit(1)
+
+
+def _rebuild_index(flags: Flags) -> None:
+    from holdfast.config import load_settings, make_store  # noqa: PLC0415  (heavy: not needed for help)
+
+    store = make_store(load_settings(flags.settings, store=flags.store, preset=flags.preset, tenant=flags.tenant))
+    try:
+        store.rebuild_index()
+    finally:
+        store.close()
 
 
 @click.command(epilog="Example: holdfast stats --json")

@@ -14,7 +14,7 @@ from holdfast.errors import ExtraMissing
 @click.command(epilog="Example: holdfast mcp --user ana   (holdfast install writes this into a client's settings)")
 @with_flags()
 def mcp(flags: Flags) -> None:
-    """Serve this memory to an assistant over stdio, by the Model Context Protocol.
+    """Serve this memory to an assistant over stdio (MCP).
 
     A client such as Claude or Cursor starts this command by itself and speaks with it over standard input and output.
     Any number of them may use one store at once. It ends when the client closes the stream.

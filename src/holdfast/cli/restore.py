@@ -71,7 +71,7 @@ def _check(settings: "Settings", copy: Path, file: Path) -> dict[str, int]:
     """Open the copy as a store, and make sure that it is one and is sound."""
     from holdfast.config import make_store  # noqa: PLC0415  (heavy: not needed for help)
 
-    store = make_store(replace(settings, store=str(copy)))
+    store = make_store(replace(settings, store=str(copy), index="memory"))  # an index outside is of the present store
     try:
         if store.setting("secret") is None:  # every store that was ever used has one
             raise InvalidInput(f"{file} is not a Holdfast backup, or holds nothing of the tenant {settings.tenant!r}.")

@@ -5,22 +5,25 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from multiprocessing.process import BaseProcess
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any
 
 import uvicorn
 
 from holdfast import __version__
-from holdfast.config import load_settings, make_transcriber
+from holdfast.config import load_settings, make_transcriber, share_metrics
 from holdfast.errors import SettingsError
 from holdfast.server.app import Server, make_app
 from holdfast.server.failures import problem_for
 from holdfast.server.house import House, open_house
 from holdfast.server.logs import log_config
+from holdfast.server.metrics import make_metrics_app
 from holdfast.server.security import check_bind, principal_of
 from holdfast.settings import Settings
 
@@ -84,11 +87,19 @@ def check(plan: Plan) -> None:
 
 def serve_here(plan: Plan, sock: socket.socket) -> None:
     """Serve in this process until it is told to end; requests under way are finished, and queued work stays queued."""
-    options = {"log_config": log_config(debug=plan.debug), "proxy_headers": False, "server_header": False, "lifespan": "on"}
     config = uvicorn.Config(
-        build(plan), host=plan.host, timeout_graceful_shutdown=_FINISH_SECONDS, timeout_keep_alive=75, ws="none", **options
+        build(plan),
+        host=plan.host,
+        log_config=log_config(debug=plan.debug),
+        proxy_headers=False,
+        server_header=False,
+        lifespan="on",
+        ws="none",
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=_FINISH_SECONDS,
     )
-    uvicorn.Server(config).run(sockets=[sock])
+    with _asked_to_end():  # uvicorn raises the signal once more when it is done, which would look like a crash
+        uvicorn.Server(config).run(sockets=[sock])
 
 
 def build(plan: Plan) -> Server:
@@ -97,7 +108,8 @@ def build(plan: Plan) -> Server:
     house = plan.open()
     return make_app(
         house, house.gate, settings,
-        host=plan.host, transcriber=make_transcriber(settings), mcp_app=_mcp(house), close_house=True,
+        host=plan.host, transcriber=make_transcriber(settings), mcp_app=_mcp(house),
+        metrics_app=make_metrics_app(house), close_house=True,
     )  # fmt: skip
 
 
@@ -114,23 +126,28 @@ def _mcp(house: House) -> Any:
 def serve_many(plan: Plan, sock: socket.socket, workers: int) -> None:
     """Serve in several processes; one that dies is started again, and all end when this one is told to."""
     spawn = multiprocessing.get_context("spawn")
-    with _asked_to_end() as end:
+    with TemporaryDirectory(prefix="holdfast-metrics-") as counters, _asked_to_end() as end:
+        share_metrics(Path(counters))
         running: list[BaseProcess] = []
         while not end.is_set():
             running = [each for each in running if each.is_alive()]
             for _ in range(workers - len(running)):
-                process = spawn.Process(target=serve_here, args=(plan, sock), name="holdfast-serve")
-                process.start()
-                running.append(process)
+                running.append(spawn.Process(target=serve_here, args=(plan, sock), name="holdfast-serve"))
+                running[-1].start()
             end.wait(_RESTART_SECONDS)
-        for process in running:
-            process.terminate()
-        until = time.monotonic() + _FINISH_SECONDS + 5
-        for process in running:
-            process.join(max(0.1, until - time.monotonic()))
-            if process.is_alive():
-                process.kill()
-                process.join()
+        _end(running)
+
+
+def _end(running: Sequence[BaseProcess]) -> None:
+    """Tell workers to end, and wait until they have finished what they are at."""
+    for process in running:
+        process.terminate()
+    until = time.monotonic() + _FINISH_SECONDS + 5
+    for process in running:
+        process.join(max(0.1, until - time.monotonic()))
+        if process.is_alive():
+            process.kill()
+            process.join()
 
 
 @contextmanager

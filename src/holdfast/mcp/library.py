@@ -1,0 +1,114 @@
+"""Resources: topics as pages, and what is known of the user for good."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import quote, unquote
+
+from mcp import MCPError, types
+
+from holdfast.files.pages import TopicPage
+from holdfast.mcp.caller import Caller
+from holdfast.text.clean import escape_line
+from holdfast.types import Memory
+
+TOPICS = "holdfast://topics"
+PROFILE = "holdfast://profile"
+_MANY = 5_000
+_MOST_TOPICS = 100
+"""Topics that are listed one by one; all are in the list of topics itself."""
+_MOST_FACTS = 50
+
+
+class Library:
+    """What one caller may read."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+        self._words = caller.words["resources"]
+
+    def resources(self) -> list[types.Resource]:
+        """List the profile, the topics, and those that changed last as pages."""
+        own = [
+            self._entry(TOPICS, "topics", "application/json"),
+            self._entry(PROFILE, "profile", "text/markdown"),
+        ]
+        return own + [
+            types.Resource(
+                uri=topic_uri(page.topic), name=page.topic, title=page.title, description=self._words["topic_about"], mime_type="text/markdown"
+            )
+            for page in self._pages()[:_MOST_TOPICS]
+        ]  # fmt: skip
+
+    def _entry(self, uri: str, which: str, mime_type: str) -> types.Resource:
+        return types.Resource(
+            uri=uri, name=which, title=self._words[which], description=self._words[f"{which}_about"], mime_type=mime_type
+        )
+
+    def templates(self) -> list[types.ResourceTemplate]:
+        """Return the form of a topic's address."""
+        return [
+            types.ResourceTemplate(
+                uri_template=f"{TOPICS}/{{topic}}",
+                name="topic",
+                title=self._words["topic"],
+                description=self._words["topic_about"],
+                mime_type="text/markdown",
+            )
+        ]
+
+    def read(self, uri: str) -> types.ReadResourceResult:
+        """Return what an address holds."""
+        address = uri.rstrip("/")
+        if address == TOPICS:
+            listed = [_summary(page) for page in self._pages()]
+            return _contents(uri, json.dumps(listed, ensure_ascii=False, indent=2), "application/json")
+        if address == PROFILE:
+            return _contents(uri, self._profile(), "text/markdown")
+        topic = unquote(address.removeprefix(f"{TOPICS}/")) if address.startswith(f"{TOPICS}/") else ""
+        page = next((each for each in self._pages() if each.topic == topic), None)
+        if page is None:
+            message = self._caller.words["problems"]["no_resource"].format(uri=escape_line(uri))
+            raise MCPError(types.INVALID_PARAMS, message, {"uri": uri})
+        return _contents(uri, page.markdown, "text/markdown")
+
+    def topic_names(self, begins: str) -> list[str]:
+        """Return the topics whose name begins so, for a client that completes what a person types."""
+        return [page.topic for page in self._pages() if page.topic.startswith(begins.casefold())][:_MOST_TOPICS]
+
+    def _pages(self) -> list[TopicPage]:
+        memory = self._caller.memory
+        return memory.topics.list(**self._caller.parts) if memory.preset.topics else []
+
+    def _profile(self) -> str:
+        """Return what is pinned or marked as part of a profile; where nothing is, the newest facts."""
+        memory, parts = self._caller.memory, self._caller.parts
+        listed = memory.memories(limit=_MANY, **parts)
+        chosen = [each for each in listed if each.pinned or each.metadata.get("category") == "user_profile"]
+        if not chosen:
+            chosen = [each for each in listed if each.kind == memory.preset.default_kind][:_MOST_FACTS]
+        lines = [f"- {escape_line(str(each))}" for each in _oldest_first(chosen)] or [self._words["no_profile"]]
+        return "\n".join([f"# {self._words['profile']}", "", *lines, ""])
+
+
+def topic_uri(topic: str) -> str:
+    """Return the address of a topic's page."""
+    return f"{TOPICS}/{quote(topic, safe='')}"
+
+
+def _summary(page: TopicPage) -> dict[str, Any]:
+    return {
+        "topic": page.topic,
+        "title": page.title,
+        "lines": len(page.lines),
+        "updated_at": page.updated_at.isoformat(),
+        "uri": topic_uri(page.topic),
+    }
+
+
+def _oldest_first(memories: Iterable[Memory]) -> list[Memory]:
+    return sorted(memories, key=lambda each: (each.valid_from, each.id))
+
+
+def _contents(uri: str, text: str, mime_type: str) -> types.ReadResourceResult:
+    return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, text=text, mime_type=mime_type)])

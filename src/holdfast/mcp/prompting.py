@@ -1,0 +1,61 @@
+"""Prompts a person can choose: remember this conversation, what do you know about me, forget something."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mcp import MCPError, types
+
+from holdfast.mcp.caller import Caller
+from holdfast.text.clean import clean_name, escape_line
+
+ARGUMENTS: Mapping[str, tuple[str, bool]] = {
+    "remember_conversation": ("focus", False),
+    "what_do_you_know": ("about", False),
+    "forget_about": ("about", True),
+}
+"""The argument of each prompt, and whether it must be given."""
+_MOST = 100
+
+
+def listed(caller: Caller) -> list[types.Prompt]:
+    """Return the prompts in the caller's language."""
+    return [_described(name, caller.words["prompts"][name]) for name in ARGUMENTS]
+
+
+def _described(name: str, words: Mapping[str, str]) -> types.Prompt:
+    argument, required = ARGUMENTS[name]
+    return types.Prompt(
+        name=name,
+        title=words["title"],
+        description=words["description"],
+        arguments=[types.PromptArgument(name=argument, description=words[argument], required=required)],
+    )
+
+
+def filled(caller: Caller, name: str, arguments: Mapping[str, Any] | None) -> types.GetPromptResult:
+    """Return a prompt with its argument filled in, and what is remembered where it is about that."""
+    problems = caller.words["problems"]
+    if name not in ARGUMENTS:
+        known = ", ".join(ARGUMENTS)
+        raise MCPError(types.INVALID_PARAMS, problems["unknown_prompt"].format(name=escape_line(name), prompts=known))
+    argument, required = ARGUMENTS[name]
+    value = clean_name((arguments or {}).get(argument) or None, what=argument)
+    if required and value is None:
+        raise MCPError(types.INVALID_PARAMS, problems["missing"].format(name=name, argument=argument))
+    words = caller.words["prompts"][name]
+    given = {argument: value} if required else {argument: words[f"{argument}_text"].format(**{argument: value}) if value else ""}
+    if "{known}" in words["text"]:
+        given["known"] = _known(caller, value) or words["nothing"]
+    message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=words["text"].format(**given)))
+    return types.GetPromptResult(description=words["description"], messages=[message])
+
+
+def _known(caller: Caller, about: str | None) -> str:
+    """Return what is remembered, or what of it is about a subject, a line each."""
+    memory, parts = caller.memory, caller.parts
+    kinds = [kind.name for kind in memory.preset.kinds]
+    if about is None:
+        found = [str(each) for each in memory.memories(limit=_MOST, **parts)]
+    else:
+        found = [str(hit) for hit in memory.recall(about, kinds=kinds, limit=20, **parts)]
+    return "\n".join(f"- {escape_line(each)}" for each in found)

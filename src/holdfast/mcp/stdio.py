@@ -1,0 +1,24 @@
+"""The server over standard input and output: one client, one scope, nothing but protocol on stdout."""
+
+from contextlib import nullcontext
+
+import anyio
+from mcp import stdio_server
+
+from holdfast.access import Principal, ScopeParts
+from holdfast.engine import Engine
+from holdfast.mcp.caller import Caller
+from holdfast.mcp.server import make_server
+from holdfast.tools import language_for
+
+
+def serve_stdio(memory: Engine, parts: ScopeParts, *, version: str) -> None:
+    """Serve until the client closes the stream. Whoever started the process may read and write."""
+    caller = Caller(memory=memory, principal=Principal.local(memory.store.tenant), parts=parts)
+    server = make_server(lambda _ask: nullcontext(caller), version=version, language=language_for(memory, parts["user"]))
+
+    async def serve() -> None:
+        async with stdio_server() as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())
+
+    anyio.run(serve)

@@ -1,0 +1,180 @@
+"""The tools, listed and called. Five of them are those any agent of ours has; two are for clients that keep no log here."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mcp import MCPError, types
+
+from holdfast.chat import Schema, Tool
+from holdfast.errors import HoldfastError, StoreBusy
+from holdfast.mcp.caller import Caller
+from holdfast.mcp.schemas import NAMES, OUTPUTS, READING, annotations
+from holdfast.text.clean import escape_line
+from holdfast.text.conform import conform
+from holdfast.tools import MemoryTools, ToolResult, safe_json, types_schema
+from holdfast.types import Hit, Memory
+
+_OWN = ("memory_context", "list_memories")
+_MOST_LISTED = 200
+_LEAST_TOKENS, _MOST_TOKENS = 50, 20_000
+_LONGEST = 2_000
+
+
+class Toolbox:
+    """The tools as one caller sees them."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+        self._words = caller.words
+        shared = [name for name in NAMES if name not in _OWN]
+        self._agents = MemoryTools(
+            caller.memory, names=shared, language=caller.language, owns=caller.owns, **caller.parts
+        )  # fmt: skip
+
+    # Listing
+
+    def listed(self) -> list[types.Tool]:
+        """Return what may be called: with a key that may only read, what changes nothing."""
+        return [self._described(tool) for tool in self._tools() if self._caller.may_write or tool.name in READING]
+
+    def _tools(self) -> list[Tool]:
+        known = {tool.name: tool for tool in self._agents.definitions}
+        known |= {
+            name: Tool(name=name, description=self._words[name]["description"], parameters=self._form(name)) for name in _OWN
+        }
+        return [known[name] for name in NAMES]
+
+    def _described(self, tool: Tool) -> types.Tool:
+        title = self._words["titles"][tool.name]
+        return types.Tool(
+            name=tool.name,
+            title=title,
+            description=tool.description,
+            input_schema=with_defaults(tool, self._caller.memory.preset.default_kind),
+            output_schema=dict(OUTPUTS[tool.name]),
+            annotations=annotations(tool.name, title),
+        )
+
+    def _form(self, name: str) -> Schema:
+        words, kinds = self._words[name], self._caller.memory.preset.kinds
+        if name == "memory_context":
+            properties: dict[str, Any] = {
+                "query": {"type": "string", "description": words["query"]},
+                "max_tokens": {
+                    "type": "integer", "minimum": _LEAST_TOKENS, "maximum": _MOST_TOKENS, "description": words["max_tokens"],
+                },
+            }  # fmt: skip
+            return {"type": "object", "properties": properties, "required": ["query"]}
+        properties = {
+            "memory_type": types_schema(words["memory_type"], kinds),
+            "key": {"type": "string", "description": words["key"]},
+            "topic": {"type": "string", "description": words["topic"]},
+            "limit": {"type": "integer", "minimum": 1, "maximum": _MOST_LISTED, "description": words["limit"]},
+            "offset": {"type": "integer", "minimum": 0, "description": words["offset"]},
+        }
+        return {"type": "object", "properties": properties, "required": []}
+
+    # Calling
+
+    def call(self, name: str, arguments: Mapping[str, Any] | None) -> types.CallToolResult:
+        """Run a tool. A model's mistake is a result that says what to do; only a tool nobody knows is a protocol error."""
+        if name not in NAMES:
+            known = ", ".join(tool.name for tool in self.listed())
+            raise MCPError(types.INVALID_PARAMS, self._problem("unknown_tool", name=escape_line(name), tools=known))
+        if name not in READING and not self._caller.may_write:
+            return _result(name, ToolResult(ok=False, text=self._problem("read_only", name=name)))
+        given = {key: value for key, value in (arguments or {}).items() if value is not None}
+        try:
+            return _result(name, self._own(name, given) if name in _OWN else self._agents.call(name, given))
+        except StoreBusy:
+            return _result(name, ToolResult(ok=False, text=self._problem("busy", name=name)))
+        except HoldfastError as error:
+            problem = self._problem("failed", name=name, problem=escape_line(str(error)))
+            return _result(name, ToolResult(ok=False, text=problem))
+
+    def _problem(self, which: str, **values: str) -> str:
+        text: str = self._words["problems"][which].format(**values)
+        return text
+
+    def _own(self, name: str, given: Mapping[str, Any]) -> ToolResult:
+        try:
+            fitting, flaws = conform(dict(given), self._form(name))
+        except ValueError as error:
+            return self._agents.misused(name, str(error), self._form(name))
+        if flaws:
+            return self._agents.misused(name, "; ".join(flaws), self._form(name))
+        return self._context(**fitting) if name == "memory_context" else self._list(**fitting)
+
+    def _context(self, query: str, max_tokens: int | None = None, **_more: Any) -> ToolResult:
+        context = self._caller.memory.context(query, max_tokens=max_tokens, **self._caller.parts)
+        data = {
+            "text": context.text,
+            "tokens": context.tokens,
+            "memories": [_brief(hit) for hit in context.hits],
+            "left_out": len(context.left_out),
+        }
+        return ToolResult(text=context.text or self._words["memory_context"]["nothing"], data=data)
+
+    def _list(
+        self,
+        memory_type: str | None = None,
+        key: str | None = None,
+        topic: str | None = None,
+        limit: int = 20,
+        offset: int = 0,
+        **_more: Any,
+    ) -> ToolResult:
+        kinds = [memory_type] if memory_type else None
+        found = self._caller.memory.memories(
+            kinds=kinds, key=key, topic=topic, limit=limit + 1, offset=offset, **self._caller.parts
+        )
+        data = {
+            "memories": [_listed(memory) for memory in found[:limit]],
+            "next_offset": offset + limit if len(found) > limit else None,
+        }
+        return ToolResult(text=safe_json(data), data=data)
+
+
+def with_defaults(tool: Tool, default_kind: str) -> dict[str, Any]:
+    """Return a tool's arguments with what those left out stand for, as the design's own signatures have them."""
+    all_defaults: Mapping[str, Mapping[str, Any]] = {
+        "search_memories": {"limit": 5},
+        "store_memory": {"memory_type": default_kind},
+        "list_memories": {"limit": 20, "offset": 0},
+    }
+    defaults = all_defaults.get(tool.name, {})
+    properties: Mapping[str, Schema] = tool.parameters["properties"]
+    filled = {name: {**rule, "default": defaults[name]} if name in defaults else rule for name, rule in properties.items()}
+    return {**tool.parameters, "properties": filled}
+
+
+def _result(name: str, outcome: ToolResult) -> types.CallToolResult:
+    """Return a tool's outcome as the protocol has it: a list is one text for each entry, and wrapped in the structure."""
+    data = {"result": outcome.data} if isinstance(outcome.data, list) else outcome.data
+    texts = [safe_json(each) for each in outcome.data] if name == "search_memories" and outcome.data else [outcome.text]
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=text) for text in texts],
+        structured_content=data,
+        is_error=not outcome.ok,
+    )
+
+
+def _brief(hit: Hit) -> dict[str, Any]:
+    return {"id": hit.id, "content": _cut(hit.text), "type": hit.kind}
+
+
+def _listed(memory: Memory) -> dict[str, Any]:
+    shown = {
+        "id": memory.id,
+        "content": _cut(memory.text),
+        "type": memory.kind,
+        "created_at": memory.created_at.isoformat(),
+        "metadata": dict(memory.metadata),
+    }
+    expires = memory.expires_at.isoformat() if memory.expires_at else None
+    more = {"key": memory.key, "topic": memory.topic, "expires_at": expires}
+    return shown | {name: value for name, value in more.items() if value is not None}
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
