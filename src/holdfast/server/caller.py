@@ -1,0 +1,118 @@
+"""Who is asking, what they may do, and the memory they ask: what every route begins with."""
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypeAlias
+
+from fastapi import Depends, Query, Request
+
+from holdfast.access import Principal, ScopeParts, authorize, check_found, may_see
+from holdfast.engine import Engine
+from holdfast.errors import NotFound
+from holdfast.server.house import House
+from holdfast.server.security import principal_of
+from holdfast.types import Memory, Scope, SessionRecord
+
+Right: TypeAlias = Literal["read", "write", "admin"]
+RIGHT = "x-right"
+"""The member of an operation's OpenAPI that says which right it takes; the route checks it before anything else."""
+
+
+def needs(right: Right) -> dict[str, Any]:
+    """Return what a route declares of the right it takes."""
+    return {RIGHT: right}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """One request's principal, and the memory of their tenant."""
+
+    principal: Principal
+    house: House
+
+    @property
+    def memory(self) -> Engine:
+        """The memory, for a short call; opening it may take a moment, so never on the event loop."""
+        return self.house.engine(self.principal.tenant)
+
+    def lease(self) -> AbstractContextManager[Engine]:
+        """Return the memory for a longer time."""
+        return self.house.lease(self.principal.tenant)
+
+    def may(
+        self, right: Right, *, user: str | None = None, app: str | None = None, agent: str | None = None, whole: bool = False
+    ) -> ScopeParts:
+        """Return the scope they may act in, or raise; ``whole`` is for what belongs to all users of the tenant."""
+        return authorize(self.principal, right, user=user, app=app, agent=agent, whole=whole)
+
+    def sees(self, scope: Scope) -> bool:
+        """Tell whether something in this scope is theirs to see."""
+        return may_see(self.principal, scope)
+
+    def memory_found(self, id: str, right: Right) -> Memory:
+        """Return a memory they may see or change; a foreign one is answered as one that is not there."""
+        self.may(right)
+        absent = f"There is no memory {id}."
+        try:
+            found = self.memory.get(id)
+        except NotFound as error:
+            raise NotFound(absent) from error
+        sharing = self.memory.store.apps_sharing_with(self.principal.app) if self.principal.app else ()
+        check_found(self.principal, right, found.scope, absent=absent, also_apps=tuple(sharing))
+        return found
+
+    def session_found(self, id: str, right: Right) -> SessionRecord:
+        """Return a session they may see or change."""
+        self.may(right)
+        absent = f"There is no session {id}."
+        found = self.memory.store.session(id)
+        if found is None:
+            raise NotFound(absent)
+        check_found(self.principal, right, found.scope, absent=absent)
+        return found
+
+
+async def _caller(request: Request) -> Caller:
+    return Caller(principal=principal_of(request.scope), house=request.app.state.house)
+
+
+Calling: TypeAlias = Annotated[Caller, Depends(_caller)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """The scope a query string names."""
+
+    user: str | None
+    app: str | None
+    agent: str | None
+
+    @property
+    def parts(self) -> ScopeParts:
+        """The parts by name."""
+        return {"user": self.user, "app": self.app, "agent": self.agent}
+
+
+_Part: TypeAlias = Annotated[str | None, Query(min_length=1, max_length=512)]
+
+
+async def _named(user: _Part = None, app: _Part = None, agent: _Part = None) -> Named:
+    return Named(user=user, app=app, agent=agent)
+
+
+Whose: TypeAlias = Annotated[Named, Depends(_named)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """Which part of a list is wanted."""
+
+    limit: int
+    offset: int
+
+
+async def _window(limit: Annotated[int, Query(ge=1, le=500)] = 50, offset: Annotated[int, Query(ge=0, le=2**31)] = 0) -> Window:
+    return Window(limit=limit, offset=offset)
+
+
+Paged: TypeAlias = Annotated[Window, Depends(_window)]

@@ -1,0 +1,112 @@
+// Talks to the server. Every failure becomes a Problem with a stable code and, where the server told, a detail.
+
+import { key, scope } from "./settings.js";
+
+export class Problem extends Error {
+  constructor(status, body) {
+    super(body.detail || body.title || `HTTP ${status}`);
+    this.status = status;
+    this.code = body.code || "unexpected";
+    this.detail = body.detail || "";
+    this.body = body;
+  }
+}
+
+function headers(writes) {
+  const found = { Accept: "application/json" };
+  if (key()) found.Authorization = `Bearer ${key()}`;
+  if (writes) found["Idempotency-Key"] = randomId();
+  return found;
+}
+
+/** A name nobody else will choose. */
+export function randomId() {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+function address(path, query) {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query ?? {})) {
+    for (const one of Array.isArray(value) ? value : [value]) {
+      if (one !== null && one !== undefined && one !== "" && one !== false) parameters.append(name, one);
+    }
+  }
+  const text = parameters.toString();
+  return text ? `${path}?${text}` : path;
+}
+
+async function send(method, path, { query, body, signal, accept } = {}) {
+  const options = { method, signal, headers: headers(method !== "GET"), cache: "no-store" };
+  if (accept) options.headers.Accept = accept;
+  if (body !== undefined) {
+    options.body = JSON.stringify(body);
+    options.headers["Content-Type"] = "application/json";
+  }
+  let response;
+  try {
+    response = await fetch(address(path, query), options);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Problem(0, { code: "unreachable" });
+  }
+  if (!response.ok) throw new Problem(response.status, await problemOf(response));
+  return response;
+}
+
+async function problemOf(response) {
+  try {
+    const body = await response.json();
+    const wait = response.headers.get("Retry-After");
+    return body && typeof body === "object" ? { ...body, retryAfter: wait } : {};
+  } catch {
+    return {};
+  }
+}
+
+async function json(method, path, options) {
+  const response = await send(method, path, options);
+  return response.status === 204 ? null : response.json();
+}
+
+export const get = (path, query, signal) => json("GET", path, { query, signal });
+export const post = (path, body = {}, signal) => json("POST", path, { body, signal });
+export const patch = (path, body) => json("PATCH", path, { body });
+export const put = (path, body) => json("PUT", path, { body });
+export const del = (path, query) => json("DELETE", path, { query });
+/** The same within the scope that is looked at. */
+export const getHere = (path, query, signal) => get(path, { ...scope(), ...query }, signal);
+export const postHere = (path, body, signal) => post(path, { ...scope(), ...body }, signal);
+/** One part of a path, safe for any name. */
+export const part = (name) => encodeURIComponent(name);
+
+/** Read a stream of server-sent events: yields {event, data}. */
+export async function* events(method, path, { body, query, signal } = {}) {
+  const response = await send(method, path, { body, query, signal, accept: "text/event-stream, application/json" });
+  if (!(response.headers.get("Content-Type") ?? "").includes("event-stream")) {
+    yield { event: "answer", data: await response.json() };
+    return;
+  }
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const blocks = (rest + value).replaceAll("\r\n", "\n").split("\n\n");
+    rest = blocks.pop();
+    for (const block of blocks) {
+      const found = parse(block);
+      if (found) yield found;
+    }
+  }
+}
+
+function parse(block) {
+  let event = "message";
+  const data = [];
+  for (const line of block.split("\n")) {
+    if (line.startsWith("event:")) event = line.slice(6).trim();
+    else if (line.startsWith("data:")) data.push(line.slice(5).replace(/^ /, ""));
+  }
+  if (!data.length) return null;
+  try { return { event, data: JSON.parse(data.join("\n")) }; } catch { return null; }
+}

@@ -1,0 +1,108 @@
+// The start: words, frame, routes and shortcuts.
+
+import { h, replace } from "./dom.js";
+import { loadWords, t } from "./i18n.js";
+import { renew } from "./known.js";
+import { connect, live } from "./live.js";
+import { parse, go } from "./router.js";
+import { applyTheme, changed } from "./settings.js";
+import { VIEWS, frame, help, mark, pickScope } from "./shell.js";
+import { problem } from "./ui.js";
+import { record } from "./samples.js";
+
+const main = h("main.main", { id: "main", tabindex: "-1" });
+let shown = null;
+
+const modules = {
+  chat: () => import("./views/chat.js"),
+  memories: () => import("./views/memories.js"),
+  timeline: () => import("./views/timeline.js"),
+  topics: () => import("./views/topics.js"),
+  sessions: () => import("./views/sessions.js"),
+  jobs: () => import("./views/jobs.js"),
+  apps: () => import("./views/apps.js"),
+  stats: () => import("./views/stats.js"),
+  settings: () => import("./views/settings.js"),
+};
+
+/** Show the view the address names; one that is shown already may take the new address itself. */
+async function show({ anew = false } = {}) {
+  const route = parse();
+  if (!(route.name in modules)) { go("#/chat"); return; }
+  if (!anew && shown?.name === route.name && shown.view?.update?.(route)) return;
+  shown?.stop.abort();
+  const stop = new AbortController();
+  const moved = shown !== null && shown.name !== route.name;
+  shown = { name: route.name, stop, view: null };
+  mark(route.name);
+  document.title = `${t(`nav.${route.name}`)} · Holdfast`;
+  try {
+    const { view } = await modules[route.name]();
+    if (stop.signal.aborted) return;
+    const made = view(route, stop.signal);
+    shown.view = made;
+    main.className = `main view-${route.name}`;
+    replace(main, made.node);
+    made.ready?.();
+    if (moved) { window.scrollTo(0, 0); main.focus({ preventScroll: true }); }
+  } catch (error) {
+    console.error(error);
+    replace(main, problem(error, () => show({ anew: true })));
+  }
+}
+
+async function draw() {
+  await loadWords();
+  replace(document.getElementById("app"), frame(main));
+  await show({ anew: true });
+}
+
+changed.addEventListener("change", ({ detail }) => {
+  if (detail.includes("theme")) { applyTheme(); replace(document.getElementById("app"), frame(main)); mark(parse().name); }
+  if (detail.includes("key")) { renew(); connect(); }
+  if (["language", "user", "app", "agent", "key"].some((name) => detail.includes(name))) draw();
+});
+
+let leader = 0;
+/** One letter does something, unless one is typing; `g` and a letter goes somewhere. */
+function shortcut(event) {
+  const typing = event.target.closest("input, textarea, select, [contenteditable]");
+  if (event.defaultPrevented || typing || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+  const view = VIEWS.find(([, letter]) => letter === event.key);
+  if (Date.now() - leader < 1200 && view) { leader = 0; event.preventDefault(); go(`#/${view[0]}`); return; }
+  leader = event.key === "g" ? Date.now() : 0;
+  const act = { "?": help, "/": focusSearch, j: () => step(1), k: () => step(-1), ArrowDown: () => onRow() && step(1), ArrowUp: () => onRow() && step(-1),
+    n: () => press("new"), e: () => press("edit"), u: pickScope }[event.key];
+  if (act && act() !== false) event.preventDefault();
+}
+
+const onRow = () => Boolean(document.activeElement?.closest("[data-row]"));
+function press(action) {
+  const found = main.querySelector(`[data-action="${action}"]`);
+  if (!found) return false;
+  found.click();
+  return true;
+}
+function focusSearch() {
+  const found = main.querySelector("[data-search]");
+  if (!found) { go("#/memories"); return; }
+  found.focus();
+  found.select?.();
+}
+function step(by) {
+  const rows = [...main.querySelectorAll("[data-row]")];
+  if (!rows.length) return false;
+  const at = rows.indexOf(document.activeElement?.closest("[data-row]"));
+  rows[Math.max(0, Math.min(rows.length - 1, at < 0 ? (by > 0 ? 0 : rows.length - 1) : at + by))].focus();
+  return true;
+}
+
+document.addEventListener("keydown", shortcut);
+window.addEventListener("hashchange", () => show());
+live.addEventListener("change", record);
+
+applyTheme();
+await draw();
+connect();
+record();
+setInterval(() => { if (!document.hidden) record(); }, 10000);

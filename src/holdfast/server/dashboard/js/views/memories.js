@@ -1,0 +1,188 @@
+// Memories: a list with filters, a search that explains itself, and beside them the memory that was chosen.
+
+import { getHere, postHere } from "../api.js";
+import { newMemory } from "../dialogs.js";
+import { h, icon, replace } from "../dom.js";
+import { named, number, t } from "../i18n.js";
+import { kinds, topics } from "../known.js";
+import { live } from "../live.js";
+import { hitCard, marks, memoryLink, memoryRow, reasons } from "../parts.js";
+import { format, go, rewrite } from "../router.js";
+import { latest } from "../samples.js";
+import { scope } from "../settings.js";
+import { pickScope } from "../shell.js";
+import { attempt, button, checkbox, empty, endless, field, head, link, load, meter, select, toast } from "../ui.js";
+import { memoryDetail } from "./memory.js";
+
+const FILTERS = ["q", "kind", "topic", "app", "user", "retired", "as_of"];
+
+export function view(route, signal) {
+  const state = { route, signal, chosen: null };
+  const list = h("div.list");
+  const detail = h("section.detail", { "aria-label": t("memory.detail") });
+  const filters = h("div.filters");
+  const node = h("div.split", {}, h("section.master", {},
+    head(t("nav.memories"), null, button(t("remember.open"), () => remember(state), { kind: "primary", name: "plus", dataset: { action: "new" } })),
+    searchBox(state), filters, list), detail);
+  Object.assign(state, { list, detail, node, filters });
+  const update = (next) => { state.route = next; show(state); return true; };
+  drawFilters(state);
+  show(state);
+  live.addEventListener("change", () => renewList(state), { signal });
+  return { node, update };
+}
+
+function searchBox(state) {
+  const input = h("input", { type: "search", placeholder: t("memories.search"), "aria-label": t("memories.search"), value: state.route.query.q ?? "", "data-search": true, enterkeyhint: "search" });
+  let wait = 0;
+  const set = () => setFilter(state, "q", input.value.trim());
+  input.addEventListener("input", () => { clearTimeout(wait); wait = setTimeout(set, 350); });
+  state.search = input;
+  return h("form.search", { role: "search", onsubmit: (event) => { event.preventDefault(); clearTimeout(wait); set(); } }, icon("search"), input);
+}
+
+function setFilter(state, name, value) {
+  const query = { ...state.route.query, [name]: value };
+  rewrite({ ...state.route, query });
+}
+
+async function drawFilters(state) {
+  const { query } = state.route;
+  const draw = (known, pages) => replace(state.filters,
+    select([["", t("filter.kind")], ...known.map((kind) => [kind.name, named("kind", kind.name)])], query.kind ?? "", (value) => setFilter(state, "kind", value), { "aria-label": t("filter.kind") }),
+    select([["", t("filter.topic")], ...pages.map((page) => [page.topic, page.title ?? page.topic])], query.topic ?? "", (value) => setFilter(state, "topic", value), { "aria-label": t("filter.topic") }),
+    h("details.more-filters", { open: Boolean(query.app || query.user || query.retired || query.as_of) }, h("summary", {}, t("filter.more")), h("div.grid-2", {},
+      field(t("scope.user"), h("input", { type: "text", value: query.user ?? "", placeholder: scope().user ?? t("scope.user.none"), onchange: (event) => setFilter(state, "user", event.target.value.trim()) })),
+      field(t("scope.app"), h("input", { type: "text", value: query.app ?? "", placeholder: scope().app ?? t("scope.app.none"), onchange: (event) => setFilter(state, "app", event.target.value.trim()) })),
+      field(t("filter.asOf"), h("input", { type: "date", value: query.as_of ?? "", onchange: (event) => setFilter(state, "as_of", event.target.value) })),
+      checkbox(t("filter.retired"), query.retired === "true", (value) => setFilter(state, "retired", value ? "true" : "")))));
+  draw([], []);
+  try {
+    const found = await Promise.all([kinds(), topics()]);
+    if (!state.signal.aborted) draw(...found);
+  } catch { /* the list itself will tell */ }
+}
+
+/** Show what the address says: the list where its filters changed, the memory where another was chosen. */
+function show(state) {
+  const { query, parts } = state.route;
+  const wanted = JSON.stringify(FILTERS.map((name) => query[name] ?? ""));
+  if (wanted !== state.wanted) { state.wanted = wanted; fillList(state); }
+  state.node.classList.toggle("has-detail", Boolean(parts[0]));
+  if ((parts[0] ?? "") !== state.chosen) {
+    state.chosen = parts[0] ?? "";
+    state.stopDetail?.abort();
+    if (parts[0]) {
+      state.stopDetail = new AbortController();
+      state.signal.addEventListener("abort", () => state.stopDetail.abort());
+      memoryDetail(state.detail, parts[0], { signal: state.stopDetail.signal, back: format({ name: "memories", query }), changed: () => fillList(state, { quiet: true }) });
+      state.detail.scrollTop = 0;
+    } else replace(state.detail, h("div.nothing-chosen", {}, icon("memories", 32), h("p", {}, t("memories.choose"))));
+  }
+  mark(state);
+}
+
+function mark(state) {
+  for (const row of state.list.querySelectorAll("[data-id]")) {
+    if (row.dataset.id === state.chosen) row.setAttribute("aria-current", "true"); else row.removeAttribute("aria-current");
+  }
+}
+
+function parameters(query) {
+  return { ...(query.user && { user: query.user }), ...(query.app && { app: query.app }) };
+}
+
+const asOf = (query) => (query.as_of ? new Date(`${query.as_of}T23:59:59`).toISOString() : undefined);
+const href = (state, id) => format({ name: "memories", parts: [id], query: state.route.query });
+
+function fillList(state, { quiet = false } = {}) {
+  const { query } = state.route;
+  state.stopList?.abort();
+  const stop = state.stopList = new AbortController();
+  state.signal.addEventListener("abort", () => stop.abort());
+  state.filters.classList.toggle("searching", Boolean(query.q));
+  if (query.q) {
+    load(state.list, () => postHere("/v1/recall", { ...parameters(query), query: query.q, limit: 30, ...(query.kind && { kinds: [query.kind] }), ...(asOf(query) && { as_of: asOf(query) }) }, stop.signal),
+      ({ hits }) => drawHits(state, hits), { signal: stop.signal });
+    return;
+  }
+  const count = h("p.count.quiet", { "aria-live": "polite" });
+  const ask = async (offset) => {
+    const page = await getHere("/v1/memories", { ...parameters(query), kind: query.kind, topic: query.topic, retired: query.retired, as_of: asOf(query), limit: 50, offset }, stop.signal);
+    if (page.total !== undefined && page.total !== null) replace(count, t("memories.count", { n: page.total }));
+    return page;
+  };
+  const made = [count, endless(ask, (memory) => row(state, memory), { signal: stop.signal, whenEmpty: () => nothing(state) })];
+  if (quiet && state.list.childElementCount) {
+    const height = state.list.offsetHeight;
+    state.list.style.setProperty("min-height", `${height}px`);
+    setTimeout(() => state.list.style.removeProperty("min-height"), 1500);
+  }
+  replace(state.list, made);
+}
+
+/** A change elsewhere: put what is new on top, and leave what is being read where it is. */
+async function renewList(state) {
+  const { query } = state.route;
+  if (query.q || query.retired || query.as_of || document.hidden) return;
+  const rows = state.list.querySelector(".rows");
+  if (!rows) return;
+  try {
+    const page = await getHere("/v1/memories", { ...parameters(query), kind: query.kind, topic: query.topic, limit: 20 }, state.signal);
+    const known = new Map([...rows.children].map((node) => [node.dataset.id, node]));
+    const unseen = page.items.filter((memory) => !known.has(memory.id));
+    if (unseen.length && !known.size) { fillList(state, { quiet: true }); return; }
+    for (const memory of unseen.reverse()) {
+      const node = row(state, memory);
+      node.classList.add("is-new");
+      rows.prepend(node);
+    }
+    for (const memory of page.items) known.get(memory.id)?.replaceWith(keepFocus(known.get(memory.id), row(state, memory)));
+    if (page.total !== undefined && page.total !== null) replace(state.list.querySelector(".count"), t("memories.count", { n: page.total }));
+  } catch { /* the next change will tell */ }
+}
+
+function keepFocus(old, made) {
+  if (old === document.activeElement) requestAnimationFrame(() => made.focus({ preventScroll: true }));
+  return made;
+}
+
+function row(state, memory) {
+  return memoryRow(memory, { href: href(state, memory.id), chosen: memory.id === state.chosen });
+}
+
+function drawHits(state, hits) {
+  const { query } = state.route;
+  const shown = query.topic ? hits.filter((hit) => hit.memory?.topic === query.topic) : hits;
+  if (!shown.length) return empty(t("memories.none.title"), t("memories.none.search"), { name: "search" });
+  return [h("p.count.quiet", { "aria-live": "polite" }, t("memories.found", { n: shown.length })), h("div.rows.hits", {}, shown.map((hit) => {
+    if (!hit.memory) return hitCard(hit, { open: false });
+    const card = h("div.hit-row", {}, h("a.row.memory-row", { href: href(state, hit.id), "data-row": true, dataset: { id: hit.id }, "aria-current": hit.id === state.chosen ? "true" : null },
+      h("span.memory-text", { dir: "auto" }, hit.text), marks(hit.memory, h("span.total", { title: t("why.total") }, meter(hit.score, t("why.total")), h("b", {}, number(hit.score, { minimumFractionDigits: 2, maximumFractionDigits: 2 }))))),
+    h("details.why", {}, h("summary", {}, t("why.title")), reasons(hit)));
+    return card;
+  }))];
+}
+
+function nothing(state) {
+  const { query } = state.route;
+  if (FILTERS.some((name) => query[name])) {
+    return empty(t("memories.none.title"), t("memories.none.filter"), { name: "search", actions: [button(t("filter.clear"), () => { if (state.search) state.search.value = ""; rewrite({ name: "memories" }); drawFilters(state); })] });
+  }
+  if (latest?.memories > 0) {
+    return empty(t("memories.elsewhere.title"), t("memories.elsewhere.body", { n: latest.memories }), { name: "person", actions: [button(t("scope.pick"), pickScope, { kind: "primary", name: "person" })] });
+  }
+  return empty(t("memories.empty.title"), t("memories.empty.body"), { name: "memories", code: "holdfast remember \"I moved to Lyon\"",
+    actions: [link(t("memories.empty.chat"), "#/chat", { name: "chat" }), button(t("remember.open"), () => remember(state), { name: "plus" })] });
+}
+
+async function remember(state) {
+  const [known, pages] = await Promise.all([kinds().catch(() => []), topics()]);
+  const body = await newMemory(known, pages, { topic: state.route.query.topic, kind: state.route.query.kind });
+  if (!body) return;
+  const made = await attempt(null, () => postHere("/v1/memories", body));
+  if (!made) return;
+  toast(t("remember.done"));
+  fillList(state, { quiet: true });
+  go(memoryLink(made.id));
+}

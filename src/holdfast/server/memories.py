@@ -1,0 +1,173 @@
+"""Memories: keep, list, look at, correct, forget, undo, erase."""
+
+import json
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+
+from holdfast.access import may_change
+from holdfast.errors import InvalidInput, NotFound
+from holdfast.protocols import MemoryFilter, MessageFilter
+from holdfast.server import bodies, schemas, shown
+from holdfast.server.caller import Caller, Calling, Paged, Whose, needs
+from holdfast.server.documented import problems
+from holdfast.server.idempotency import Route
+from holdfast.types import Where
+
+router = APIRouter(prefix="/v1", tags=["memories"], route_class=Route)
+
+
+@router.post("/memories", status_code=201, operation_id="remember", responses=problems(409), openapi_extra=needs("write"))
+def remember(body: bodies.NewMemory, caller: Calling) -> schemas.Memory:
+    """Keep something; it is on disk when the answer comes. The same again only refreshes it."""
+    parts = caller.may("write", user=body.user, app=body.app, agent=body.agent)
+    kept = caller.memory.remember(
+        body.text, kind=body.kind, key=body.key, topic=body.topic, importance=body.importance, tags=body.tags,
+        metadata=body.metadata, pinned=body.pinned, valid_from=body.valid_from, expires_at=body.expires_at, **parts,
+    )  # fmt: skip
+    return shown.memory(kept)
+
+
+@router.get("/memories", operation_id="list_memories", responses=problems(), openapi_extra=needs("read"))
+def memories(
+    caller: Calling,
+    whose: Whose,
+    paged: Paged,
+    *,
+    kind: Annotated[list[str] | None, Query(max_length=50)] = None,
+    key: Annotated[str | None, Query(min_length=1, max_length=512)] = None,
+    topic: Annotated[str | None, Query(min_length=1, max_length=512)] = None,
+    retired: Annotated[bool, Query(description="Those that no longer count, in place of those that do.")] = False,
+    as_of: Annotated[datetime | None, Query(description="Those that held then, by what is known today.")] = None,
+    known_at: Annotated[datetime | None, Query(description="As they stood in the store then.")] = None,
+    where: Annotated[str | None, Query(description="A metadata filter, as JSON.", examples=['{"room": "kitchen"}'])] = None,
+) -> schemas.Counted[schemas.Memory]:
+    """List memories, the newest first."""
+    parts = caller.may("read", **whose.parts)
+    wanted: dict[str, Any] = {
+        "kinds": kind, "key": key, "topic": topic, "retired": retired, "as_of": as_of, "known_at": known_at,
+        "where": _where(where), **parts,
+    }  # fmt: skip
+    found = caller.memory.memories(limit=paged.limit + 1, offset=paged.offset, **wanted)
+    items, more = shown.page_of(map(shown.memory, found), limit=paged.limit, offset=paged.offset)
+    return schemas.Counted(items=items, next_offset=more, total=caller.memory.count_memories(**wanted))
+
+
+@router.get("/memories/{id}", operation_id="get_memory", responses=problems(), openapi_extra=needs("read"))
+def memory(id: str, caller: Calling) -> schemas.Memory:
+    """Return one memory as it is now, also if it was retired."""
+    return shown.memory(caller.memory_found(id, "read"))
+
+
+@router.patch("/memories/{id}", operation_id="revise_memory", responses=problems(409), openapi_extra=needs("write"))
+def revise(id: str, body: bodies.Revision, caller: Calling) -> schemas.Memory:
+    """Correct a memory: the id stays, and a revision is added. What is not given stays."""
+    found = caller.memory_found(id, "write")
+    given = body.model_dump(exclude_unset=True, exclude_none=True)
+    # The engine takes tags and metadata as a whole; what was not given is what there was.
+    whole = {"tags": found.tags, "metadata": dict(found.metadata), **given}
+    return shown.memory(caller.memory.revise(id, **whole))
+
+
+@router.delete("/memories/{id}", operation_id="forget_memory", responses=problems(), openapi_extra=needs("write"))
+def forget_one(
+    id: str, caller: Calling, *, erase: Annotated[bool, Query(description="Remove it for good, at once.")] = False
+) -> schemas.Forgotten | schemas.Receipt:
+    """Hide a memory, which can be undone for a while; or remove it for good."""
+    found = caller.memory_found(id, "write")
+    if erase:
+        return shown.receipt(caller.memory.erase(id=found.id))
+    return schemas.Forgotten(forgotten=caller.memory.forget(found.id))
+
+
+@router.get("/memories/{id}/history", operation_id="memory_history", responses=problems(), openapi_extra=needs("read"))
+def history(id: str, caller: Calling) -> schemas.History:
+    """Return how a memory came to be what it is, oldest first."""
+    found = caller.memory_found(id, "read")
+    return schemas.History(items=[shown.change(each) for each in caller.memory.history(found.id)])
+
+
+@router.get("/memories/{id}/sources", operation_id="memory_sources", responses=problems(), openapi_extra=needs("read"))
+def sources(id: str, caller: Calling) -> schemas.Sources:
+    """Return the messages and memories a memory was made from, where they are still kept."""
+    found, store = caller.memory_found(id, "read"), caller.memory.store
+    said = store.messages(MessageFilter(ids=found.sources)) if found.sources else []
+    made = store.memories(MemoryFilter(ids=found.sources, statuses=None)) if found.sources else []
+    return schemas.Sources(
+        messages=[shown.message(each) for each in said if caller.sees(each.scope)],
+        memories=[shown.memory(each) for each in made if caller.sees(each.scope)],
+    )
+
+
+@router.post("/forget", operation_id="forget", responses=problems(), openapi_extra=needs("write"))
+def forget(body: bodies.Forget, caller: Calling) -> schemas.Forgotten:
+    """Hide memories by id, or by key in a scope; can be undone for a while."""
+    parts = caller.may("write", user=body.user, app=body.app, agent=body.agent)
+    if (body.id is None) == (body.key is None):
+        raise InvalidInput("Give either an id or a key.")
+    if body.id is not None:
+        found = caller.memory_found(body.id, "write")
+        return schemas.Forgotten(forgotten=caller.memory.forget(found.id, **parts))
+    if not caller.principal.is_bound:
+        return schemas.Forgotten(forgotten=caller.memory.forget(key=body.key, kind=body.kind, **parts))
+    kinds = None if body.kind is None else [body.kind]
+    meant = caller.memory.memories(key=body.key, kinds=kinds, limit=10_000, **parts)
+    own = [each for each in meant if may_change(caller.principal, each.scope)]  # not what all users share
+    return schemas.Forgotten(forgotten=sum(caller.memory.forget(each.id) for each in own))
+
+
+@router.post("/undo", operation_id="undo", responses=problems(409), openapi_extra=needs("write"))
+def undo(body: bodies.Undo, caller: Calling) -> schemas.Memories:
+    """Undo a change and those made with it; returns the memories as they are now."""
+    caller.may("write")
+    _check_change(caller, body.change)
+    return schemas.Memories(items=[shown.memory(each) for each in caller.memory.undo(body.change)])
+
+
+@router.post("/erase", operation_id="erase", responses=problems(), openapi_extra=needs("write"))
+def erase(body: bodies.Erase, caller: Calling) -> schemas.Receipt:
+    """Remove for good: a memory, a session, a message with all that came of it, or (admin) all of a user, app or agent."""
+    one = {name: id for name in ("id", "session", "source") if (id := getattr(body, name)) is not None}
+    named = {name: part for name in ("user", "app", "agent") if (part := getattr(body, name)) is not None}
+    if len(one) + bool(named) != 1:
+        raise InvalidInput("Say what to erase: one of id, session and source, or a scope of user, app and agent.")
+    if named:
+        parts = caller.may("admin", **named)
+        return shown.receipt(caller.memory.erase(**parts))
+    if body.id is not None:
+        caller.memory_found(body.id, "write")
+    elif body.session is not None:
+        caller.session_found(body.session, "write")
+    elif body.source is not None:
+        _check_message(caller, body.source)
+    return shown.receipt(caller.memory.erase(**one))
+
+
+def _where(given: str | None) -> Where | None:
+    if given is None:
+        return None
+    try:
+        found = json.loads(given)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput("where is not JSON.") from error
+    if not isinstance(found, dict):
+        raise InvalidInput('where is a JSON object, such as {"room": "kitchen"}.')
+    return found
+
+
+def _check_change(caller: Caller, id: str) -> None:
+    """Make sure that all a change is undone with is the caller's to change."""
+    absent = f"There is no change {id}; `history` lists the changes of a memory."
+    store = caller.memory.store
+    found = store.changes(id=id)
+    batch = store.changes(batch=found[0].batch) if found else []
+    touched = store.memories(MemoryFilter(ids={each.memory for each in batch}, statuses=None)) if batch else []
+    if not touched or not all(may_change(caller.principal, each.scope) for each in touched):
+        raise NotFound(absent)
+
+
+def _check_message(caller: Caller, id: str) -> None:
+    found = caller.memory.store.messages(MessageFilter(ids=(id,)))
+    if not found or not may_change(caller.principal, found[0].scope):
+        raise NotFound(f"There is no message {id}.")

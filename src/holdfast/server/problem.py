@@ -1,0 +1,98 @@
+"""Refusals and failures as problem+json (RFC 9457), with the stable codes of :mod:`holdfast.errors`.
+
+A problem is an answer by itself: an ASGI application, so that a framework's error handler can return it and the
+middleware that needs no framework can send it.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, TypeAlias
+
+from holdfast.errors import HoldfastError, ModelBusy
+
+AsgiScope: TypeAlias = MutableMapping[str, Any]
+AsgiMessage: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[AsgiMessage]]
+Send: TypeAlias = Callable[[AsgiMessage], Awaitable[None]]
+
+MEDIA_TYPE = "application/problem+json"
+STATUS: Mapping[str, int] = {
+    "invalid_input": 400,
+    "text_too_long": 413,
+    "unauthorized": 401,
+    "forbidden": 403,
+    "not_found": 404,
+    "conflict": 409,
+    "store_busy": 503,
+    "store_closed": 503,
+    "weights_missing": 503,
+    "weights_unavailable": 503,
+    "extra_missing": 503,
+    "key_missing": 503,
+    "model_unavailable": 503,
+    "model_busy": 503,
+    "no_chat_model": 503,
+    "no_transcriber": 503,
+    "answer_invalid": 502,
+    "spend_limit": 503,
+}
+"""The status of each error's code; any other is 500."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """What went wrong, as an answer."""
+
+    status: int
+    code: str
+    detail: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    more: Mapping[str, Any] = field(default_factory=dict)
+    """Further members, such as the ``context`` of ``no_chat_model``."""
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """The members of the JSON object."""
+        title = HTTPStatus(self.status).phrase
+        own = {"type": "about:blank", "title": title, "status": self.status, "detail": self.detail, "code": self.code}
+        return {**self.more, **own}
+
+    @property
+    def body(self) -> bytes:
+        """The JSON, in UTF-8."""
+        return json.dumps(self.content, ensure_ascii=False).encode("utf-8", "replace")
+
+    def raw_headers(self) -> list[tuple[bytes, bytes]]:
+        """Return the headers as ASGI has them."""
+        own = {"content-type": MEDIA_TYPE, "content-length": str(len(self.body)), **self.headers}
+        if self.status == HTTPStatus.UNAUTHORIZED:
+            own.setdefault("www-authenticate", "Bearer")
+        return [(name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in own.items()]
+
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:  # noqa: ARG002  (ASGI's signature)
+        """Send it."""
+        await send({"type": "http.response.start", "status": self.status, "headers": self.raw_headers()})
+        await send({"type": "http.response.body", "body": b"" if scope.get("method") == "HEAD" else self.body})
+
+
+class Refused(Exception):  # noqa: N818  (as the others: named for what happened)
+    """Raised where a request is refused for a reason that is HTTP's alone."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.detail)
+        self.problem = problem
+
+
+def problem_response(status: int, code: str, detail: str, *, headers: Mapping[str, str] | None = None, **more: Any) -> Problem:
+    """Return a problem; ``more`` are further members of its JSON."""
+    return Problem(status=status, code=code, detail=detail, headers=headers or {}, more=more)
+
+
+def problem_of(error: HoldfastError) -> Problem:
+    """Return an error of ours as a problem."""
+    headers = {}
+    if isinstance(error, ModelBusy) and error.retry_after is not None:
+        headers["retry-after"] = str(max(1, round(error.retry_after)))
+    return Problem(status=STATUS.get(error.code, 500), code=error.code, detail=str(error), headers=headers)

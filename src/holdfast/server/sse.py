@@ -1,0 +1,79 @@
+"""Answers that come as events: ``text/event-stream``, ended properly also when nobody listens any more."""
+
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from typing import Any, TypeAlias
+
+import anyio
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+Finish: TypeAlias = Callable[[bytes, bool], Awaitable[None]]
+"""Told of the whole body, and whether it came to its end."""
+
+_MOST_KEPT = 1024 * 1024
+MEDIA_TYPE = "text/event-stream"
+
+
+def event(name: str, data: Any) -> bytes:
+    """Return one event; its data is JSON, which has no line breaks of its own."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return f"event: {name}\ndata: {text}\n\n".encode("utf-8", "replace")
+
+
+def documented(*names: str, example: str) -> dict[str, Any]:
+    """Return what the OpenAPI says of a stream of these events; the schema is that of one of them."""
+    data = {"type": "string", "contentMediaType": "application/json"}
+    one = {"type": "object", "properties": {"event": {"type": "string", "enum": list(names)}, "data": data}}
+    return {MEDIA_TYPE: {"schema": one, "example": example}}
+
+
+def quiet() -> bytes:
+    """Return a line that says nothing: it keeps the connection, and shows whether it is still there."""
+    return b": \n\n"
+
+
+class EventStream(Response):
+    """Sends events as they come. When the client is gone, the source is closed at once."""
+
+    media_type = MEDIA_TYPE
+
+    def __init__(self, events: AsyncGenerator[bytes, None], status_code: int = 200) -> None:
+        self._events = events
+        self._finish: Finish | None = None
+        self.status_code = status_code
+        self.background = None
+        self.init_headers({"cache-control": "no-store", "x-accel-buffering": "no"})
+
+    def when_done(self, finish: Finish) -> None:
+        """Have someone told of the whole answer at the end."""
+        self._finish = finish
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  (ASGI's signature)
+        """Send the answer."""
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        sent, complete = bytearray(), False
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(_until_gone, receive, group.cancel_scope)
+                async with aclosing(self._events):
+                    async for piece in self._events:
+                        if self._finish is not None and len(sent) <= _MOST_KEPT:
+                            sent += piece
+                        await send({"type": "http.response.body", "body": piece, "more_body": True})
+                    complete = True
+                group.cancel_scope.cancel()
+            if complete:
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+        finally:
+            if self._finish is not None:
+                with anyio.CancelScope(shield=True):
+                    await self._finish(bytes(sent), complete and len(sent) <= _MOST_KEPT)
+
+
+async def _until_gone(receive: Receive, scope: anyio.CancelScope) -> None:
+    """Wait for the client to hang up."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    scope.cancel()

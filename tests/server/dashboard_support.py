@@ -1,0 +1,124 @@
+"""A real browser on the dashboard: what a page did besides what it shows is written down as well."""
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="the dashboard is walked with playwright, which is not installed")
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+VIEWS = ("chat", "memories", "timeline", "topics", "sessions", "jobs", "apps", "stats", "settings")
+
+
+def find_browser() -> str | None:
+    """Return the browser of this machine, if it has one we know."""
+    return next((found for name in BROWSERS if (found := shutil.which(name))), None)
+
+
+@contextmanager
+def launched() -> Iterator[Any]:
+    """Run the browser while this lasts; without one the test is skipped, and says so."""
+    path = find_browser()
+    if path is None:
+        pytest.skip(f"there is no browser to walk the dashboard with; looked for {', '.join(BROWSERS)}")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@dataclass
+class Visitor:
+    """Somebody with a browser, and what their page said and did behind their back."""
+
+    page: Any
+    url: str
+    context: Any
+    faults: list[str] = field(default_factory=list)
+    hosts: set[str] = field(default_factory=set)
+
+    def go(self, route: str = "") -> None:
+        """Open a view by its hash, as a link does; the first time the page itself is loaded."""
+        if self.page.url.startswith(self.url):
+            self.page.evaluate("(hash) => { location.hash = hash; }", f"#/{route}")
+        else:
+            self.page.goto(f"{self.url}/#/{route}")
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until the view is there and nothing of it is a skeleton any more."""
+        self.page.wait_for_selector("#main > *")
+        self.page.wait_for_function("() => !document.querySelector('#main .skeleton')")
+
+    def see(self, selector: str, **options: Any) -> Any:
+        """Wait for something to be seen, and return it."""
+        found = self.page.locator(selector, **options).first
+        found.wait_for(state="visible")
+        return found
+
+    def click(self, selector: str, **options: Any) -> None:
+        """Click the first that fits."""
+        self.see(selector, **options).click()
+
+    def say(self, text: str) -> None:
+        """Write in the chat and send it."""
+        self.see(".composer textarea").fill(text)
+        self.page.keyboard.press("Enter")
+
+
+def visit(
+    browser: Any,
+    url: str,
+    *,
+    user: str | None = "ana",
+    language: str = "en-US",
+    size: tuple[int, int] = (1360, 900),
+    **options: Any,
+) -> Visitor:
+    """Open a new window on the dashboard of a server, looking at somebody's memory."""
+    context = browser.new_context(locale=language, viewport={"width": size[0], "height": size[1]}, **options)
+    context.set_default_timeout(15_000)
+    settings = json.dumps({"theme": "auto", "language": None, "user": user, "app": None, "agent": None})
+    place = "holdfast.settings"
+    context.add_init_script(f"if (!localStorage.getItem({place!r})) localStorage.setItem({place!r}, {json.dumps(settings)});")
+    context.add_init_script(
+        "document.addEventListener('securitypolicyviolation', (e) => console.error('policy: ' + e.violatedDirective + ' ' + e.blockedURI));"
+    )
+    visitor = Visitor(page=context.new_page(), url=url, context=context)
+    page = visitor.page
+    page.on("pageerror", lambda error: visitor.faults.append(f"error: {error}"))
+    page.on("dialog", lambda dialog: _dismiss(visitor, dialog))
+    page.on("request", lambda request: visitor.hosts.add(urlsplit(request.url).netloc))
+    page.on("popup", lambda popup: visitor.faults.append(f"popup: {popup.url}"))
+    page.on("console", lambda message: _hear(visitor, message))
+    return visitor
+
+
+def _dismiss(visitor: Visitor, dialog: Any) -> None:
+    """Note that a page opened a box of the browser's, which ours never do."""
+    visitor.faults.append(f"dialog: {dialog.message}")
+    dialog.dismiss()
+
+
+def _hear(visitor: Visitor, message: Any) -> None:
+    """Note what the console says; that the server answered no (as without a model it does) is no fault of the page."""
+    if message.type in ("error", "warning") and not message.text.startswith("Failed to load resource: the server responded"):
+        visitor.faults.append(f"console: {message.text}")
+
+
+def remember(url: str, text: str, **more: Any) -> Mapping[str, Any]:
+    """Keep something over HTTP."""
+    answer = httpx.post(f"{url}/v1/memories", json={"text": text, "user": "ana", **more}, timeout=30)
+    assert answer.status_code == 201, answer.text
+    kept: Mapping[str, Any] = answer.json()
+    return kept

@@ -1,0 +1,143 @@
+"""Real servers for tests: one in a thread over a real socket, and the installed command as a process of its own."""
+
+import os
+import select
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import uvicorn
+from tests.cli.support import executable
+
+from holdfast.access import Principal
+from holdfast.models.transcribers import Transcriber
+from holdfast.server.app import Server, make_app
+from holdfast.server.house import House, open_house
+from holdfast.settings import Settings
+from holdfast.testing import HashEmbedder
+
+
+@dataclass
+class Served:
+    """A server in a thread of this process."""
+
+    url: str
+    house: House
+    server: Server
+    client: httpx.Client
+    _clients: list[httpx.Client] = field(default_factory=list)
+
+    def key(self, level: Any = "write", **bound: Any) -> str:
+        """Make a key; from then on nobody comes in without one."""
+        return self.house.gate.create_key(level=level, **bound)[1]
+
+    def as_(self, key: str | None) -> httpx.Client:
+        """Return a client that bears a key."""
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._clients.append(httpx.Client(base_url=self.url, timeout=30, headers=headers))
+        return self._clients[-1]
+
+    @property
+    def local(self) -> Principal:
+        return Principal.local(self.house.tenant)
+
+
+@contextmanager
+def serving(
+    folder: Path, *, transcriber: Transcriber | None = None, settings: Settings | None = None, **options: Any
+) -> Iterator[Served]:
+    """Serve a store while this lasts."""
+    options = {"embedder": HashEmbedder(), "worker": "none", **options}
+    house = open_house(folder / "memory.db", **options)
+    server = make_app(house, house.gate, settings or Settings(), transcriber=transcriber)
+    config = uvicorn.Config(
+        server, port=0, log_config=None, proxy_headers=False, server_header=False, ws="none", timeout_graceful_shutdown=5
+    )
+    running = uvicorn.Server(config)
+    thread = threading.Thread(target=running.run, daemon=True)
+    thread.start()
+    until = time.monotonic() + 20
+    while not running.started:
+        assert time.monotonic() < until, "the server did not start"
+        assert thread.is_alive(), "the server ended at once"
+        time.sleep(0.01)
+    url = f"http://127.0.0.1:{running.servers[0].sockets[0].getsockname()[1]}"
+    with httpx.Client(base_url=url, timeout=30) as client:
+        served = Served(url=url, house=house, server=server, client=client)
+        try:
+            yield served
+        finally:
+            for each in served._clients:
+                each.close()
+            server.api.state.stopping.set()
+            running.should_exit = True
+            thread.join(20)
+            house.close()
+
+
+@dataclass
+class Process:
+    """A ``holdfast serve`` of its own."""
+
+    popen: "subprocess.Popen[bytes]"
+    url: str
+    log: Path
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        """End it as a person or a service manager does, and return its exit code."""
+        self.popen.send_signal(number)
+        return self.popen.wait(45)
+
+
+@contextmanager
+def process(home: Path, *args: str, **environment: str) -> Iterator[Process]:
+    """Start the installed command and wait until it says where it is."""
+    home.mkdir(parents=True, exist_ok=True)
+    log = home / f"serve-{time.monotonic_ns()}.log"
+    chosen = {**os.environ, "HOLDFAST_HOME": str(home), "HOLDFAST_MODELS": str(home / "models"), **environment}
+    with log.open("wb") as errors:
+        command = [executable(), "serve", "--port", "0", "--embedder", "none", *args]
+        popen = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, env=chosen, cwd=home)
+    try:
+        assert popen.stdout is not None
+        ready, _, _ = select.select([popen.stdout], [], [], 60)
+        line = popen.stdout.readline().decode() if ready else ""
+        assert line.startswith("Dashboard: "), f"{line!r}\n{log.read_text()}"
+        url = line.removeprefix("Dashboard: ").strip().rstrip("/")
+        wait_for(url)
+        yield Process(popen=popen, url=url, log=log)
+    finally:
+        if popen.poll() is None:
+            popen.kill()
+            popen.wait()
+        if popen.stdout is not None:
+            popen.stdout.close()
+
+
+def wait_for(url: str, seconds: float = 60) -> None:
+    """Wait until a server answers."""
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            httpx.get(f"{url}/health", timeout=5)
+        except httpx.TransportError:
+            assert time.monotonic() < until, "the server does not answer"
+            time.sleep(0.05)
+        else:
+            return
+
+
+def eventually(check: Any, seconds: float = 20) -> Any:
+    """Ask until the answer is true, and return it."""
+    until = time.monotonic() + seconds
+    while not (found := check()):
+        assert time.monotonic() < until, "it never came true"
+        time.sleep(0.05)
+    return found
