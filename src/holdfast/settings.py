@@ -16,7 +16,7 @@ SettingsSource: TypeAlias = str | Path | Mapping[str, Any] | DesignSettings
 FILES = ("holdfast.toml", "holdfast.yaml", "holdfast.yml")
 _NUMBERS = {
     "idle_minutes": float, "undo_days": float, "message_days": float, "unused_days": float, "context_tokens": int,
-    "daily_cost": float, "daily_calls": int,
+    "daily_cost": float, "daily_calls": int, "serve_port": int, "rate_limit": int, "max_body": int,
 }  # fmt: skip
 
 
@@ -65,6 +65,13 @@ class Settings:
     unused_days: float | None = field(
         default=None, metadata={"help": "Days after which what was learnt and never used expires. Default: the preset's."}
     )
+    index: str = field(
+        default="memory",
+        metadata={
+            "help": "What finds the nearest vectors: `memory` (in the process), `chroma` (in a folder beside the store) or "
+            "`chroma:http://HOST:PORT` (a Chroma server). See [chroma.md](chroma.md)."
+        },
+    )
     key: str | None = field(
         default=None, metadata={"help": "The key of an encrypted store. Better given as HOLDFAST_KEY than in a file."}
     )
@@ -82,6 +89,35 @@ class Settings:
         default=None, metadata={"help": "Days for which raw messages are kept once digested. Default: for ever."}
     )
     context_tokens: int | None = field(default=None, metadata={"help": "Tokens of a context block. Default: the preset's (800)."})
+    serve_host: str = field(
+        default="127.0.0.1",
+        metadata={"help": "The address `holdfast serve` listens on. Any but a loopback one needs a key; see `holdfast keys`."},
+    )
+    serve_port: int = field(default=8321, metadata={"help": "The port `holdfast serve` listens on."})
+    allowed_hosts: str | None = field(
+        default=None,
+        metadata={
+            "help": "The names the server answers to, with commas between: what a browser has in its address bar. "
+            "Default: localhost and the address it listens on."
+        },
+    )
+    rate_limit: int | None = field(
+        default=None, metadata={"help": "Requests a second that the server takes with one key, over a longer time. Default: 50."}
+    )
+    max_body: int = field(
+        default=32 * 1024 * 1024,
+        metadata={"help": "Bytes a recording sent to the server may have; other bodies have at most 4 MB of it."},
+    )
+    transcriber: str = field(
+        default="none",
+        metadata={
+            "help": "What turns speech into text for `/chat/audio`: `openai:whisper-1` or another model that an "
+            "OpenAI-compatible server has, `pocketsphinx` (English, on this machine), or `none`."
+        },
+    )
+    transcriber_url: str | None = field(
+        default=None, metadata={"help": "Where the transcriber is served, if not at its provider: any OpenAI-compatible address."}
+    )
 
 
 def variables() -> dict[str, str]:
@@ -169,6 +205,8 @@ def _design(file: Mapping[str, Any], preset: str) -> DesignSettings | None:
 
 def _typed(name: str, value: Any) -> Any:
     """Return a setting as its type, or say what it should be."""
+    if name == "allowed_hosts" and isinstance(value, list):
+        return ",".join(map(str, value))
     try:
         typed = _NUMBERS.get(name, str)(value)
     except (TypeError, ValueError) as error:
