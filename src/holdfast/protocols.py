@@ -214,8 +214,8 @@ class Reads(Protocol):
         """Count what :meth:`memories` would list, without its limit."""
         ...
 
-    def places(self, seqs: Collection[int]) -> list[tuple[int, str, str | None]]:
-        """Return the session and the speaker of messages, by their numbers."""
+    def places(self, seqs: Collection[int]) -> list[tuple[int, str, str, str | None]]:
+        """Return the session, the role and the speaker of messages, by their numbers."""
         ...
 
     def revisions(self, id: str) -> list[Memory]:

@@ -2,7 +2,8 @@
 
 A strength is a logit: meaning and words add up, on a scale that means the same for every embedder. A message is
 worth more in a conversation that has more to say to the question, next to a message that matters, and when it was
-said by someone the question names.
+said by someone the question names. Between a user and an assistant, what the user said is what a memory is for: an
+answer that fits speaks for what it answers.
 """
 
 import itertools
@@ -22,7 +23,11 @@ _EVEN: Final = -3.0
 _SAME_TALK: Final = 0.4
 _BEFORE: Final = 0.3
 _AFTER: Final = 0.2
+"""Between people who talk with each other: what comes from the message before, and from the one after."""
+_ANSWERED: Final = 0.4
+"""Between a user and an assistant: what a user's message has from its answer."""
 _NAMED: Final = 1.0
+_THE_USERS: Final = 1.2
 _FARTHEST: Final = 2
 """Numbers apart that two messages of a conversation may be and still be neighbours: a memory may have come between."""
 _WORD: Final = re.compile(r"\w+")
@@ -33,7 +38,13 @@ class Place:
     """Where a message stands."""
 
     session: str
+    role: str = "user"
     speaker: str | None = None
+
+    @property
+    def by_user(self) -> bool:
+        """Whether the one user said it, and not one of several people who are told apart by name."""
+        return self.role == "user" and self.speaker is None
 
 
 def strength(cosine: float | None, words: float, calibration: tuple[float, float] | None) -> float:
@@ -55,6 +66,7 @@ def in_company(strengths: Mapping[int, float], places: Mapping[int, Place], ques
     if len(found) < 2:
         return dict(strengths)
     found = _named(found, places, question)
+    found = {seq: value + _THE_USERS * places[seq].by_user for seq, value in found.items()}
     found = _among_sessions(found, places)
     return {**strengths, **_beside(found, places)}
 
@@ -85,7 +97,16 @@ def _beside(found: Mapping[int, float], places: Mapping[int, Place]) -> dict[int
     order: Sequence[int] = sorted(found)
     raised = dict(found)
     for one, other in itertools.pairwise(order):
-        if other - one <= _FARTHEST and places[one].session == places[other].session:
-            raised[other] += _BEFORE * max(found[one] - mean, 0.0)
-            raised[one] += _AFTER * max(found[other] - mean, 0.0)
+        if other - one > _FARTHEST or places[one].session != places[other].session:
+            continue
+        before, after = _worth(places[one], places[other])
+        raised[other] += before * max(found[one] - mean, 0.0)
+        raised[one] += after * max(found[other] - mean, 0.0)
     return raised
+
+
+def _worth(one: Place, other: Place) -> tuple[float, float]:
+    """Return what two neighbours are worth to each other: the first to the second, the second to the first."""
+    if one.speaker or other.speaker:
+        return _BEFORE, _AFTER
+    return 0.0, _ANSWERED if one.by_user else 0.0

@@ -197,7 +197,8 @@ def _strengths(embedding: Embedding, question: Question, found: dict[int, _Found
 def _places(store: Store, found: dict[int, _Found]) -> dict[int, Place]:
     """Return where the messages among what was found stand."""
     wanted = [item for item, entry in found.items() if entry.space == "message"]
-    return {seq: Place(session=session, speaker=speaker) for seq, session, speaker in store.places(wanted)} if wanted else {}
+    found_at = store.places(wanted) if wanted else []
+    return {seq: Place(session=session, role=role, speaker=speaker) for seq, session, role, speaker in found_at}
 
 
 def _hit(

@@ -97,12 +97,12 @@ class SQLiteReads(AccessReads):
         return int(rows[0][0])
 
     @guarded
-    def places(self, seqs: Collection[int]) -> list[tuple[int, str, str | None]]:
-        """Return the session and the speaker of messages, by their numbers."""
+    def places(self, seqs: Collection[int]) -> list[tuple[int, str, str, str | None]]:
+        """Return the session, the role and the speaker of messages, by their numbers."""
         clauses = Clauses("tenant = ?", self.tenant)
         clauses.among("seq", list(seqs))
-        rows = self._rows(f"SELECT seq, session, speaker FROM messages WHERE {clauses.sql}", clauses.values)
-        return [(seq, session, speaker) for seq, session, speaker in rows]
+        rows = self._rows(f"SELECT seq, session, role, speaker FROM messages WHERE {clauses.sql}", clauses.values)
+        return [(seq, session, role, speaker) for seq, session, role, speaker in rows]
 
     @guarded
     def revisions(self, id: str) -> list[Memory]:
