@@ -36,6 +36,7 @@ LAYERS: list[list[str]] = [
     ["energy", "thinking"],
     ["write"],
     ["recall", "sections"],
+    ["ranking"],
     ["context"],
     ["embedding"],
     ["mind"],

@@ -79,7 +79,7 @@ def test_a_topic_nobody_knows_and_a_preset_without_topics_say_so(memory: Engine,
     with pytest.raises(NotFound, match="There is no topic 'tea'"):
         memory.topics.page("tea")
     with pytest.raises(InvalidInput, match="keeps no topics"):
-        open_memory(preset="rumi").topics.list()
+        open_memory(preset="rumi").topics.edit("tea", "# Tea\n\n- green\n")
 
 
 def test_what_is_clearly_about_a_topic_that_was_opened_goes_there(cooking: Engine) -> None:

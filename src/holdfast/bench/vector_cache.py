@@ -44,7 +44,7 @@ class CachedEmbedder:
                         "INSERT OR IGNORE INTO vectors VALUES (?, ?)",
                         (keys[place], np.asarray(vector, dtype=np.float32).tobytes()),
                     )
-        return np.stack([known[key] for key in keys])  # type: ignore[arg-type]
+        return np.stack([vector for key in keys if (vector := known[key]) is not None])
 
     def _find(self, key: bytes) -> "Vectors | None":
         row = next(iter(self._database.execute("SELECT vector FROM vectors WHERE key = ?", (key,))), None)

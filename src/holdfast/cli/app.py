@@ -52,7 +52,7 @@ COMMANDS = {
     "doctor": Entry("care:doctor", "Check the store, the embedder and the queue."),
     "stats": Entry("care:stats", "Count what is stored."),
     "demo": Entry("demo:demo", "Play a conversation over two sessions."),
-    "bench": Entry("tools:bench", "Measure speed on this machine, and how well it learns."),
+    "bench": Entry("tools:bench", "Measure speed on this machine, how well it learns, and how well it recalls."),
     "completion": Entry("tools:completion", "Print a shell's completion script."),
 }
 

@@ -10,10 +10,10 @@ from holdfast.files.record import Record, bytes_mark, file_key, scope_mark
 from holdfast.files.taking_in import TakingIn
 from holdfast.policies.page_names import file_name, page_title, topic_called
 from holdfast.policies.page_record import BaseLine, BasePage, File
-from holdfast.policies.pages import in_order, mark, parse_page, render_page, shown
+from holdfast.policies.pages import Page, in_order, mark, parse_page, render_page, shown
 from holdfast.presets.base import Preset, Topics
 from holdfast.protocols import Clock, MemoryFilter, Reads, Store, Transaction
-from holdfast.text.clean import clean_name, clean_text
+from holdfast.text.clean import clean_name
 from holdfast.types import Memory, Scope
 
 _LONGEST = 1024 * 1024
@@ -81,28 +81,28 @@ class TopicPages:
         A changed line revises its memory, a new one makes one, a deleted one forgets it; a changed title renames the
         topic. An edit that empties much of a page is a Conflict until it is confirmed.
         """
-        text = clean_text(markdown, what="markdown")
-        if len(text) > _LONGEST:
-            raise InvalidInput(f"A page has at most {_LONGEST:,} characters, not {len(text):,}.")
+        if len(markdown) > _LONGEST:
+            raise InvalidInput(f"A page has at most {_LONGEST:,} characters, not {len(markdown):,}.")
         scope, called = self._scope(user=user, app=app, agent=agent), clean_name(topic, what="topic") or ""
+        assert self._topics  # or it says that this preset keeps none
         with self._store.write() as tx:
             pages = self._pages(tx, scope)
             called = topic_called(called, pages)
-            self._take_in(tx, scope, pages.get(called), called, text=text, base=base, confirm=confirm)
+            page = _titled(markdown, called)
+            self._take_in(tx, scope, pages.get(called), called, page=page, base=base, confirm=confirm)
             self._follow_up(tx, scope)
             after = self._pages(tx, scope)
         self._changed()
-        found = after.get(called) or after.get(topic_called(parse_page(text).title or called, after))
-        if found is None:
-            raise NotFound(f"The topic {topic!r} has no lines any more.")
-        return found
+        empty = TopicPage(topic=called, title=page_title(called), lines=(), updated_at=self._clock.now())
+        return after.get(topic_called(page.title or called, after)) or after.get(called) or empty
 
     def _take_in(
-        self, tx: Transaction, scope: Scope, page: TopicPage | None, topic: str, *, text: str, base: str | None, confirm: bool
+        self, tx: Transaction, scope: Scope, known: TopicPage | None, topic: str, *, page: Page, base: str | None, confirm: bool
     ) -> None:
-        key, sha = file_key(file_name(topic)), bytes_mark(text.encode())
-        before = {key: self._before(tx, scope, page, base)} if page else {}
-        reading = Reading(pages={key: File(page=parse_page(text), sha=sha, stem=page_title(topic))})
+        key = file_key(file_name(topic))
+        before = {key: self._before(tx, scope, known, base)} if known else {}
+        sha = bytes_mark("\n".join(line.text for line in page.lines).encode("utf-8", "surrogatepass"))
+        reading = Reading(pages={key: File(page=page, sha=sha, stem=page_title(topic))})
         record = Record(scope=scope_mark(scope), pages=before)
         taking_in = TakingIn(tx, self._preset, scope, self._clock.now())
         taken = taking_in.run(record, reading, {})
@@ -116,9 +116,9 @@ class TopicPages:
         """Return the page as the editor had it: each line with the memory that said so."""
         lines = [(memory.id, shown(memory)) for memory in page.lines]
         if base is not None:
-            had = {mark(line.text): line for line in parse_page(base).lines}
             said = {mark(shown(memory).text): memory.id for memory in self._ever(reads, scope, page)}
-            lines = [(said[text], line) for text, line in had.items() if text in said]
+            # A line that nothing ever said stands for nothing: whatever became of it, it is no deletion.
+            lines = [(said.get(mark(line.text), f"gone {place}"), line) for place, line in enumerate(parse_page(base).lines)]
         return BasePage(
             topic=mark(page.topic), title=mark(page.title), sha="",
             lines=tuple(BaseLine(id=id, mark=mark(line.text), at=line.at or "") for id, line in lines),
@@ -130,6 +130,8 @@ class TopicPages:
         return [revision for memory in reads.memories(wanted) for revision in reads.revisions(memory.id)]
 
     def _pages(self, reads: Reads, scope: Scope) -> dict[str, TopicPage]:
+        if self._preset.topics is None:
+            return {}
         wanted = MemoryFilter(exactly=scope, kinds=(self._topics.kind,), has_topic=True, unexpired_at=self._clock.now())
         gathered: dict[str, list[Memory]] = {}
         for memory in in_order(reads.memories(wanted)):
@@ -154,3 +156,10 @@ class TopicPages:
             app=clean_name(app, what="app"),
             agent=clean_name(agent, what="agent"),
         )
+
+
+def _titled(markdown: str, topic: str) -> Page:
+    """Return a page that was typed in a form: it is known which one it is, and its last row is not cut off."""
+    text = markdown if markdown.endswith("\n") else f"{markdown}\n"
+    page = parse_page(text)
+    return page if page.title is not None else parse_page(f"# {page_title(topic)}\n\n{text}")

@@ -4,11 +4,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 
+from holdfast.files import TopicPage
 from holdfast.server import bodies, schemas, shown
 from holdfast.server.caller import Calling, Whose, needs
 from holdfast.server.documented import problems
 from holdfast.server.idempotency import Route
-from holdfast.topic_pages import TopicPage, TopicPages
 
 router = APIRouter(prefix="/v1/topics", tags=["topics"], route_class=Route)
 _Topic = Annotated[str, Path(min_length=1, max_length=512, examples=["garden"])]
@@ -20,26 +20,26 @@ def topics(caller: Calling, whose: Whose) -> schemas.Topics:
     parts = caller.may("read", **whose.parts)
     items = [
         schemas.TopicLine(topic=page.topic, title=page.title, lines=len(page.lines), updated_at=page.updated_at)
-        for page in TopicPages(caller.memory, **parts).list()
+        for page in caller.memory.topics.list(**parts)
     ]
     return schemas.Topics(items=items)
 
 
-@router.get("/{topic}", operation_id="get_topic", responses=problems(), openapi_extra=needs("read"))
+@router.get("/{topic:path}", operation_id="get_topic", responses=problems(), openapi_extra=needs("read"))
 def topic(topic: _Topic, caller: Calling, whose: Whose) -> schemas.TopicPage:
     """Return a topic as a page, with the memories its lines stand for."""
     parts = caller.may("read", **whose.parts)
-    return _shown(TopicPages(caller.memory, **parts).get(topic))
+    return _shown(caller.memory.topics.page(topic, **parts))
 
 
-@router.put("/{topic}", operation_id="edit_topic", responses=problems(409), openapi_extra=needs("write"))
+@router.put("/{topic:path}", operation_id="edit_topic", responses=problems(409), openapi_extra=needs("write"))
 def edit(topic: _Topic, body: bodies.TopicEdit, caller: Calling) -> schemas.TopicPage:
     """Take in a page as a person has made it: changed lines become revisions, new ones memories, missing ones are forgotten.
 
     An edit that takes many lines away is a 409 `conflict` unless it comes with `confirm`.
     """
     parts = caller.may("write", user=body.user, app=body.app, agent=body.agent)
-    page = TopicPages(caller.memory, **parts).edit(topic, body.markdown, base=body.base, confirm=body.confirm)
+    page = caller.memory.topics.edit(topic, body.markdown, base=body.base, confirm=body.confirm, **parts)
     return _shown(page)
 
 
