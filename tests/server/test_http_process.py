@@ -13,7 +13,7 @@ import httpx
 import pytest
 from tests.cli.support import Holdfast
 from tests.models.chat_server import ChatServer, Step
-from tests.server.http_support import eventually, process
+from tests.server.http_support import Process, eventually, process
 
 
 @pytest.fixture
@@ -87,8 +87,20 @@ def test_a_port_that_is_taken_is_said(home: Holdfast) -> None:
     assert b"cannot listen" in refused.stderr
 
 
+def _meet_both(server: Process) -> None:
+    """Wait until both processes have answered somebody."""
+
+    def met() -> bool:
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda _: httpx.get(f"{server.url}/v1/me", timeout=30), range(16)))
+        return len({each["process"] for each in _requests(server.log)}) == 2
+
+    eventually(met, 40)
+
+
 def test_two_processes_serve_one_store(home: Holdfast) -> None:
     with process(home.home, "--workers", "2") as server:
+        _meet_both(server)
 
         def remember(number: int) -> str:
             with httpx.Client(base_url=server.url, timeout=60) as client:
@@ -105,14 +117,13 @@ def test_two_processes_serve_one_store(home: Holdfast) -> None:
         assert httpx.get(f"{server.url}/v1/memories?user=ana&limit=1").json()["total"] == 40
         said = httpx.get(f"{server.url}/v1/sessions/talk/messages?limit=100").json()["items"]
         assert len({each["seq"] for each in said}) == 40
-        workers = {each["process"] for each in _requests(server.log)}
-        assert len(workers) == 2
         assert server.stop() == 0
 
 
 @pytest.mark.ledger("X20")
 def test_a_retry_that_reaches_another_process_does_nothing_twice(home: Holdfast) -> None:
     with process(home.home, "--workers", "2") as server:
+        _meet_both(server)
         body, key = {"role": "user", "text": "once"}, {"Idempotency-Key": "k1"}
         for _ in range(12):  # a new connection each: both processes are met
             assert httpx.post(f"{server.url}/v1/sessions/t/messages", json=body, headers=key).status_code == 201
@@ -121,8 +132,7 @@ def test_a_retry_that_reaches_another_process_does_nothing_twice(home: Holdfast)
 
 def test_a_process_that_dies_is_started_again(home: Holdfast) -> None:
     with process(home.home, "--workers", "2") as server:
-        for _ in range(20):
-            httpx.get(f"{server.url}/v1/me")
+        _meet_both(server)
         victim = next(each["process"] for each in _requests(server.log))
         os.kill(victim, signal.SIGKILL)
 
