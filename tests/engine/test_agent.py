@@ -452,7 +452,9 @@ def test_a_model_of_ones_own_has_limits_of_its_own(memory: Engine) -> None:
 def test_what_was_said_and_forgotten_in_one_conversation_is_not_learnt_at_its_end(open_memory: OpenMemory) -> None:
     def respond(asked: Asked) -> str | Reply:
         if asked.schema is not None:  # learning
-            found = [{"key": "trabajo", "value": "trabaja en una panadería", "messages": [1]}] if "panadería" in asked.text else []
+            found = (
+                [{"key": "trabajo", "value": "trabaja en una panadería", "messages": [1]}] if "panadería" in asked.text else []
+            )
             return json.dumps({"items": found})
         if asked.turns[-1].role == "tool":
             return "Listo."

@@ -77,7 +77,7 @@ class Problem:
         await send({"type": "http.response.body", "body": b"" if scope.get("method") == "HEAD" else self.body})
 
 
-class Refused(Exception):  # noqa: N818  (as the others: named for what happened)
+class Refused(Exception):
     """Raised where a request is refused for a reason that is HTTP's alone."""
 
     def __init__(self, problem: Problem) -> None:
