@@ -110,7 +110,16 @@ class MemoryFilter:
     @property
     def is_selective(self) -> bool:
         """Whether it names something that few memories have, so that they are best looked up by that."""
-        named = (self.ids, self.items, self.key, self.topic, self.content_hash, self.sources, self.expired_by, self.retired_before)
+        named = (
+            self.ids,
+            self.items,
+            self.key,
+            self.topic,
+            self.content_hash,
+            self.sources,
+            self.expired_by,
+            self.retired_before,
+        )
         return bool(self.pinned) or self.has_topic or any(value is not None for value in named)
 
 

@@ -21,9 +21,18 @@ from holdfast.policies.sameness import (
     same_slots,
     same_words,
 )
+from holdfast.policies.slot_changes import change_in_words
 from holdfast.policies.slot_remainder import remainder
 from holdfast.policies.slots import slots_of
-from holdfast.policies.supersede import Correction, amended, correction_of, corrects, retires, says_more
+from holdfast.policies.supersede import (
+    Correction,
+    amended,
+    correction_of,
+    corrects,
+    denies_another_time,
+    retires,
+    says_more,
+)
 from holdfast.text.clean import fold
 from holdfast.types import Memory, Put
 
@@ -134,11 +143,27 @@ class _Batch:
                 sources = tuple(dict.fromkeys((*earlier.sources, *put.sources)))
                 self.puts[at] = replace(earlier, sources=sources)
                 return
-            if self._rules.supersede and _why_of_puts(earlier, put) is not None:
-                self.puts[at] = _taking_over(earlier, put)
-                return
+        for earlier in self._ended_in_batch(put):
+            self.puts.remove(earlier)
+            self.puts += remainder(earlier, put)
+            put = _taking_over(earlier, put)
         self._retired.update(put.replaces)
         self.puts.append(put)
+
+    def _ended_in_batch(self, put: Put) -> list[Put]:
+        """Return the earlier Puts that this one ends, with the certainty that stored memories are retired with."""
+        if not self._rules.supersede:
+            return []
+        ended = [
+            (earlier, why[1])
+            for earlier in self.puts
+            if earlier.id is None
+            and (earlier.scope, earlier.kind) == (put.scope, put.kind)
+            and put.trust >= earlier.trust
+            and (why := _why_of_puts(earlier, put)) is not None
+        ]
+        certain = [earlier for earlier, is_certain in ended if is_certain]
+        return certain or ([earlier for earlier, _ in ended] if len(ended) == 1 else [])
 
     def _known_keys(self, put: Put, found: Sequence[Related]) -> list[str]:
         keys = [each.memory.key for each in found] + [other.key for other in self.puts if other.scope == put.scope]
@@ -242,6 +267,8 @@ def _why_of_puts(earlier: Put, put: Put) -> tuple[str, bool] | None:
 
 def _why(old: str, old_key: str | None, new: str, new_key: str | None, language: str | None) -> tuple[str, bool] | None:
     """Return why a new statement ends an old one, and whether both name the same thing in the same words."""
+    if denies_another_time(old, new):
+        return None
     before = slots_of(old, key=old_key, language=language)
     reasons = [
         (why, one.attribute == other.attribute or other.ended)
@@ -249,7 +276,10 @@ def _why(old: str, old_key: str | None, new: str, new_key: str | None, language:
         for one in before
         if (why := retires(one, other)) is not None
     ]
-    return max(reasons, key=lambda reason: reason[1], default=None)
+    if reasons:
+        return max(reasons, key=lambda reason: reason[1])
+    why = change_in_words(old, new, language)
+    return None if why is None else (why, False)
 
 
 def _same_but_fuller(old: Memory, put: Put) -> bool:

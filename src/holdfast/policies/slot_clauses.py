@@ -26,13 +26,40 @@ _CONTRACTIONS: Final = (
     (re.compile(r"\b(?:cannot|could not) stand\b|\bno (?:soporto|aguanto)\b", re.IGNORECASE), "detest"),
     (re.compile(r"\bwon'?t\b", re.IGNORECASE), "will not"),
     (re.compile(r"\b(do|does|did|is|are|was|were|has|have|had)n'?t\b", re.IGNORECASE), r"\1 not"),
-    (re.compile(r"\b(it|he|she|that|there|name|birthday)'s\b(?! (?:name|birthday))", re.IGNORECASE), r"\1 is"),
+    (re.compile(r"\b(\w+)'s (?=(?:at|on|now|moved|been|called|named|over|gone|done|dead|closed|not|no longer)\b)"), r"\1 is "),
+    (
+        re.compile(
+            r"\b(it|he|she|that|there|(?:sur|nick|user|last )?name|birthday|number|password)'s\b(?! (?:name|birthday))",
+            re.IGNORECASE,
+        ),
+        r"\1 is",
+    ),
 )
+_OTHER_WORDS: Final = tuple(
+    (re.compile(pattern, re.IGNORECASE), plain)
+    for pattern, plain in (
+        (r"\b(?:I|the user|user) reports? to (?=[A-ZÁÉÍÓÚÑ])", "my boss is "),
+        (
+            r"(?:\b(?:I|we|the user|user) (?:have|has|got|have got|found)|(?<!\w )\b(?:have|got|found)) a new ([\w ]{3,20}?)(?:,? (?:his|her|its|their) name is|,? (?:named|called)|, it is|,(?= (?-i:[A-Z])))",
+            r"my new \1 is",
+        ),
+        (
+            r"\b(?:tengo|tenemos|tiene|me toca) (?:un |una )?(?:nuev[oa] (\w+)|(\w+) nuev[oa]),? (?:que )?(?:se llama|es)\b",
+            r"mi nuevo \1\2 se llama",
+        ),
+        (r"\b(?-i:[A-ZÁÉÍÓÚÑ])\w+ y yo\b", "nosotros"),
+        (r"\b(?:el|la|los|las) ([\w ]{2,30}?) (?:del usuario|de la usuaria)\b", r"mi \1"),
+    )
+)
+"""Fuller ways to say what a possessive says."""
 _ABBREVIATION: Final = re.compile(r"\b(Dr|Mr|Mrs|Ms|St|Sr|Sra|Dra|Av|vs|a\.m|p\.m|approx)\.", re.IGNORECASE)
 _NAME: Final = "(?-i:[A-ZÁÉÍÓÚÑ][\\wáéíóúñ-]*[a-záéíóúñ])"
 _NO_NAME: Final = (
     r"(?!(?:My|The|Our|His|Her|Mi|Mis|El|La|Los|Las|Me|Se|Nos|Ya|No|It|He|She|They|Un|Una|Favou?rite|Name|Job|Age)\b)"
 )
+_SUCCEEDED: Final = frozenset({"boss", "partner", "landlord", "roommate"})
+"""Roles in which a new one follows the one before."""
+_NEW: Final = re.compile(r"\S+(?: user's)? (?:new|nuev[oa])\b", re.IGNORECASE)
 _TRIED_CUES: Final = ("ended", "past", "not", "now", "also", "plain")
 
 
@@ -53,17 +80,17 @@ class Clause:
 def expanded(text: str) -> str:
     """Return the text on one line with English contractions written out."""
     text = one_line(text)
-    for pattern, full in _CONTRACTIONS:
+    for pattern, full in (*_CONTRACTIONS, *_OTHER_WORDS):
         text = pattern.sub(full, text)
     return text
 
 
-def clauses_of(text: str, words: Phrases) -> list[Clause]:
-    """Return the clauses that state something."""
-    return list(_clauses(text, words))
+def clauses_of(text: str, words: Phrases, *, plans: bool = False) -> list[Clause]:
+    """Return the clauses that state something; with ``plans`` also those that tell what is meant to be."""
+    return list(_clauses(text, words, plans=plans))
 
 
-def _clauses(text: str, words: Phrases) -> Iterator[Clause]:
+def _clauses(text: str, words: Phrases, *, plans: bool) -> Iterator[Clause]:
     subject: str | None = USER
     stated = " ".join(piece for piece in re.split(r"(?<=[.!?])\s+", text) if "?" not in piece)
     for piece in words.clauses["split"].split(_ABBREVIATION.sub(r"\1", expanded(stated))):
@@ -71,11 +98,12 @@ def _clauses(text: str, words: Phrases) -> Iterator[Clause]:
         if not clause or words.cues["reported"].search(clause):
             continue
         subject, rest = _subject(clause, words) or (_carried(clause, subject, words), clause)
-        if words.cues["unreal"].search(clause) is None:
+        succeeds = subject in _SUCCEEDED and _NEW.match(clause) is not None
+        if plans or words.cues["unreal"].search(clause) is None:
             contrast = words.clauses["contrast"].search(rest)
             said, cues = _without_cues(rest[: contrast.start()] if contrast else rest, words)
             denied = contrast.group("v") if contrast else ""
-            yield Clause(text=clause, subject=subject, said=said, cues=cues, denied=denied)
+            yield Clause(text=clause, subject=subject, said=said, cues=cues | {"now"} if succeeds else cues, denied=denied)
 
 
 def _without_lead(piece: str, words: Phrases) -> str:
@@ -90,15 +118,15 @@ def _without_lead(piece: str, words: Phrases) -> str:
 
 def _subject(clause: str, words: Phrases) -> tuple[str | None, str] | None:
     """Return of whom a clause speaks and the rest of it; None when it names nobody."""
-    for pattern in ("users", "user"):
-        match = words.clauses[pattern].match(clause)
-        if match:
-            return USER, clause[match.end() :]
     kin = _kin_pattern(words.language).match(clause)
     if kin:
         role = next(role for role in words.kin if kin.group(role))
         name = kin.group("name")
         return (f"{role}:{folded(name)}" if name else role), clause[kin.end() :]
+    for pattern in ("users", "user"):
+        match = words.clauses[pattern].match(clause)
+        if match:
+            return USER, clause[match.end() :]
     if words.clauses["others"].match(clause):
         return None, clause
     named = _name_pattern(words.language).match(clause)
@@ -112,7 +140,7 @@ def _subject(clause: str, words: Phrases) -> tuple[str | None, str] | None:
 def _carried(clause: str, before: str | None, words: Phrases) -> str | None:
     """Return the subject of a clause that names none: the user where something is theirs, else the one before."""
     owned = re.match(words.clauses["my"].pattern + r"\b", clause, re.IGNORECASE)
-    return USER if owned else before
+    return USER if owned or words.clauses["first"].match(clause) else before
 
 
 @lru_cache(maxsize=4)
@@ -121,7 +149,7 @@ def _kin_pattern(language: str) -> re.Pattern[str]:
     my, adjectives = words.clauses["my"].pattern, words.clauses["adjectives"].pattern
     roles = "|".join(f"(?P<{role}>{accent_free(names)})" for role, names in words.kin.items())
     return re.compile(
-        rf"(?:{my})\s+(?:{adjectives})*(?:{roles})\b(?:,?\s+(?P<name>{_NAME})\b,?)?(?:'s)?\s+",
+        rf"(?:a )?(?:{my})\s+(?:{adjectives})*(?:{roles})\b(?:,?\s+(?P<name>{_NAME})\b,?)?(?:'s)?\s+",
         re.IGNORECASE,
     )
 

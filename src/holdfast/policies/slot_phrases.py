@@ -107,6 +107,13 @@ def shared_statuses() -> Mapping[str, str]:
     return {word: status for status, words in _read("slots_shared.toml")["statuses"].items() for word in words.split("|")}
 
 
+@lru_cache(maxsize=1)
+def shared_kinds() -> tuple[tuple[tuple[str, ...], ...], ...]:
+    """Return the kinds of things, each with its things, each with its names."""
+    kinds = _read("slots_shared.toml")["kinds"]
+    return tuple(tuple(tuple(thing.split("=")) for thing in kind.split("|")) for kind in kinds)
+
+
 def accent_free(pattern: str) -> str:
     """Return a pattern in which an accented letter also matches the plain one."""
     inside, out = False, []

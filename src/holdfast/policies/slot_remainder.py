@@ -3,6 +3,7 @@
 import re
 from typing import Final
 
+from holdfast.policies.slot_changes import change_in_words
 from holdfast.policies.slot_clauses import Clause, clauses_of
 from holdfast.policies.slot_phrases import LANGUAGES, phrases
 from holdfast.policies.slots import Slot, slots_of
@@ -12,12 +13,14 @@ from holdfast.types import Memory, Put
 _SUBJECT: Final = re.compile(r"(?:I|We|The user|User|El usuario|La usuaria)(?= )")
 
 
-def remainder(old: Memory, put: Put) -> list[Put]:
-    """Return a Put for the clauses of a retired memory that the new statement leaves as they were, if there are any."""
+def remainder(old: Memory | Put, put: Put) -> list[Put]:
+    """Return a Put for the clauses of a retired memory, or of an earlier Put, that the new statement leaves as they were, if there are any."""
     language = old.language if old.language in LANGUAGES else put.language if put.language in LANGUAGES else "en"
     clauses = clauses_of(old.text, phrases(language))
     changes = slots_of(put.text, key=put.key, language=put.language)
-    kept = [clause for clause in clauses if _stays(clause, language, changes)]
+    kept = [
+        clause for clause in clauses if _stays(clause, language, changes) and not change_in_words(clause.text, put.text, language)
+    ]
     if not kept or len(kept) == len(clauses):
         return []
     text = ". ".join(_standing_alone(clause.text, old.text) for clause in kept)

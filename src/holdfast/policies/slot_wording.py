@@ -34,7 +34,7 @@ def meaning(text: str, language: str | None) -> frozenset[str]:
     shared = shared_words()
     kept = []
     for word in _WORD.findall(fold(text)):
-        known = shared.same.get(word)
+        known = shared.same.get(word) or (shared.same.get(word[:-1]) if len(word) > 3 and word.endswith("s") else None)
         if known is None and (word in _EMPTY or word in shared.idle):
             continue
         kept.append(f"={known}" if known else _stem(word, language))

@@ -7,14 +7,15 @@ What the rules do not understand gives no slot, and then nothing is replaced.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
 from holdfast.policies.keys import attribute_of
-from holdfast.policies.slot_clauses import USER, Clause, clauses_of
+from holdfast.policies.slot_clauses import USER, Clause, clauses_of, expanded
 from holdfast.policies.slot_moments import moments_of
 from holdfast.policies.slot_phrases import LANGUAGES, Phrases, Rule, folded, phrases, shared_statuses, shared_words
+from holdfast.policies.slot_turns import is_limited
 from holdfast.policies.slot_wording import content_words, meaning
 from holdfast.text.language import detect_language
 
@@ -23,6 +24,9 @@ _LONGEST: Final = 1000
 _PETS: Final = ("dog", "cat", "pet")
 _STANDING: Final = frozenset({"residence", "employer", "car", "occupation"})
 """What a short stay does not change."""
+_JOB: Final = frozenset({"employer", "occupation"})
+_LOOSE: Final = ("dwelling", "household", "current ")
+"""Attributes read from words that may mean something else: a change must be told in words, too."""
 _WAS: Final = re.compile(r"(?:\w+ )*?(?:was|were|had been|era|eran|estaba|fue)\b", re.IGNORECASE)
 _IN_PLACE: Final = re.compile(r".*\b(?:in|en)\s+(?=\S)")
 _STUDENT: Final = re.compile(r"\b(?:student|estudiante|intern)\b", re.IGNORECASE)
@@ -77,7 +81,26 @@ def _understood(found: Sequence[Slot]) -> int:
 
 def _reading(text: str, language: str) -> list[Slot]:
     words = phrases(language)
-    return [slot for clause in clauses_of(text, words) for slot in _read(clause, words)]
+    found = [slot for clause in clauses_of(text, words) for slot in _read(clause, words)]
+    return _with_turns(found, expanded(text), words)
+
+
+def _with_turns(found: list[Slot], text: str, words: Phrases) -> list[Slot]:
+    """Return the slots as the whole text has them: who has moved lives where they say, who left a job has the one they name."""
+    if words.cues["moving"].search(text):
+        found = [_turned(slot) if slot.attribute in {"residence", "dwelling"} else slot for slot in found]
+    jobs = [slot for slot in found if slot.attribute in _JOB and slot.subject == USER and not slot.ended and not slot.past]
+    if jobs and words.cues["leaving"].search(text) and all(slot.single for slot in jobs):
+        found += [
+            Slot(subject=USER, attribute=attribute, value="", single=True, ended=True)
+            for attribute in ("employer", "occupation")
+            if all(slot.attribute != attribute for slot in jobs) and any(slot.changed for slot in jobs)
+        ]
+    return found
+
+
+def _turned(slot: Slot) -> Slot:
+    return slot if slot.ended or slot.past else replace(slot, changed=True)
 
 
 def _plausible(text: str, language: str | None) -> Sequence[str]:
@@ -98,6 +121,8 @@ def _read(clause: Clause, words: Phrases) -> Iterator[Slot]:
         deed = _deed(clause.said, words)
         if deed:
             ended = bool(clause.cues & {"ended", "not"})
+            if ended and is_limited(clause.said, words.language):
+                return
             yield Slot(subject=USER, attribute="does", value=deed, single=False, ended=ended, past="past" in clause.cues)
 
 
@@ -121,6 +146,8 @@ def _slot(clause: Clause, rule: Rule, match: re.Match[str], words: Phrases) -> S
     if negative and rule.sense != "says":
         return None
     fixed = rule.fixed if not negative or rule.denied is None else rule.denied
+    if rule.sense == "ends" and rule.attribute in {"does", "tool"} and is_limited(clause.said, words.language):
+        return None
     value = _value(groups, rule, words) if rule.fixed is None else fixed
     attribute = _attribute(rule, groups, words)
     if value is None or attribute is None or (rule.denied is not None and not value):
@@ -145,8 +172,12 @@ def _slot(clause: Clause, rule: Rule, match: re.Match[str], words: Phrases) -> S
         single=rule.single and "also" not in clause.cues and attribute != "studies",
         ended=ended,
         past=past,
-        changed=changed or "now" in clause.cues or (rule.denied is not None and "ended" in clause.cues),
-        vague=value == "car" or _vague(rule, groups.get("v") or "", match.group(0), words),
+        changed=changed
+        or ("now" in clause.cues and attribute != "dwelling")
+        or (rule.denied is not None and "ended" in clause.cues),
+        vague=value == "car"
+        or (attribute.startswith(_LOOSE) and value != "alone")
+        or _vague(rule, groups.get("v") or "", match.group(0), words),
     )
 
 
@@ -159,7 +190,7 @@ def _attribute(rule: Rule, groups: dict[str, str | None], words: Phrases) -> str
         return _opinion(rule, about, words)
     about = words.clauses["deed"].sub("", _cut(about, words)) if rule.attribute.startswith("tool") else about
     of = " ".join(sorted(meaning(about, words.language)))
-    if not of and rule.attribute.startswith(("tool", "when", "favourite")):
+    if not of and rule.attribute.startswith(("tool", "when", "favourite", "name", "current")):
         return None
     of = of.replace("deadlin", "").strip() or of
     return rule.attribute.replace("{of}", of).strip() or None

@@ -16,6 +16,7 @@ _FILLER: Final = frozenset(
 )
 _ONE_OF_A_KIND: Final = frozenset({"partner", "mother", "father", "boss", "ex", "parents", "dog", "cat"})
 """Kin of whom there is usually one, so that a name may be left out."""
+_OF_THINGS: Final = ("tool", "current ")
 _TOKEN: Final = re.compile(r"[^\W_]+(?:['.@+-][^\W_]+)*")
 
 
@@ -53,6 +54,8 @@ def _differs(old: Slot, new: Slot) -> bool:
         return old.value != new.value
     if not (old.single and new.single) or same_value(old, new):
         return False
+    if old.attribute == "name" and old.subject.split(":")[0] in {"dog", "cat", "pet"}:
+        return False  # another name is another animal
     return new.changed or not (old.vague or new.vague or _one_holds_the_other(old, new))
 
 
@@ -91,6 +94,17 @@ def corrects(old: str, correction: Correction) -> bool:
     return bool(after) and after.keys() <= before.keys() and any(before[sort] != after[sort] for sort in after)
 
 
+def denies_another_time(old: str, new: str) -> bool:
+    """Tell whether a statement denies a time that is not the old one's: "on the 9th, not the 8th" is not about the 2nd."""
+    before = moments_of(old)
+    for code in LANGUAGES:
+        denied = phrases(code).corrections["denied"].search(expanded(new))
+        times = moments_of(denied.group("old")) if denied else {}
+        if any(before[sort].isdisjoint(times[sort]) for sort in before.keys() & times.keys()):
+            return True
+    return False
+
+
 def amended(old: str, correction: Correction) -> str:
     """Return the old statement put right, or with the correction beside it where the value cannot be swapped."""
     if correction.old is not None:
@@ -111,16 +125,21 @@ def _ends(old: Slot, new: Slot) -> bool:
     """Tell whether an ending is the ending of this."""
     if new.attribute == "*":
         return bool(new.value) and _tokens(new.value) == _tokens(old.value)
-    if new.attribute == "does" or old.attribute == "does":
+    if "does" in {new.attribute, old.attribute}:
         return old.attribute == new.attribute and _same_deed(old.value, new.value)
-    if new.attribute.startswith("tool") and old.attribute.startswith("tool"):
-        return bool(new.value) and _tokens(new.value) == _tokens(old.value)
+    if new.attribute.startswith(_OF_THINGS) and old.attribute.startswith(_OF_THINGS):
+        same_thing = old.attribute.split(" ")[-1] == new.attribute.split(" ")[-1]
+        return _tokens(new.value) == _tokens(old.value) if new.value else same_thing
     if old.attribute != new.attribute:
-        return False
-    if not new.value:
-        return old.single or old.attribute == "pet"
+        named = new.attribute.startswith("name of ") and old.attribute.startswith("name of ")
+        return named and set(new.attribute.split()) <= set(old.attribute.split())
+    return _ends_value(old, new) if new.value else old.single or old.attribute == "pet"
+
+
+def _ends_value(old: Slot, new: Slot) -> bool:
+    """Tell whether the value that ended is the old one; of a home or a thing owned a fuller name is another: Lyon, Lyon station."""
     before, after = _tokens(old.value), _tokens(new.value)
-    return after <= before if old.attribute in {"pet", "owned"} else before == after or (before <= after or after <= before)
+    return after <= before or (before <= after and old.attribute not in {"pet", "owned", "residence"})
 
 
 def _same_deed(old: str, new: str) -> bool:
@@ -153,6 +172,8 @@ def same_subject(old: Slot, new: Slot) -> bool:
 def _same_attribute(old: Slot, new: Slot) -> bool:
     """Compare attributes; what holds of coffee holds of coffee at night, and a moved appointment may go by a part of its name."""
     if old.attribute == new.attribute or old.attribute.split(" / ")[0] == new.attribute:
+        return True
+    if new.changed and {old.attribute, new.attribute} == {"dwelling", "residence"}:
         return True
     if not (old.attribute.startswith("when ") and new.attribute.startswith("when ") and new.changed):
         return False
