@@ -114,7 +114,11 @@ class Reader:
                 self.preset.layout,
                 lambda section: self._gather(section, reader, query, without_session, mind),
                 max_tokens=tokens,
-                values={"app": self._app_name(reader), "state": state or "", "title": page_title(mind.topic) if mind.topic else ""},
+                values={
+                    "app": self._app_name(reader),
+                    "state": state or "",
+                    "title": page_title(mind.topic) if mind.topic else "",
+                },
                 language=language,
                 persona=persona,
                 now=self._clock.now(),
