@@ -104,6 +104,17 @@ class Connections:
             connection.execute("COMMIT")
 
     @contextlib.contextmanager
+    def writing_at_once(self, *, durable: bool = True) -> Iterator[apsw.Connection]:
+        """Write if no thread of this process does: who searches must neither wait for a writer nor stand in a fork's way."""
+        if not self._write_lock.acquire(blocking=False):
+            raise StoreBusy(f"Another thread is writing to {self.path}.")
+        try:
+            with self.writing(durable=durable) as connection:
+                yield connection
+        finally:
+            self._write_lock.release()
+
+    @contextlib.contextmanager
     def exclusive(self) -> Iterator[apsw.Connection]:
         """Hold the process's write lock with no transaction open, for VACUUM and checkpoints."""
         with self._write_lock, translated(self.path):

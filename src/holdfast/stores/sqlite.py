@@ -10,10 +10,13 @@ import numpy as np
 
 from holdfast.errors import StoreError
 from holdfast.protocols import Candidates, Match, Space, Waiting
-from holdfast.stores import embeddings, fulltext, maintenance, partitions
+from holdfast.stores import embeddings, fulltext, index_care, maintenance, partitions
 from holdfast.stores.connection import Connections, guarded
 from holdfast.stores.filters import Clauses, add_metadata
+from holdfast.stores.index_feed import Pace
+from holdfast.stores.indexes import IndexPlace
 from holdfast.stores.migrate import migrate
+from holdfast.stores.queued_index import QueuedIndex
 from holdfast.stores.reads import SQLiteReads
 from holdfast.stores.rows import SEARCHED_TEXT, marks
 from holdfast.stores.sql import fetch, fetch_value
@@ -27,7 +30,15 @@ if TYPE_CHECKING:
 class SQLiteStore(SQLiteReads):
     """One tenant's rows in one file."""
 
-    def __init__(self, path: Path, *, tenant: str = "default", key: str | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        tenant: str = "default",
+        key: str | None = None,
+        index: IndexPlace | None = None,
+        pace: Pace | None = None,
+    ) -> None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -37,6 +48,9 @@ class SQLiteStore(SQLiteReads):
         self._encrypted = key is not None
         self._connections = Connections(path, key=key)
         self._indexes = embeddings.IndexCache()
+        self._outside: QueuedIndex | None = None
+        if index is not None:
+            self._outside = QueuedIndex(self._connections, tenant, memory=self._indexes, place=index, pace=pace)
         self._merging = False
         self._tidied: tuple[int, int] | None = None
         with self._connections.exclusive() as connection:
@@ -76,7 +90,7 @@ class SQLiteStore(SQLiteReads):
         seen = partitions.visible(self.connection, where.reader, where.spaces)
         allowed = self._allowed(where, seen)
         chosen = None if allowed is None else np.fromiter(allowed, dtype=np.int64, count=len(allowed))
-        return self._indexes.search(
+        return (self._outside or self._indexes).search(
             self.connection, self.tenant, number, query, seen,
             limit=limit, allowed=chosen, excluded=self._excluded(where),
         )  # fmt: skip
@@ -120,12 +134,12 @@ class SQLiteStore(SQLiteReads):
         return [Waiting(item, window, text) for item, window in found if (text := self._window(item, window)) is not None]
 
     def _window(self, item: int, window: int) -> str | None:
-        """Return the text of one window, or None if it has just gone."""
+        """Return the text of one window as it is embedded, with who said it; None if it has just gone."""
         found: str | None = fetch_value(
             self.connection,
-            "SELECT substr(owner.text, units.start + 1, units.length) FROM units, ("
-            f" SELECT {SEARCHED_TEXT} AS text FROM memories WHERE tenant = ?1 AND item = ?2"
-            " UNION ALL SELECT text FROM messages WHERE tenant = ?1 AND seq = ?2"
+            "SELECT owner.heading || substr(owner.text, units.start + 1, units.length) FROM units, ("
+            f" SELECT '' AS heading, {SEARCHED_TEXT} AS text FROM memories WHERE tenant = ?1 AND item = ?2"
+            " UNION ALL SELECT coalesce(speaker || ': ', ''), text FROM messages WHERE tenant = ?1 AND seq = ?2"
             ") AS owner WHERE units.tenant = ?1 AND units.item = ?2 AND units.window = ?3",
             (self.tenant, item, window),
         )
@@ -169,10 +183,26 @@ class SQLiteStore(SQLiteReads):
     def check(self, *, deep: bool = True) -> list[Finding]:
         """Check the file, and with ``deep`` every row's hash."""
         with self._connections.fresh() as connection:
-            return maintenance.check(connection, self.tenant, self.path, deep=deep)
+            findings = maintenance.check(connection, self.tenant, self.path, deep=deep)
+            return [*findings, *index_care.check(self._connections, self.tenant, self._outside, deep=deep)]
 
     def tidy(self) -> bool:
-        """Merge some of the full-text index's segments, each of which every search must look into."""
+        """Merge some of the full-text index's segments, each of which every search must look into; feed an index outside."""
+        return self._merge_some() or self._feed_some()
+
+    @guarded
+    def _feed_some(self) -> bool:
+        return self._outside is not None and self._outside.tidy()
+
+    @guarded
+    def rebuild_index(self) -> int:
+        """Build an index outside the file anew; without one, remove what may be left of one. Returns how many vectors it has."""
+        if self._outside is not None:
+            return self._outside.rebuild()
+        index_care.give_up(self._connections, self.tenant, self.path)
+        return 0
+
+    def _merge_some(self) -> bool:
         # Looked at first, and by itself: who waits for the write lock must not stand in a fork's way meanwhile.
         if not self._merging and not self._is_scattered():
             return False
@@ -191,8 +221,10 @@ class SQLiteStore(SQLiteReads):
     def scrub(self, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
         """Overwrite what was removed, in the file and in its log."""
         self._indexes.clear()
+        clean = index_care.scrub(self._connections, self.tenant, self.path, self._outside)
         with self._connections.exclusive() as connection:
-            return maintenance.scrub(connection, self.path, [] if self._encrypted else needles)
+            complete, residue = maintenance.scrub(connection, self.path, [] if self._encrypted else needles)
+        return complete and clean, residue
 
     def backup(self, target: Path) -> None:
         """Write a consistent copy that holds no removed data, and remember that it exists."""
@@ -208,5 +240,7 @@ class SQLiteStore(SQLiteReads):
 
     def close(self) -> None:
         """Let go of the file; what was written stays."""
+        if self._outside is not None:
+            self._outside.release()
         self._connections.close()
         self._indexes.clear()
