@@ -259,9 +259,10 @@ def tagging_preset(
         reaper.reach("digested")
         return puts
 
-    # Nothing is merged or superseded here: what was digested twice must show.
+    # Nothing is merged, superseded or summed up here: what was digested twice must show.
     loose = ConsolidationRules(supersede=False, same_distance=None)
-    return replace(DEFAULT, name="tagging", capture=replace(STATEMENTS, rules=tagged), consolidation=loose)
+    capture_tagged = replace(STATEMENTS, rules=tagged)
+    return replace(DEFAULT, name="tagging", capture=capture_tagged, consolidation=loose, roll_up=None, base=None, topics=None)
 
 
 # The plan of a writer: the n-th operation is always the same, so that a restarted writer can go on where it stopped.
