@@ -46,6 +46,7 @@ LAYERS: list[list[str]] = [
     ["text", "clock", "ids"],
     ["forks", "processes", "tracing"],
     ["protocols"],
+    ["queries"],
     ["chat"],
     ["types"],
     ["errors"],

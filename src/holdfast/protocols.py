@@ -6,11 +6,21 @@ suite for stores and one for embedders.
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
+from holdfast.queries import (
+    AppChanges,
+    Candidates,
+    DayCount,
+    Match,
+    MemoryFilter,
+    MessageFilter,
+    SessionFilter,
+    Space,
+    Waiting,
+)
 from holdfast.types import (
     AppRecord,
     ChangeRecord,
@@ -20,14 +30,11 @@ from holdfast.types import (
     KeptAnswer,
     KeyRecord,
     Memory,
-    MemoryStatus,
     Message,
     Scope,
     SessionRecord,
-    SessionStatus,
     Spend,
     UserProfile,
-    Where,
 )
 
 if TYPE_CHECKING:
@@ -36,9 +43,12 @@ if TYPE_CHECKING:
 
     Vectors: TypeAlias = NDArray[np.float32]
 
+__all__ = [
+    "AppChanges", "Candidates", "Clock", "DayCount", "Embedder", "Match", "MemoryFilter", "MessageFilter", "Reads", "Role",
+    "SessionFilter", "Space", "Store", "Transaction", "Waiting",
+]  # fmt: skip
+
 Role: TypeAlias = Literal["query", "document"]
-Space: TypeAlias = Literal["memory", "message", "archive"]
-"""Where something is searched: live memories, raw messages, or what was once a live memory."""
 
 
 class Clock(Protocol):
@@ -70,134 +80,6 @@ class Embedder(Protocol):
     def embed(self, texts: Sequence[str], *, role: Role) -> "Vectors":
         """Embed each text on its own; questions and documents may be treated differently."""
         ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryFilter:
-    """Which memories. ``reader`` sees what its scope may see; ``owner`` names parts exactly, across the rest."""
-
-    reader: Scope | None = None
-    exactly: Scope | None = None
-    """Only this very scope: the identity rule looks here."""
-    owner: Mapping[str, str] = field(default_factory=dict)
-    """Parts that must be equal (``user``, ``app``, ``agent``), whatever the others are."""
-    apps: Collection[str] | None = None
-    """Of what the reader sees, only what belongs to these apps."""
-    ids: Collection[str] | None = None
-    items: Collection[int] | None = None
-    kinds: Collection[str] | None = None
-    statuses: Sequence[MemoryStatus] | None = ("live",)
-    key: str | None = None
-    topic: str | None = None
-    has_topic: bool = False
-    pinned: bool | None = None
-    content_hash: str | None = None
-    sources: Collection[str] | None = None
-    where: Where | None = None
-    as_of: datetime | None = None
-    """Valid at that moment, by what is known today."""
-    known_at: datetime | None = None
-    """As it stood in the store at that moment."""
-    expired_by: datetime | None = None
-    unexpired_at: datetime | None = None
-    retired_before: datetime | None = None
-    unused_since: datetime | None = None
-    """Learnt by itself, not pinned, and neither used nor said again since."""
-    limit: int | None = None
-    offset: int = 0
-    newest_first: bool = True
-
-    @property
-    def is_selective(self) -> bool:
-        """Whether it names something that few memories have, so that they are best looked up by that."""
-        named = (
-            self.ids,
-            self.items,
-            self.key,
-            self.topic,
-            self.content_hash,
-            self.sources,
-            self.expired_by,
-            self.retired_before,
-        )
-        return bool(self.pinned) or self.has_topic or any(value is not None for value in named)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MessageFilter:
-    """Which messages, in the order they were said."""
-
-    session: str | None = None
-    owner: Mapping[str, str] = field(default_factory=dict)
-    reader: Scope | None = None
-    exactly: Scope | None = None
-    """Only what was said in this very scope."""
-    ids: Collection[str] | None = None
-    seqs: Collection[int] | None = None
-    client_id: str | None = None
-    after_seq: int = 0
-    before: datetime | None = None
-    newest: int | None = None
-    """Only the last so many."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionFilter:
-    """Which sessions, the most recently active first."""
-
-    ids: Collection[str] | None = None
-    owner: Mapping[str, str] = field(default_factory=dict)
-    statuses: Collection[SessionStatus] | None = None
-    idle_since: datetime | None = None
-    active_since: datetime | None = None
-    limit: int | None = None
-    offset: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidates:
-    """Where to search: the partitions a reader sees, and within them only these kinds and metadata."""
-
-    reader: Scope
-    spaces: Collection[Space]
-    kinds: Collection[str] | None = None
-    where: Where | None = None
-    without_session: str | None = None
-    """A session whose messages are not to be found."""
-
-
-class Match(NamedTuple):
-    """Something found in a store: its item number, which window of it, and the arm's own score."""
-
-    item: int
-    window: int
-    score: float
-    space: Space
-
-
-class AppChanges(NamedTuple):
-    """What one author did to the memories of one app: how many it made, and in how many batches it changed something."""
-
-    app: str
-    actor: str
-    created: int
-    batches: int
-
-
-class DayCount(NamedTuple):
-    """How many memories of one kind were made on one day (``2026-03-01``, in UTC)."""
-
-    day: str
-    kind: str
-    made: int
-
-
-class Waiting(NamedTuple):
-    """A window of text that has no vector of some model yet."""
-
-    item: int
-    window: int
-    text: str
 
 
 class Reads(Protocol):

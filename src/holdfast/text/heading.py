@@ -20,4 +20,3 @@ def day_in_words(at: datetime, language: str | None) -> str:
     """Return a day as it is spoken of: its number, month, year and weekday."""
     spoken = language if language in _MONTHS else "en"
     return f"{at.day} {_MONTHS[spoken][at.month - 1]} {at.year} {_DAYS[spoken][at.weekday()]}"
-
