@@ -20,6 +20,7 @@ MEANING: Final = 6.0
 WORDS: Final = 6.0
 """What a full match of words is worth."""
 _EVEN: Final = -3.0
+_AGREEING: Final = 1.6
 _SAME_TALK: Final = 0.4
 _BEFORE: Final = 0.3
 _AFTER: Final = 0.2
@@ -56,8 +57,8 @@ def strength(cosine: float | None, words: float, calibration: tuple[float, float
 
 
 def likelihood(strength: float) -> float:
-    """Return a strength as a likelihood, 0 to 1."""
-    return 1 / (1 + math.exp(-max(-30.0, min(30.0, strength))))
+    """Return a strength as a likelihood, 0 to 1; arms that agree are not independent, so it grows more slowly than they add up."""
+    return 1 / (1 + math.exp(-max(-30.0, min(30.0, strength / _AGREEING))))
 
 
 def in_company(strengths: Mapping[int, float], places: Mapping[int, Place], question: str) -> dict[int, float]:

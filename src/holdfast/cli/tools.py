@@ -74,6 +74,19 @@ def recall(
     )
 
 
+@bench.command("serve", epilog="Example: holdfast bench serve --clients 50 --seconds 120")
+@click.option("--clients", type=click.IntRange(min=1), default=50, show_default=True, metavar="N", help="Clients at once.")
+@click.option("--seconds", type=click.FloatRange(min=1), default=120.0, show_default=True, metavar="N", help="For how long.")
+@click.option(
+    "--memories", type=click.IntRange(min=1), default=2000, show_default=True, metavar="N", help="Memories of 20 users."
+)
+@click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Processes of the server.")
+@with_flags(scope=False, store=False)
+def load(flags: Flags, *, clients: int, seconds: float, memories: int, workers: int) -> None:
+    """Measure the server under many clients: a real process, recalls and messages as fast as they are answered."""
+    _benchmark("serve").run(clients=clients, seconds=seconds, memories=memories, workers=workers, as_json=flags.json)
+
+
 @bench.command("apps", epilog="Example: holdfast bench apps --apps 1000 --each 10")
 @click.option("--apps", type=click.IntRange(min=1), default=1000, show_default=True, metavar="N", help="How many apps there are.")
 @click.option(
