@@ -32,7 +32,8 @@ with holdfast.open(sys.argv[1], preset="rostro", worker="none") as memory:
     talk.end()
     memory.drain()
     known = len(memory.memories(limit=1000))
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+# Not getrusage: that would count what the process was before it became this program.
+peak = int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0]) / 1024
 print(json.dumps({"peak_mb": peak, "context_ms": sorted(times)[10] * 1000, "known": known, "meaning": memory.embedding.problem is None}))
 """
 

@@ -109,7 +109,7 @@ def sensors(
     return Ok()
 
 
-@router.get("/health", operation_id="health", response_model_exclude_none=True, responses={})
+@router.get("/health", operation_id="health", response_model_exclude_none=True, responses=problems())
 def health(request: Request) -> Health:
     """Say that the server is up; to those who may read everything, also how its parts are."""
     try:
