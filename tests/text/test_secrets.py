@@ -49,7 +49,7 @@ SECRET = [
     (f"stripe: {STRIPE}", STRIPE, "api key"),
     (f"STRIPE_KEY=rk_test_{MIX[:24]}", f"rk_test_{MIX[:24]}", "api key"),
     (f"login with {HUGGING}", HUGGING, "api key"),
-    (f"//registry.npmjs.org/:_authToken={NPM}", NPM, "api key"),
+    (f"//registry.example/:_authToken={NPM}", NPM, "api key"),
     (f"password = {PYPI}", PYPI, "api key"),
     (f"GITLAB={'glpat-' + MIX[:20]}", "glpat-" + MIX[:20], "api key"),
     (f"SENDGRID=SG.{MIX[:22]}.{MIX}", f"SG.{MIX[:22]}.{MIX}", "api key"),
