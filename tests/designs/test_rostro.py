@@ -374,3 +374,30 @@ def test_hand_edits_made_while_a_page_is_split_survive(rostro: Engine, folder: P
     assert "the wok is new" in texts
     assert sum("finding" in text for text in texts if "warm place" not in text) == 60
     assert not page.exists()
+
+
+@pytest.mark.ledger("R5", "R6", "R9")
+def test_the_whole_story_with_a_model(open_memory: OpenMemory, clock: FrozenClock) -> None:
+    def answer(call: Asked) -> str:
+        wanted = set((call.schema or {}).get("properties", {}))
+        if "topic" in wanted:
+            return json.dumps({"topic": "cooking"})
+        if "name" in wanted:
+            return json.dumps({"name": "cooking"})
+        if "summary" in wanted:
+            return json.dumps({"summary": "rice recipes and broth"})
+        said = ("Bomba rice is for paella", "Homemade broth makes paella better", "No chorizo in a paella")
+        return json.dumps({"items": [{"conclusion": text, "messages": [2 * place + 1]} for place, text in enumerate(said)]})
+
+    memory = open_memory(preset="rostro", chat=ScriptedChat(respond=answer))
+    cook(memory.session(id="first"))
+    clock.advance(timedelta(minutes=8))
+    memory.drain()
+    assert {found.topic for found in memory.memories(kinds=["conclusion"])} == {"cooking"}
+    clock.advance(timedelta(days=2))
+    talk = memory.session(id="later")
+    talk.add("user", "What goes into a paella?")
+    memory.drain()
+    prompt = talk.context(persona="You are Rostro.").text
+    assert "- 2 days ago: cooking: rice recipes and broth" in prompt
+    assert "# Cooking\n\n- Bomba rice is for paella (2026-03-01)" in prompt
