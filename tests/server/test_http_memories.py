@@ -136,3 +136,12 @@ def test_letters_of_all_sorts_come_back_as_they_went_in(served: Served) -> None:
     made = _remember(served, text)
     assert made["text"] == text.replace("\u0000", "\ufffd")
     assert "señora" in served.client.get(f"/v1/memories/{made['id']}").text
+
+
+@pytest.mark.parametrize(
+    ("body", "named"), [('{"query": 7}', "query: "), ("{bad", "the body, at character 1: "), ("7", "the body: ")]
+)
+def test_a_bad_body_is_told_which_member_is_wrong(served: Served, body: str, named: str) -> None:
+    answer = served.client.post("/v1/recall", content=body, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_input")
+    assert answer.json()["detail"].startswith(named)

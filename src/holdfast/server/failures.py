@@ -77,5 +77,10 @@ def _words(errors: Sequence[Any]) -> str:
 
 
 def _field(place: Sequence[Any]) -> str:
-    named = [str(part) for part in place if part not in ("body", "query", "path", "header")]
-    return ".".join(named) or "the body"
+    """Return the name of a member; the first part of its place only says where it was looked for."""
+    named = place[1:]
+    if not named:
+        return "the body"
+    if len(named) == 1 and isinstance(named[0], int):  # no JSON at all
+        return f"the body, at character {named[0]}"
+    return ".".join(map(str, named))
