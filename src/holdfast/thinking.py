@@ -19,6 +19,8 @@ class ChatSource:
 
     name: str
     load: Callable[[], ChatModel]
+    shared: bool = False
+    """Whether others ask the same model, so that whoever is done with it must not close it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +121,7 @@ class Thinking:
         """Let go of the model's connections, if it has any."""
         with self._lock:
             model, self._model = self._model, None
-        if model is not None:
+        if model is not None and not (self._source and self._source.shared):
             model.close()
 
     def _over_limit(self) -> str | None:

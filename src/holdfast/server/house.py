@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +17,7 @@ from typing import Any, Literal, Self
 
 from holdfast.access import Gate, Principal
 from holdfast.answers import Answers
-from holdfast.chat import ChatModel, Reply, Schema, Tool, Turn
+from holdfast.chat import ChatModel
 from holdfast.config import load_settings, make_models, make_preset, open_engine
 from holdfast.embedding import EmbedderSource
 from holdfast.engine import Engine
@@ -150,32 +150,6 @@ class House:
             log.warning("When keys were last used could not be noted: %s", error)
 
 
-class _SharedChat:
-    """A chat model that several memories ask, and none of them closes."""
-
-    def __init__(self, model: ChatModel) -> None:
-        self._model = model
-        self.name = model.name
-
-    def chat(
-        self,
-        turns: Sequence[Turn],
-        *,
-        schema: Schema | None = None,
-        tools: Sequence[Tool] = (),
-        max_tokens: int = 1024,
-        timeout: float = 60.0,
-    ) -> Reply:
-        """Ask the model."""
-        return self._model.chat(turns, schema=schema, tools=tools, max_tokens=max_tokens, timeout=timeout)
-
-    def stream(
-        self, turns: Sequence[Turn], *, tools: Sequence[Tool] = (), max_tokens: int = 1024, timeout: float = 60.0
-    ) -> Iterator[str | Reply]:
-        """Ask the model, piece by piece."""
-        yield from self._model.stream(turns, tools=tools, max_tokens=max_tokens, timeout=timeout)
-
-
 def _once(load: Callable[[], Any]) -> Callable[[], Any]:
     """Return a loader that loads once for all; a failure is not remembered."""
     lock = threading.Lock()
@@ -207,7 +181,7 @@ def open_house(
     loaded = load_settings(settings, store=None if path is None else str(path), tenant=tenant, preset=named)
     vectors, talk = make_models(loaded, make_preset(loaded, preset), embedder=embedder, chat=chat)
     shared = None if vectors is None else EmbedderSource(name=vectors.name, load=_once(vectors.load))
-    asked = None if talk is None else ChatSource(name=talk.name, load=_once(lambda: _SharedChat(talk.load())))
+    asked = None if talk is None else ChatSource(name=talk.name, load=_once(talk.load), shared=True)
 
     def open_tenant(name: str) -> Engine:
         return open_engine(
