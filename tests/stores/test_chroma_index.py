@@ -255,7 +255,9 @@ def test_a_process_killed_between_commit_and_index_leaves_it_to_the_next(file: P
         expected = [item for (item,) in rows(file, "SELECT item FROM vectors ORDER BY item")]
         assert ids_in_chroma(store) == expected
         assert len(expected) == 39
-        assert not searched_in_memory(store)
+        # A Chroma that was killed may have lost some of what it had said it held; it is then built anew, and the index in
+        # memory answers meanwhile. What is found is the same.
+        assert nearest(store, 35) == ["number 35"]
     assert rows(file, QUEUED) == [(0,)]
 
 
