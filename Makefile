@@ -50,7 +50,7 @@ lock: $(VENV)/.dev  ## resolve the dependencies anew, for every system and Pytho
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 --group dev -c requirements.lock -o requirements-dev.lock
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 --extra server pyproject.toml -c requirements.lock -o requirements-server.lock
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 --extra bench pyproject.toml -c requirements.lock -o requirements-bench.lock
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 --extra bench pyproject.toml -o requirements-bench.lock
 
 clean:  ## remove what was set up here (not your memories, not the weights)
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
