@@ -3,6 +3,9 @@
 Without an embedder, or before its weights are on the machine, everything works by text; the log says so
 once. A changed embedder re-embeds in the background while text search serves: the queue is in the store,
 so it goes on where it stopped, and the old model's vectors go when the new ones are complete.
+
+Beside an embedder that reads English may stand a second that reads other languages. Its vectors are wanted from the
+first text or question that is not in English, and then for all there is: a store in English never loads it.
 """
 
 import logging
@@ -15,6 +18,7 @@ from typing import TYPE_CHECKING
 from holdfast import forks
 from holdfast.errors import ModelError
 from holdfast.protocols import Embedder, Role, Store
+from holdfast.text.language import is_foreign
 from holdfast.types import Scope
 
 if TYPE_CHECKING:
@@ -36,9 +40,15 @@ class EmbedderSource:
 class Embedding:
     """The embedder of one engine, and the queue of texts that wait for it."""
 
-    def __init__(self, store: Store, source: EmbedderSource | None) -> None:
+    def __init__(
+        self, store: Store, source: EmbedderSource | None, second: EmbedderSource | None = None, *, at_once: bool = True
+    ) -> None:
         self._store = store
         self._source = source
+        self.second = Embedding(store, second, at_once=False) if source and second and source.name != second.name else None
+        """The embedder for what is not in English, where there is one."""
+        self.foreign: dict[int, bool] = {}
+        """Which items are in another language than English, of those that were looked at."""
         self._lock = threading.Lock()
         forks.watch(self)
         self._embedder: Embedder | None = None
@@ -46,10 +56,9 @@ class Embedding:
         self._told = False
         self.problem: str | None = None
         """Why there is no embedder right now, for people."""
-        self._older = {name for name in store.models() if source is None or name != source.name}
-        if source is not None and source.name not in store.models():
-            with store.write() as tx:
-                tx.use_model(source.name)
+        self._older = {name for name in store.models() if name not in (self.name, self.second and self.second.name)}
+        if at_once and not self.is_wanted:
+            self.want()
 
     def before_fork(self) -> None:
         """Nothing: the embedder looks after itself."""
@@ -62,6 +71,17 @@ class Embedding:
     def name(self) -> str | None:
         """The configured model's name."""
         return self._source.name if self._source else None
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the store wants this model's vectors."""
+        return self.name in self._store.models()
+
+    def want(self) -> None:
+        """Want this model's vectors for all there is and all to come."""
+        if self.name is not None:
+            with self._store.write() as tx:
+                tx.use_model(self.name)
 
     def embedder(self) -> Embedder | None:
         """Return the embedder, loading it if that is possible now."""
@@ -109,10 +129,16 @@ class Embedding:
 
     def catch_up(self, *, reader: Scope | None = None, limit: int | None = None, seconds: float | None = None) -> int:
         """Embed what waits, all of it or what a reader may see, within bounds; returns how many windows it did."""
+        deadline = None if seconds is None else time.monotonic() + seconds
+        done = self._catch_up(reader, limit, deadline)
+        if self.second is not None and (limit is None or done < limit) and self.second.is_wanted:
+            done += self.second._catch_up(reader, None if limit is None else limit - done, deadline)  # noqa: SLF001  (its own kind)
+        return done
+
+    def _catch_up(self, reader: Scope | None, limit: int | None, deadline: float | None) -> int:
         embedder = self.embedder()
         if embedder is None:
             return 0
-        deadline = None if seconds is None else time.monotonic() + seconds
         done = 0
         while limit is None or done < limit:
             size = _BATCH if limit is None else min(_BATCH, limit - done)
@@ -124,7 +150,10 @@ class Embedding:
             except ModelError as error:
                 self._tell(error)
                 break
+            foreign = self.second is not None and any(is_foreign(window.text) for window in waiting)
             with self._store.write(durable=False) as tx:
+                if self.second is not None and self.second.name and foreign:
+                    tx.use_model(self.second.name)
                 tx.put_vectors(embedder.name, [(window.item, window.window) for window in waiting], vectors)
             done += len(waiting)
             if deadline is not None and time.monotonic() >= deadline:
@@ -135,13 +164,14 @@ class Embedding:
         """Drop what the embedder remembers of past questions, by loading it anew when it is next needed."""
         with self._lock:
             self._embedder = None
+        if self.second is not None:
+            self.second.forget_queries()
 
     def retire_other_models(self) -> list[str]:
         """Drop the vectors of models that are not configured any more, once this one's are complete."""
         models = self._store.models()
         if self._source is not None and self._source.name not in models:  # another process dropped ours
-            with self._store.write() as tx:
-                tx.use_model(self._source.name)
+            self.want()
             return []
         others = [name for name in models if name in self._older]
         if self._embedder is None or not others or self._store.waiting(self._embedder.name, limit=1):

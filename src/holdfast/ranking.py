@@ -2,7 +2,7 @@
 
 A strength is a logit: meaning and words add up, on a scale that means the same for every embedder. A message is
 worth more in a conversation that has more to say to the question, next to a message that matters, and when it was
-said by someone the question names. Between a user and an assistant, what the user said is what a memory is for: an
+said by someone the question names, or at a time it names. Between a user and an assistant, what the user said is what a memory is for: an
 answer that fits speaks for what it answers.
 """
 
@@ -11,9 +11,11 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Final
 
 from holdfast.text.clean import fold
+from holdfast.text.periods import Period
 
 MEANING: Final = 6.0
 """What a cosine is worth as it goes from that of unrelated texts to that of matching ones."""
@@ -25,10 +27,15 @@ _SAME_TALK: Final = 0.4
 _BEFORE: Final = 0.3
 _AFTER: Final = 0.2
 """Between people who talk with each other: what comes from the message before, and from the one after."""
-_ANSWERED: Final = 0.4
+_ANSWERED: Final = 0.2
 """Between a user and an assistant: what a user's message has from its answer."""
 _NAMED: Final = 1.0
-_THE_USERS: Final = 1.2
+_THE_USERS: Final = 1.0
+"""Between a user and an assistant: what the user's words gain, and the assistant's lose."""
+_IN_TIME: Final = 2.0
+"""What it is worth to have been said in the days that a question names; less where it names months, of which people also
+speak later."""
+_LONG: Final = (timedelta(days=22), 0.4)
 _FARTHEST: Final = 2
 """Numbers apart that two messages of a conversation may be and still be neighbours: a memory may have come between."""
 _WORD: Final = re.compile(r"\w+")
@@ -41,11 +48,17 @@ class Place:
     session: str
     role: str = "user"
     speaker: str | None = None
+    at: datetime | None = None
 
     @property
     def by_user(self) -> bool:
         """Whether the one user said it, and not one of several people who are told apart by name."""
         return self.role == "user" and self.speaker is None
+
+    @property
+    def weight(self) -> float:
+        """What it is worth who said it."""
+        return 0.0 if self.speaker else _THE_USERS if self.role == "user" else -_THE_USERS
 
 
 def strength(cosine: float | None, words: float, calibration: tuple[float, float] | None) -> float:
@@ -61,15 +74,33 @@ def likelihood(strength: float) -> float:
     return 1 / (1 + math.exp(-max(-30.0, min(30.0, strength / _AGREEING))))
 
 
-def in_company(strengths: Mapping[int, float], places: Mapping[int, Place], question: str) -> dict[int, float]:
-    """Return strengths with what their company adds; what has no place among messages keeps its own."""
+def in_company(
+    strengths: Mapping[int, float],
+    places: Mapping[int, Place],
+    question: str,
+    *,
+    periods: Sequence[Period] = (),
+    answers: float = 1.0,
+) -> dict[int, float]:
+    """Return strengths with what their company adds; what has no place among messages keeps its own.
+
+    ``answers`` is the share of its usual weight that an assistant's answer has for what it answers.
+    """
     found = {seq: strengths[seq] for seq in places if seq in strengths}
     if len(found) < 2:
         return dict(strengths)
     found = _named(found, places, question)
-    found = {seq: value + _THE_USERS * places[seq].by_user for seq, value in found.items()}
+    found = {seq: value + places[seq].weight + in_time(places[seq].at, periods) for seq, value in found.items()}
     found = _among_sessions(found, places)
-    return {**strengths, **_beside(found, places)}
+    return {**strengths, **_beside(found, places, answers)}
+
+
+def in_time(said: datetime | None, periods: Sequence[Period]) -> float:
+    """Return what it is worth to have been said in one of the stretches of time that a question names."""
+    if said is None or not periods:
+        return 0.0
+    shares = (1.0 if period.end - period.start < _LONG[0] else _LONG[1] for period in periods if period.holds(said))
+    return _IN_TIME * max(shares, default=0.0)
 
 
 def _named(found: Mapping[int, float], places: Mapping[int, Place], question: str) -> dict[int, float]:
@@ -92,7 +123,7 @@ def _among_sessions(found: Mapping[int, float], places: Mapping[int, Place]) -> 
     return {seq: value + _SAME_TALK * (best[places[seq].session] - mean) for seq, value in found.items()}
 
 
-def _beside(found: Mapping[int, float], places: Mapping[int, Place]) -> dict[int, float]:
+def _beside(found: Mapping[int, float], places: Mapping[int, Place], answers: float) -> dict[int, float]:
     """Favour what was said right after, or right before, something that matters."""
     mean = sum(found.values()) / len(found)
     order: Sequence[int] = sorted(found)
@@ -100,14 +131,14 @@ def _beside(found: Mapping[int, float], places: Mapping[int, Place]) -> dict[int
     for one, other in itertools.pairwise(order):
         if other - one > _FARTHEST or places[one].session != places[other].session:
             continue
-        before, after = _worth(places[one], places[other])
+        before, after = _worth(places[one], places[other], answers)
         raised[other] += before * max(found[one] - mean, 0.0)
         raised[one] += after * max(found[other] - mean, 0.0)
     return raised
 
 
-def _worth(one: Place, other: Place) -> tuple[float, float]:
+def _worth(one: Place, other: Place, answers: float) -> tuple[float, float]:
     """Return what two neighbours are worth to each other: the first to the second, the second to the first."""
     if one.speaker or other.speaker:
         return _BEFORE, _AFTER
-    return 0.0, _ANSWERED if one.by_user else 0.0
+    return 0.0, answers * _ANSWERED if one.by_user else 0.0

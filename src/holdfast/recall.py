@@ -6,12 +6,14 @@ Scope is part of every search, never a filter afterwards. A hit says which arms 
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from holdfast.embedding import Embedding
+from holdfast.meaning import Meaning, catch_up
 from holdfast.protocols import Candidates, Match, MemoryFilter, MessageFilter, Space, Store
-from holdfast.ranking import Place, in_company, likelihood, strength
+from holdfast.ranking import Place, in_company, in_time, likelihood, strength
 from holdfast.text.clean import clean_query, fold
+from holdfast.text.periods import Period, periods_of
 from holdfast.types import Hit, Memory, Message, Reason, Scope, Where
 
 _DEPTH = 32
@@ -22,6 +24,10 @@ _TIE = 5.0
 """What age, importance and being pinned are worth beside meaning and words."""
 _CHAIN = 20
 """How many times over a fact may have been replaced for its latest value to be found."""
+_TODAY = timedelta(days=1)
+"""What was said up to a day after now is not the future: clocks and time zones differ."""
+_SPARE = 5
+"""Hits more than are wanted that are compared with each other at first."""
 _SAME = 0.96
 """Two hits with a cosine above this say the same."""
 
@@ -43,6 +49,8 @@ class Question:
     languages: tuple[str, ...] = ("en", "es")
     behind: Collection[str] = ()
     """Kinds that stand behind what they were made from, and are left out unless asked for."""
+    periods: Sequence[Period] = ()
+    """The stretches of time that the text names."""
 
     @property
     def spaces(self) -> tuple[Space, ...]:
@@ -72,19 +80,23 @@ class _Found:
 
 def recall(store: Store, embedding: Embedding, question: Question) -> list[Hit]:
     """Return the best hits, best first."""
-    question = replace(question, text=clean_query(question.text))
+    text = clean_query(question.text)
+    question = replace(question, text=text, periods=periods_of(text, question.now))
     if not question.spaces or question.limit < 1:
         return []
-    embedding.catch_up(reader=question.reader, limit=_CATCH_UP[0], seconds=_CATCH_UP[1])
-    found = _search(store, embedding, question)
-    strong = in_company(_strengths(embedding, question, found), _places(store, found), question.text)
+    catch_up(embedding, question.text, reader=question.reader, limit=_CATCH_UP[0], seconds=_CATCH_UP[1])
+    meaning = Meaning(store, embedding, text, reader=question.reader)
+    found, places = _candidates(store, meaning, question)
+    own = _strengths(embedding, question, found, words=meaning.besides)
+    strong = in_company(own, places, text, periods=question.periods, answers=meaning.besides)
     hits: list[tuple[float, Hit]] = []
     # Reading rows costs more than finding them: only the strongest are read, more if some may not be shown.
     ranked = sorted(found, key=lambda item: -strong[item])
     step = 2 * question.limit + 10
     for start in range(0, len(ranked), step):
         some = {item: found[item] for item in ranked[start : start + step]}
-        hits += [_hit(owner, successor, question, some, strong) for owner, successor in _hydrate(store, question, some)]
+        owners = _hydrate(store, question, some)
+        hits += [_hit(owner, successor, question, some, strong) for owner, successor in owners]
         if len(hits) >= question.limit + 5:
             break
     # By strength, not by score: two that are both all but certain differ in it.
@@ -93,19 +105,31 @@ def recall(store: Store, embedding: Embedding, question: Question) -> list[Hit]:
     return [_with_excerpt(store, hit, found) for hit in kept]
 
 
-def _search(store: Store, embedding: Embedding, question: Question) -> dict[int, _Found]:
+def _candidates(store: Store, meaning: Meaning, question: Question) -> tuple[dict[int, _Found], dict[int, Place]]:
+    """Return what the arms find, without what had not been said yet at the time of asking; deeper, where that is most of it."""
+    latest = question.now + _TODAY
+    depth = max(_DEPTH, 3 * question.limit) * (3 if question.periods else 1)
+    for enough in (depth, 4 * depth):
+        found = _search(store, meaning, question, enough)
+        places = _places(store, found)
+        later = [seq for seq, place in places.items() if place.at is not None and place.at > latest]
+        for seq in later:
+            del found[seq], places[seq]
+        if len(later) <= len(places):
+            break
+    return found, places
+
+
+def _search(store: Store, meaning: Meaning, question: Question, depth: int) -> dict[int, _Found]:
     """Ask every arm, space by space: messages, being many, must not crowd out memories."""
     found: dict[int, _Found] = {}
-    depth = max(_DEPTH, 2 * question.limit)
-    vector = embedding.query(question.text)
     for spaces in (tuple(s for s in question.spaces if s != "message"), tuple(s for s in question.spaces if s == "message")):
         if not spaces:
             continue
         where = Candidates(reader=question.reader, spaces=spaces, without_session=question.without_session)
         if "message" not in spaces:
             where = replace(where, kinds=question.memory_kinds, where=question.where)
-        if vector is not None:
-            _collect(found, "meaning", store.find_vectors(embedding.name or "", vector, where, limit=depth))
+        _collect(found, "meaning", meaning.nearest(where, limit=depth))
         _collect(found, "text", store.find_text(question.text, where, languages=question.languages, limit=depth))
     _add_recent(store, question, found)
     return found
@@ -179,8 +203,8 @@ def _fates(store: Store, reader: Scope, messages: Collection[str]) -> tuple[set[
     return gone, {source: memory for source, memory in latest.items() if memory.status == "live"}
 
 
-def _strengths(embedding: Embedding, question: Question, found: dict[int, _Found]) -> dict[int, float]:
-    """Return how strongly the arms speak for each item."""
+def _strengths(embedding: Embedding, question: Question, found: dict[int, _Found], *, words: float) -> dict[int, float]:
+    """Return how strongly the arms speak for each item; ``words`` is the share of their usual weight that words have."""
     if not question.text.strip():
         return dict.fromkeys(found, 0.0)
     embedder = embedding.embedder()
@@ -189,7 +213,7 @@ def _strengths(embedding: Embedding, question: Question, found: dict[int, _Found
     farthest = min(seen, default=None)
     calibration = embedder.calibration if embedder and seen else None
     return {
-        item: strength(farthest if entry.similarity is None else entry.similarity, entry.text, calibration)
+        item: strength(farthest if entry.similarity is None else entry.similarity, words * entry.text, calibration)
         for item, entry in found.items()
     }
 
@@ -198,7 +222,7 @@ def _places(store: Store, found: dict[int, _Found]) -> dict[int, Place]:
     """Return where the messages among what was found stand."""
     wanted = [item for item, entry in found.items() if entry.space == "message"]
     found_at = store.places(wanted) if wanted else []
-    return {seq: Place(session=session, role=role, speaker=speaker) for seq, session, role, speaker in found_at}
+    return {seq: Place(session=session, role=role, speaker=speaker, at=at) for seq, session, role, speaker, at in found_at}
 
 
 def _hit(
@@ -211,7 +235,7 @@ def _hit(
     said = memory.valid_from if memory else owner.at  # type: ignore[union-attr]
     age = max((question.now - said).total_seconds() / 86400, 0.0)
     tie = 0.02 * math.exp(-age / 30) + (0.002 * memory.importance + 0.01 * memory.pinned if memory else 0.006)
-    value = strong[item] + _TIE * tie
+    value = strong[item] + _TIE * tie + (in_time(said, question.periods) if memory else 0.0)
     hit = Hit(
         memory=memory,
         message=message,
@@ -227,11 +251,15 @@ def _without_repeats(store: Store, embedding: Embedding, hits: Sequence[Hit], li
     """Drop hits that say what a better one said: the same words, the same meaning, or its own source."""
     shortlist = list(hits[: 3 * limit])
     items = [_item(hit) for hit in shortlist]
-    cosines = store.similarities(embedding.name, items) if embedding.name and embedding.embedder() else None
+    name = embedding.name if embedding.name and embedding.embedder() else None
+    compared = min(limit + _SPARE, len(items))
+    cosines = store.similarities(name, items[:compared]) if name else None
     kept: list[int] = []
     said: set[str] = set()
     sources = {source for hit in shortlist if hit.memory for source in hit.memory.sources}
     for place, hit in enumerate(shortlist):
+        if place == compared and name:  # so many repeats are rare: only then is all the rest compared, too
+            cosines = store.similarities(name, items)
         folded = fold(hit.text[:2000])
         repeats = folded in said or (hit.message is not None and hit.id in sources)
         if not repeats and cosines is not None and len(folded) < 1000:
@@ -245,7 +273,12 @@ def _without_repeats(store: Store, embedding: Embedding, hits: Sequence[Hit], li
 
 
 def _alike(one: Hit, other: Hit) -> bool:
-    """Numbers and negations make near-identical sentences differ: only like with like is a repeat."""
+    """Numbers and negations make near-identical sentences differ: only like with like is a repeat.
+
+    What was said twice in nearly the same words, in two conversations, is evidence of both.
+    """
+    if one.message is not None and other.message is not None and one.message.session != other.message.session:
+        return False
 
     def marks(hit: Hit) -> frozenset[str]:
         words = fold(hit.text).split()

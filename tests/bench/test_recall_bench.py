@@ -8,9 +8,10 @@ import pytest
 
 from holdfast.bench.recall import run
 from holdfast.bench.recall_data import Asked, Dataset, Talk, load
-from holdfast.bench.recall_scores import score, table
+from holdfast.bench.recall_scores import Abstention, score, table
 from holdfast.errors import InvalidInput
 
+NOTHING: dict[int, list[str]] = {1000: [], 4000: []}
 HOUSE: list[dict[str, Any]] = [
     {
         "id": "c1",
@@ -82,16 +83,23 @@ def test_a_run_ranks_the_turns_that_answer_and_prints_the_table(tmp_path: Path, 
 def test_scores_are_shares_of_the_evidence() -> None:
     talk = Talk(id="t", sittings=(), questions=())
     asked = Asked(id="q", category="", text="", evidence=("a", "b"))
-    values = score(Dataset(name="d", talks=(talk,)), talk, asked, ["x", "a"]).values
+    values = score(Dataset(name="d", talks=(talk,)), talk, asked, ["x", "a"], {1000: ["x"], 4000: ["x", "a"]}).values
     assert (values["R@5"], values["all@5"], values["MRR"]) == (0.5, 0.0, 0.5)
+    assert (values["in 1k"], values["in 4k"]) == (0.0, 0.5)
+
+
+def test_questions_of_other_conversations_show_how_well_nothing_relevant_is_told() -> None:
+    told = str(Abstention(own=(0.9, 0.8, 0.4), foreign=(0.3, 0.6)))
+    assert "83%" in told, "of the six pairs, one is the wrong way round"
+    assert "67% of its own, 50% of others'" in told
 
 
 def test_adversarial_questions_are_scored_apart() -> None:
     talk = Talk(id="t", sittings=(), questions=())
     data = Dataset(name="d", talks=(talk,))
     rows = [
-        score(data, talk, Asked(id="1", category="adversarial", text="", evidence=("a",)), []),
-        score(data, talk, Asked(id="2", category="other", text="", evidence=("a",)), ["a"]),
+        score(data, talk, Asked(id="1", category="adversarial", text="", evidence=("a",)), [], NOTHING),
+        score(data, talk, Asked(id="2", category="other", text="", evidence=("a",)), ["a"], NOTHING),
     ]
     assert table(rows).as_data()["all"]["R@5"] == 1.0
 

@@ -111,7 +111,7 @@ def test_what_else_was_said_in_the_same_breath_stays() -> None:
 @pytest.mark.parametrize("piece", ["a ", "my flat in ", "no more ", "moved to ", "the x is 5 ", "en un piso ", "ya no, ", "Ana "])
 def test_a_long_odd_text_is_read_in_a_moment(piece: str) -> None:
     text = ("I have a " + piece * 150)[:300]
-    begun = time.perf_counter()
+    begun = time.thread_time()
     change_in_words(text, text[::-1] + piece)
     replaces(text, text + "x")
-    assert time.perf_counter() - begun < 2.0
+    assert time.thread_time() - begun < 2.0

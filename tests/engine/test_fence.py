@@ -161,6 +161,6 @@ def test_no_mixture_leaves_an_opened_block_behind(text: str) -> None:
     "piece", ["<memory>", "</memory>", "```", "<tool_result>", "> ", "[", "<memory\n", "\n", '<memory id="a">\n\n']
 )
 def test_long_texts_take_bounded_time(piece: str) -> None:
-    began = time.perf_counter()
+    began = time.thread_time()
     own_words(piece * (2_000_000 // len(piece)))
-    assert time.perf_counter() - began < 15
+    assert time.thread_time() - began < 15

@@ -98,7 +98,7 @@ _DAYS = [(f"friend{n}", f"topic{n}", f"place{n}") for n in range(200)]
 
 
 def test_any_text_is_judged_in_bounded_time() -> None:
-    began = time.perf_counter()
+    began = time.thread_time()
     for text in ("<" * 200_000, "I'm sorry " * 20_000, "{" * 200_000, "a " * 100_000, "here is " * 20_000, "\ud800 x" * 50_000):
         collapse(text, replaces=[text[:1000], "Ana."], longest=1_000_000)
-    assert time.perf_counter() - began < 10
+    assert time.thread_time() - began < 10

@@ -184,6 +184,31 @@ def test_as_of_leaves_out_what_was_said_later(memory: Engine, clock: FrozenClock
     assert [hit.text for hit in memory.recall("parrot", user="ana", as_of=clock.now() - DAY)] == ["the parrot is young"]
 
 
+def test_seen_from_an_earlier_moment_what_was_said_days_later_is_not_there_yet(memory: Engine, clock: FrozenClock) -> None:
+    talk = memory.session(user="ana")
+    talk.add("user", "My first canoe is called Pelican.", at=clock.now() - timedelta(days=30))
+    talk.add("user", "My second canoe is called Heron.", at=clock.now() - timedelta(days=10))
+    found = memory.recall("canoe called", user="ana", now=clock.now() - timedelta(days=20))
+    assert [hit.text for hit in found] == ["My first canoe is called Pelican."]
+
+
+def test_much_that_was_said_later_does_not_hide_what_had_been_said(memory: Engine, clock: FrozenClock) -> None:
+    talk = memory.session(user="ana")
+    talk.add("user", "The canoe was mended in the yard by the river with tar and rope.", at=clock.now() - timedelta(days=30))
+    for n in range(60):
+        talk.add("user", f"Canoe {n}, canoe!", at=clock.now() - timedelta(days=10))
+    found = memory.recall("canoe", user="ana", limit=5, now=clock.now() - timedelta(days=20))
+    assert [hit.text[:20] for hit in found] == ["The canoe was mended"]
+
+
+@pytest.mark.parametrize("question", ["What did I buy ten days ago?", "¿Qué compré hace diez días?"])
+def test_a_time_in_the_question_favours_what_was_said_then(memory: Engine, clock: FrozenClock, question: str) -> None:
+    for days, thing in ((40, "a kettle"), (10, "a toaster"), (2, "a blender")):
+        talk = memory.session(user="ana", id=f"s{days}")
+        talk.add("user", f"I bought {thing} (compré)", at=clock.now() - timedelta(days=days))
+    assert "toaster" in memory.recall(question, user="ana")[0].text
+
+
 def test_of_equal_matches_the_newer_and_the_weightier_come_first(memory: Engine, clock: FrozenClock) -> None:
     memory.remember("parrot one", user="ana")
     clock.advance(60 * DAY)

@@ -54,9 +54,9 @@ def test_a_window_starts_with_a_whole_word() -> None:
 @pytest.mark.parametrize("piece", ["x", "word ", "A sentence. ", "\n", "字。"])
 def test_four_mebibytes_are_covered_within_the_limit_and_quickly(piece: str) -> None:
     text = (piece * (4 * 1024 * 1024 // len(piece) + 1))[: 4 * 1024 * 1024]
-    began = time.perf_counter()
+    began = time.thread_time()
     spans = window_spans(text)
-    assert time.perf_counter() - began < 5
+    assert time.thread_time() - began < 5
     assert len(spans) <= MAX_WINDOWS
     assert spans[-1][1] == len(text)
 

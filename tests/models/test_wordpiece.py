@@ -117,9 +117,9 @@ def test_characters_that_mean_nothing_leave_nothing(small: WordPiece, text: str)
 @pytest.mark.parametrize("piece", ["a", " ", "tea, ", "字", "\ud800", "."])
 def test_ten_megabytes_take_no_time(small: WordPiece, piece: str) -> None:
     text = piece * (10_000_000 // len(piece))
-    began = time.perf_counter()
+    began = time.thread_time()
     small.encode(text, max_tokens=512)
-    assert time.perf_counter() - began < 0.5
+    assert time.thread_time() - began < 0.5
 
 
 def test_a_vocabulary_is_read_from_a_file_with_a_token_a_line(tmp_path: Path) -> None:

@@ -116,12 +116,12 @@ HUGE = {
 
 @pytest.mark.parametrize("name", HUGE)
 def test_a_huge_or_deep_answer_takes_bounded_time(name: str) -> None:
-    began = time.perf_counter()
+    began = time.thread_time()
     try:
         value = read_json(HUGE[name])
     except ValueError:
         value = None
-    took = time.perf_counter() - began
+    took = time.thread_time() - began
     assert took < 20, f"{took:.1f} s"
     json.dumps(value)  # whatever came out is no deeper than others can walk
 

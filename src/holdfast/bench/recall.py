@@ -6,19 +6,23 @@ through the same ``recall`` everyone uses. Only ids are compared: no model judge
 
 import json
 import tempfile
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from holdfast.bench.recall_data import Asked, Dataset, Talk, load
-from holdfast.bench.recall_scores import Row, score, table
+from holdfast.bench.recall_scores import BUDGETS, Abstention, Row, score, table
 from holdfast.bench.vector_cache import CachedEmbedder
-from holdfast.config import make_embedder, models_directory, open_engine
+from holdfast.config import load_settings, make_embedder, make_second_embedder, models_directory, open_engine
+from holdfast.context import render_block
+from holdfast.embedding import EmbedderSource
 from holdfast.engine import Engine
 from holdfast.types import Hit
 
 _BETWEEN_TURNS = timedelta(seconds=20)
+_FOREIGN_EVERY = 5
 _USER_ROLES = ("user", "assistant")
 
 
@@ -30,30 +34,56 @@ def run(
     limit: int = 50,
     only: int | None = None,
     embedder: str = "arctic-embed-s",
+    store: str | None = None,
     as_json: bool = False,
     progress: Callable[[str, int, int], None] = lambda label, done, total: None,
 ) -> None:
     """Load, ask, write the run file, and print the table."""
     data = load(dataset, haystacks=haystacks)
     rows: list[Row] = []
+    own: list[float] = []
+    foreign: list[float] = []
     lines: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory() as folder, _open(Path(folder), embedder) as memory:
+    with tempfile.TemporaryDirectory() as folder, _open(store or Path(folder) / "memory.db", embedder) as memory:
         for talk, question, hits in _asked(memory, data, limit=limit, only=only, progress=progress):
+            own.append(_best(hits))
+            if other := _somebody_elses(data, talk, len(own)):
+                foreign.append(_best(memory.recall(other.text, user=talk.id, limit=1, now=question.at or _end(talk))))
             ranked = _ranked(hits)
             lines.append({"id": question.id, "ranked": ranked})
-            rows.append(score(data, talk, question, ranked))
+            packed = {budget: _ranked(render_block([], hits, max_tokens=budget, nonce="bench").hits) for budget in BUDGETS}
+            rows.append(score(data, talk, question, ranked, packed))
     if out is not None:
         out.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), "utf-8")
     print(json.dumps(table(rows).as_data()) if as_json else table(rows))  # noqa: T201  (what the command is for)
+    if foreign and not as_json:
+        print(Abstention(own=own, foreign=foreign))  # noqa: T201
 
 
-def _open(folder: Path, embedder: str) -> Engine:
-    """Open a scratch store; vectors are kept from run to run by the text they were made from."""
+def _best(hits: Sequence[Hit]) -> float:
+    return hits[0].score if hits else 0.0
+
+
+def _somebody_elses(data: Dataset, talk: Talk, count: int) -> Asked | None:
+    """Return, now and then, a question about another conversation: nothing here answers it."""
+    others = [other for other in data.talks if other.id != talk.id and other.questions]
+    if not others or count % _FOREIGN_EVERY:
+        return None
+    chosen = others[count % len(others)]
+    return chosen.questions[count % len(chosen.questions)]
+
+
+def _open(place: str | Path, embedder: str) -> Engine:
+    """Open a scratch store, or a new tenant of a database; vectors are kept from run to run by the text they were made from."""
+    tenant = f"bench-{uuid.uuid4().hex[:12]}"
     source = make_embedder(embedder)
     if source is None:
-        return open_engine(folder / "memory.db", embedder="none", worker="none")
-    cached = CachedEmbedder(source.load(), models_directory().parent / "bench" / "vectors.db")
-    return open_engine(folder / "memory.db", embedder=cached, worker="none")
+        return open_engine(place, embedder="none", worker="none", tenant=tenant)
+    file = models_directory().parent / "bench" / "vectors.db"
+    other = make_second_embedder(None, source, load_settings())
+    second = "none" if other is None else EmbedderSource(name=other.name, load=lambda: CachedEmbedder(other.load(), file))
+    cached = CachedEmbedder(source.load(), file)
+    return open_engine(place, embedder=cached, second_embedder=second, worker="none", tenant=tenant)
 
 
 def _asked(

@@ -1,12 +1,14 @@
 """Scores of ranked ids against the evidence, with intervals that resample whole conversations."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from holdfast.bench.recall_data import Asked, Dataset, Talk
 
-_DEPTHS = (5, 10, 20)
+_DEPTHS = (1, 5, 10, 20)
+BUDGETS = (1000, 4000)
+"""Tokens of a context whose share of the evidence is told."""
 _RESAMPLES = 1000
 
 
@@ -19,9 +21,12 @@ class Row:
     values: dict[str, float]
 
 
-def score(data: Dataset, talk: Talk, question: Asked, ranked: Sequence[str]) -> Row:
-    """Compare what was found with what should be; by session where the data set says so."""
-    gold = set(question.evidence)
+def score(data: Dataset, talk: Talk, question: Asked, ranked: Sequence[str], packed: Mapping[int, Collection[str]]) -> Row:
+    """Compare what was found, and what a context of some size holds of it, with what should be.
+
+    By session where the data set says so; what a context holds always goes by turns.
+    """
+    gold, turns = set(question.evidence), set(question.evidence)
     if data.by_session:
         home = {turn.id: sitting.id for sitting in talk.sittings for turn in sitting.turns}
         gold = set(question.sessions) or {home[id] for id in question.evidence}
@@ -34,7 +39,13 @@ def score(data: Dataset, talk: Talk, question: Asked, ranked: Sequence[str]) -> 
             found = len(gold & set(ranked[:depth]))
             values[f"R@{depth}"] = found / len(gold)
             values[f"all@{depth}"] = float(found == len(gold))
+        for budget in BUDGETS:
+            values[_within(budget)] = len(turns & set(packed[budget])) / len(turns) if turns else 0.0
     return Row(talk=talk.id, category=question.category, values=values)
+
+
+def _within(budget: int) -> str:
+    return f"in {budget // 1000}k"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,15 +59,31 @@ class Table:
         return {name: {**_means(rows), "n": len(rows)} for name, rows in self.groups.items()}
 
     def __str__(self) -> str:
-        names = [f"{kind}@{depth}" for kind in ("R", "all") for depth in _DEPTHS] + ["MRR"]
+        names = [f"{kind}@{depth}" for kind in ("R", "all") for depth in _DEPTHS] + ["MRR", *map(_within, BUDGETS)]
         lines = [f"{'set':28} {'n':>5} " + " ".join(f"{name:>7}" for name in names)]
         for group, rows in self.groups.items():
             means = _means(rows)
             lines.append(f"{group:28} {len(rows):5} " + " ".join(f"{100 * means[name]:7.1f}" for name in names))
             if group == "all":
                 low, high = _interval(rows, "R@10")
-                lines.append(f"{'  R@10, 95% interval':28}       {100 * low:7.1f} - {100 * high:.1f} (conversations resampled)")
+                lines.append(f"{'  R@10, 95% interval':28}       {100 * low:7.1f} - {100 * high:.1f} (resampled)")
         return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Abstention:
+    """The best score of each question asked where its answer is, and where it is not: in another's conversation."""
+
+    own: Sequence[float]
+    foreign: Sequence[float]
+
+    def __str__(self) -> str:
+        pairs = [(one > other) + (one == other) / 2 for one in self.own for other in self.foreign]
+        shown = [100 * sum(score >= 0.5 for score in scores) / len(scores) for scores in (self.own, self.foreign)]
+        return (
+            f"nothing relevant: a question's own conversation scores higher than another's in {100 * sum(pairs) / len(pairs):.0f}% "
+            f"of pairs; at 0.5, something is shown for {shown[0]:.0f}% of its own, {shown[1]:.0f}% of others'"
+        )
 
 
 def table(rows: Sequence[Row]) -> Table:
@@ -73,11 +100,13 @@ def _means(rows: Sequence[Row]) -> dict[str, float]:
 
 
 def _interval(rows: Sequence[Row], name: str) -> tuple[float, float]:
-    """Return the middle 95% of the mean when whole conversations are drawn again."""
+    """Return the middle 95% of the mean when whole conversations are drawn again; in one single pool, questions."""
     by_talk: dict[str, list[float]] = {}
     for row in rows:
         by_talk.setdefault(row.talk, []).append(row.values[name])
     talks, draw = list(by_talk.values()), random.Random(1)  # noqa: S311  (not for secrets)
+    if len(talks) == 1:  # one pool of everything: questions are all there is to draw
+        talks = [[value] for value in talks[0]]
     means = []
     for _ in range(_RESAMPLES):
         drawn = [value for values in draw.choices(talks, k=len(talks)) for value in values]

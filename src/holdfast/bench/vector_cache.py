@@ -21,6 +21,7 @@ class CachedEmbedder:
         self._inner = embedder
         file.parent.mkdir(parents=True, exist_ok=True)
         self._database = apsw.Connection(str(file))
+        self._database.set_busy_timeout(60_000)
         self._database.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF")
         self._database.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID")
         self.name = embedder.name

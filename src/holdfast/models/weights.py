@@ -29,7 +29,8 @@ from typing import IO, Final, TypeAlias
 from uuid import uuid4
 
 from holdfast.errors import WeightsCorrupt, WeightsMissing, WeightsUnavailable
-from holdfast.models.registry import Carrier, HubFile, Spec, Weight, WheelMember, WheelParts
+from holdfast.models import packaged
+from holdfast.models.registry import Carrier, HubFile, PackagedSpec, Spec, Weight, WheelMember, WheelParts
 
 __all__ = ["Progress", "Pulled", "locate", "path_of", "pull", "verify"]
 
@@ -65,6 +66,8 @@ def path_of(weight: Weight, directory: Path) -> Path:
 
 def locate(spec: Spec, directory: Path) -> dict[str, Path]:
     """Return the path of each of a model's files by name, if all are there and of the right size."""
+    if isinstance(spec, PackagedSpec):
+        return packaged.locate(spec)
     paths = {weight.filename: path_of(weight, directory) for weight in spec.files}
     for weight in spec.files:
         path = paths[weight.filename]
@@ -84,7 +87,8 @@ def verify(spec: Spec, directory: Path) -> dict[str, Path]:
     paths = locate(spec, directory)
     for weight in spec.files:
         if not _is_whole(weight, paths[weight.filename]):
-            raise WeightsCorrupt(_damaged(spec, paths[weight.filename]))
+            path = paths[weight.filename]
+            raise WeightsCorrupt(packaged.damaged(spec, path) if isinstance(spec, PackagedSpec) else _damaged(spec, path))
     return paths
 
 
@@ -92,8 +96,11 @@ def pull(spec: Spec, directory: Path, *, source: Path | None = None, progress: P
     """Put each of a model's files in place, unless it is there and whole already.
 
     With ``source``, a folder that holds the files or wheels that carry them, nothing else is asked: the
-    network stays untouched. Without, the carriers of the registry are tried in order.
+    network stays untouched. Without, the carriers of the registry are tried in order. What an extra installs is only
+    looked for.
     """
+    if isinstance(spec, PackagedSpec):
+        return tuple(Pulled(filename=name, path=path, carrier="already there") for name, path in packaged.locate(spec).items())
     try:
         with tempfile.TemporaryDirectory(prefix="holdfast-", ignore_cleanup_errors=True) as scratch:
             carriers = _Carriers(scratch=Path(scratch), source=source, report=progress or _say_nothing)

@@ -46,6 +46,13 @@ _VOTES = 2
 _WORD = re.compile(r"[^\W\d_]+")
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
 _SPANISH_SIGNS = re.compile("[¿¡ñ]", re.IGNORECASE)
+_OTHER_LETTERS = re.compile("[\u0250-\u1dff\u2c00-\ua71f\ua800-\ufdff\uff66-\uffdc\U00010000-\U0001efff\U00020000-\U0003ffff]")
+"""Letters of scripts that English is not written in."""
+_OFTEN_SAID = frozenset(
+    "buenos buenas casa compre cuales cuentame cumplo dime encanta gusta gustan gustaria hablo hijo hija llama llamo "
+    "marido mujer necesito odio prefiero puedo quiero recuerda recuerdame suelo tenemos trabajo vamos vivimos vivo".split()
+)
+"""Words of people who speak Spanish about themselves, beside those that every sentence has."""
 _ACCENTS = str.maketrans("áàâäãéèêëíìîïóòôöõúùûüçñ", "aaaaaeeeeiiiiooooouuuucn")
 
 
@@ -72,3 +79,30 @@ def detect_language(text: str) -> str | None:
 def is_stop_word(word: str, language: str | None) -> bool:
     """Tell whether a folded word carries no meaning of its own in this language."""
     return word in STOP_WORDS.get(language or "en", frozenset())
+
+
+@lru_cache(maxsize=4096)
+def is_foreign(text: str) -> bool:
+    """Tell whether a text is clearly not in English; a few words that could be either are taken as English."""
+    sample = text[:2000]
+    letters = sum(map(str.isalpha, sample))
+    if 2 * len(_OTHER_LETTERS.findall(sample)) > letters:
+        return True
+    words = _WORD.findall(sample)
+    plain = [word.casefold().translate(_ACCENTS) for word in words]
+    named = _names(words)
+    counted = [word for place, word in enumerate(plain) if place not in named and word != "ya"]  # "See ya!"
+    english = sum(word in STOP_WORDS["en"] for word in counted)
+    votes = {code: sum(word in stops for word in counted) for code, stops in STOP_WORDS.items() if code != "en"}
+    votes["es"] += sum(word in _OFTEN_SAID for word in counted) + 2 * len(_SPANISH_SIGNS.findall(sample))
+    accents = sum(word.casefold() != bare for word, bare in zip(words, plain, strict=True))
+    spanish, other = votes["es"], max(votes.values()) + accents
+    return other > english and (spanish > 0 or other >= _VOTES)
+
+
+def _names(words: list[str]) -> set[int]:
+    """Return the places of words that seem part of a name: "Las" of "Las Vegas" says nothing about a language."""
+    if sum(word.isupper() for word in words) * 2 > len(words):
+        return set()
+    capital = [word[:1].isupper() for word in words] + [False]
+    return {place for place in range(len(words)) if capital[place] and (place > 0 or capital[1])}
