@@ -1,4 +1,4 @@
-"""What most tests need: a memory on real parts, a clock that stands still, and a look at the bytes on disk."""
+"""What most tests need: a memory on real parts in any of its places, a clock that stands still, the bytes on disk."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,9 +22,21 @@ pytest.register_assert_rewrite(
     )
 )
 
+from tests.places import Place, a_place, parametrize  # noqa: E402
+
 import holdfast  # noqa: E402  (after the rewriting of its asserts was asked for)
 from holdfast import Engine  # noqa: E402
 from holdfast.testing import FrozenClock, HashEmbedder  # noqa: E402
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let every test that can move be run in other places."""
+    parser.addoption("--places", default="", help="run tests that use a place in these: sqlite,postgres,chroma")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run what is marked ``everywhere`` in each place."""
+    parametrize(metafunc)
 
 
 @pytest.fixture
@@ -40,13 +52,19 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def open_memory(folder: Path, clock: FrozenClock) -> Iterator[Callable[..., Engine]]:
+def place(request: pytest.FixtureRequest, folder: Path) -> Iterator[Place]:
+    """Where the memory lives: a file, unless the test runs in other places, too."""
+    with a_place(getattr(request, "param", "sqlite"), folder) as found:
+        yield found
+
+
+@pytest.fixture
+def open_memory(place: Place, clock: FrozenClock) -> Iterator[Callable[..., Engine]]:
     """Open the same place again and again; everything is closed at the end."""
     opened: list[Engine] = []
 
     def open_one(**options: Any) -> Engine:
-        options = {"worker": "none", "embedder": HashEmbedder(), "clock": clock, **options}
-        opened.append(holdfast.open(options.pop("path", folder / "memory.db"), **options))
+        opened.append(holdfast.open(**place.opening(**{"worker": "none", "embedder": HashEmbedder(), "clock": clock, **options})))
         return opened[-1]
 
     yield open_one

@@ -4,6 +4,7 @@ A setting is looked up in the arguments, then in ``HOLDFAST_*`` variables, then 
 ``holdfast.yaml`` (in the working directory, then in the data directory), then in its default. See ``settings``.
 """
 
+import functools
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from holdfast.chat import ChatModel
 from holdfast.embedding import EmbedderSource
 from holdfast.engine import Engine
 from holdfast.errors import SettingsError
-from holdfast.models import registry
+from holdfast.models import packaged, registry
 from holdfast.presets import find_preset
 from holdfast.presets.base import Preset
 from holdfast.presets.settings import DesignSettings, MemoryConfig
@@ -30,6 +31,7 @@ from holdfast.thinking import ChatSource, Limits
 
 if TYPE_CHECKING:
     from holdfast.models.transcribers import Transcriber
+    from holdfast.stores.postgres import PostgresStore
 
 _FOLDERS = ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME")
 """Variables by which other programs are told where their settings are."""
@@ -93,6 +95,11 @@ def share_metrics(folder: Path) -> None:
     os.environ[_METRICS] = str(folder)
 
 
+def set_for_libraries(values: dict[str, str]) -> None:
+    """Set variables that libraries read as they are imported; benchmarks use it, for where a peer may write."""
+    os.environ.update(values)
+
+
 def load_settings(source: SettingsSource | None = None, **given: Any) -> Settings:
     """Return the settings in force; ``given`` are arguments or flags, None meaning not given.
 
@@ -111,9 +118,12 @@ def store_path(settings: Settings) -> Path:
     if settings.store is None:
         return data_directory() / "memory.db"
     given = settings.store.removeprefix("sqlite:///")
+    if is_database(settings):
+        raise SettingsError("A PostgreSQL store is no file; this works on a file path or sqlite:///FILE.")
     if "://" in given:
         raise SettingsError(
-            f"{given.split(':')[0]}:// is not a kind of store this version has; use a file path or sqlite:///FILE."
+            f"{given.split(':')[0]}:// is not a kind of store this version has; use a file path, sqlite:///FILE or "
+            "postgresql://USER@HOST/DATABASE."
         )
     path = Path(given).expanduser()
     return path / "memory.db" if path.is_dir() or not path.suffix else path
@@ -135,14 +145,35 @@ def make_preset(settings: Settings, preset: str | Preset | None = None) -> Prese
         changed["unused_after"] = timedelta(days=settings.unused_days)
     if settings.context_tokens is not None:
         changed["context_tokens"] = settings.context_tokens
+    if chosen.topics_dir is not None and is_database(settings):  # there is no file that pages could lie beside
+        changed["topics_dir"] = str(data_directory() / Path(chosen.topics_dir).expanduser())
     return replace(chosen, **changed)
 
 
-def make_store(settings: Settings) -> SQLiteStore:
+def is_database(settings: Settings) -> bool:
+    """Tell whether the store is a PostgreSQL database."""
+    return (settings.store or "").startswith(("postgresql://", "postgres://"))
+
+
+def make_store(settings: Settings) -> "SQLiteStore | PostgresStore":
     """Open the configured store."""
     tenant = clean_name(settings.tenant, what="tenant") or "default"
+    if is_database(settings):
+        return _make_database(settings, tenant)
     path = store_path(settings)
     return SQLiteStore(path, tenant=tenant, key=settings.key, index=_index_place(settings, path))
+
+
+def _make_database(settings: Settings, tenant: str) -> "PostgresStore":
+    if settings.key is not None:
+        raise SettingsError("key is for SQLite files; a PostgreSQL server encrypts its disks by itself.")
+    if settings.index not in ("memory", ""):
+        raise SettingsError("A PostgreSQL store finds vectors by itself, with pgvector: leave the setting index out.")
+    try:
+        from holdfast.stores.postgres import Limits, PostgresStore  # noqa: PLC0415  (only for those who use it)
+    except ImportError as error:
+        raise SettingsError(f"A PostgreSQL store needs {error.name}: pip install 'holdfast[postgres]'") from error
+    return PostgresStore(settings.store or "", tenant=tenant, limits=Limits(connections=settings.store_connections))
 
 
 def _index_place(settings: Settings, path: Path) -> IndexPlace | None:
@@ -179,7 +210,9 @@ def make_embedder(
         return None
     if ":" in name:
         return make_remote_embedder(name, url)
-    spec = registry.find(name)
+    spec = registry.find_embedder(name)
+    if isinstance(spec, registry.PackagedSpec):
+        return _packaged_embedder(spec)
 
     def load() -> Embedder:
         # From 1.29 on, onnxruntime reports its use to its maker unless this is set before it is imported.
@@ -191,6 +224,33 @@ def make_embedder(
         return embedder
 
     return EmbedderSource(name=spec.name, load=load)
+
+
+def _packaged_embedder(spec: registry.PackagedSpec) -> EmbedderSource:
+    """Return an embedder that an extra installs; without the extra, an error that names it."""
+    packaged.locate(spec)
+    return EmbedderSource(name=spec.name, load=lambda: _shared_multilingual(spec.name))
+
+
+@functools.cache
+def _shared_multilingual(name: str) -> Embedder:
+    """Load it once for all the memories of a process: it takes more room than the others."""
+    from holdfast.models.multilingual import MultilingualEmbedder  # noqa: PLC0415  (only for those who use it)
+
+    embedder = MultilingualEmbedder(registry.PACKAGED[name])
+    embedder.load()
+    return embedder
+
+
+def make_second_embedder(
+    name: "str | Embedder | EmbedderSource | None", first: EmbedderSource | None, settings: Settings
+) -> EmbedderSource | None:
+    """Return the embedder for what is not in English: by itself only beside one of ours that reads nothing else."""
+    wanted = settings.second_embedder if name is None else name
+    if first is None or wanted != "auto":
+        return None if first is None else make_embedder(wanted)
+    usual = registry.PACKAGED[registry.SECOND_MODEL]
+    return make_embedder(usual.name) if first.name in registry.MODELS and packaged.is_installed(usual) else None
 
 
 def _embedding_function(function: "Callable[[str], Any]", preset: Preset | None, dimensions: int | None) -> Embedder:
@@ -277,6 +337,7 @@ def open_engine(
     preset: str | Preset | None = None,
     settings: SettingsSource | None = None,
     embedder: "str | Embedder | EmbedderSource | Callable[[str], Any] | None" = None,
+    second_embedder: "str | Embedder | EmbedderSource | None" = None,
     chat: "str | ChatModel | ChatSource | Callable[..., Any] | None" = None,
     energy: Callable[[], float] | None = None,
     tenant: str | None = None,
@@ -289,7 +350,8 @@ def open_engine(
 
     ``settings`` is a settings file, a table, or the settings of the preset's own design (its YAML as it is). ``chat``
     is a model's name (``"openai:gpt-4o-mini"``), a model, or any function from messages to text; without one, rules
-    learn. ``embedder`` is a name, an embedder, or any function from a text to a vector. ``energy`` says how full the
+    learn. ``embedder`` is a name, an embedder, or any function from a text to a vector; ``second_embedder`` is the one
+    for what is not in English, where the first reads English alone. ``energy`` says how full the
     host's battery is, 0 to 1: under a fifth, background work waits. ``index`` is what finds the nearest vectors:
     ``"memory"``, ``"chroma"`` or ``"chroma:http://host:8000"``.
     """
@@ -304,6 +366,7 @@ def open_engine(
         make_store(loaded),
         preset=chosen,
         embedder=vectors,
+        second=make_second_embedder(second_embedder, vectors, loaded),
         chat=talk,
         limits=Limits(daily_cost=loaded.daily_cost, daily_calls=loaded.daily_calls),
         energy=energy,

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from holdfast.queries import (
     AppChanges,
@@ -105,8 +105,8 @@ class Reads(Protocol):
         """Count what :meth:`memories` would list, without its limit."""
         ...
 
-    def places(self, seqs: Collection[int]) -> list[tuple[int, str, str, str | None]]:
-        """Return the session, the role and the speaker of messages, by their numbers."""
+    def places(self, seqs: Collection[int]) -> list[tuple[int, str, str, str | None, datetime]]:
+        """Return the session, the role, the speaker and the time of messages, by their numbers."""
         ...
 
     def revisions(self, id: str) -> list[Memory]:
@@ -373,4 +373,17 @@ class Store(Reads, Protocol):
 
     def close(self) -> None:
         """Let go of the file; what was written stays."""
+        ...
+
+
+@runtime_checkable
+class TellsOfJobs(Protocol):
+    """A store that tells of new jobs by whatever process, so that workers need not ask again and again."""
+
+    def wait_for_jobs(self, seconds: float) -> bool:
+        """Wait until a job of this tenant is queued; False if none was for so long."""
+        ...
+
+    def wait_for_tenants(self, seconds: float) -> Collection[str] | None:
+        """Wait until a job of any tenant is queued, and tell whose; None where something may have been missed."""
         ...

@@ -17,6 +17,7 @@ FILES = ("holdfast.toml", "holdfast.yaml", "holdfast.yml")
 _NUMBERS = {
     "idle_minutes": float, "undo_days": float, "message_days": float, "unused_days": float, "context_tokens": int,
     "daily_cost": float, "daily_calls": int, "serve_port": int, "rate_limit": int, "max_body": int,
+    "store_connections": int,
 }  # fmt: skip
 
 
@@ -25,7 +26,13 @@ class Settings:
     """What a user can set, each with its default. ``docs/settings.md`` is made from this."""
 
     store: str | None = field(
-        default=None, metadata={"help": "The store: a file or a folder. Default: memory.db in the data directory."}
+        default=None,
+        metadata={
+            "help": "The store: a file, a folder, or `postgresql://USER@HOST/DATABASE`. Default: memory.db in the data directory."
+        },
+    )
+    store_connections: int = field(
+        default=16, metadata={"help": "Connections that one process may have to a PostgreSQL store; its tenants share them."}
     )
     preset: str = field(
         default="default",
@@ -40,6 +47,13 @@ class Settings:
         default=None,
         metadata={
             "help": "The embedding model, or `none` to search by text alone. Default: the preset's, else `arctic-embed-s`."
+        },
+    )
+    second_embedder: str = field(
+        default="auto",
+        metadata={
+            "help": "The embedding model for what is not in English, beside one that reads English alone: a name, `none`, or "
+            "`auto`: `use-multilingual` where `holdfast[multilingual]` is installed. See [models.md](models.md)."
         },
     )
     embedder_url: str | None = field(

@@ -15,6 +15,8 @@ from holdfast.types import Scope
 
 _MOST = 100
 """Scopes whose folders one process keeps in step; more have their pages in the store, and no files."""
+_FIRST_TENANT = "default"
+"""Who has the folder itself; others have one inside it."""
 
 
 class Shelves:
@@ -38,7 +40,12 @@ class Shelves:
         if self._preset.topics is None or self._preset.topics_dir is None:
             return None
         given = Path(self._preset.topics_dir).expanduser()
-        return given if given.is_absolute() else Path(self._store.location).parent / given
+        root = given if given.is_absolute() else Path(self._store.location).parent / given
+        tenant = self._store.tenant
+        if tenant == _FIRST_TENANT:
+            return root
+        # What lies in a folder is taken in: a tenant's pages must not lie where another looks.
+        return root / f"tenant-{slug(tenant, most_words=6) or 'x'}-{hashlib.blake2b(tenant.encode(), digest_size=8).hexdigest()}"
 
     def use(self, scope: Scope) -> None:
         """Keep a scope's folder in step from now on."""

@@ -1,16 +1,12 @@
 """Keys that open the server, and answers kept for requests that are sent again."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
-import apsw
-
-from holdfast.stores.connection import guarded
 from holdfast.stores.rows import dump, from_time, stamp, to_time
-from holdfast.stores.sql import fetch, fetch_one, fetch_value
+from holdfast.stores.sql import Connection, R, fetch, fetch_one, fetch_value, guarded, upsert
 from holdfast.types import KeptAnswer, KeyRecord
 
 _KEY_COLUMNS = "id, hash, level, label, opens, user, app, agent, created_at, expires_at, revoked_at, last_used_at"
@@ -21,11 +17,14 @@ class AccessReads:
     """What is asked of keys and kept answers."""
 
     tenant: str
-    path: Path
 
     @property
-    def connection(self) -> apsw.Connection:
+    def connection(self) -> Connection:
         """The connection to ask."""
+        raise NotImplementedError
+
+    def guard(self, ask: Callable[[], R]) -> R:
+        """Ask, and turn the database's errors into ours."""
         raise NotImplementedError
 
     @guarded
@@ -62,16 +61,13 @@ class AccessWrites(AccessReads):
 
     def set_key(self, record: KeyRecord) -> None:
         """Store what is known of a key."""
-        self.connection.execute(
-            f"INSERT OR REPLACE INTO keys (tenant, {_KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (self.tenant, *_key_row(record)),
-        )
+        self.connection.execute(upsert("keys", _KEY_COLUMNS), (self.tenant, *_key_row(record)))
 
     def touch_keys(self, used: Mapping[str, datetime]) -> None:
         """Note in place when keys were last used; those that are gone stay gone."""
         self.connection.executemany(
-            "UPDATE keys SET last_used_at = max(coalesce(last_used_at, 0), ?) WHERE tenant = ? AND id = ?",
-            [(stamp(moment), self.tenant, id) for id, moment in used.items()],
+            "UPDATE keys SET last_used_at = ? WHERE tenant = ? AND id = ? AND coalesce(last_used_at, 0) < ?",
+            [(stamp(moment), self.tenant, id, stamp(moment)) for id, moment in used.items()],
         )
 
     def remove_keys(self, owner: Mapping[str, str]) -> None:
@@ -81,10 +77,7 @@ class AccessWrites(AccessReads):
 
     def add_answer(self, answer: KeptAnswer) -> None:
         """Claim an idempotency key for a request, in the place of an earlier claim."""
-        self.connection.execute(
-            f"INSERT OR REPLACE INTO idempotency (tenant, {_ANSWER_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (self.tenant, *_answer_row(answer)),
-        )
+        self.connection.execute(upsert("idempotency", _ANSWER_COLUMNS, key=2), (self.tenant, *_answer_row(answer)))
 
     def set_answer(self, answer: KeptAnswer) -> bool:
         """Keep the answer to a claimed request; False, and nothing kept, if the claim is no longer there."""

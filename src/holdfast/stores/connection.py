@@ -5,22 +5,19 @@ a busy file means waiting: another process's lock reaches a caller only after a 
 """
 
 import contextlib
-import functools
 import random
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import ParamSpec, TypeVar
 
 import apsw
 
 from holdfast import forks
 from holdfast.errors import InvalidInput, StoreBusy, StoreClosed, StoreCorrupt, StoreError, StoreLocked
+from holdfast.stores.sqlite_dialect import FileConnection
 
-P = ParamSpec("P")
-R = TypeVar("R")
 BUSY_SECONDS = 60.0
 
 _inherited: list[object] = []
@@ -39,9 +36,9 @@ class Connections:
 
     def _start(self) -> None:
         self._write_lock = threading.RLock()
-        self._writer: apsw.Connection | None = None
+        self._writer: FileConnection | None = None
         self._local = threading.local()
-        self._readers: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()
+        self._readers: weakref.WeakSet[FileConnection] = weakref.WeakSet()
 
     def before_fork(self) -> None:
         """Close what is open, so that neither process has the other's idea of who holds which lock."""
@@ -57,11 +54,11 @@ class Connections:
         _inherited.extend([self._writer, self._local, *self._readers])
         self._start()
 
-    def reader(self) -> apsw.Connection:
+    def reader(self) -> FileConnection:
         """Return this thread's own connection for reading."""
         if self._closed:
             raise StoreClosed(f"{self.path} has been closed.")
-        connection: apsw.Connection | None = getattr(self._local, "connection", None)
+        connection: FileConnection | None = getattr(self._local, "connection", None)
         if connection is None:
             connection = self._connect()
             connection.execute("PRAGMA query_only = ON")
@@ -70,7 +67,7 @@ class Connections:
         return connection
 
     @contextlib.contextmanager
-    def fresh(self) -> Iterator[apsw.Connection]:
+    def fresh(self) -> Iterator[FileConnection]:
         """Open a connection for one use: full-text checks read a connection's cached structure as it was."""
         if self._closed:
             raise StoreClosed(f"{self.path} has been closed.")
@@ -82,7 +79,7 @@ class Connections:
                 connection.close()
 
     @contextlib.contextmanager
-    def writing(self, *, durable: bool = True) -> Iterator[apsw.Connection]:
+    def writing(self, *, durable: bool = True) -> Iterator[FileConnection]:
         """Hold the process's write lock and a write transaction; commits at the end, rolls back on an error.
 
         ``durable=False`` skips the sync of this commit, for what can be made again (vectors, last use).
@@ -104,7 +101,7 @@ class Connections:
             connection.execute("COMMIT")
 
     @contextlib.contextmanager
-    def writing_at_once(self, *, durable: bool = True) -> Iterator[apsw.Connection]:
+    def writing_at_once(self, *, durable: bool = True) -> Iterator[FileConnection]:
         """Write if no thread of this process does: who searches must neither wait for a writer nor stand in a fork's way."""
         if not self._write_lock.acquire(blocking=False):
             raise StoreBusy(f"Another thread is writing to {self.path}.")
@@ -115,14 +112,14 @@ class Connections:
             self._write_lock.release()
 
     @contextlib.contextmanager
-    def exclusive(self) -> Iterator[apsw.Connection]:
+    def exclusive(self) -> Iterator[FileConnection]:
         """Hold the process's write lock with no transaction open, for VACUUM and checkpoints."""
         with self._write_lock, translated(self.path):
             if self._closed:
                 raise StoreClosed(f"{self.path} has been closed.")
             yield self._open_writer()
 
-    def _open_writer(self) -> apsw.Connection:
+    def _open_writer(self) -> FileConnection:
         if self._writer is None:
             self._writer = self._connect()
             # A large batch touches pages all over the indexes: spilling them made one of 2,000 memories five times slower.
@@ -139,9 +136,9 @@ class Connections:
             self._writer = None
             self._readers.clear()
 
-    def _connect(self) -> apsw.Connection:
+    def _connect(self) -> FileConnection:
         with translated(self.path):
-            connection = apsw.Connection(str(self.path))
+            connection = FileConnection(str(self.path))
             be_patient(connection)
             if self._key is not None:
                 unlock(connection, self._key)
@@ -233,17 +230,6 @@ def use_log(connection: apsw.Connection) -> None:
             time.sleep(random.uniform(0.001, 0.02))  # noqa: S311  (no secret)
         else:
             return
-
-
-def guarded(method: Callable[P, R]) -> Callable[P, R]:
-    """Make a store's method raise our errors, and keep forks out while it runs."""
-
-    @functools.wraps(method)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        with translated(args[0].path):  # type: ignore[attr-defined]
-            return method(*args, **kwargs)
-
-    return call
 
 
 def be_patient(connection: apsw.Connection) -> None:

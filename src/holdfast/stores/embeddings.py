@@ -5,6 +5,7 @@ says which items changed, so each process brings its own index up to date before
 different models live under different numbers and never meet.
 """
 
+import itertools
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
@@ -16,7 +17,7 @@ import numpy as np
 from holdfast.protocols import Match, Space
 from holdfast.stores.partitions import next_number
 from holdfast.stores.rows import marks
-from holdfast.stores.sql import fetch, fetch_value
+from holdfast.stores.sql import Asked, Connection, fetch, fetch_value
 from holdfast.stores.vectors import VectorIndex, quantize
 
 if TYPE_CHECKING:
@@ -25,15 +26,17 @@ if TYPE_CHECKING:
 _LOG_LENGTH = 1000
 """Changes a partition remembers; an index further behind is read anew."""
 _CACHE_BYTES = 512 * 1024 * 1024
+_RECENT = 8
+"""Indexes in which the vectors of what was just found are looked for before the file is asked."""
 
 
-def model_number(connection: apsw.Connection, tenant: str, name: str) -> int | None:
+def model_number(connection: Asked, tenant: str, name: str) -> int | None:
     """Return a wanted model's number."""
     found: int | None = fetch_value(connection, "SELECT model FROM models WHERE tenant = ? AND name = ?", (tenant, name))
     return found
 
 
-def use_model(connection: apsw.Connection, tenant: str, name: str) -> int:
+def use_model(connection: Connection, tenant: str, name: str) -> int:
     """Want a model's vectors for all there is and all to come; returns how many windows wait for one."""
     number = model_number(connection, tenant, name)
     if number is None:
@@ -48,7 +51,7 @@ def use_model(connection: apsw.Connection, tenant: str, name: str) -> int:
     return waiting
 
 
-def drop_model(connection: apsw.Connection, tenant: str, name: str) -> None:
+def drop_model(connection: Connection, tenant: str, name: str) -> None:
     """Remove a model's vectors and want them no more."""
     number = model_number(connection, tenant, name)
     if number is None:
@@ -60,7 +63,7 @@ def drop_model(connection: apsw.Connection, tenant: str, name: str) -> None:
     connection.execute("DELETE FROM models WHERE tenant = ? AND model = ?", (tenant, number))
 
 
-def want(connection: apsw.Connection, tenant: str, partition: int, item: int, windows: int) -> None:
+def want(connection: Connection, tenant: str, partition: int, item: int, windows: int) -> None:
     """Queue a new item's windows for every wanted model."""
     for (model,) in fetch(connection, "SELECT model FROM models WHERE tenant = ?", (tenant,)):
         connection.executemany(
@@ -142,17 +145,31 @@ def _log(connection: apsw.Connection, tenant: str, partition: int, item: int) ->
         )
 
 
+def pairwise(items: Sequence[int], found: Sequence[int], vectors: "NDArray[np.float32]") -> "NDArray[np.float32]":
+    """Return the cosine of each pair of items, zero where none was found for one."""
+    place = {item: n for n, item in enumerate(items)}
+    matrix = np.zeros((len(items), vectors.shape[1]), dtype=np.float32)
+    matrix[[place[item] for item in found]] = vectors
+    matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-9)
+    cosines: NDArray[np.float32] = np.vecdot(matrix[:, None, :], matrix[None, :, :])
+    return cosines
+
+
 class IndexCache:
     """This process's indexes, each as current as the last search that used it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._indexes: OrderedDict[tuple[int, int], tuple[int, VectorIndex]] = OrderedDict()
+        self._sizes: dict[tuple[int, int], int] = {}
+        self._total = 0
 
     def clear(self) -> None:
         """Forget everything, so that nothing erased lives on in memory."""
         with self._lock:
             self._indexes.clear()
+            self._sizes.clear()
+            self._total = 0
 
     def search(
         self,
@@ -181,21 +198,31 @@ class IndexCache:
         return found[:limit]
 
     def _current(self, connection: apsw.Connection, tenant: str, model: int, partitions: Sequence[int]) -> dict[int, VectorIndex]:
-        """Return the partitions' indexes, brought up to date within one snapshot of the file."""
+        """Return the partitions' indexes, brought up to date within one snapshot of the file where they are not."""
+        ready = self._ready(model, _versions(connection, tenant, partitions))
+        if ready is not None:
+            return ready
         current: dict[int, VectorIndex] = {}
         with self._lock, connection:
-            versions = dict(
-                connection.execute(
-                    f"SELECT partition, version FROM partitions WHERE tenant = ? AND partition IN ({marks(partitions)})",
-                    (tenant, *partitions),
-                )
-            )
+            versions = _versions(connection, tenant, partitions)
             for partition, version in versions.items():
                 index = self._follow(connection, tenant, model, partition, version) if version else None
                 if index is not None:
                     current[partition] = index
             self._evict(keep=len(current))
         return current
+
+    def _ready(self, model: int, versions: Mapping[int, int]) -> dict[int, VectorIndex] | None:
+        """Return the indexes if all are current; most searches find them so, and must not wait for another's reading."""
+        with self._lock:
+            found = {partition: self._indexes.get((partition, model)) for partition, version in versions.items() if version}
+            ready = {partition: have[1] for partition, have in found.items() if have and have[0] == versions[partition]}
+            if len(ready) < len(found):
+                return None
+            for partition, index in ready.items():
+                self._indexes.move_to_end((partition, model))
+                self._weigh((partition, model), index)
+        return ready
 
     def _follow(self, connection: apsw.Connection, tenant: str, model: int, partition: int, version: int) -> VectorIndex | None:
         """Return a partition's index as of its present version; None while it has no vector of this model."""
@@ -214,14 +241,44 @@ class IndexCache:
                 _refresh(connection, (tenant, partition, model, item), index)
         self._indexes[(partition, model)] = (version, index)
         self._indexes.move_to_end((partition, model))
+        self._weigh((partition, model), index)
         return index
+
+    def _weigh(self, key: tuple[int, int], index: VectorIndex) -> None:
+        """Note an index's size, which a search may have changed; to ask all of them each time would cost more than a search."""
+        size = index.nbytes
+        self._total += size - self._sizes.get(key, 0)
+        self._sizes[key] = size
 
     def _evict(self, *, keep: int) -> None:
         """Drop the longest unused indexes over the limit, but none that is needed right now."""
-        total = sum(index.nbytes for _, index in self._indexes.values())
-        while total > _CACHE_BYTES and len(self._indexes) > keep:
-            _, (_, dropped) = self._indexes.popitem(last=False)
-            total -= dropped.nbytes
+        while self._total > _CACHE_BYTES and len(self._indexes) > keep:
+            key, _ = self._indexes.popitem(last=False)
+            self._total -= self._sizes.pop(key, 0)
+
+    def codes_of(self, model: int, items: Sequence[int]) -> "tuple[list[int], NDArray[np.int8]] | None":
+        """Return the codes of the items' first windows, and which item each is of; None unless all are here in memory.
+
+        Looked for in what was searched last: a vector stays the same as long as its item is there.
+        """
+        with self._lock:
+            recent = itertools.islice(reversed(self._indexes.items()), _RECENT)
+            indexes = [index for (_, number), (_, index) in recent if number == model]
+        found: list[int] = []
+        codes: list[NDArray[np.int8]] = []
+        for index in indexes:
+            some, theirs = index.first_codes(items)
+            found += some
+            codes.append(theirs)
+            if len(found) >= len(items):
+                break
+        return (found, np.concatenate(codes)) if sorted(found) == sorted(items) else None
+
+
+def _versions(connection: apsw.Connection, tenant: str, partitions: Sequence[int]) -> dict[int, int]:
+    """Return how often each partition's vectors have changed."""
+    sql = f"SELECT partition, version FROM partitions WHERE tenant = ? AND partition IN ({marks(partitions)})"
+    return dict(connection.execute(sql, (tenant, *partitions)))
 
 
 def _load(connection: apsw.Connection, tenant: str, model: int, partition: int) -> VectorIndex | None:

@@ -1,25 +1,24 @@
 """Filters as SQL. Every value is bound; only column names of our own are ever formatted."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
-
-import apsw
 
 from holdfast.errors import InvalidInput
 from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter, Space
 from holdfast.stores import partitions
-from holdfast.stores.rows import dump, marks, stamp
+from holdfast.stores.rows import stamp
+from holdfast.stores.sql import Connection, Dialect
 from holdfast.types import Where
 
 _COMPARISONS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<=", "$ne": "<>"}
 _MEMORY_SPACES: tuple[Space, ...] = ("memory", "archive")
-_MANY = 500
 
 
 class Clauses:
     """A growing WHERE, with what it binds."""
 
-    def __init__(self, sql: str, *values: object) -> None:
+    def __init__(self, dialect: Dialect, sql: str, *values: object) -> None:
+        self.dialect = dialect
         self._parts = [sql]
         self.values: list[Any] = list(values)
 
@@ -28,12 +27,9 @@ class Clauses:
         self._parts.append(sql)
         self.values.extend(values)
 
-    def among(self, column: str, wanted: "Sequence[object] | set[Any] | frozenset[Any]") -> None:
-        """Require a column to be one of these values; a long list is bound as one JSON array."""
-        if len(wanted) > _MANY:
-            self.add(f"{column} IN (SELECT value FROM json_each(?))", dump(list(wanted)))
-        else:
-            self.add(f"{column} IN ({marks(wanted)})", *wanted)
+    def among(self, column: str, wanted: Collection[object]) -> None:
+        """Require a column to be one of these values."""
+        self.add(*self.dialect.among(column, list(wanted)))
 
     @property
     def sql(self) -> str:
@@ -41,12 +37,14 @@ class Clauses:
         return " AND ".join(self._parts)
 
 
-def memory_clauses(connection: apsw.Connection, tenant: str, wanted: MemoryFilter) -> Clauses:
+def memory_clauses(connection: Connection, tenant: str, wanted: MemoryFilter) -> Clauses:
     """Return the conditions that pick the wanted memories."""
-    clauses = Clauses("tenant = ?", tenant)
+    clauses = Clauses(connection.dialect, "tenant = ?", tenant)
     _add_scope(clauses, connection, tenant, wanted)
     _add_time(clauses, wanted)
-    for column, values in (("id", wanted.ids), ("item", wanted.items), ("kind", wanted.kinds), ("status", wanted.statuses)):
+    # Few are pinned and many may be of a kind: where both are asked for, the index of kinds must not be the one that is used.
+    kind = "(kind || '')" if wanted.pinned else "kind"
+    for column, values in (("id", wanted.ids), ("item", wanted.items), (kind, wanted.kinds), ("status", wanted.statuses)):
         if values is not None:
             clauses.among(column, list(values))
     for column, value in (("key", wanted.key), ("topic", wanted.topic), ("content_hash", wanted.content_hash)):
@@ -57,7 +55,7 @@ def memory_clauses(connection: apsw.Connection, tenant: str, wanted: MemoryFilte
     if wanted.pinned is not None:
         clauses.add(f"pinned = {int(wanted.pinned)}")
     if wanted.sources is not None:
-        made = Clauses("tenant = ?", tenant)
+        made = Clauses(connection.dialect, "tenant = ?", tenant)
         made.among("source", list(wanted.sources))
         clauses.add(f"id IN (SELECT memory FROM provenance WHERE {made.sql})", *made.values)
     if wanted.where:
@@ -65,7 +63,7 @@ def memory_clauses(connection: apsw.Connection, tenant: str, wanted: MemoryFilte
     return clauses
 
 
-def _add_scope(clauses: Clauses, connection: apsw.Connection, tenant: str, wanted: MemoryFilter) -> None:
+def _add_scope(clauses: Clauses, connection: Connection, tenant: str, wanted: MemoryFilter) -> None:
     if wanted.reader is not None:
         clauses.among("partition", list(partitions.visible(connection, wanted.reader, _MEMORY_SPACES, apps=wanted.apps)))
     if wanted.exactly is not None:
@@ -105,40 +103,26 @@ def add_metadata(clauses: Clauses, where: Where) -> None:
                 if name not in _COMPARISONS:
                     known = ", ".join(_COMPARISONS)
                     raise InvalidInput(f"Unknown comparison {name!r} for metadata {key!r}; use one of {known}.")
-                clauses.add(*_comparison(key, _COMPARISONS[name], value))
+                clauses.add(*_comparison(clauses.dialect, key, _COMPARISONS[name], value))
         elif isinstance(wanted, list | tuple | set | frozenset):
-            choices = [_comparison(key, "=", value) for value in wanted]
-            either = " OR ".join(sql for sql, *_ in choices) or "0"
+            choices = [_comparison(clauses.dialect, key, "=", value) for value in wanted]
+            either = " OR ".join(sql for sql, *_ in choices) or "1 = 0"
             clauses.add(f"({either})", *(value for _, *values in choices for value in values))
         else:
-            clauses.add(*_comparison(key, "=", wanted))
+            clauses.add(*_comparison(clauses.dialect, key, "=", wanted))
 
 
-def _comparison(key: str, operator: str, value: object) -> tuple[Any, ...]:
+def _comparison(dialect: Dialect, key: str, operator: str, value: object) -> tuple[Any, ...]:
     """Return one comparison with what it binds; JSON's types count: true is not 1, and '1' is not 1."""
-    types, bound = _json_types(key, value)
-    sql = (
-        "EXISTS (SELECT 1 FROM json_each(metadata) AS entry WHERE entry.key = ? "
-        f"AND entry.type IN ({marks(types)}) AND entry.value {'IS' if bound is None else operator} ?)"
-    )
-    return (sql, str(key), *types, bound)
+    if value is not None and not isinstance(value, str | int | float):
+        kind = type(value).__name__
+        raise InvalidInput(f"Metadata {key!r} can be compared with text, numbers, booleans or None, not {kind}.")
+    return dialect.metadata_entry(str(key), operator, value)
 
 
-def _json_types(key: str, value: object) -> tuple[list[str], object]:
-    if value is None:
-        return ["null"], None
-    if isinstance(value, bool):
-        return ["true", "false"], int(value)
-    if isinstance(value, int | float):
-        return ["integer", "real"], value
-    if isinstance(value, str):
-        return ["text"], value
-    raise InvalidInput(f"Metadata {key!r} can be compared with text, numbers, booleans or None, not {type(value).__name__}.")
-
-
-def message_clauses(connection: apsw.Connection, tenant: str, wanted: MessageFilter) -> Clauses:
+def message_clauses(connection: Connection, tenant: str, wanted: MessageFilter) -> Clauses:
     """Return the conditions that pick the wanted messages."""
-    clauses = Clauses("tenant = ?", tenant)
+    clauses = Clauses(connection.dialect, "tenant = ?", tenant)
     if wanted.session is not None:
         clauses.add("session = ?", wanted.session)
     if wanted.owner:
@@ -160,9 +144,9 @@ def message_clauses(connection: apsw.Connection, tenant: str, wanted: MessageFil
     return clauses
 
 
-def session_clauses(tenant: str, wanted: SessionFilter) -> Clauses:
+def session_clauses(connection: Connection, tenant: str, wanted: SessionFilter) -> Clauses:
     """Return the conditions that pick the wanted sessions."""
-    clauses = Clauses("tenant = ?", tenant)
+    clauses = Clauses(connection.dialect, "tenant = ?", tenant)
     if wanted.ids is not None:
         clauses.among("id", list(wanted.ids))
     if wanted.statuses is not None:

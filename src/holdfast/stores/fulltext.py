@@ -5,26 +5,23 @@ postings nor is ranked by how others write. Rare terms select the candidates and
 which bounds the work of a question made of common words.
 """
 
-import math
-from collections.abc import Collection, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import apsw
 
 from holdfast.protocols import Match, Space
+from holdfast.stores import bm25
 from holdfast.stores.rows import marks
-from holdfast.stores.sql import Row, fetch
+from holdfast.stores.sql import Connection, Row, fetch
 from holdfast.text.terms import document_terms, query_terms
 from holdfast.text.windows import window_spans
 
 _WINDOWS = 4096
 """Windows an item can have; a full-text rowid is item * _WINDOWS + window."""
-_MATCHES = 1000
-"""About how many matching units one query may rank."""
-_FEW_WINDOWS = 2
 _FEW_SEGMENTS = 3
 _MERGED_AT_ONCE = 128
 """Pages merged in one transaction: other writers wait a few milliseconds at most."""
-_K1, _B = 1.2, 0.75
 
 
 def index(
@@ -79,37 +76,22 @@ def search(
         return []
     counted = _frequencies(connection, partitions, wanted)
     known = [pair for pair in counted if pair[0]]
-    # A filter must not lose rows behind better ones that it forbids: then every match is looked at.
-    bound = _MATCHES + len(excluded) * _FEW_WINDOWS if allowed is None else None
+    bound = bm25.bound_of(filtered=allowed is not None, excluded=len(excluded))
     weights = _matches(connection, partitions, known, bound=bound)
     if excluded or allowed is not None:
         weights = {rowid: weight for rowid, weight in weights.items() if _passes(rowid // _WINDOWS, allowed, excluded)}
-    # Those with the most weight of rare terms, and the newest among equals; a single term's are in order already.
-    best = (
-        list(weights) if len(known) == 1 else [rowid for _, rowid in sorted(((w, r) for r, w in weights.items()), reverse=True)]
-    )
-    rows = best[: max(limit + 8, 40)]
-    return _rank(connection, tenant, partitions, counted, rows, limit=limit)
+    return _rank(connection, tenant, partitions, counted, bm25.best_of(weights, known, limit), limit=limit)
 
 
 def _matches(
-    connection: apsw.Connection, partitions: Mapping[int, Space], known: list[tuple[int, frozenset[str]]], *, bound: int | None
+    connection: apsw.Connection, partitions: Mapping[int, Space], known: list[bm25.Counted], *, bound: int | None
 ) -> dict[int, float]:
-    """Return the rowids that hold the rarest terms, each with the rarity of what it holds.
-
-    The terms are taken from the rarest on, until they match about as many rows as we care to look at. A term
-    that alone matches more tells little, and only its newest rows are seen.
-    """
+    """Return the rowids that hold the rarest terms, each with the rarity of what it holds."""
     weights: dict[int, float] = {}
-    seen = 0
-    for count, spellings in known:
-        if bound is not None and seen and seen + count > bound:
-            break
-        seen += count
-        rarity = 1 / math.log(2 + count)
-        # Among the rows of one single term, how often and in how short a text it stands is all there is to go by.
-        order = "rank" if len(known) == 1 and count <= _MATCHES else "rowid DESC"
-        sql = f"SELECT rowid FROM fulltext WHERE fulltext MATCH ? ORDER BY {order} LIMIT ?"
+    order = "rank" if bm25.is_ranked(known) else "rowid DESC"
+    sql = f"SELECT rowid FROM fulltext WHERE fulltext MATCH ? ORDER BY {order} LIMIT ?"
+    for count, spellings in bm25.chosen(known, bound):
+        rarity = bm25.rarity(count)
         for (rowid,) in fetch(connection, sql, (quote_fts(partitions, spellings), -1 if bound is None else bound)):
             weights[rowid] = weights.get(rowid, 0.0) + rarity
     return weights
@@ -123,50 +105,27 @@ def _rank(
     connection: apsw.Connection,
     tenant: str,
     partitions: Mapping[int, Space],
-    wanted: list[tuple[int, frozenset[str]]],
+    wanted: list[bm25.Counted],
     rows: Sequence[int],
     *,
     limit: int,
 ) -> list[Match]:
-    """Score candidates by BM25 with the reader's own statistics, as a share of what one full match would get."""
+    """Score candidates by BM25 with the reader's own statistics."""
     if not rows:
         return []
     numbers = list(partitions)
-    ((units, terms),) = fetch(
-        connection,
-        f"SELECT sum(units), sum(terms) FROM partitions WHERE tenant = ? AND partition IN ({marks(numbers)})",
-        (tenant, *numbers),
-    )
-    average = max(terms / units, 1.0) if units else 1.0
-    weights = [math.log1p((max(units - count, 0) + 0.5) / (count + 0.5)) for count, _ in wanted]
-    full = sum(weights) or 1.0
-    terms_by_weight = [
-        (weight * (_K1 + 1) / full, spelling, spellings - {spelling})
-        for weight, (_, spellings) in zip(weights, wanted, strict=True)
-        for spelling in [min(spellings)]
-    ]
-    best: dict[int, tuple[float, int, int, int]] = {}
-    for item, window, partition, text in _read_units(connection, tenant, rows):
-        words = text.split(" ")
-        norm = _K1 * (1 - _B + _B * len(words) / average)
-        score = 0.0
-        for weight, spelling, others in terms_by_weight:
-            found = words.count(spelling)  # counting in C beats looking up each word, even in long windows
-            if others:
-                found += sum(map(words.count, others))
-            if found:
-                score -= weight * found / (found + norm)
-        if item not in best or score < best[item][0]:
-            best[item] = (score, -item, window, partition)
-    return [
-        Match(-item, window, min(-score, 1.0), partitions[part]) for score, item, window, part in sorted(best.values())[:limit]
-    ]
+    sql = f"SELECT sum(units), sum(terms) FROM partitions WHERE tenant = ? AND partition IN ({marks(numbers)})"
+    ((units, terms),) = fetch(connection, sql, (tenant, *numbers))
+    return bm25.rank(_read_units(connection, tenant, rows), partitions, wanted, (units, terms), limit=limit)
 
 
 def _read_units(connection: apsw.Connection, tenant: str, rows: Sequence[int]) -> list[Row]:
-    """Return item, window, partition and terms of each rowid."""
-    sql = "SELECT item, window, partition, terms FROM units WHERE tenant = ? AND item = ? AND window = ?"
-    return connection.executemany(sql, ((tenant, *divmod(rowid, _WINDOWS)) for rowid in rows)).fetchall()
+    """Return item, window, partition and terms of each rowid, in their order; one statement takes half the time of many."""
+    sql = (
+        "SELECT units.item, units.window, units.partition, units.terms FROM json_each(?) AS wanted CROSS JOIN units "
+        f"ON units.tenant = ? AND units.item = wanted.value / {_WINDOWS} AND units.window = wanted.value % {_WINDOWS}"
+    )
+    return fetch(connection, sql, (json.dumps(rows), tenant))
 
 
 def quote_fts(partitions: Mapping[int, Space], spellings: Collection[str]) -> str:
@@ -178,7 +137,7 @@ def quote_fts(partitions: Mapping[int, Space], spellings: Collection[str]) -> st
 
 def _frequencies(
     connection: apsw.Connection, partitions: Mapping[int, Space], wanted: Sequence[frozenset[str]]
-) -> list[tuple[int, frozenset[str]]]:
+) -> list[bm25.Counted]:
     """Return in how many windows each term occurs under any of its spellings, the rarest first."""
     counts: dict[str, int] = {}
     marked = {spelling: [_marked(partition, spelling) for partition in partitions] for each in wanted for spelling in each}
@@ -195,7 +154,7 @@ def scattered(connection: apsw.Connection) -> bool:
     Every search looks into every segment, so one is best; but merging rewrites the large one too, which must be
     rare enough that a small board's memory card does not wear out.
     """
-    sizes = [row[0] for row in fetch(connection, "SELECT count(*) FROM fulltext_idx GROUP BY segid")]
+    sizes = [row[0] for row in connection.execute("SELECT count(*) FROM fulltext_idx GROUP BY segid")]
     return len(sizes) > _FEW_SEGMENTS and 4 * (sum(sizes) - max(sizes)) >= max(sizes)
 
 
@@ -215,6 +174,19 @@ def _add_unit(connection: apsw.Connection, row: tuple[str, int, int, int, int, i
     )
     connection.execute("INSERT INTO fulltext (rowid, terms) VALUES (?, ?)", (item * _WINDOWS + window, _marked(partition, terms)))
     _count(connection, row[0], partition, 1, _length(terms))
+
+
+def add_copied(connection: Connection, units: Iterable[tuple[int, int, int, str]]) -> None:
+    """Index windows (item, window, partition, terms) whose rows and counts were copied from elsewhere."""
+    connection.executemany(
+        "INSERT INTO fulltext (rowid, terms) VALUES (?, ?)",
+        ((item * _WINDOWS + window, _marked(partition, terms)) for item, window, partition, terms in units),
+    )
+
+
+def remove_all(connection: Connection) -> None:
+    """Empty the index, whoever's windows it holds."""
+    connection.execute("INSERT INTO fulltext (fulltext) VALUES ('delete-all')")
 
 
 def _count(connection: apsw.Connection, tenant: str, partition: int, units: int, terms: int) -> None:

@@ -1,7 +1,7 @@
 """Looking after a SQLite file: counting, checking, overwriting what was removed, copying."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,59 +9,32 @@ import apsw
 import numpy as np
 
 from holdfast.errors import InvalidInput, StoreError
+from holdfast.stores import counts
 from holdfast.stores.connection import be_patient
 from holdfast.stores.partitions import next_number
-from holdfast.stores.rows import MEMORY_COLUMNS, MESSAGE_COLUMNS, memory_hash, message_hash
 from holdfast.stores.sql import fetch, fetch_value
+from holdfast.stores.sqlite_dialect import FileConnection
 from holdfast.types import Finding
 
 _REWRITE_UP_TO = 256 * 1024 * 1024
 """Files up to this size are rewritten whole after an erasure; larger ones only if the scan finds something."""
 
 
-def stats(connection: apsw.Connection, tenant: str, path: Path) -> Mapping[str, Any]:
+def stats(connection: FileConnection, tenant: str, path: Path) -> Mapping[str, Any]:
     """Count what a tenant has in the file."""
-
-    def one(sql: str) -> Any:
-        return fetch_value(connection, sql, (tenant,))
-
-    return {
-        "messages": one("SELECT count(*) FROM messages WHERE tenant = ?"),
-        "sessions": dict(connection.execute("SELECT status, count(*) FROM sessions WHERE tenant = ? GROUP BY 1", (tenant,))),
-        "memories": one("SELECT count(*) FROM memories WHERE tenant = ? AND recorded_to IS NULL AND status = 'live'"),
-        "memories_by_kind": dict(
-            connection.execute(
-                "SELECT kind, count(*) FROM memories WHERE tenant = ? AND recorded_to IS NULL AND status = 'live' GROUP BY 1",
-                (tenant,),
-            )
-        ),
-        "retired": dict(
-            connection.execute(
-                "SELECT status, count(*) FROM memories WHERE tenant = ? AND recorded_to IS NULL AND status <> 'live' GROUP BY 1",
-                (tenant,),
-            )
-        ),
-        "users": one("SELECT count(DISTINCT user) FROM partitions WHERE tenant = ? AND user <> ''"),
-        "apps": one("SELECT count(DISTINCT app) FROM partitions WHERE tenant = ? AND app <> ''"),
-        "jobs": dict(connection.execute("SELECT state, count(*) FROM jobs WHERE tenant = ? GROUP BY 1", (tenant,))),
-        "vectors": one("SELECT count(*) FROM vectors WHERE tenant = ?"),
-        "waiting_for_vectors": one("SELECT count(*) FROM unembedded WHERE tenant = ?"),
-        "models": [row[0] for row in connection.execute("SELECT name FROM models WHERE tenant = ? ORDER BY model", (tenant,))],
-        "bytes": sum(file.stat().st_size for file in store_files(path)),
-    }
+    return {**counts.stats(connection, tenant), "bytes": sum(file.stat().st_size for file in store_files(path))}
 
 
-def check(connection: apsw.Connection, tenant: str, path: Path, *, deep: bool) -> list[Finding]:
+def check(connection: FileConnection, tenant: str, path: Path, *, deep: bool) -> list[Finding]:
     """Check structure, full text, vectors, and with ``deep`` every row's hash."""
     findings = [
         Finding(check="sqlite", ok=True, detail=f"SQLite {apsw.sqlite_lib_version()}, apsw {apsw.apsw_version()}"),
         _structure(connection),
         _full_text(connection),
-        _vectors(connection, tenant),
+        counts.vectors_finding(connection, tenant),
     ]
     if deep:
-        findings.append(_hashes(connection, tenant, "memories", MEMORY_COLUMNS, memory_hash))
-        findings.append(_hashes(connection, tenant, "messages", MESSAGE_COLUMNS, message_hash))
+        findings += [_hashes(connection, tenant, *table) for table in counts.HASHED]
     size = sum(file.stat().st_size for file in store_files(path))
     pages, free = (connection.pragma(name) for name in ("page_count", "freelist_count"))
     findings.append(
@@ -70,14 +43,14 @@ def check(connection: apsw.Connection, tenant: str, path: Path, *, deep: bool) -
     return findings
 
 
-def _structure(connection: apsw.Connection) -> Finding:
+def _structure(connection: FileConnection) -> Finding:
     problems = [row[0] for row in connection.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
     if problems:
         return Finding(check="structure", ok=False, detail="; ".join(problems), remedy="Restore a backup: holdfast restore FILE")
     return Finding(check="structure", ok=True, detail="integrity check passed")
 
 
-def _full_text(connection: apsw.Connection) -> Finding:
+def _full_text(connection: FileConnection) -> Finding:
     units = fetch_value(connection, "SELECT count(*) FROM units")
     indexed = fetch_value(connection, "SELECT count(*) FROM fulltext_docsize")
     if units != indexed:
@@ -87,24 +60,7 @@ def _full_text(connection: apsw.Connection) -> Finding:
     return Finding(check="full text", ok=True, detail=f"{units} windows indexed")
 
 
-def _vectors(connection: apsw.Connection, tenant: str) -> Finding:
-    waiting = fetch_value(connection, "SELECT count(*) FROM unembedded WHERE tenant = ?", (tenant,))
-    stray = fetch_value(
-        connection,
-        "SELECT count(*) FROM vectors WHERE tenant = ?1 AND NOT EXISTS (SELECT 1 FROM units WHERE units.tenant = ?1 "
-        "AND units.item = vectors.item AND units.window = vectors.window AND units.partition = vectors.partition)",
-        (tenant,),
-    )
-    if stray:
-        return Finding(
-            check="vectors", ok=False, detail=f"{stray} vectors of nothing", remedy="Report this; searches are unaffected"
-        )
-    return Finding(check="vectors", ok=True, detail=f"in order, {waiting} windows wait for one")
-
-
-def _hashes(
-    connection: apsw.Connection, tenant: str, table: str, columns: str, expected: Callable[[Sequence[Any]], bytes]
-) -> Finding:
+def _hashes(connection: FileConnection, tenant: str, table: str, columns: str, expected: counts.Expected) -> Finding:
     key = columns.split(",", 1)[0]
     bad, seen = [], 0
     for (number,) in connection.execute(f"SELECT {key} FROM {table} WHERE tenant = ?", (tenant,)):
@@ -115,16 +71,10 @@ def _hashes(
                 bad.append(row[1])
         except UnicodeDecodeError:  # flipped bits need not make valid text
             bad.append(f"{key} {number}")
-    if bad:
-        shown = ", ".join(bad[:5]) + (" ..." if len(bad) > 5 else "")
-        return Finding(
-            check=f"{table} hashes", ok=False, detail=f"{len(bad)} of {seen} rows altered: {shown}",
-            remedy="Compare with a backup: these rows changed on disk without Holdfast",
-        )  # fmt: skip
-    return Finding(check=f"{table} hashes", ok=True, detail=f"{seen} rows as written")
+    return counts.hashes_finding(table, seen, bad)
 
 
-def scrub(connection: apsw.Connection, path: Path, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
+def scrub(connection: FileConnection, path: Path, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
     """Make removed bytes unreadable; tells whether the log could be emptied, and which files hold a needle."""
     connection.execute("PRAGMA synchronous = FULL")
     if path.stat().st_size <= _REWRITE_UP_TO:
@@ -139,14 +89,14 @@ def scrub(connection: apsw.Connection, path: Path, needles: Sequence[bytes]) -> 
     return complete, residue
 
 
-def _residue(connection: apsw.Connection, path: Path, needles: Sequence[bytes]) -> tuple[str, ...]:
+def _residue(connection: FileConnection, path: Path, needles: Sequence[bytes]) -> tuple[str, ...]:
     """Return the files that hold a needle which no living row explains: others may have said the same."""
     found = files_holding(connection, path, needles)
     explained = {needle for needle in set().union(*found.values()) if _lives(connection, needle)}
-    return tuple(file for file, held in found.items() if held - explained)
+    return tuple(file for file, here in found.items() if here - explained)
 
 
-def _lives(connection: apsw.Connection, needle: bytes) -> bool:
+def _lives(connection: FileConnection, needle: bytes) -> bool:
     """Tell whether any row of any tenant holds these bytes."""
     return bool(
         fetch_value(
@@ -163,7 +113,7 @@ def _lives(connection: apsw.Connection, needle: bytes) -> bool:
     )
 
 
-def _empty_log(connection: apsw.Connection) -> bool:
+def _empty_log(connection: FileConnection) -> bool:
     """Fold the write-ahead log into the file; False while a reader still needs it."""
     connection.set_busy_timeout(2000)
     try:
@@ -180,24 +130,24 @@ def store_files(path: Path) -> list[Path]:
     return [file for suffix in ("", "-wal", "-journal") if (file := path.with_name(path.name + suffix)).exists()]
 
 
-def files_holding(connection: apsw.Connection, path: Path, needles: Sequence[bytes]) -> dict[str, set[bytes]]:
+def files_holding(connection: FileConnection, path: Path, needles: Sequence[bytes]) -> dict[str, set[bytes]]:
     """Return which of the needles (of at least 8 bytes) occur in the file and in its log."""
     wanted = [needle for needle in needles if len(needle) >= 8]
     if not wanted:
         return {}
     files = (path, path.with_name(path.name + "-wal"))
-    found = {str(file): _held(_blocks(connection, which, file), wanted) for which, file in enumerate(files) if file.exists()}
-    return {file: held for file, held in found.items() if held}
+    found = {str(file): held(_blocks(connection, which, file), wanted) for which, file in enumerate(files) if file.exists()}
+    return {file: here for file, here in found.items() if here}
 
 
-def _blocks(connection: apsw.Connection, which: int, file: Path, step: int = 1 << 22) -> Iterator[bytes]:
+def _blocks(connection: FileConnection, which: int, file: Path, step: int = 1 << 22) -> Iterator[bytes]:
     """Read a file through SQLite: a process that opens and closes it by itself lets go of its locks on it."""
     size = file.stat().st_size
     for offset in range(0, size, step):
         yield connection.read("main", which, offset, min(step, size - offset))[1]
 
 
-def _held(blocks: Iterable[bytes], needles: Sequence[bytes]) -> set[bytes]:
+def held(blocks: Iterable[bytes], needles: Sequence[bytes]) -> set[bytes]:
     """Look for many needles in one pass: first eight bytes as a number, then the whole."""
     heads = np.unique(np.array([int.from_bytes(needle[:8], "little") for needle in needles], dtype=np.uint64))
     longest = max(map(len, needles))
@@ -216,7 +166,7 @@ def _held(blocks: Iterable[bytes], needles: Sequence[bytes]) -> set[bytes]:
     return found
 
 
-def backup(connection: apsw.Connection, target: Path) -> None:
+def backup(connection: FileConnection, target: Path) -> None:
     """Write a compact copy: no removed data, no log beside it."""
     if target.exists():
         raise InvalidInput(f"{target} exists already; name a new file.")
@@ -227,7 +177,7 @@ def backup(connection: apsw.Connection, target: Path) -> None:
         raise StoreError(f"The backup to {target} failed: {error}. Check the folder and its permissions.") from error
 
 
-def note_backup(connection: apsw.Connection, tenant: str, target: Path) -> None:
+def note_backup(connection: FileConnection, tenant: str, target: Path) -> None:
     """Remember that a backup exists, so that erasing can name it."""
     connection.execute(
         "INSERT OR REPLACE INTO backups (tenant, path, at) VALUES (?, ?, ?)",

@@ -6,17 +6,18 @@ before anything is touched.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import resources
 from typing import NamedTuple
 
-import apsw
-
 from holdfast.errors import StoreCorrupt, StoreError, StoreTooNew
 from holdfast.stores.sql import fetch_value
+from holdfast.stores.sqlite_dialect import FileConnection
 
 APPLICATION_ID = 0x486F6C64
 """Written into the header of every file of ours."""
+COPYING = 0
+"""The number under which a copy into a store is recorded while it is under way: nobody may use half of it."""
 _RECORDS = """
 CREATE TABLE IF NOT EXISTS migrations (
     number INTEGER NOT NULL PRIMARY KEY,
@@ -39,9 +40,9 @@ class Migration(NamedTuple):
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
 
-def migrations() -> Iterator[Migration]:
-    """Yield every migration this version knows, in order."""
-    folder = resources.files("holdfast.stores") / "schema"
+def migrations(package: str = "holdfast.stores") -> Iterator[Migration]:
+    """Yield every migration this version knows, in order, from the folder ``schema`` of a package."""
+    folder = resources.files(package) / "schema"
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if entry.name.endswith(".sql"):
             # Read as bytes: a checkout with CRLF line ends must not change the hash.
@@ -49,7 +50,7 @@ def migrations() -> Iterator[Migration]:
             yield Migration(int(entry.name[:4]), entry.name.removesuffix(".sql"), sql)
 
 
-def migrate(connection: apsw.Connection) -> None:
+def migrate(connection: FileConnection) -> None:
     """Apply what is missing, in one transaction a step; a file that some other program made is left alone."""
     known = list(migrations())
     # Tables first: another process may be making them this moment, and its mark is there as soon as they are.
@@ -67,16 +68,24 @@ def migrate(connection: apsw.Connection) -> None:
                     )
 
 
-def _pending(connection: apsw.Connection, known: list[Migration]) -> list[Migration]:
-    """Return the migrations not yet recorded, after checking the ones that are."""
+def _pending(connection: FileConnection, known: list[Migration]) -> list[Migration]:
     exists = fetch_value(connection, "SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'")
     if not exists:
         return known
-    recorded = dict(connection.execute("SELECT number, sha256 FROM migrations"))
+    return pending(dict(connection.execute("SELECT number, sha256 FROM migrations")), known)
+
+
+def pending(recorded: Mapping[int, str], known: list[Migration], *, what: str = "file") -> list[Migration]:
+    """Return the migrations not yet recorded, after checking the ones that are."""
+    if COPYING in recorded:
+        raise StoreError(
+            f"A copy into this {what} is not finished (from {recorded[COPYING]}). "
+            "Run the same `holdfast store copy` again: it goes on where it was."
+        )
     newest = known[-1].number
     if recorded and max(recorded) > newest:
         raise StoreTooNew(
-            f"This file has schema {max(recorded)}, this Holdfast knows up to {newest}. Nothing was changed; upgrade holdfast."
+            f"This {what} has schema {max(recorded)}, this Holdfast knows up to {newest}. Nothing was changed; upgrade holdfast."
         )
     for migration in known:
         if recorded.get(migration.number, migration.sha256) != migration.sha256:
@@ -89,7 +98,7 @@ def _pending(connection: apsw.Connection, known: list[Migration]) -> list[Migrat
 class _immediate:  # noqa: N801  (reads as a statement)
     """A write transaction on a bare connection."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: FileConnection) -> None:
         self._connection = connection
 
     def __enter__(self) -> None:

@@ -5,16 +5,14 @@ What a reader may see is a list of these numbers, so every search reads the read
 
 from collections.abc import Collection, Mapping
 
-import apsw
-
 from holdfast.protocols import Space
 from holdfast.stores.rows import marks, to_scope
-from holdfast.stores.sql import fetch_value
+from holdfast.stores.sql import Connection, fetch_value
 from holdfast.types import Scope
 
 
 def visible(
-    connection: apsw.Connection, reader: Scope, spaces: Collection[Space], *, apps: Collection[str] | None = None
+    connection: Connection, reader: Scope, spaces: Collection[Space], *, apps: Collection[str] | None = None
 ) -> dict[int, Space]:
     """Return the partitions whose every scope part is shared or equals the reader's; of those, only what these apps own.
 
@@ -35,7 +33,7 @@ def visible(
     return dict(connection.execute(sql, values))
 
 
-def owned(connection: apsw.Connection, tenant: str, owner: Mapping[str, str], spaces: Collection[Space]) -> list[int]:
+def owned(connection: Connection, tenant: str, owner: Mapping[str, str], spaces: Collection[Space]) -> list[int]:
     """Return the partitions whose named parts are equal, whatever the others are."""
     named = " ".join(f"AND {part} = ?" for part in _parts(owner))
     sql = f"SELECT partition FROM partitions WHERE tenant = ? {named} AND space IN ({marks(list(spaces))})"
@@ -43,7 +41,7 @@ def owned(connection: apsw.Connection, tenant: str, owner: Mapping[str, str], sp
     return [row[0] for row in connection.execute(sql, (tenant, *values, *spaces))]
 
 
-def exact(connection: apsw.Connection, scope: Scope, space: Space) -> int | None:
+def exact(connection: Connection, scope: Scope, space: Space) -> int | None:
     """Return the number of this very scope and space, if it has one."""
     found: int | None = fetch_value(
         connection,
@@ -53,34 +51,32 @@ def exact(connection: apsw.Connection, scope: Scope, space: Space) -> int | None
     return found
 
 
-def ensure(connection: apsw.Connection, scope: Scope, space: Space) -> int:
+def ensure(connection: Connection, scope: Scope, space: Space) -> int:
     """Return the number of a scope and space, giving it one if it has none. Call inside a write."""
     found = exact(connection, scope, space)
     if found is not None:
         return found
     number = next_number(connection, "partition")
     connection.execute(
-        "INSERT INTO partitions (tenant, partition, app, user, agent, space) VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT INTO partitions (tenant, partition, app, user, agent, space) VALUES (?, ?, ?, ?, ?, ?) "
+        "ON CONFLICT (tenant, user, app, agent, space) DO NOTHING",
         (scope.tenant, number, scope.app or "", scope.user or "", scope.agent or "", space),
     )
-    return number
+    made = exact(connection, scope, space)  # another process may have been faster
+    assert made is not None
+    return made
 
 
-def scopes_of(connection: apsw.Connection, tenant: str, numbers: Collection[int]) -> dict[int, Scope]:
+def scopes_of(connection: Connection, tenant: str, numbers: Collection[int]) -> dict[int, Scope]:
     """Return the scope behind each partition number."""
     sql = "SELECT partition, app, user, agent FROM partitions WHERE tenant = ? AND partition = ?"
     rows = connection.executemany(sql, [(tenant, number) for number in set(numbers)])
     return {row[0]: to_scope(tenant, row[1], row[2], row[3]) for row in rows}
 
 
-def next_number(connection: apsw.Connection, name: str) -> int:
+def next_number(connection: Connection, name: str) -> int:
     """Return a number that was never given before, also not to something since removed."""
-    value: int = fetch_value(
-        connection,
-        "INSERT INTO sequences (name, value) VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET value = value + 1 RETURNING value",
-        (name,),
-    )
-    return value
+    return connection.dialect.next_number(connection, name)
 
 
 def _parts(owner: Mapping[str, str]) -> list[str]:

@@ -3,14 +3,10 @@
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from operator import itemgetter
-from pathlib import Path
-
-import apsw
 
 from holdfast.protocols import AppChanges, DayCount, MemoryFilter, MessageFilter, SessionFilter
 from holdfast.stores import partitions
 from holdfast.stores.access import AccessReads
-from holdfast.stores.connection import guarded
 from holdfast.stores.filters import Clauses, memory_clauses, message_clauses, session_clauses
 from holdfast.stores.rows import (
     APP_COLUMNS,
@@ -21,6 +17,7 @@ from holdfast.stores.rows import (
     SESSION_COLUMNS,
     SPEND_COLUMNS,
     marks,
+    moment,
     stamp,
     to_app,
     to_change,
@@ -30,23 +27,15 @@ from holdfast.stores.rows import (
     to_session,
     to_spend,
 )
-from holdfast.stores.sql import Row, fetch
+from holdfast.stores.sql import Row, fetch, guarded
 from holdfast.types import AppRecord, ChangeRecord, Job, JobState, Memory, Message, SessionRecord, Spend, UserProfile
 
 _CHANGED_AT = itemgetter(MEMORY_COLUMNS.split(", ").index("updated_at"), 0)
 """What memories are listed by: when they last changed, and among equals the order they were made in."""
 
 
-class SQLiteReads(AccessReads):
+class SQLReads(AccessReads):
     """The questions a store answers from its tables."""
-
-    tenant: str
-    path: Path
-
-    @property
-    def connection(self) -> apsw.Connection:
-        """The connection to ask."""
-        raise NotImplementedError
 
     def session(self, id: str) -> SessionRecord | None:
         """Return one session."""
@@ -56,10 +45,10 @@ class SQLiteReads(AccessReads):
     @guarded
     def sessions(self, wanted: SessionFilter) -> list[SessionRecord]:
         """List sessions, the most recently active first."""
-        clauses = session_clauses(self.tenant, wanted)
+        clauses = session_clauses(self.connection, self.tenant, wanted)
         rows = self._rows(
             f"SELECT {SESSION_COLUMNS} FROM sessions WHERE {clauses.sql} ORDER BY last_at DESC, id DESC LIMIT ? OFFSET ?",
-            (*clauses.values, _limit(wanted.limit), wanted.offset),
+            (*clauses.values, self._limit(wanted.limit), wanted.offset),
         )
         return [to_session(row, self.tenant) for row in rows]
 
@@ -69,10 +58,10 @@ class SQLiteReads(AccessReads):
         clauses = message_clauses(self.connection, self.tenant, wanted)
         rows = self._rows(
             f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE {clauses.sql} ORDER BY seq DESC LIMIT ?",
-            (*clauses.values, _limit(wanted.newest)),
+            (*clauses.values, self._limit(wanted.newest)),
         )
         scopes = partitions.scopes_of(self.connection, self.tenant, {row[3] for row in rows})
-        return [to_message(row, scopes) for row in reversed(rows)]
+        return [to_message(row, scopes) for row in reversed(rows) if row[3] in scopes]
 
     @guarded
     def memories(self, wanted: MemoryFilter) -> list[Memory]:
@@ -87,7 +76,7 @@ class SQLiteReads(AccessReads):
         # A filter that picks a few rows must find them by its own index, not walk all rows in their order.
         plus = "+" if wanted.is_selective else ""
         order = f"ORDER BY {plus}updated_at {direction}, item {direction} LIMIT ? OFFSET ?"
-        return self._to_memories(self._rows(f"{sql} {order}", (*clauses.values, _limit(wanted.limit), wanted.offset)))
+        return self._to_memories(self._rows(f"{sql} {order}", (*clauses.values, self._limit(wanted.limit), wanted.offset)))
 
     @guarded
     def count_memories(self, wanted: MemoryFilter) -> int:
@@ -97,12 +86,12 @@ class SQLiteReads(AccessReads):
         return int(rows[0][0])
 
     @guarded
-    def places(self, seqs: Collection[int]) -> list[tuple[int, str, str, str | None]]:
-        """Return the session, the role and the speaker of messages, by their numbers."""
-        clauses = Clauses("tenant = ?", self.tenant)
+    def places(self, seqs: Collection[int]) -> list[tuple[int, str, str, str | None, datetime]]:
+        """Return the session, the role, the speaker and the time of messages, by their numbers."""
+        clauses = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
         clauses.among("seq", list(seqs))
-        rows = self._rows(f"SELECT seq, session, role, speaker FROM messages WHERE {clauses.sql}", clauses.values)
-        return [(seq, session, role, speaker) for seq, session, role, speaker in rows]
+        rows = self._rows(f"SELECT seq, session, role, speaker, at FROM messages WHERE {clauses.sql}", clauses.values)
+        return [(seq, session, role, speaker, moment(at)) for seq, session, role, speaker, at in rows]
 
     @guarded
     def revisions(self, id: str) -> list[Memory]:
@@ -130,7 +119,7 @@ class SQLiteReads(AccessReads):
             if wanted is not None:
                 sql += f" AND {column} IN ({marks(list(wanted))})"
                 values.extend(wanted)
-        return [to_job(row) for row in self._rows(f"{sql} ORDER BY created_at, id LIMIT ?", (*values, _limit(limit)))]
+        return [to_job(row) for row in self._rows(f"{sql} ORDER BY created_at, id LIMIT ?", (*values, self._limit(limit)))]
 
     @guarded
     def user(self, user: str) -> UserProfile:
@@ -156,7 +145,7 @@ class SQLiteReads(AccessReads):
         """List the other installed apps that share their memories with this one, by their names."""
         rows = self._rows(
             "SELECT app FROM apps WHERE tenant = ? AND sharing <> '[]' AND uninstalled_at IS NULL AND app <> ? "
-            "AND EXISTS (SELECT 1 FROM json_each(sharing) WHERE value IN (?, '*')) ORDER BY app",
+            f"AND {self.connection.dialect.is_shared_with()} ORDER BY app",
             (self.tenant, app, app),
         )
         return [row[0] for row in rows]
@@ -176,8 +165,9 @@ class SQLiteReads(AccessReads):
     @guarded
     def memories_by_day(self, *, since: datetime) -> list[DayCount]:
         """Count the memories made since a moment that are still kept, by day and kind, the oldest day first."""
+        day = self.connection.dialect.day_of("changes.at")
         rows = self._rows(
-            "SELECT date(changes.at / 1000000, 'unixepoch'), memories.kind, count(*) FROM changes CROSS JOIN memories "
+            f"SELECT {day}, memories.kind, count(*) FROM changes CROSS JOIN memories "
             "ON memories.tenant = changes.tenant AND memories.id = changes.memory AND memories.revision = changes.revision "
             "WHERE changes.tenant = ? AND changes.at >= ? AND changes.action = 'created' GROUP BY 1, 2 ORDER BY 1, 2",
             (self.tenant, stamp(since)),
@@ -188,7 +178,7 @@ class SQLiteReads(AccessReads):
     def changes_by_app(self, *, since: datetime) -> list[AppChanges]:
         """Count what each author has done to the memories of each app since a moment."""
         rows = self._rows(
-            "SELECT partitions.app, changes.actor, sum(changes.action = 'created'), count(DISTINCT changes.batch) "
+            "SELECT partitions.app, changes.actor, count(*) FILTER (WHERE changes.action = 'created'), count(DISTINCT changes.batch) "
             "FROM changes CROSS JOIN memories ON memories.tenant = changes.tenant AND memories.id = changes.memory "
             "AND memories.revision = changes.revision CROSS JOIN partitions ON partitions.tenant = memories.tenant "
             "AND partitions.partition = memories.partition AND partitions.app <> '' "
@@ -202,6 +192,14 @@ class SQLiteReads(AccessReads):
         """Return one of the engine's own durable values."""
         rows = self._rows("SELECT value FROM settings WHERE tenant = ? AND name = ?", (self.tenant, name))
         return rows[0][0] if rows else None
+
+    @guarded
+    def window_text(self, item: int, window: int, text: str) -> str:
+        """Return the part of an item's text that a window covers."""
+        span = self._rows(
+            "SELECT start, length FROM units WHERE tenant = ? AND item = ? AND window = ?", (self.tenant, item, window)
+        )
+        return text[span[0][0] : span[0][0] + span[0][1]] if span else text
 
     @guarded
     def models(self) -> list[str]:
@@ -219,9 +217,8 @@ class SQLiteReads(AccessReads):
 
     def _to_memories(self, rows: Sequence[Row]) -> list[Memory]:
         scopes = partitions.scopes_of(self.connection, self.tenant, {row[3] for row in rows})
-        return [to_memory(row, scopes) for row in rows]
+        # A scope may be erased between the two questions; its rows are gone then.
+        return [to_memory(row, scopes) for row in rows if row[3] in scopes]
 
-
-def _limit(limit: int | None) -> int:
-    """SQLite takes a negative limit as none."""
-    return -1 if limit is None else limit
+    def _limit(self, limit: int | None) -> int | None:
+        return self.connection.dialect.no_limit if limit is None else limit

@@ -51,6 +51,11 @@ def stamp(value: datetime) -> int:
     return (value - _EPOCH) // _MICROSECOND
 
 
+def moment(value: int) -> datetime:
+    """Return a stored number that must be there as a time."""
+    return _time(value)
+
+
 @lru_cache(maxsize=4096)  # most of a memory's times are the same moment
 def _time(value: int) -> datetime:
     return _EPOCH + timedelta(microseconds=value)

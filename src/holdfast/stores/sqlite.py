@@ -1,33 +1,51 @@
 """The default store: everything in one SQLite file, several threads and processes at once."""
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import apsw
 import numpy as np
 
 from holdfast.errors import StoreError
 from holdfast.protocols import Candidates, Match, Space, Waiting
 from holdfast.stores import embeddings, fulltext, index_care, maintenance, partitions
-from holdfast.stores.connection import Connections, guarded
+from holdfast.stores.choices import Choice, LastChoice
+from holdfast.stores.connection import Connections, translated
 from holdfast.stores.filters import Clauses, add_metadata
 from holdfast.stores.index_feed import Pace
 from holdfast.stores.indexes import IndexPlace
 from holdfast.stores.migrate import migrate
 from holdfast.stores.queued_index import QueuedIndex
-from holdfast.stores.reads import SQLiteReads
+from holdfast.stores.reads import SQLReads
 from holdfast.stores.rows import SEARCHED_TEXT, marks
-from holdfast.stores.sql import fetch, fetch_value
-from holdfast.stores.transaction import SQLiteTransaction
+from holdfast.stores.sql import R, fetch, fetch_value, guarded
+from holdfast.stores.sqlite_dialect import FileConnection
+from holdfast.stores.transaction import SQLTransaction
 from holdfast.types import Finding, Scope
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class SQLiteStore(SQLiteReads):
+class SQLiteTransaction(SQLTransaction):
+    """A write to the file."""
+
+    _text = fulltext
+    _vectors = embeddings
+    _by_partition = ("vector_log", "unembedded", "vectors", "partitions")
+
+    def __init__(self, connection: FileConnection, *, tenant: str, path: Path) -> None:
+        super().__init__(connection, tenant=tenant)
+        self.path = path
+
+    def guard(self, ask: Callable[[], R]) -> R:
+        """Ask, and turn SQLite's errors into ours; no fork happens meanwhile."""
+        with translated(self.path):
+            return ask()
+
+
+class SQLiteStore(SQLReads):
     """One tenant's rows in one file."""
 
     def __init__(
@@ -48,6 +66,7 @@ class SQLiteStore(SQLiteReads):
         self._encrypted = key is not None
         self._connections = Connections(path, key=key)
         self._indexes = embeddings.IndexCache()
+        self._chosen = LastChoice()
         self._outside: QueuedIndex | None = None
         if index is not None:
             self._outside = QueuedIndex(self._connections, tenant, memory=self._indexes, place=index, pace=pace)
@@ -57,7 +76,7 @@ class SQLiteStore(SQLiteReads):
             migrate(connection)
 
     @property
-    def connection(self) -> apsw.Connection:
+    def connection(self) -> FileConnection:
         """This thread's connection for reading."""
         return self._connections.reader()
 
@@ -65,6 +84,11 @@ class SQLiteStore(SQLiteReads):
     def location(self) -> str:
         """The file's path."""
         return str(self.path)
+
+    def guard(self, ask: Callable[[], R]) -> R:
+        """Ask, and turn SQLite's errors into ours; no fork happens meanwhile."""
+        with translated(self.path):
+            return ask()
 
     @contextlib.contextmanager
     def write(self, *, durable: bool = True) -> Iterator[SQLiteTransaction]:
@@ -76,9 +100,10 @@ class SQLiteStore(SQLiteReads):
     def find_text(self, query: str, where: Candidates, *, languages: Sequence[str], limit: int) -> list[Match]:
         """Rank by BM25 within the reader's own partitions."""
         seen = partitions.visible(self.connection, where.reader, where.spaces)
+        chosen = self._allowed(where, seen)
         return fulltext.search(
             self.connection, self.tenant, seen, query,
-            languages=languages, limit=limit, allowed=self._allowed(where, seen), excluded=self._excluded(where),
+            languages=languages, limit=limit, allowed=chosen and chosen.items, excluded=self._excluded(where),
         )  # fmt: skip
 
     @guarded
@@ -88,25 +113,28 @@ class SQLiteStore(SQLiteReads):
         if number is None:
             return []
         seen = partitions.visible(self.connection, where.reader, where.spaces)
-        allowed = self._allowed(where, seen)
-        chosen = None if allowed is None else np.fromiter(allowed, dtype=np.int64, count=len(allowed))
+        if not seen:
+            return []
+        chosen = self._allowed(where, seen)
         return (self._outside or self._indexes).search(
             self.connection, self.tenant, number, query, seen,
-            limit=limit, allowed=chosen, excluded=self._excluded(where),
+            limit=limit, allowed=chosen and chosen.ascending, excluded=self._excluded(where),
         )  # fmt: skip
 
-    def _allowed(self, where: Candidates, seen: Mapping[int, Space]) -> set[int] | None:
+    def _allowed(self, where: Candidates, seen: Mapping[int, Space]) -> Choice | None:
         """Return the items that have the wanted kinds and metadata, or None when all may be found."""
         if where.kinds is None and not where.where:
             return None
-        clauses = Clauses("tenant = ?", self.tenant)
+        clauses = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
         clauses.among("partition", list(seen))
         clauses.add("recorded_to IS NULL")
         if where.kinds is not None:
             clauses.among("kind", list(where.kinds))
         if where.where:
             add_metadata(clauses, where.where)
-        return {row[0] for row in self._rows(f"SELECT item FROM memories WHERE {clauses.sql}", clauses.values)}
+        sql = f"SELECT item FROM memories WHERE {clauses.sql}"
+        wanted = (sql, repr(clauses.values))
+        return self._chosen.get(self.connection, wanted, lambda: (row[0] for row in self._rows(sql, clauses.values)))
 
     def _excluded(self, where: Candidates) -> set[int]:
         """Return the messages of the session that is to be left out."""
@@ -146,19 +174,14 @@ class SQLiteStore(SQLiteReads):
         return found
 
     @guarded
-    def window_text(self, item: int, window: int, text: str) -> str:
-        """Return the part of an item's text that a window covers."""
-        span = self._rows(
-            "SELECT start, length FROM units WHERE tenant = ? AND item = ? AND window = ?", (self.tenant, item, window)
-        )
-        return text[span[0][0] : span[0][0] + span[0][1]] if span else text
-
-    @guarded
     def similarities(self, model: str, items: Sequence[int]) -> "NDArray[np.float32] | None":
         """Return the cosine of each pair of items by their first windows, zero where a vector is missing."""
         number = embeddings.model_number(self.connection, self.tenant, model)
         if number is None or not items:
             return None
+        known = self._indexes.codes_of(number, items)
+        if known is not None:
+            return embeddings.pairwise(items, known[0], known[1].astype(np.float32))
         rows = self._rows(
             "SELECT units.item, vectors.code FROM units JOIN vectors ON vectors.tenant = units.tenant "
             "AND vectors.partition = units.partition AND vectors.model = ? AND vectors.item = units.item AND vectors.window = 0 "
@@ -167,13 +190,8 @@ class SQLiteStore(SQLiteReads):
         )
         if not rows:
             return None
-        place = {item: n for n, item in enumerate(items)}
-        matrix = np.zeros((len(items), len(rows[0][1])), dtype=np.float32)
         codes = np.frombuffer(b"".join(code for _, code in rows), dtype=np.int8).reshape(len(rows), -1)
-        matrix[[place[item] for item, _ in rows]] = codes
-        matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-9)
-        cosines: NDArray[np.float32] = np.vecdot(matrix[:, None, :], matrix[None, :, :])
-        return cosines
+        return embeddings.pairwise(items, [item for item, _ in rows], codes.astype(np.float32))
 
     @guarded
     def stats(self) -> Mapping[str, Any]:
@@ -221,6 +239,7 @@ class SQLiteStore(SQLiteReads):
     def scrub(self, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
         """Overwrite what was removed, in the file and in its log."""
         self._indexes.clear()
+        self._chosen.clear()
         clean = index_care.scrub(self._connections, self.tenant, self.path, self._outside)
         with self._connections.exclusive() as connection:
             complete, residue = maintenance.scrub(connection, self.path, [] if self._encrypted else needles)

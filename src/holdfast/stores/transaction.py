@@ -1,17 +1,14 @@
-"""One write to a SQLite file. Rows, full text, the queue of vectors and the history change together."""
+"""One write. Rows, full text, the queue of vectors and the history change together."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-import apsw
-
-from holdfast.stores import embeddings, fulltext, partitions
+from holdfast.stores import partitions
 from holdfast.stores.access import AccessWrites
-from holdfast.stores.reads import SQLiteReads
+from holdfast.stores.reads import SQLReads
 from holdfast.stores.rows import (
     APP_COLUMNS,
     CHANGE_COLUMNS,
@@ -34,7 +31,7 @@ from holdfast.stores.rows import (
     stamp,
     to_job,
 )
-from holdfast.stores.sql import fetch, fetch_one, fetch_value
+from holdfast.stores.sql import Connection, fetch, fetch_one, fetch_value, upsert
 from holdfast.text.heading import day_in_words
 from holdfast.types import AppRecord, ChangeRecord, Job, Memory, Message, SessionRecord, Spend, UserProfile
 
@@ -43,16 +40,71 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class SQLiteTransaction(SQLiteReads, AccessWrites):
+class TextIndex(Protocol):
+    """Writes the full-text index."""
+
+    def index(
+        self, connection: Any, tenant: str, place: tuple[int, int], text: str, language: str | None, *, heading: str = ""
+    ) -> int:
+        """Index the windows of a (partition, item); returns how many there are."""
+        ...
+
+    def unindex(self, connection: Any, tenant: str, item: int) -> None:
+        """Take an item's windows out of the index."""
+        ...
+
+    def move(self, connection: Any, tenant: str, item: int, new_item: int, partition: int) -> int:
+        """Index an item's windows as another item's in another partition."""
+        ...
+
+
+class VectorTable(Protocol):
+    """Writes vectors, and the queue of those that are wanted."""
+
+    def want(self, connection: Any, tenant: str, partition: int, item: int, windows: int) -> None:
+        """Queue a new item's windows for every wanted model."""
+        ...
+
+    def put(
+        self, connection: Any, tenant: str, name: str, windows: Sequence[tuple[int, int]], vectors: "NDArray[np.float32]"
+    ) -> int:
+        """Store vectors for the windows that still wait for one."""
+        ...
+
+    def remove(self, connection: Any, tenant: str, partition: int, item: int) -> int:
+        """Remove an item's vectors; returns how many there were."""
+        ...
+
+    def move(self, connection: Any, tenant: str, old: tuple[int, int], new: tuple[int, int]) -> None:
+        """Give an item's vectors to another (partition, item)."""
+        ...
+
+    def use_model(self, connection: Any, tenant: str, name: str) -> int:
+        """Want a model's vectors for everything; returns how many windows wait."""
+        ...
+
+    def drop_model(self, connection: Any, tenant: str, name: str) -> None:
+        """Remove a model's vectors and want them no more."""
+        ...
+
+
+class SQLTransaction(SQLReads, AccessWrites):
     """A write under way; the store commits it."""
 
-    def __init__(self, connection: apsw.Connection, *, tenant: str, path: Path) -> None:
+    _text: TextIndex
+    _vectors: VectorTable
+    _by_partition: ClassVar[tuple[str, ...]]
+    """The tables that hold what is left of a partition, itself the last."""
+    _row_lock: ClassVar[str] = ""
+    _free_row_lock: ClassVar[str] = ""
+    """What makes a row, or the first that nobody else has, ours until the end; nothing where there is one writer at a time."""
+
+    def __init__(self, connection: Connection, *, tenant: str) -> None:
         self._connection = connection
         self.tenant = tenant
-        self.path = path
 
     @property
-    def connection(self) -> apsw.Connection:
+    def connection(self) -> Connection:
         """The writer, in its transaction."""
         return self._connection
 
@@ -89,8 +141,8 @@ class SQLiteTransaction(SQLiteReads, AccessWrites):
         self._insert("memories", MEMORY_COLUMNS, memory_row(stored, partition))
         self._note_sources(stored)
         if before and before[3] == str(stored):
-            fulltext.move(connection, self.tenant, before[0], item, partition)
-            embeddings.move(connection, self.tenant, (before[2], before[0]), (partition, item))
+            self._text.move(connection, self.tenant, before[0], item, partition)
+            self._vectors.move(connection, self.tenant, (before[2], before[0]), (partition, item))
         else:
             if before:
                 self._archive_text(before[0], before[2], stored)
@@ -107,18 +159,18 @@ class SQLiteTransaction(SQLiteReads, AccessWrites):
         """Move an older wording out of what live searches read."""
         archive = partitions.ensure(self._connection, successor.scope, "archive")
         if archive != partition:
-            fulltext.move(self._connection, self.tenant, item, item, archive)
-            embeddings.move(self._connection, self.tenant, (partition, item), (archive, item))
+            self._text.move(self._connection, self.tenant, item, item, archive)
+            self._vectors.move(self._connection, self.tenant, (partition, item), (archive, item))
 
     def _note_sources(self, memory: Memory) -> None:
         self._connection.executemany(
-            "INSERT OR IGNORE INTO provenance (tenant, source, memory) VALUES (?, ?, ?)",
+            "INSERT INTO provenance (tenant, source, memory) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
             [(self.tenant, source, memory.id) for source in memory.sources],
         )
 
     def _index(self, partition: int, item: int, text: str, language: str | None, *, heading: str) -> None:
-        windows = fulltext.index(self._connection, self.tenant, (partition, item), text, language, heading=heading)
-        embeddings.want(self._connection, self.tenant, partition, item, windows)
+        windows = self._text.index(self._connection, self.tenant, (partition, item), text, language, heading=heading)
+        self._vectors.want(self._connection, self.tenant, partition, item, windows)
 
     def touch(self, ids: Collection[str], *, used: datetime | None = None, seen: datetime | None = None) -> None:
         """Note in place when memories were last used or last stated again."""
@@ -184,7 +236,7 @@ class SQLiteTransaction(SQLiteReads, AccessWrites):
         row = fetch_one(
             self._connection,
             f"SELECT {JOB_COLUMNS} FROM jobs WHERE tenant = ? AND state IN ('queued', 'running') AND not_before <= ? "
-            f"AND (state = 'queued' OR lease_until <= ?) {chosen} ORDER BY priority DESC, not_before, id LIMIT 1",
+            f"AND (state = 'queued' OR lease_until <= ?) {chosen} ORDER BY priority DESC, not_before, id LIMIT 1 {self._free_row_lock}",
             (self.tenant, stamp(now), stamp(now), *(kinds or ())),
         )
         if row is None:
@@ -202,7 +254,7 @@ class SQLiteTransaction(SQLiteReads, AccessWrites):
         """Tell whether this very attempt still owns the job."""
         state = fetch_one(
             self._connection,
-            "SELECT worker, attempt FROM jobs WHERE tenant = ? AND id = ? AND state = 'running'",
+            f"SELECT worker, attempt FROM jobs WHERE tenant = ? AND id = ? AND state = 'running' {self._row_lock}",
             (self.tenant, job.id),
         )
         return state == (job.worker, job.attempt)
@@ -216,24 +268,25 @@ class SQLiteTransaction(SQLiteReads, AccessWrites):
 
     def put_vectors(self, model: str, windows: Sequence[tuple[int, int]], vectors: "NDArray[np.float32]") -> int:
         """Store vectors for (item, window) pairs that still wait for them."""
-        return embeddings.put(self._connection, self.tenant, model, windows, vectors)
+        return self._vectors.put(self._connection, self.tenant, model, windows, vectors)
 
     def use_model(self, model: str) -> int:
         """Want a model's vectors for everything; returns how many windows wait."""
-        return embeddings.use_model(self._connection, self.tenant, model)
+        return self._vectors.use_model(self._connection, self.tenant, model)
 
     def drop_model(self, model: str) -> None:
         """Remove a model's vectors and want them no more."""
-        embeddings.drop_model(self._connection, self.tenant, model)
+        self._vectors.drop_model(self._connection, self.tenant, model)
 
     def add_spend(self, spend: Spend) -> None:
         """Add to what a day's work has cost."""
         self._connection.execute(
             f"INSERT INTO spend (tenant, {SPEND_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
-            "ON CONFLICT (tenant, day, purpose, model) DO UPDATE SET calls = calls + excluded.calls, "
-            "input_tokens = input_tokens + excluded.input_tokens, output_tokens = output_tokens + excluded.output_tokens, "
-            "seconds = seconds + excluded.seconds, cost = cost + excluded.cost, unpriced = unpriced + excluded.unpriced, "
-            "energy = energy + excluded.energy",
+            "ON CONFLICT (tenant, day, purpose, model) DO UPDATE SET calls = spend.calls + excluded.calls, "
+            "input_tokens = spend.input_tokens + excluded.input_tokens, "
+            "output_tokens = spend.output_tokens + excluded.output_tokens, "
+            "seconds = spend.seconds + excluded.seconds, cost = spend.cost + excluded.cost, "
+            "unpriced = spend.unpriced + excluded.unpriced, energy = spend.energy + excluded.energy",
             (
                 self.tenant, spend.day, spend.purpose, spend.model, spend.calls, spend.input_tokens, spend.output_tokens,
                 spend.seconds, spend.cost, spend.unpriced, spend.energy,
@@ -282,9 +335,8 @@ class SQLiteTransaction(SQLiteReads, AccessWrites):
         counts = {"sessions": 0, "jobs": 0}
         for some in chunks(ids):
             values = (self.tenant, *some)
-            self._connection.execute(
-                f"DELETE FROM jobs WHERE tenant = ? AND json_extract(payload, '$.session') IN ({marks(some)})", values
-            )
+            session = self._connection.dialect.in_payload("session")
+            self._connection.execute(f"DELETE FROM jobs WHERE tenant = ? AND {session} IN ({marks(some)})", values)
             counts["jobs"] += self._connection.changes()
             self._connection.execute(f"DELETE FROM sessions WHERE tenant = ? AND id IN ({marks(some)})", values)
             counts["sessions"] += self._connection.changes()
@@ -297,14 +349,12 @@ class SQLiteTransaction(SQLiteReads, AccessWrites):
         if set(owner) == {"app"}:
             self._remove_app(owner["app"])
         self.remove_keys(owner)
-        named = " AND ".join(f"json_extract(payload, '$.{part}') = ?" for part in owner)
+        named = " AND ".join(f"{self._connection.dialect.in_payload(part)} = ?" for part in owner)
         self._connection.execute(f"DELETE FROM jobs WHERE tenant = ? AND {named}", (self.tenant, *owner.values()))
         numbers = partitions.owned(self._connection, self.tenant, owner, ("memory", "message", "archive"))
-        for table in ("vector_log", "unembedded", "vectors", "partitions"):
-            self._connection.execute(
-                f"DELETE FROM {table} WHERE tenant = ? AND partition IN (SELECT value FROM json_each(?))",
-                (self.tenant, dump(numbers)),
-            )
+        among, *values = self._connection.dialect.among("partition", numbers)
+        for table in self._by_partition:
+            self._connection.execute(f"DELETE FROM {table} WHERE tenant = ? AND {among}", (self.tenant, *values))
 
     def _remove_app(self, app: str) -> None:
         """Remove an app's record, and its name from what others share."""
@@ -320,16 +370,15 @@ class SQLiteTransaction(SQLiteReads, AccessWrites):
         )
         if partition is None:
             return 0
-        fulltext.unindex(self._connection, self.tenant, item)
-        return embeddings.remove(self._connection, self.tenant, partition, item)
+        self._text.unindex(self._connection, self.tenant, item)
+        return self._vectors.remove(self._connection, self.tenant, partition, item)
 
     def _insert(self, table: str, columns: str, row: Sequence[Any], *, clash: str = "") -> None:
         sql = f"INSERT INTO {table} (tenant, {columns}) VALUES (?, {marks(row)}) {clash}"
         self._connection.execute(sql, (self.tenant, *row))
 
     def _replace(self, table: str, columns: str, row: Sequence[Any]) -> None:
-        sql = f"INSERT OR REPLACE INTO {table} (tenant, {columns}) VALUES (?, {marks(row)})"
-        self._connection.execute(sql, (self.tenant, *row))
+        self._connection.execute(upsert(table, columns), (self.tenant, *row))
 
 
 def chunks(values: Collection[str], size: int = 500) -> Iterator[list[str]]:

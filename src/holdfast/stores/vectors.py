@@ -153,6 +153,13 @@ class VectorIndex:
                     vectors[place] = self._rows.vectors(slice(first, first + 1))[0]
         return vectors
 
+    def first_codes(self, items: Sequence[int]) -> tuple[list[int], Codes]:
+        """The items among these that are here, and the code of each one's first window, as it is stored."""
+        with self._lock:
+            rows = self._rows.find_all(np.unique(np.asarray(items, np.int64)))
+            rows = rows[self._rows.windows[rows] == 0]
+            return self._rows.items[rows].tolist(), self._rows.codes[rows]
+
     # --- inside the lock ------------------------------------------------------------------------------------
 
     def _put(self, item: int, window: int, code: Codes, scale: float) -> None:

@@ -1,0 +1,14 @@
+"""Copying a whole store, every tenant, between SQLite and PostgreSQL in either direction, or between two of a kind.
+
+``copy_store(open_side(SOURCE), open_side(TARGET, new=True))`` copies, goes on with a copy that was killed, or verifies one
+that is finished.
+"""
+
+from holdfast.stores.copying.copy import copy_store, tables_of
+from holdfast.stores.copying.digest import Digest
+from holdfast.stores.copying.places import open_side
+from holdfast.stores.copying.report import Copied, Report
+from holdfast.stores.copying.side import Side
+from holdfast.stores.copying.tables import COPIED, LEFT_OUT
+
+__all__ = ["COPIED", "LEFT_OUT", "Copied", "Digest", "Report", "Side", "copy_store", "open_side", "tables_of"]

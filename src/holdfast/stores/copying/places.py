@@ -1,0 +1,23 @@
+"""Opening one end of a copy by its address."""
+
+from pathlib import Path
+
+from holdfast.errors import ExtraMissing, NotFound
+from holdfast.stores.copying.side import Side
+from holdfast.stores.copying.sqlite_side import SQLiteSide
+
+_DATABASE = ("postgresql://", "postgres://")
+
+
+def open_side(place: str | Path, *, key: str | None = None, new: bool = False) -> Side:
+    """Open a file or a database to copy from or, with ``new``, to copy into; ``key`` is for an encrypted file."""
+    if isinstance(place, str) and place.startswith(_DATABASE):
+        try:
+            from holdfast.stores.copying.postgres_side import PostgresSide  # noqa: PLC0415  (only for those who use it)
+        except ImportError as error:
+            raise ExtraMissing(f"A PostgreSQL store needs {error.name}: pip install 'holdfast[postgres]'") from error
+        return PostgresSide(place, new=new)
+    path = Path(str(place).removeprefix("sqlite:///"))
+    if not new and not path.is_file():
+        raise NotFound(f"There is no store at {path}.")
+    return SQLiteSide(path, key=key)

@@ -1,0 +1,121 @@
+"""Looking after a database: counting what a tenant has, checking the server, its settings and every row."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from holdfast.stores import counts
+from holdfast.stores.postgres.connect import SCHEMA
+from holdfast.stores.postgres.session import Session
+from holdfast.stores.sql import Row, fetch, fetch_value
+from holdfast.types import Finding
+
+_OLDEST_SERVER = 140000
+_OLDEST_VECTORS = (0, 8, 2)
+"""Earlier ones have a parallel build of HNSW that can write past its memory."""
+_AT_ONCE = 2000
+
+
+def stats(connection: Session, tenant: str) -> Mapping[str, Any]:
+    """Count what a tenant has; the bytes are those of the tables, whoever's rows they hold."""
+    size = fetch_value(
+        connection,
+        "SELECT sum(pg_total_relation_size(pg_class.oid))::bigint FROM pg_class "
+        f"WHERE relkind = 'r' AND relnamespace = '{SCHEMA}'::regnamespace",
+    )
+    return {**counts.stats(connection, tenant), "bytes": size}
+
+
+def check(connection: Session, tenant: str, *, deep: bool) -> list[Finding]:
+    """Check versions, settings, full text, vectors, and with ``deep`` every row's hash."""
+    findings = [
+        _server(connection),
+        _vector_extension(connection),
+        _setting(connection, "fsync", remedy="Set fsync = on in postgresql.conf: without it a power cut loses what was stored"),
+        _setting(
+            connection, "full_page_writes", remedy="Set full_page_writes = on in postgresql.conf: a power cut may tear pages"
+        ),
+        _checksums(connection),
+        _row_security(connection),
+        _full_text(connection, tenant),
+        counts.vectors_finding(connection, tenant),
+    ]
+    if deep:
+        for table, columns, expected in counts.HASHED:
+            rows = _rows(connection, tenant, table, columns)
+            findings.append(counts.hashes_finding(table, *counts.altered(rows, expected)))
+    size = stats(connection, tenant)["bytes"]
+    findings.append(Finding(check="size", ok=True, detail=f"{size / 1e6:.1f} MB, of all tenants together"))
+    return findings
+
+
+def _server(connection: Session) -> Finding:
+    number, name = int(_shown(connection, "server_version_num")), _shown(connection, "server_version")
+    if number < _OLDEST_SERVER:
+        return Finding(check="server", ok=False, detail=f"PostgreSQL {name}", remedy="Upgrade to PostgreSQL 14 or newer")
+    return Finding(check="server", ok=True, detail=f"PostgreSQL {name}")
+
+
+def _vector_extension(connection: Session) -> Finding:
+    version = str(fetch_value(connection, "SELECT extversion FROM pg_extension WHERE extname = 'vector'") or "0")
+    if tuple(int(part) for part in version.split(".")[:3] if part.isdigit()) < _OLDEST_VECTORS:
+        return Finding(
+            check="pgvector", ok=False, detail=f"pgvector {version}",
+            remedy="Install pgvector 0.8.2 or newer on the server, then run: ALTER EXTENSION vector UPDATE",
+        )  # fmt: skip
+    return Finding(check="pgvector", ok=True, detail=f"pgvector {version}")
+
+
+def _setting(connection: Session, name: str, *, remedy: str) -> Finding:
+    value = _shown(connection, name)
+    return Finding(check=name, ok=value == "on", detail=value, remedy=None if value == "on" else remedy)
+
+
+def _checksums(connection: Session) -> Finding:
+    """Every row of a message or memory has a hash of its own, so missing checksums are a word of advice."""
+    value = _shown(connection, "data_checksums")
+    advice = None if value == "on" else "Stop the server and run pg_checksums --enable: damaged pages are then found when read"
+    return Finding(check="data checksums", ok=True, detail=value, remedy=advice)
+
+
+def _row_security(connection: Session) -> Finding:
+    if fetch_value(connection, f"SELECT row_security_active('{SCHEMA}.memories')"):
+        return Finding(check="row level security", ok=True, detail="in force on this connection")
+    return Finding(
+        check="row level security", ok=False, detail="this user is not bound by it",
+        remedy="Connect as a user that is neither superuser nor has BYPASSRLS, or one that may create the role holdfast_rows",
+    )  # fmt: skip
+
+
+def _full_text(connection: Session, tenant: str) -> Finding:
+    units = fetch_value(connection, "SELECT count(*) FROM units WHERE tenant = ?", (tenant,))
+    bare = fetch_value(
+        connection,
+        "SELECT count(*) FROM units WHERE tenant = ? AND terms <> '' AND NOT EXISTS (SELECT 1 FROM postings "
+        "WHERE postings.tenant = units.tenant AND postings.partition = units.partition AND postings.item = units.item "
+        "AND postings.window = units.window AND postings.term = split_part(units.terms, ' ', 1))",
+        (tenant,),
+    )
+    if bare:
+        return Finding(
+            check="full text",
+            ok=False,
+            detail=f"{units - bare} of {units} windows indexed",
+            remedy="Restore a backup, or report this",
+        )
+    return Finding(check="full text", ok=True, detail=f"{units} windows indexed")
+
+
+def _rows(connection: Session, tenant: str, table: str, columns: str) -> Iterator[Row]:
+    """Read a table from its beginning, some rows at a time."""
+    key, last = columns.split(",", 1)[0], -1
+    while rows := fetch(
+        connection,
+        f"SELECT {columns} FROM {table} WHERE tenant = ? AND {key} > ? ORDER BY {key} LIMIT ?",
+        (tenant, last, _AT_ONCE),
+    ):
+        yield from rows
+        last = rows[-1][0]
+
+
+def _shown(connection: Session, name: str) -> str:
+    return str(fetch_value(connection, "SELECT current_setting(?)", (name,)))

@@ -1,0 +1,119 @@
+"""An HNSW index for each large partition, made beside the writes and removed when nothing needs it any more."""
+
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from holdfast.stores.postgres.connect import SCHEMA
+from holdfast.stores.postgres.session import Session
+from holdfast.stores.sql import fetch, fetch_one, fetch_value
+
+_LOOK_AGAIN = 30.0
+_WIDEST = 4000
+"""Numbers a half vector may have to be indexed."""
+_BUILDING = 0x486F6C6448
+_NAME = "vectors_{partition}_{model}_hnsw"
+
+
+class Wanted(NamedTuple):
+    """A partition that has grown large."""
+
+    tenant: str
+    partition: int
+    model: int
+    dimensions: int
+
+
+class Known:
+    """Which partitions have an index, as of a short while ago: a new one is used a little later, a lost one is only slower."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seen: dict[int, tuple[float, dict[int, int]]] = {}
+
+    def of(self, connection: Session, tenant: str, model: int) -> Mapping[int, int]:
+        """Return the partitions that have an index for a model's vectors, with the numbers a vector has."""
+        with self._lock:
+            at, found = self._seen.get(model, (0.0, {}))
+        if time.monotonic() - at > _LOOK_AGAIN or not at:
+            found = {wanted.partition: wanted.dimensions for wanted in ready(connection, tenant) if wanted.model == model}
+            with self._lock:
+                self._seen[model] = (time.monotonic(), found)
+        return found
+
+    def forget(self) -> None:
+        """Look again before the next search."""
+        with self._lock:
+            self._seen.clear()
+
+
+def ready(connection: Session, tenant: str) -> list[Wanted]:
+    """Return what has an index: what it is for is noted in the index's comment."""
+    rows = fetch(
+        connection,
+        "SELECT obj_description(pg_class.oid, 'pg_class') FROM pg_class JOIN pg_index ON indexrelid = pg_class.oid "
+        f"WHERE indrelid = '{SCHEMA}.vectors'::regclass AND indisvalid AND relname LIKE '%_hnsw'",
+    )
+    notes = [row[0].split(" ", 3) for row in rows if row[0]]
+    return [Wanted(note[3], int(note[0]), int(note[1]), int(note[2])) for note in notes if note[3] == tenant]
+
+
+def wanted(connection: Session, tenant: str, least: int) -> Wanted | None:
+    """Return one partition that has at least so many vectors of a model and no index for them."""
+    large = fetch(
+        connection,
+        "SELECT vectors.partition, vectors.model FROM partitions JOIN vectors ON vectors.tenant = partitions.tenant "
+        "AND vectors.partition = partitions.partition WHERE partitions.tenant = ? AND partitions.units >= ? "
+        "GROUP BY vectors.partition, vectors.model HAVING count(*) >= ?",
+        (tenant, least, least),
+    )
+    indexed = {(each.partition, each.model) for each in ready(connection, tenant)}
+    for partition, model in large:
+        if (partition, model) not in indexed:
+            sql = "SELECT vector_dims(embedding) FROM vectors WHERE tenant = ? AND partition = ? AND model = ? LIMIT 1"
+            dimensions = fetch_value(connection, sql, (tenant, partition, model))
+            if dimensions is not None and dimensions <= _WIDEST:
+                return Wanted(tenant, partition, model, dimensions)
+    return None
+
+
+def stale(connection: Session, tenant: str) -> list[Wanted]:
+    """Return the indexes of partitions or models that are gone."""
+    partitions = {row[0] for row in fetch(connection, "SELECT partition FROM partitions WHERE tenant = ?", (tenant,))}
+    models = {row[0] for row in fetch(connection, "SELECT model FROM models WHERE tenant = ?", (tenant,))}
+    return [each for each in ready(connection, tenant) if each.partition not in partitions or each.model not in models]
+
+
+def make(session: Session, wanted: Wanted) -> None:
+    """Build an index while others write; one process at a time, and what a killed one left is removed first."""
+    if not fetch_value(session, "SELECT pg_try_advisory_lock(?)", (_BUILDING,)):
+        return
+    name = _NAME.format(partition=wanted.partition, model=wanted.model)
+    try:
+        session.execute("SET statement_timeout = 0")
+        session.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {SCHEMA}.{name}")
+        tenant, note = (_literal(session, text) for text in (wanted.tenant, " ".join(map(str, (*wanted[1:], wanted.tenant)))))
+        session.execute(
+            f"CREATE INDEX CONCURRENTLY {name} ON {SCHEMA}.vectors USING hnsw "
+            f"((embedding::halfvec({wanted.dimensions:d})) halfvec_ip_ops) "
+            f"WHERE tenant = {tenant} AND partition = {wanted.partition:d} AND model = {wanted.model:d}"
+        )
+        session.execute(f"COMMENT ON INDEX {SCHEMA}.{name} IS {note}")
+        session.execute(f"ANALYZE {SCHEMA}.vectors")  # or the planner may not see that it pays
+    finally:
+        session.execute("SELECT pg_advisory_unlock(?)", (_BUILDING,))
+
+
+def remove(session: Session, indexes: Iterable[Wanted]) -> None:
+    """Remove indexes, beside other work."""
+    for each in indexes:
+        name = _NAME.format(partition=each.partition, model=each.model)
+        session.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {SCHEMA}.{name}")
+
+
+def _literal(session: Session, text: str) -> str:
+    """Return a text as it stands in a statement that takes no values apart."""
+    row = fetch_one(session, "SELECT quote_literal(?::text)", (text,))
+    assert row is not None
+    return str(row[0])
