@@ -1,5 +1,6 @@
 """Made-up memories with made-up vectors: a vocabulary with common and rare words, vectors in clusters."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -7,10 +8,21 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.protocols import Embedder
+
 _VOCABULARY = 20_000
 _CENTRES = 400
 _GLUE = ("the", "of", "to", "and", "in", "is", "my", "for", "with", "that")
 _LETTERS = "bcdfghjklmnprstv", "aeiou"
+_AT_ONCE = 10_000
+"""Vectors made at a time: a million at once would need gigabytes for what is thrown away again."""
+_ASKED = (
+    "what is the {} of my {} with that {}",
+    "do you remember what i told you about the {} and when we were at the {} with {}",
+    "which {} did i say that i like, and is it the one for {} or the one that is in the {}",
+)
+"""Questions as people ask them, stop words and all."""
+_fresh = itertools.count(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +42,18 @@ def make_corpus(size: int, *, questions: int, seed: int, dimensions: int = 384) 
     share = 1 / np.arange(60, _VOCABULARY + 60)
     share /= share.sum()
     drawn = rng.choice(_VOCABULARY, size=(size, 12), p=share)
-    texts = [_sentence(words, row) for row in drawn]
-    centres = rng.normal(size=(_CENTRES, dimensions))
-    vectors = _unit(centres[rng.integers(0, _CENTRES, size)] + 0.7 * rng.normal(size=(size, dimensions)))
+    texts = [_sentence(words, row) for row in drawn.tolist()]
+    centres = rng.standard_normal((_CENTRES, dimensions), np.float32)
+    vectors = np.empty((size, dimensions), np.float32)
+    for start in range(0, size, _AT_ONCE):
+        part = vectors[start : start + _AT_ONCE]
+        part[:] = centres[rng.integers(0, _CENTRES, len(part))]
+        part += np.float32(0.7) * rng.standard_normal(part.shape, np.float32)
+        part /= np.linalg.norm(part, axis=1, keepdims=True)
     about = rng.integers(0, size, questions)
-    asked = [f"what is the {words[a]} of my {words[b]} with that {words[c]}" for a, b, c in drawn[about][:, [1, 4, 7]]]
-    near = _unit(vectors[about] + 0.3 * rng.normal(size=(questions, dimensions)) / np.sqrt(dimensions) * 5)
+    asked = [_ASKED[n % len(_ASKED)].format(*(words[pick] for pick in drawn[row, [1, 4, 7]])) for n, row in enumerate(about)]
+    near = vectors[about] + np.float32(1.5 / np.sqrt(dimensions)) * rng.standard_normal((questions, dimensions), np.float32)
+    near /= np.linalg.norm(near, axis=1, keepdims=True)
     return Corpus(texts=texts, vectors=vectors, questions=asked, question_vectors=near)
 
 
@@ -47,26 +65,35 @@ def _words(rng: np.random.Generator) -> list[str]:
     return list(made)
 
 
-def _sentence(words: Sequence[str], picks: NDArray[np.int64]) -> str:
+def _sentence(words: Sequence[str], picks: Sequence[int]) -> str:
     return " ".join(f"{_GLUE[pick % 10]} {words[pick]}" if pick % 3 == 0 else words[pick] for pick in picks)
 
 
-def _unit(vectors: NDArray[np.float64]) -> NDArray[np.float32]:
-    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
+def embed_afresh(embedder: Embedder, questions: Sequence[str]) -> None:
+    """Embed questions that were never asked before: an embedder may remember those that were."""
+    embedder.embed([f"{question} {next(_fresh)}" for question in questions], role="query")
 
 
 class GivenVectors:
-    """An embedder that knows its corpus by heart, so that what is measured is everything but embedding."""
+    """An embedder that knows its corpus by heart, so that what is measured is everything but embedding.
+
+    With ``real``, that model embeds each question first, for what a question costs from end to end.
+    """
 
     name = "given"
     calibration = (0.1, 0.8)
 
-    def __init__(self, corpus: Corpus) -> None:
+    def __init__(self, corpus: Corpus, *, real: Embedder | None = None) -> None:
         self.dimensions = corpus.vectors.shape[1]
-        self._known = dict(zip(corpus.texts, corpus.vectors, strict=True))
-        self._asked = dict(zip(corpus.questions, corpus.question_vectors, strict=True))
+        self.real = real
+        self._corpus = corpus
+        self._known = {text: number for number, text in enumerate(corpus.texts)}
+        self._asked = {text: number for number, text in enumerate(corpus.questions)}
 
     def embed(self, texts: Sequence[str], *, role: Literal["query", "document"]) -> NDArray[np.float32]:
         """Look the vectors up."""
-        known = self._asked if role == "query" else self._known
-        return np.stack([known[text] for text in texts])
+        if role == "query":
+            if self.real is not None:
+                embed_afresh(self.real, texts)
+            return self._corpus.question_vectors[[self._asked[text] for text in texts]]
+        return self._corpus.vectors[[self._known[text] for text in texts]]

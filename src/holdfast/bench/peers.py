@@ -1,68 +1,119 @@
-"""The same vectors and the same filter in Chroma and in sqlite-vec, where they are installed."""
+"""The same memories with the same vectors and filters in Chroma, sqlite-vec and mem0, where they are installed."""
 
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from importlib import metadata
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import apsw
-import numpy as np
-from numpy.typing import NDArray
 
-from holdfast.bench.data import Corpus
+from holdfast.bench.sides import FOUND, Asked, Row, Side
+from holdfast.protocols import Embedder
 
-Search: TypeAlias = Callable[[NDArray[np.float32], str], Any]
+_MODULES = {"Chroma": ("chromadb", "chromadb"), "sqlite-vec": ("sqlite_vec", "sqlite-vec"), "mem0": ("mem0", "mem0ai")}
 _BATCH = 4000
+_UP_TO = {"mem0": 10_000}
+"""Above these sizes a peer takes too long: mem0's local store syncs each memory of an import, and looks at all in each search."""
 
 
-def open_peers(corpus: Corpus, users: Sequence[str], folder: Path) -> dict[str, Search]:
-    """Load a corpus into every peer there is; returns a search by vector and user for each."""
-    found = {}
-    if importlib.util.find_spec("chromadb"):
-        found["Chroma"] = _chroma(corpus, users, folder / "chroma")
-    if importlib.util.find_spec("sqlite_vec"):
-        found["sqlite-vec"] = _sqlite_vec(corpus, users, folder / "vec.db")
-    return found
+def installed() -> dict[str, str]:
+    """Return the versions of the peers that are there, by name."""
+    return {name: metadata.version(package) for name, (module, package) in _MODULES.items() if importlib.util.find_spec(module)}
 
 
-def _chroma(corpus: Corpus, users: Sequence[str], folder: Path) -> Search:
-    import chromadb  # noqa: PLC0415  (only there for benchmarks)
+def reaches(name: str, size: int) -> bool:
+    """Tell whether a peer can be measured at a size within minutes."""
+    return size <= _UP_TO.get(name, size)
 
-    client = chromadb.PersistentClient(path=str(folder), settings=chromadb.Settings(anonymized_telemetry=False))
-    collection = client.create_collection("bench", metadata={"hnsw:space": "cosine"}, embedding_function=None)
-    for start in range(0, len(corpus.texts), _BATCH):
-        part = slice(start, start + _BATCH)
-        collection.add(
-            ids=[str(n) for n in range(start, min(start + _BATCH, len(corpus.texts)))],
-            embeddings=corpus.vectors[part],
-            documents=corpus.texts[part],
-            metadatas=[{"user": user} for user in users[part]],
+
+def open_peer(name: str, folder: Path, embedder: Embedder) -> Side:
+    """Open a peer's own files in a folder, new or old."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if name == "Chroma":
+        return Chroma(folder)
+    if name == "sqlite-vec":
+        return SqliteVec(folder / "vectors.db", embedder.dimensions)
+    from holdfast.bench.peer_mem0 import Mem0  # noqa: PLC0415  (its library is only there for benchmarks)
+
+    return Mem0(folder, embedder)
+
+
+class Chroma:
+    """A collection in a folder: vectors, with what may be found chosen by metadata."""
+
+    name = "Chroma"
+
+    def __init__(self, folder: Path) -> None:
+        import chromadb  # noqa: PLC0415  (only there for benchmarks)
+
+        settings = chromadb.Settings(anonymized_telemetry=False)
+        self._client = chromadb.PersistentClient(path=str(folder), settings=settings)
+        self._collection = self._client.get_or_create_collection(
+            "bench", metadata={"hnsw:space": "cosine"}, embedding_function=None
         )
 
-    def search(vector: NDArray[np.float32], user: str) -> Any:
-        return collection.query(query_embeddings=[vector], n_results=10, where={"user": user})
+    def put(self, rows: Sequence[Row]) -> None:
+        """Add documents with their vectors."""
+        for start in range(0, len(rows), _BATCH):
+            part = rows[start : start + _BATCH]
+            self._collection.add(
+                ids=[str(row.number) for row in part],
+                embeddings=[row.vector for row in part],
+                documents=[row.text for row in part],
+                metadatas=[{"user": row.user, "part": row.part, "kind": row.kind} for row in part],
+            )
 
-    return search
+    def find(self, asked: Asked) -> Sequence[str]:
+        """Query by vector."""
+        wanted: list[dict[str, Any]] = [{"user": asked.user}]
+        wanted += [{"part": asked.part}] if asked.part else []
+        wanted += [{"kind": asked.kind}] if asked.kind else []
+        where: Any = wanted[0] if len(wanted) == 1 else {"$and": wanted}
+        found = self._collection.query(query_embeddings=[asked.vector], n_results=FOUND, where=where)
+        texts: list[str] = (found["documents"] or [[]])[0]
+        return texts
+
+    def close(self) -> None:
+        """Stop its threads."""
+        close = getattr(self._client, "close", None)
+        if close is not None:
+            close()
 
 
-def _sqlite_vec(corpus: Corpus, users: Sequence[str], file: Path) -> Search:
-    import sqlite_vec  # noqa: PLC0415  (only there for benchmarks)
+class SqliteVec:
+    """A virtual table in a file: vectors, with what may be found chosen by columns."""
 
-    connection = apsw.Connection(str(file))
-    connection.enable_load_extension(True)
-    connection.load_extension(sqlite_vec.loadable_path())
-    size = corpus.vectors.shape[1]
-    connection.execute(
-        f"CREATE VIRTUAL TABLE bench USING vec0 (id INTEGER PRIMARY KEY, vector float[{size}] distance_metric=cosine, "
-        "user TEXT, +text TEXT)"
-    )
-    with connection:
-        rows = zip(range(len(users)), corpus.vectors, users, corpus.texts, strict=True)
-        connection.executemany("INSERT INTO bench VALUES (?, ?, ?, ?)", ((n, v.tobytes(), u, t) for n, v, u, t in rows))
+    name = "sqlite-vec"
 
-    def search(vector: NDArray[np.float32], user: str) -> Any:
-        return connection.execute(
-            "SELECT id, distance, text FROM bench WHERE vector MATCH ? AND user = ? AND k = 10", (vector.tobytes(), user)
-        ).fetchall()
+    def __init__(self, file: Path, dimensions: int) -> None:
+        import sqlite_vec  # noqa: PLC0415  (only there for benchmarks)
 
-    return search
+        self._connection = apsw.Connection(str(file))
+        self._connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
+        self._connection.enable_load_extension(True)
+        self._connection.load_extension(sqlite_vec.loadable_path())
+        self._connection.execute(
+            f"CREATE VIRTUAL TABLE IF NOT EXISTS bench USING vec0 (id INTEGER PRIMARY KEY, "
+            f"vector float[{dimensions}] distance_metric=cosine, user TEXT, part TEXT, kind TEXT, +text TEXT)"
+        )
+
+    def put(self, rows: Sequence[Row]) -> None:
+        """Insert rows in one transaction."""
+        with self._connection:
+            values = ((row.number, row.vector.tobytes(), row.user, row.part, row.kind, row.text) for row in rows)
+            self._connection.executemany("INSERT INTO bench VALUES (?, ?, ?, ?, ?, ?)", values)
+
+    def find(self, asked: Asked) -> Sequence[str]:
+        """Query by vector."""
+        sql = f"SELECT text FROM bench WHERE vector MATCH ? AND k = {FOUND} AND user = ?"
+        values: list[Any] = [asked.vector.tobytes(), asked.user]
+        for column, value in (("part", asked.part), ("kind", asked.kind)):
+            if value is not None:
+                sql += f" AND {column} = ?"
+                values.append(value)
+        return [row[0] for row in self._connection.execute(sql, values)]
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()

@@ -1,0 +1,59 @@
+"""What no program on this machine could do faster: reading the vectors once, one sync to disk, one embedded question."""
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from holdfast.config import make_embedder
+from holdfast.errors import ModelError
+from holdfast.protocols import Embedder
+
+_MEASURED = 128 << 20
+_TIMES = 9
+
+
+def bandwidth() -> float:
+    """Return how many bytes one core reads from memory in a second, the best of several passes."""
+    words = np.ones(_MEASURED // 8, np.uint64)
+    spent = []
+    for _ in range(_TIMES):
+        started = time.process_time()
+        np.bitwise_or.reduce(words)
+        spent.append(time.process_time() - started)
+    return _MEASURED / min(spent)
+
+
+def one_sync(folder: Path) -> float:
+    """Return the median milliseconds, by the clock, of appending a page to a file and having it on disk."""
+    spent = []
+    with (folder / "sync").open("wb", buffering=0) as file:
+        for _ in range(3 * _TIMES):
+            started = time.perf_counter()
+            file.write(bytes(4096))
+            os.fsync(file.fileno())
+            spent.append(time.perf_counter() - started)
+    (folder / "sync").unlink()
+    return sorted(spent)[len(spent) // 2] * 1000
+
+
+def real_embedder(name: str = "arctic-embed-s") -> Embedder | None:
+    """Return the embedder that is used by default, None if its weights are not on this machine."""
+    source = make_embedder(name)
+    try:
+        return source.load() if source else None
+    except ModelError:
+        return None
+
+
+def embedding(embedder: Embedder, questions: Sequence[str]) -> float:
+    """Return the median CPU milliseconds of embedding a question, none of them twice."""
+    embedder.embed(["is it warm now"], role="query")
+    spent = []
+    for question in questions:
+        started = time.process_time()
+        embedder.embed([question], role="query")
+        spent.append(time.process_time() - started)
+    return sorted(spent)[len(spent) // 2] * 1000

