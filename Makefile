@@ -6,6 +6,7 @@ BIN := $(VENV)/Scripts
 else
 BIN := $(VENV)/bin
 endif
+BENCH := $(VENV)/bench/$(notdir $(BIN))
 
 .PHONY: help serve demo test lint format bench wheels conformance lock clean
 
@@ -18,8 +19,10 @@ serve: $(VENV)/.weights $(VENV)/.server  ## run the server: dashboard, HTTP and 
 demo: $(VENV)/.weights  ## play a conversation over two sessions and show what is remembered
 	@$(BIN)/holdfast demo
 
-test: $(VENV)/.weights $(VENV)/.dev  ## run all tests
-	$(BIN)/python -m pytest $(ARGS)
+# One worker for each core, and at most four. Compiled modules are kept whatever the environment says: the tests start many processes.
+test: export PYTHONDONTWRITEBYTECODE =
+test: $(VENV)/.weights $(VENV)/.dev  ## run all tests; ARGS="-n 0" runs them one after another
+	$(BIN)/python -m pytest -n $(shell $(PYTHON) -c 'import os; print(min(4, os.cpu_count() or 1))') --dist worksteal $(ARGS)
 
 lint: $(VENV)/.dev  ## check style and types
 	$(BIN)/ruff check .
@@ -30,8 +33,8 @@ format: $(VENV)/.dev  ## put the code into shape
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.weights $(VENV)/.bench  ## measure speed beside Chroma and sqlite-vec, in one run
-	$(BIN)/holdfast bench speed $(ARGS)
+bench: $(VENV)/.weights $(VENV)/.bench  ## measure speed beside Chroma, sqlite-vec and mem0, in one run
+	$(BENCH)/holdfast bench speed $(ARGS)
 
 wheels: $(VENV)/.ready  ## check that every dependency has a wheel for a 64-bit ARM board
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --dry-run --ignore-installed --no-deps --target $(VENV)/arm \
@@ -71,8 +74,12 @@ $(VENV)/.server: $(VENV)/.ready requirements-server.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-server.lock
 	@touch $@
 
+# An environment of its own: what the peers need does not agree with what the tests need.
 $(VENV)/.bench: $(VENV)/.ready requirements-bench.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bench.lock
+	@echo "Setting up $(VENV)/bench (once) ..."
+	@$(PYTHON) -m venv $(VENV)/bench
+	@$(BENCH)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bench.lock
+	@$(BENCH)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
 $(VENV)/.weights: $(VENV)/.ready

@@ -15,8 +15,7 @@ from holdfast.errors import ModelUnavailable, StoreError
 from holdfast.presets.apps import APPS
 from holdfast.presets.base import Paragraph
 from holdfast.protocols import MemoryFilter
-from holdfast.stores.sqlite import SQLiteStore
-from holdfast.stores.transaction import SQLiteTransaction
+from holdfast.stores.sqlite import SQLiteStore, SQLiteTransaction
 from holdfast.testing import FrozenClock, ScriptedChat
 from holdfast.types import Author, Put, Scope
 from holdfast.write import Writer
@@ -33,6 +32,7 @@ def converse(memory: Engine, app: str, *said: str, user: str | None = None) -> s
     return talk.id
 
 
+@pytest.mark.everywhere
 @pytest.mark.ledger("A1")
 def test_ending_a_conversation_makes_one_memory_for_its_app(open_memory: OpenMemory) -> None:
     memory = open_memory(preset="apps")
@@ -48,6 +48,7 @@ def test_ending_a_conversation_makes_one_memory_for_its_app(open_memory: OpenMem
     assert len(kept.sources) == 2
 
 
+@pytest.mark.everywhere
 @pytest.mark.ledger("A2", "A6")
 def test_ten_an_app_and_none_of_them_in_anothers_context(open_memory: OpenMemory, clock: FrozenClock) -> None:
     memory = open_memory(preset="apps")
@@ -131,6 +132,7 @@ def test_a_memory_that_takes_another_in_names_its_conversation(open_memory: Open
 # Creation that fails.
 
 
+@pytest.mark.everywhere
 @pytest.mark.ledger("A4")
 def test_a_model_that_fails_does_not_stop_a_conversation_from_ending(open_memory: OpenMemory) -> None:
     memory = open_memory(preset="apps", chat=ScriptedChat(ModelUnavailable("the model is away")), worker="inline")
@@ -203,6 +205,7 @@ def test_a_database_that_goes_on_failing_leaves_a_visible_job_and_an_ended_conve
 # How it goes.
 
 
+@pytest.mark.everywhere
 @pytest.mark.ledger("A10")
 def test_the_five_metrics_are_counted_from_what_is_stored(open_memory: OpenMemory, clock: FrozenClock) -> None:
     memory = open_memory(preset="apps")
@@ -265,6 +268,7 @@ def test_it_stays_in_order_with_many_apps_and_memories(open_memory: OpenMemory) 
     assert all(finding.ok for finding in memory.doctor())
 
 
+@pytest.mark.everywhere
 @pytest.mark.ledger("A1", "A5", "A7", "A8")
 def test_the_story_of_an_app_from_its_first_message_to_its_end(open_memory: OpenMemory, clock: FrozenClock) -> None:
     memory = open_memory(preset="apps")

@@ -24,6 +24,7 @@ def exchange(memory: Engine, said: str, answer: str = "ok", *, action: str | Non
     talk.add("assistant", answer, action=action)
 
 
+@pytest.mark.everywhere
 @pytest.mark.ledger("L1", "L2")
 def test_the_log_is_permanent_and_the_last_twenty_are_there_after_a_restart(open_memory: OpenMemory) -> None:
     memory = open_memory(preset="lobug")
@@ -36,6 +37,7 @@ def test_the_log_is_permanent_and_the_last_twenty_are_there_after_a_restart(open
     assert len(again.session(id="device").messages()) == 30
 
 
+@pytest.mark.everywhere
 @pytest.mark.ledger("L3")
 def test_facts_are_extracted_after_each_exchange_in_the_third_person_with_a_type(open_memory: OpenMemory) -> None:
     memory = open_memory(preset="lobug")
@@ -51,6 +53,7 @@ def test_facts_are_extracted_after_each_exchange_in_the_third_person_with_a_type
     assert not any("Hello" in text for text in facts)
 
 
+@pytest.mark.everywhere
 @pytest.mark.ledger("L5")
 def test_a_change_of_fact_replaces_the_old_one(open_memory: OpenMemory) -> None:
     memory = open_memory(preset="lobug")
@@ -63,6 +66,7 @@ def test_a_change_of_fact_replaces_the_old_one(open_memory: OpenMemory) -> None:
     assert not any("Portland" in text for text in live)
 
 
+@pytest.mark.everywhere
 @pytest.mark.ledger("L6")
 def test_at_thirty_messages_all_but_ten_become_one_summary_with_its_range(open_memory: OpenMemory) -> None:
     memory = open_memory(preset="lobug")
@@ -101,6 +105,7 @@ def test_the_prompts_sections_stand_in_their_order_and_an_empty_one_is_left_out(
     )
 
 
+@pytest.mark.everywhere
 @pytest.mark.ledger("L10")
 def test_extraction_and_the_cascades_fail_independently(open_memory: OpenMemory) -> None:
     def respond(call: Asked) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from tests.places import Place
 
 from holdfast import Engine
 from holdfast.cli.app import app
@@ -24,11 +25,11 @@ OpenManager = Callable[..., MemoryManager]
 
 
 @pytest.fixture
-def open_manager(folder: Path, clock: FrozenClock) -> OpenManager:
-    """Open the design's own manager on the same folder again and again."""
+def open_manager(place: Place, folder: Path, clock: FrozenClock) -> OpenManager:
+    """Open the design's own manager in the same place again and again."""
 
     def open_one(**options: Any) -> MemoryManager:
-        return MemoryManager(folder, **{"worker": "none", "embedder": HashEmbedder(), "clock": clock, **options})
+        return MemoryManager(place.address or folder, **{"worker": "none", "embedder": HashEmbedder(), "clock": clock, **options})
 
     return open_one
 
@@ -48,6 +49,7 @@ def contents(results: Any) -> list[str]:
     return [result.memory.content for result in results]
 
 
+@pytest.mark.everywhere
 @pytest.mark.ledger("C1", "C3")
 def test_types_live_as_long_as_the_design_says(open_memory: OpenMemory, clock: FrozenClock) -> None:
     memory = open_memory(preset="reachy")
@@ -68,6 +70,7 @@ def test_types_live_as_long_as_the_design_says(open_memory: OpenMemory, clock: F
     assert [str(hit) for hit in memory.recall("sea", user="ana", kinds=["conversation", "fact", "context"])] == ["likes the sea"]
 
 
+@pytest.mark.everywhere
 @pytest.mark.ledger("C2")
 def test_the_newest_value_of_a_context_wins(open_memory: OpenMemory) -> None:
     memory = open_memory(preset="reachy")
@@ -76,6 +79,7 @@ def test_the_newest_value_of_a_context_wins(open_memory: OpenMemory) -> None:
     assert [found.text for found in memory.memories(kinds=["context"], key="task")] == ["dancing"]
 
 
+@pytest.mark.everywhere
 @pytest.mark.ledger("C4")
 def test_a_profile_is_facts_with_metadata_that_can_be_filtered(open_memory: OpenMemory) -> None:
     memory = open_memory(preset="reachy")
@@ -96,6 +100,7 @@ def test_nothing_is_learnt_unasked(open_memory: OpenMemory) -> None:
     assert memory.jobs() == []
 
 
+@pytest.mark.everywhere
 @pytest.mark.ledger("C2", "C5")
 def test_from_the_first_message_to_a_restart(open_manager: OpenManager, clock: FrozenClock) -> None:
     async def first_day() -> str:
@@ -201,6 +206,7 @@ def test_the_expired_is_cleaned_up_at_every_start_and_every_hour(open_memory: Op
     assert gone(open_memory(preset="reachy"), late.id)
 
 
+@pytest.mark.everywhere
 @pytest.mark.ledger("C4")
 def test_metadata_of_every_primitive_kind_comes_back_and_filters_a_search(open_manager: OpenManager) -> None:
     async def story() -> None:

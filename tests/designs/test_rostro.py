@@ -56,6 +56,7 @@ def test_the_history_has_ten_turns_and_is_cleared_when_the_conversation_falls_si
 # --- R2: recall that accumulates --------------------------------------------------------------------------------
 
 
+@pytest.mark.everywhere
 @pytest.mark.ledger("R2")
 def test_memories_accumulate_without_repeats_through_a_conversation(rostro: Engine) -> None:
     told(rostro, "the bicycle has a flat tyre", "the oven needs ten minutes to get hot", "the cat sleeps on the oven")
@@ -98,6 +99,7 @@ def test_a_restart_in_the_middle_keeps_what_came_to_mind(open_memory: OpenMemory
 # --- R3 and R4: the topic ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.everywhere
 @pytest.mark.ledger("R3", "R4")
 def test_a_model_names_the_topic_while_the_reply_is_made_and_its_page_takes_the_place_of_loose_memories(
     open_memory: OpenMemory,
@@ -131,6 +133,7 @@ def test_a_model_names_the_topic_while_the_reply_is_made_and_its_page_takes_the_
     assert "# Cooking" in talk.context().text
 
 
+@pytest.mark.everywhere
 @pytest.mark.ledger("R3", "R4")
 def test_without_a_model_the_topic_is_found_by_words_and_meaning(rostro: Engine) -> None:
     told(rostro, "paella wants bomba rice", "the paella broth is homemade", "no chorizo in the paella", topic="paella")
@@ -193,6 +196,7 @@ def test_three_conclusions_make_a_topic_and_fewer_go_to_general_memory_alone(ros
     assert lone.topic is None
 
 
+@pytest.mark.everywhere
 @pytest.mark.ledger("R6")
 def test_what_a_conversation_with_a_topic_leaves_goes_onto_its_page(rostro: Engine, clock: FrozenClock) -> None:
     told(rostro, "paella wants bomba rice", "the paella broth is homemade", "no chorizo in the paella", topic="paella")
@@ -313,6 +317,7 @@ def test_pages_and_index_are_files_beside_the_store(rostro: Engine, folder: Path
     assert re.fullmatch(rf"2026-03-01T12:\d\d:\d\d\|{note.topic}\|{re.escape(note.text)}\n", index)
 
 
+@pytest.mark.everywhere
 @pytest.mark.ledger("R7", "X10")
 def test_what_a_person_writes_into_a_page_is_known_at_the_next_turn(rostro: Engine, folder: Path) -> None:
     told(rostro, "paella wants bomba rice", "the paella broth is homemade", topic="paella")
@@ -345,6 +350,7 @@ def test_a_page_that_is_emptied_by_accident_loses_nothing_and_asks(rostro: Engin
     assert page.read_text("utf-8").count("finding") == 9
 
 
+@pytest.mark.everywhere
 @pytest.mark.ledger("X5", "R7")
 def test_what_is_erased_leaves_the_pages_and_the_index(rostro: Engine, folder: Path, clock: FrozenClock) -> None:
     cook(rostro.session(id="first", user="ana"))
@@ -376,6 +382,7 @@ def test_hand_edits_made_while_a_page_is_split_survive(rostro: Engine, folder: P
     assert not page.exists()
 
 
+@pytest.mark.everywhere
 @pytest.mark.ledger("R5", "R6", "R9")
 def test_the_whole_story_with_a_model(open_memory: OpenMemory, clock: FrozenClock) -> None:
     def answer(call: Asked) -> str:

@@ -17,6 +17,7 @@ def rumi(open_memory: OpenMemory) -> Engine:
     return open_memory(preset="rumi")
 
 
+@pytest.mark.everywhere
 @pytest.mark.ledger("U1", "U3")
 def test_facts_have_free_keys_many_values_and_a_refreshed_date(rumi: Engine, clock: FrozenClock) -> None:
     first = rumi.remember("mascota: tiene un gato llamado Michi")
@@ -62,6 +63,7 @@ def test_the_block_is_the_designs_to_the_letter_and_absent_without_facts(rumi: E
     )
 
 
+@pytest.mark.everywhere
 @pytest.mark.ledger("U6")
 def test_up_to_a_hundred_facts_are_all_there_and_above_only_the_relevant(rumi: Engine) -> None:
     for number in range(100):
@@ -77,6 +79,7 @@ def test_up_to_a_hundred_facts_are_all_there_and_above_only_the_relevant(rumi: E
     assert block.tokens <= 600
 
 
+@pytest.mark.everywhere
 @pytest.mark.ledger("U2")
 @pytest.mark.parametrize("with_model", [True, False])
 def test_stable_facts_are_extracted_once_when_the_session_ends(open_memory: OpenMemory, *, with_model: bool) -> None:
@@ -98,6 +101,7 @@ def test_stable_facts_are_extracted_once_when_the_session_ends(open_memory: Open
     assert len(chat.asked) == (1 if with_model else 0)
 
 
+@pytest.mark.everywhere
 @pytest.mark.ledger("U9")
 def test_a_process_that_never_ended_its_session_loses_nothing(open_memory: OpenMemory, clock: FrozenClock) -> None:
     open_memory(preset="rumi").session(id="s").add("user", "Me llamo Lucas y vivo en Rosario.")

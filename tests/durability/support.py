@@ -1,6 +1,6 @@
 """What these tests share: a tiny embedder, a clock several processes agree on, a plan of work, and its audit.
 
-Children are real processes, started by a fork server that has imported the product but opened no file.
+Children are real processes, started by a fork server that has imported the product and has no file open.
 """
 
 import contextlib
@@ -34,8 +34,7 @@ from holdfast.policies.consolidate import ConsolidationRules
 from holdfast.presets.base import Preset
 from holdfast.presets.default import DEFAULT
 from holdfast.protocols import MemoryFilter, MessageFilter, Role
-from holdfast.stores.sqlite import SQLiteStore
-from holdfast.stores.transaction import SQLiteTransaction
+from holdfast.stores.sqlite import SQLiteStore, SQLiteTransaction
 from holdfast.testing import FrozenClock
 from holdfast.types import Memory, Message, Put
 
@@ -45,7 +44,9 @@ posix_only = pytest.mark.skipif(
 
 USER = "ana"
 _processes: Any = multiprocessing.get_context("forkserver" if hasattr(os, "fork") else "spawn")
-_PRELOADED = [f"{__package__}.{name}" for name in ("support", "test_jobs", "test_kill", "test_power_cut", "test_processes")]
+_PRELOADED = [
+    f"{__package__}.{name}" for name in ("support", "test_jobs", "test_kill", "test_power_cut", "test_processes", "warm")
+]
 
 
 def start(target: Callable[..., None], *args: object) -> tuple[Any, Connection]:
@@ -213,6 +214,7 @@ class MortalStore(SQLiteStore):
                     reaper.reach(f"before finishing {point}")
                 return True
 
+            assert isinstance(tx.connection, apsw.Connection)
             tx.connection.set_exec_trace(trace)
             if self.checkpoint_pages:
                 tx.connection.wal_autocheckpoint(self.checkpoint_pages)

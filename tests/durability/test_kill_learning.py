@@ -54,7 +54,7 @@ def _open(folder: Path, name: str, reaper: Reaper, *, later: timedelta = timedel
     return Engine(store, preset=PRESETS[name], embedder=tiny_source(reaper), clock=clock, worker="none")
 
 
-def _prepare(folder: Path, name: str) -> None:
+def prepare(folder: Path, name: str) -> None:
     """Hold conversations that leave something for every step, and end them; nothing is digested yet."""
     with _open(folder, name, Reaper()) as memory:
         for number in range(5):
@@ -78,7 +78,7 @@ def work_until_killed(folder: Path, name: str, doom: Doom, pipe: Connection) -> 
     pipe.send("done")
 
 
-def _state(folder: Path, name: str) -> tuple[Counter[tuple[object, ...]], int]:
+def state(folder: Path, name: str) -> tuple[Counter[tuple[object, ...]], int]:
     """Finish what is left, and return everything that is known, and how many messages there are."""
     with _open(folder, name, Reaper(), later=timedelta(hours=1)) as memory:
         memory.drain()
@@ -102,10 +102,10 @@ def _pages(folder: Path) -> int:
 def test_killed_at_any_step_of_learning_the_end_is_the_same(tmp_path: Path, name: str) -> None:
     ready = tmp_path / "ready"
     ready.mkdir()
-    _prepare(ready, name)
+    prepare(ready, name)
     undisturbed = tmp_path / "undisturbed"
     shutil.copytree(ready, undisturbed)
-    expected = _state(undisturbed, name)
+    expected = state(undisturbed, name)
     known = list(expected[0])
     assert {  # every step has left its mark, or the kills would prove nothing
         "cascade": {"fact", "summary", "profile"} <= {kind for kind, *_ in known},
@@ -122,7 +122,7 @@ def test_killed_at_any_step_of_learning_the_end_is_the_same(tmp_path: Path, name
             pipe.close()
             survived = child.exitcode == 0
             killed += not survived
-            assert _state(trial, name) == expected, f"killed at {point} number {nth}"
+            assert state(trial, name) == expected, f"killed at {point} number {nth}"
             shutil.rmtree(trial)
             if survived:
                 break

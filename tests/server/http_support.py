@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 import uvicorn
 from tests.cli.support import executable
+from tests.places import Place
 
 from holdfast.access import Principal
 from holdfast.models.transcribers import Transcriber
@@ -51,11 +52,11 @@ class Served:
 
 @contextmanager
 def serving(
-    folder: Path, *, transcriber: Transcriber | None = None, settings: Settings | None = None, **options: Any
+    where: Path | Place, *, transcriber: Transcriber | None = None, settings: Settings | None = None, **options: Any
 ) -> Iterator[Served]:
-    """Serve a store while this lasts."""
-    options = {"embedder": HashEmbedder(), "worker": "none", **options}
-    house = open_house(folder / "memory.db", **options)
+    """Serve the store in a folder, or in a place, while this lasts."""
+    place = where if isinstance(where, Place) else Place(kind="sqlite", folder=where)
+    house = open_house(**place.serving(**{"embedder": HashEmbedder(), "worker": "none", **options}))
     server = make_app(house, house.gate, settings or Settings(), transcriber=transcriber)
     config = uvicorn.Config(
         server, port=0, log_config=None, proxy_headers=False, server_header=False, ws="none", timeout_graceful_shutdown=5

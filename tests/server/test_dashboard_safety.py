@@ -93,7 +93,7 @@ def _plant(client: httpx.Client, number: int, payload: str) -> None:
 
 @pytest.fixture
 def ana(browser: Any, url: str) -> Iterator[Visitor]:
-    visitor = visit(browser, url)
+    visitor = visit(browser, url, reduced_motion="reduce")  # what runs, runs without waiting for things to glide in
     yield visitor
     visitor.context.close()
     assert not visitor.faults

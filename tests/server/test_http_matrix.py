@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.places import a_place
 from tests.server.http_support import Served, serving
 
 from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter
@@ -146,10 +147,11 @@ def _path(name: str, path: str, ids: Mapping[str, str]) -> str:
     return path
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.ledger("X9"))])
+def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder: Path = tmp_path_factory.mktemp("matrix")
-    with serving(folder, chat=ScriptedChat(respond=lambda asked: "ok")) as served:
+    answering = ScriptedChat(respond=lambda asked: "ok")
+    with a_place(request.param, folder, own=True) as place, serving(place, chat=answering) as served:
         client = served.client
         talk = client.post("/v1/sessions", json={"user": "ana", "app": "kitchen"}).json()["id"]
         said = client.post(f"/v1/sessions/{talk}/messages", json={"role": "user", "text": f"My {SECRET} is called Bo."}).json()

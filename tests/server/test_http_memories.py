@@ -11,6 +11,7 @@ def _remember(served: Served, text: str = "prefers tea", **more: object) -> dict
     return made
 
 
+@pytest.mark.everywhere
 def test_what_is_remembered_is_recalled_with_the_reason_why(served: Served) -> None:
     made = _remember(served, key="drink")
     (hit,) = served.client.post("/v1/recall", json={"query": "tea", "user": "ana"}).json()["hits"]
@@ -18,12 +19,14 @@ def test_what_is_remembered_is_recalled_with_the_reason_why(served: Served) -> N
     assert set(hit["why"][0]) == {"arm", "rank", "score"}
 
 
+@pytest.mark.everywhere
 def test_a_user_does_not_see_what_another_told(served: Served) -> None:
     _remember(served)
     assert served.client.post("/v1/recall", json={"query": "tea", "user": "bob"}).json()["hits"] == []
     assert served.client.get("/v1/memories?user=bob").json()["items"] == []
 
 
+@pytest.mark.everywhere
 def test_a_long_list_comes_in_pages_and_says_how_long_it_is(served: Served) -> None:
     for number in range(5):
         _remember(served, f"fact number {number}")
@@ -33,6 +36,7 @@ def test_a_long_list_comes_in_pages_and_says_how_long_it_is(served: Served) -> N
     assert (len(last["items"]), last["next_offset"]) == (1, None)
 
 
+@pytest.mark.everywhere
 def test_a_list_is_filtered_by_kind_key_and_metadata(served: Served) -> None:
     _remember(served, "kettle", metadata={"room": "kitchen"}, key="thing")
     _remember(served, "we buy a lamp", kind="decision", metadata={"room": "hall"})
@@ -43,6 +47,7 @@ def test_a_list_is_filtered_by_kind_key_and_metadata(served: Served) -> None:
     assert ([each["text"] for each in found["items"]], found["total"]) == (["we buy a lamp"], 1)
 
 
+@pytest.mark.everywhere
 def test_a_correction_keeps_the_id_and_what_was_not_given(served: Served) -> None:
     made = _remember(served, tags=["drinks"], metadata={"room": "kitchen"})
     revised = served.client.patch(f"/v1/memories/{made['id']}", json={"text": "prefers green tea"}).json()
@@ -55,6 +60,7 @@ def test_a_correction_keeps_the_id_and_what_was_not_given(served: Served) -> Non
     ]
 
 
+@pytest.mark.everywhere
 def test_forgetting_can_be_undone(served: Served) -> None:
     made = _remember(served)
     assert served.client.delete(f"/v1/memories/{made['id']}").json() == {"forgotten": 1}
@@ -64,12 +70,14 @@ def test_forgetting_can_be_undone(served: Served) -> None:
     assert (back["id"], back["status"]) == (made["id"], "live")
 
 
+@pytest.mark.everywhere
 def test_a_key_is_forgotten_by_name(served: Served) -> None:
     _remember(served, key="drink")
     _remember(served, "coffee on Sundays", key="drink")
     assert served.client.post("/v1/forget", json={"key": "drink", "user": "ana"}).json() == {"forgotten": 2}
 
 
+@pytest.mark.everywhere
 def test_erasing_gives_a_receipt_and_leaves_nothing(served: Served) -> None:
     made = _remember(served)
     receipt = served.client.delete(f"/v1/memories/{made['id']}?erase=true").json()
@@ -83,6 +91,7 @@ def test_a_user_is_erased_across_apps(served: Served) -> None:
     assert served.client.post("/v1/erase", json={"user": "ana"}).json()["memories"] == 2
 
 
+@pytest.mark.everywhere
 def test_a_memory_names_the_messages_it_came_from(served: Served) -> None:
     talk = served.client.post("/v1/sessions", json={"user": "ana"}).json()["id"]
     said = served.client.post(f"/v1/sessions/{talk}/messages", json={"role": "user", "text": "I live in Lyon."}).json()
@@ -131,6 +140,7 @@ def test_a_text_over_the_limit_is_too_large(served: Served) -> None:
     assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
 
 
+@pytest.mark.everywhere
 def test_letters_of_all_sorts_come_back_as_they_went_in(served: Served) -> None:
     text = "¿Dónde vive la señora Ibáñez? En Cádiz 🌊 \u202e\u0000"
     made = _remember(served, text)

@@ -21,6 +21,7 @@ def _long(served: Served, lines: int = 12) -> str:
     return str(page["markdown"])
 
 
+@pytest.mark.everywhere
 def test_a_page_a_person_writes_becomes_memories(served: Served) -> None:
     page = _page(served, "# Garden\n\n- the tomatoes are planted (2026-05-02)\n- roses are red").json()
     assert (page["topic"], page["title"], len(page["lines"])) == ("garden", "Garden", 2)
@@ -30,6 +31,7 @@ def test_a_page_a_person_writes_becomes_memories(served: Served) -> None:
     assert served.client.get("/v1/topics/garden", params=ANA).json() == page
 
 
+@pytest.mark.everywhere
 def test_an_edited_line_is_a_revision_and_a_missing_one_is_forgotten(served: Served) -> None:
     before = _page(served, "# Garden\n\n- the tomatoes are planted\n- roses are red\n").json()
     text = before["markdown"].replace("the tomatoes are planted", "the tomatoes are ripe")
@@ -41,6 +43,7 @@ def test_an_edited_line_is_a_revision_and_a_missing_one_is_forgotten(served: Ser
     assert served.client.get("/v1/memories?user=ana&retired=true").json()["items"][0]["text"] == "roses are red"
 
 
+@pytest.mark.everywhere
 def test_what_was_learnt_since_the_edit_began_stays(served: Served) -> None:
     before = _page(served, "# Garden\n\n- roses are red\n").json()
     served.client.post("/v1/memories", json={"text": "the hose is new", "topic": "garden", **ANA})
@@ -72,6 +75,7 @@ def test_a_preset_without_topics_says_so(tmp_path: Path) -> None:
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid_input")
 
 
+@pytest.mark.everywhere
 @pytest.mark.ledger("A7")
 def test_an_app_is_installed_listed_and_uninstalled(served: Served) -> None:
     made = served.client.post("/apps", json={"appId": "kitchen", "name": "Kitchen", "sharesWith": ["hall"]})
@@ -109,6 +113,7 @@ def test_an_app_s_memories_are_listed_deleted_and_purged_with_the_count(tmp_path
         assert client.get("/apps/metrics").json()["conversations"] == 1
 
 
+@pytest.mark.everywhere
 def test_statistics_count_days_kinds_lag_and_recalls(served: Served) -> None:
     served.client.post("/v1/memories", json={"text": "prefers tea", **ANA})
     served.client.post("/v1/memories", json={"text": "we buy a lamp", "kind": "decision", **ANA})
@@ -145,6 +150,7 @@ def test_a_user_s_zone_and_language_are_kept(served: Served) -> None:
     assert (wrong.status_code, wrong.json()["code"]) == (400, "invalid_input")
 
 
+@pytest.mark.everywhere
 @pytest.mark.ledger("X8")
 def test_a_key_is_made_listed_without_its_secret_and_revoked_at_once(served: Served) -> None:
     admin = served.as_(served.key("admin"))

@@ -13,6 +13,7 @@ import httpx
 import pytest
 from tests.cli.support import Holdfast
 from tests.models.chat_server import ChatServer, Step
+from tests.places import Place
 from tests.server.http_support import Process, eventually, process
 
 
@@ -98,8 +99,9 @@ def _meet_both(server: Process) -> None:
     eventually(met, 40)
 
 
-def test_two_processes_serve_one_store(home: Holdfast) -> None:
-    with process(home.home, "--workers", "2") as server:
+@pytest.mark.everywhere("sqlite", "postgres")
+def test_two_processes_serve_one_store(home: Holdfast, place: Place) -> None:
+    with process(home.home, *place.arguments, "--workers", "2") as server:
         _meet_both(server)
 
         def remember(number: int) -> str:

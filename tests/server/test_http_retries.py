@@ -13,6 +13,7 @@ KEY = {"Idempotency-Key": "5c1e3a52-0001"}
 pytestmark = pytest.mark.ledger("X20")
 
 
+@pytest.mark.everywhere
 def test_a_retried_write_is_answered_with_the_stored_answer(served: Served) -> None:
     body = {"role": "user", "text": "I live in Lyon."}
     first, again = (served.client.post("/v1/sessions/t/messages", json=body, headers=KEY) for _ in range(2))
@@ -21,6 +22,7 @@ def test_a_retried_write_is_answered_with_the_stored_answer(served: Served) -> N
     assert len(served.client.get("/v1/sessions/t/messages").json()["items"]) == 1
 
 
+@pytest.mark.everywhere
 def test_another_request_under_the_same_key_is_a_conflict(served: Served) -> None:
     served.client.post("/v1/memories", json={"text": "tea"}, headers=KEY)
     for answer in (
@@ -41,6 +43,7 @@ def test_a_session_is_begun_once_however_often_it_is_asked_for(served: Served) -
     assert len(ids) == 1
 
 
+@pytest.mark.everywhere
 def test_one_of_two_who_use_the_same_key_is_not_answered_with_the_other_s(served: Served) -> None:
     ana, bob = (served.as_(served.key(user=user)) for user in ("ana", "bob"))
     hers = ana.post("/v1/memories", json={"text": "the pangolin"}, headers=KEY)
@@ -49,6 +52,7 @@ def test_one_of_two_who_use_the_same_key_is_not_answered_with_the_other_s(served
     assert hers.json()["id"] != his.json()["id"]
 
 
+@pytest.mark.everywhere
 def test_twenty_at_once_do_it_once(served: Served) -> None:
     def send(_number: int) -> int:
         body = {"role": "user", "text": "once"}
@@ -78,6 +82,7 @@ def test_a_message_the_model_failed_on_is_not_doubled_by_the_retry(served: Serve
     assert len(served.client.get("/v1/sessions/t/messages").json()["items"]) == 1
 
 
+@pytest.mark.everywhere
 def test_an_erasure_takes_the_stored_answers_along(served: Served) -> None:
     made = served.client.post("/v1/memories", json={"text": "a secret pangolin", "user": "ana"}, headers=KEY).json()
     served.client.post("/v1/erase", json={"id": made["id"]})

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.models.chat_server import ChatServer, Say, Silence
+from tests.places import Place
 from tests.server.http_support import Served, eventually, serving
 
 from holdfast.chat import Reply, ToolCall
@@ -24,8 +25,8 @@ def model() -> ScriptedChat:
 
 
 @pytest.fixture
-def talking(tmp_path: Path, model: ScriptedChat) -> Iterator[Served]:
-    with serving(tmp_path / "home", chat=model) as server:
+def talking(place: Place, model: ScriptedChat) -> Iterator[Served]:
+    with serving(place, chat=model) as server:
         yield server
 
 
@@ -44,6 +45,7 @@ def _events(text: str) -> list[tuple[str, Any]]:
     return found
 
 
+@pytest.mark.everywhere
 def test_a_session_that_was_begun_for_a_user_keeps_what_is_said_for_them(served: Served) -> None:
     begun = served.client.post("/v1/sessions", json={"user": "ana", "app": "kitchen"}).json()
     said = _say(served, begun["id"], "I live in Lyon.")
@@ -57,12 +59,14 @@ def test_a_message_begins_a_session_that_was_not_there(served: Served) -> None:
     assert [each["id"] for each in served.client.get("/v1/sessions?user=ana").json()["items"]] == ["my-own-id"]
 
 
+@pytest.mark.everywhere
 def test_a_session_belongs_to_the_scope_it_was_begun_in(served: Served) -> None:
     _say(served, "hers", "hello", user="ana")
     answer = served.client.post("/v1/sessions/hers/messages", json={"role": "user", "text": "hi", "user": "bob"})
     assert (answer.status_code, answer.json()["detail"]) == (404, "There is no session hers.")
 
 
+@pytest.mark.everywhere
 @pytest.mark.ledger("X20")
 def test_a_client_id_keeps_a_retry_from_doubling_a_message(served: Served) -> None:
     first, again = (_say(served, "talk", "hello", id="c1", speaker="ana") for _ in range(2))
@@ -72,6 +76,7 @@ def test_a_client_id_keeps_a_retry_from_doubling_a_message(served: Served) -> No
     assert (other.status_code, other.json()["code"]) == (409, "conflict")
 
 
+@pytest.mark.everywhere
 def test_messages_come_from_the_end_or_on_from_one(served: Served) -> None:
     seqs = [_say(served, "talk", f"number {number}")["seq"] for number in range(5)]
     last = served.client.get("/v1/sessions/talk/messages?limit=2").json()
@@ -81,6 +86,7 @@ def test_messages_come_from_the_end_or_on_from_one(served: Served) -> None:
     assert onward["next_seq"] == seqs[3]
 
 
+@pytest.mark.everywhere
 def test_an_ended_session_is_learnt_from(served: Served) -> None:
     _say(served, "talk", "I moved to Lyon last month.", user="ana")
     assert served.client.post("/v1/sessions/talk/end").json()["status"] == "ended"
@@ -99,12 +105,14 @@ def test_a_session_s_context_is_about_the_last_thing_said(served: Served) -> Non
     assert "prefers tea" in context["text"]
 
 
+@pytest.mark.everywhere
 def test_an_erased_session_is_gone(served: Served) -> None:
     _say(served, "talk", "hello")
     assert served.client.delete("/v1/sessions/talk").json()["messages"] == 1
     assert served.client.get("/v1/sessions/talk").status_code == 404
 
 
+@pytest.mark.everywhere
 def test_a_reply_comes_with_what_the_model_was_told(talking: Served) -> None:
     talking.client.post("/v1/memories", json={"text": "prefers tea", "user": "ana"})
     answer = talking.client.post(
@@ -203,6 +211,7 @@ def test_many_waiting_for_a_dead_model_leave_adds_and_recalls_working(tmp_path: 
             each.join()
 
 
+@pytest.mark.everywhere
 def test_what_changes_is_told_to_those_who_follow(served: Served) -> None:
     with served.client.stream("GET", "/v1/events") as stream:
         lines = stream.iter_lines()

@@ -1,0 +1,249 @@
+"""kill -9 on PostgreSQL: clients and workers at any moment, and the server itself. What was acknowledged is there, once."""
+
+import contextlib
+import os
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+psycopg = pytest.importorskip("psycopg", reason="the extra postgres is not installed")
+
+psutil = pytest.importorskip("psutil", reason="comes with the wheel that has PostgreSQL")
+
+from tests.stores.postgres_support import Server  # noqa: E402
+
+from holdfast.engine import Engine  # noqa: E402
+from holdfast.errors import StoreError  # noqa: E402
+from holdfast.stores.postgres import Limits, PostgresStore  # noqa: E402
+
+from .support import (  # noqa: E402
+    _INVARIANTS,
+    OPERATIONS_PER_SESSION,
+    Acknowledged,
+    Operation,
+    SharedClock,
+    complain_there,
+    complaints,
+    finish,
+    lost,
+    operation,
+    perform,
+    posix_only,
+    start,
+    tagging_preset,
+    tiny_source,
+    unfinished,
+    unsound,
+)
+
+pytestmark = [posix_only, pytest.mark.ledger("X9")]
+
+KILLS = 16
+CRASHES = 2
+_PATIENCE = 100.0
+_WRITERS = ("left", "right")
+_WORKERS = ("worker-1", "worker-2")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Everything a child needs to know."""
+
+    name: str
+    folder: Path
+    url: str
+    start: int = 0
+
+
+def _engine(part: Part, clock: SharedClock) -> Engine:
+    """Open a memory; while the server is down, try again."""
+    while True:
+        with contextlib.suppress(StoreError):
+            store = PostgresStore(part.url, limits=Limits(connections=4))
+            return Engine(store, preset=tagging_preset(), embedder=tiny_source(), clock=clock, worker="none")
+        time.sleep(0.05)
+
+
+def be_writer(part: Part, pipe: Connection) -> None:
+    """Carry out a plan from where it stopped; what failed is tried again, and what is done is acknowledged."""
+    complain_there(part.folder)
+    clock = SharedClock(part.folder / "clock")
+    engine = _engine(part, clock)
+    index = part.start
+    while clock.stage == 0 or index % OPERATIONS_PER_SESSION:
+        try:
+            id = perform(engine, operation(part.name, index))
+        except StoreError:
+            time.sleep(0.05)
+            continue
+        pipe.send((index, id))
+        index += 1
+    engine.close()
+
+
+def be_worker(part: Part, pipe: Connection) -> None:
+    """Do background work until told to stop."""
+    complain_there(part.folder)
+    clock = SharedClock(part.folder / "clock")
+    engine = _engine(part, clock)
+    steps = 0
+    while clock.stage < 2:
+        with contextlib.suppress(StoreError):
+            if engine.work_once():
+                steps += 1
+                pipe.send((steps, "step"))
+                continue
+        time.sleep(0.005)
+    engine.close()
+
+
+@dataclass
+class Child:
+    """A process that is started again each time it is killed."""
+
+    part: Part
+    process: Any
+    pipe: Connection
+    dies_after: int
+    heard: int = 0
+
+
+@dataclass
+class Run:
+    """One database, two writers, two workers, and someone who kills them and the server."""
+
+    folder: Path
+    server: Server
+    url: str
+    chance: random.Random
+    kills: Counter[str] = field(default_factory=Counter)
+    acknowledged: dict[Operation, str] = field(default_factory=dict)
+    reported: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.clock = SharedClock(self.folder / "clock")
+
+    @property
+    def enough(self) -> bool:
+        return self.kills["process"] >= KILLS and self.kills["server"] >= CRASHES
+
+    def begin(self, name: str) -> Child:
+        mine = [planned.index for planned in self.acknowledged if planned.client_id.startswith(f"{name}:")]
+        part = Part(name, self.folder, self.url, max(mine, default=-1) + 1)
+        return Child(part, *start(be_writer if name in _WRITERS else be_worker, part), self.chance.randint(1, 25))
+
+    def go(self) -> None:
+        children = [self.begin(name) for name in (*_WRITERS, *_WORKERS)]
+        deadline = time.monotonic() + _PATIENCE
+        try:
+            while children:
+                assert time.monotonic() < deadline, f"stuck after {dict(self.kills)}: {complaints(self.folder).read_text()}"
+                ready = wait([child.pipe for child in children], timeout=0.1)
+                children = [after for child in children if (after := self.attend(child, heard=child.pipe in ready)) is not None]
+                self.crash_when_due()
+                if self.enough and not self.clock.stage:
+                    self.clock.stage = 1
+                if self.clock.stage == 1 and not {child.part.name for child in children} & set(_WRITERS):
+                    self.clock.stage = 2
+        finally:
+            for child in children:
+                child.process.kill()
+                child.process.join()
+
+    def attend(self, child: Child, *, heard: bool) -> Child | None:
+        """Listen to a child, kill it when its time has come, and start it again."""
+        if not heard:
+            return child
+        try:
+            index, id = child.pipe.recv()
+        except EOFError:
+            return self.bury(child)
+        child.heard += 1
+        if child.part.name in _WRITERS:
+            planned = operation(child.part.name, index)
+            if self.acknowledged.setdefault(planned, id) != id:
+                self.reported.append(f"{planned.client_id} was acknowledged twice, as {id} at last")
+        if child.heard == child.dies_after and not self.enough:
+            time.sleep(self.chance.uniform(0, 0.004))
+            os.kill(child.process.pid, signal.SIGKILL)
+        return child
+
+    def bury(self, child: Child) -> Child | None:
+        child.process.join()
+        child.pipe.close()
+        if child.process.exitcode == 0:
+            return None
+        assert child.process.exitcode == -signal.SIGKILL, complaints(self.folder).read_text()
+        self.kills["process"] += 1
+        if child.part.name in _WORKERS:
+            self.clock.advance(timedelta(minutes=6))  # the lease it held runs out
+        return self.begin(child.part.name)
+
+    def crash_when_due(self) -> None:
+        """Kill the server without any warning, in the middle of the work, and start it again."""
+        if self.kills["process"] < (self.kills["server"] + 1) * KILLS // (CRASHES + 1) or self.kills["server"] == CRASHES:
+            return
+        self.kills["server"] += 1
+        crash(self.server)
+
+
+def crash(server: Server) -> None:
+    """Kill a server's first process, wait until those it leaves behind have seen it, and start it again."""
+    first = psutil.Process(int((server.folder / "postmaster.pid").read_text().split()[0]))
+    orphans = first.children(recursive=True)
+    first.kill()
+    _, alive = psutil.wait_procs(orphans, timeout=5)
+    for process in alive:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    # Where nobody collects the dead, they look alive to who reads these.
+    for file in (server.folder / "postmaster.pid", *server.folder.glob(".s.PGSQL.*.lock")):
+        file.unlink(missing_ok=True)
+    server._server.ensure_postgres_running()
+
+
+def half_applied(url: str) -> list[str]:
+    """Tell where something was stored without what belongs to it; the same questions as SQLite is asked."""
+    with psycopg.connect(url) as connection:
+        connection.execute("SET search_path = holdfast, public")
+        asked = {what: sql for what, sql in _INVARIANTS.items() if "fulltext" not in sql and "json_" not in sql}
+        assert len(asked) >= 10
+        answers = {what: connection.execute(f"SELECT * FROM ({sql}) AS wrong").fetchall() for what, sql in asked.items()}
+    return [f"{what}: {rows[:5]}" for what, rows in answers.items() if rows]
+
+
+def audit(url: str, clock: SharedClock, acknowledged: Acknowledged) -> list[str]:
+    """Open the store as a new process would, do all the work that is left, and tell everything that is wrong."""
+    with Engine(PostgresStore(url), preset=tagging_preset(), embedder=tiny_source(), clock=clock, worker="none") as engine:
+        wrong = lost(engine, acknowledged) + half_applied(url)
+        finish(engine, clock)
+        return wrong + lost(engine, acknowledged) + half_applied(url) + unsound(engine) + unfinished(engine, acknowledged)
+
+
+@pytest.fixture
+def own_server() -> Iterator[Server]:
+    """A server that no other test needs."""
+    server = Server()
+    yield server
+    with contextlib.suppress(psycopg.Error):
+        server.stop()
+
+
+def test_nothing_acknowledged_is_lost_or_doubled_by_killed_processes_and_a_killed_server(
+    tmp_path: Path, own_server: Server
+) -> None:
+    run = Run(tmp_path, own_server, own_server.new(), random.Random(7))
+    run.go()
+    assert run.enough
+    assert len(run.acknowledged) >= 2 * OPERATIONS_PER_SESSION
+    assert run.reported == []
+    assert audit(run.url, run.clock, run.acknowledged) == []
