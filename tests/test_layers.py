@@ -38,6 +38,7 @@ LAYERS: list[list[str]] = [
     ["recall", "sections"],
     ["ranking"],
     ["context"],
+    ["meaning"],
     ["embedding"],
     ["mind"],
     ["presets"],

@@ -1,14 +1,17 @@
 """A long random life of one memory, checked at every step against a plain-Python idea of it."""
 
+import contextlib
 import tempfile
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, precondition, rule
+from tests.places import Kind, a_place
 
 import holdfast
 from holdfast import Engine
@@ -100,24 +103,26 @@ def the_doctor_is_content(memory: Engine) -> None:
 class Life(RuleBasedStateMachine):
     memories = Bundle("memories")
     sessions = Bundle("sessions")
+    kind: ClassVar[Kind] = "sqlite"
 
     @initialize()
     def begin(self) -> None:
-        self.folder = tempfile.TemporaryDirectory()
+        self.held = contextlib.ExitStack()
+        folder = Path(self.held.enter_context(tempfile.TemporaryDirectory()))
+        self.place = self.held.enter_context(a_place(self.kind, folder))
         self.clock = FrozenClock()
         self.rows: dict[str, Row] = {}
         self.talks: dict[str, Talk] = {}
         self.memory = self.open()
 
     def open(self) -> Engine:
-        return holdfast.open(
-            Path(self.folder.name) / "memory.db", worker="none", embedder=HashEmbedder(dimensions=32), clock=self.clock
-        )
+        options = {"worker": "none", "embedder": HashEmbedder(dimensions=32), "clock": self.clock}
+        return holdfast.open(**self.place.opening(**options))
 
     def teardown(self) -> None:
         if hasattr(self, "memory"):
             self.memory.close()
-            self.folder.cleanup()
+            self.held.close()
 
     def twin(self, row: Row) -> Row | None:
         return next((r for r in self.rows.values() if r.live and r.id != row.id and r.identity == row.identity), None)
@@ -309,4 +314,18 @@ Life.TestCase.settings = settings(
 )
 
 
+class LifeOnPostgres(Life):
+    kind = "postgres"
+
+
+class LifeWithChroma(Life):
+    kind = "chroma"
+
+
+# Fewer: the rules are the same, and only the place is another.
+for _elsewhere in (LifeOnPostgres, LifeWithChroma):
+    _elsewhere.TestCase.settings = settings(Life.TestCase.settings, max_examples=4, stateful_step_count=20)
+
 TestLife = pytest.mark.ledger("X3", "X6")(Life.TestCase)
+TestLifeOnPostgres = pytest.mark.ledger("X9")(LifeOnPostgres.TestCase)
+TestLifeWithChroma = LifeWithChroma.TestCase

@@ -60,6 +60,7 @@ class Engine(Upkeep):
         *,
         preset: Preset,
         embedder: EmbedderSource | None = None,
+        second: EmbedderSource | None = None,
         chat: ChatSource | None = None,
         limits: Limits | None = None,
         energy: Callable[[], float] | None = None,
@@ -69,7 +70,7 @@ class Engine(Upkeep):
         self.store = store
         self.preset = preset
         self.clock: Clock = clock or SystemClock()
-        self.embedding = Embedding(store, embedder)
+        self.embedding = Embedding(store, embedder, second)
         self.thinking = Thinking(store, chat, self.clock, limits)
         self.energy = Energy(store, energy, asks_model=chat is not None)
         consolidation = Consolidation(store, preset, self.clock, embedding=self.embedding, thinking=self.thinking)

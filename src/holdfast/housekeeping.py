@@ -141,5 +141,7 @@ class Housekeeping:
             return [*findings, Finding(check="embedder", ok=True, detail="none configured; searching by text")]
         loaded = embedding.embedder() is not None
         detail = f"{embedding.name} ready" if loaded else f"{embedding.name} not available: {embedding.problem}"
+        if embedding.second is not None and loaded:
+            detail = f"{detail}, {embedding.second.name} for what is not in English"
         remedy = None if loaded else f"holdfast models pull {embedding.name}"
         return [*findings, Finding(check="embedder", ok=loaded, detail=detail, remedy=remedy)]

@@ -10,6 +10,8 @@ from holdfast.errors import StoreClosed
 
 log = logging.getLogger("holdfast")
 _PAUSE = 1.0
+_PATIENCE = 20
+"""Seconds that a step under way has to come to its end when everything stops."""
 
 
 class WorkerThread:
@@ -18,8 +20,9 @@ class WorkerThread:
     The thread is a daemon, starts when there first is work, and ends with the object whose method it is.
     """
 
-    def __init__(self, work: Callable[[], bool]) -> None:
+    def __init__(self, work: Callable[[], bool], *, patience: float = _PATIENCE) -> None:
         self._work = weakref.WeakMethod(work)
+        self._patience = patience
         self._start()
         forks.watch(self)
 
@@ -45,12 +48,14 @@ class WorkerThread:
         self._wanted.set()
 
     def stop(self) -> None:
-        """Finish the step under way and end."""
+        """Finish the step under way and end; a step that hangs, say on a model, is left to whoever comes next."""
         self._stopping.set()
         self._wanted.set()
         thread = self._thread
         if thread is not None and thread.is_alive() and thread is not threading.current_thread():
-            thread.join()
+            thread.join(self._patience)
+            if thread.is_alive():
+                log.warning("A background job is still at work after %d s; it is done again later.", self._patience)
 
     def _run(self) -> None:
         while not self._stopping.is_set():

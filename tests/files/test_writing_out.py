@@ -1,11 +1,13 @@
 """What the memory knows becomes pages and an index, in one folder and nowhere else."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from tests.files.support import BROTH, NUTS, RICE, Desk
 
+from holdfast import Engine
 from holdfast.errors import InvalidInput
 from holdfast.files import SyncReport
 from holdfast.files.folder import Folder
@@ -139,3 +141,16 @@ def test_the_index_follows_a_page_that_is_renamed(cooking: Desk) -> None:
     cooking.files.sync()
     cooking.edit("# Cooking", "# Kitchen")
     assert cooking.read("index.txt") == "2026-03-01T12:00:00|kitchen|rice recipes\n"
+
+
+def test_tenants_of_one_store_have_folders_of_their_own(open_memory: Callable[..., Engine], folder: Path) -> None:
+    for tenant in ("default", "north", "south"):
+        memory = open_memory(preset="rostro", tenant=tenant)
+        memory.remember(f"a secret of {tenant}", topic="cooking")
+        memory.drain()
+    pages = [page.read_text("utf-8") for page in sorted(folder.rglob("*.md"))]
+    assert [sum(f"a secret of {tenant}" in page for page in pages) for tenant in ("default", "north", "south")] == [1, 1, 1]
+    for tenant in ("default", "north", "south"):
+        memory = open_memory(preset="rostro", tenant=tenant)
+        memory.drain()
+        assert [kept.text for kept in memory.memories()] == [f"a secret of {tenant}"]

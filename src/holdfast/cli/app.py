@@ -49,6 +49,7 @@ COMMANDS = {
     "install": Entry("install:install", "Put this memory into an assistant's settings."),
     "backup": Entry("care:backup", "Write a consistent copy of the store."),
     "restore": Entry("restore:restore", "Put a backup in the store's place."),
+    "store": Entry("stores:store", "Copy a whole store into another: SQLite, PostgreSQL, either way."),
     "doctor": Entry("care:doctor", "Check the store, the embedder and the queue."),
     "stats": Entry("care:stats", "Count what is stored."),
     "demo": Entry("demo:demo", "Play a conversation over two sessions."),

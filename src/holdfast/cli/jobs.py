@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from holdfast.cli.console import say
+from holdfast.cli.console import notes, say
 from holdfast.cli.options import Flags, limit_option, open_memory, with_flags
 from holdfast.cli.output import brief, count, emit
 from holdfast.cli.progress import Progress
@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 _MANY = 200
 _TELL_EVERY = 10
 _PAUSE = 1.0
+_LISTEN = 0.5
+"""How long to listen for new jobs before looking whether an end was asked for."""
+_LOOK_EVERY = 5.0
+_BREATH = 0.02
+"""Where the server is gone, every wait ends at once."""
 _STATES = ("queued", "running", "done", "dead")
 
 
@@ -81,13 +86,18 @@ def rerun(flags: Flags, id: str) -> None:
 
 @click.command(epilog="Example: holdfast worker --once   (from cron, for instance)")
 @click.option("--once", is_flag=True, help="Do what there is to do, then end.")
+@click.option("--all-tenants", is_flag=True, help="Work for every tenant that has a key or queues a job, not for one alone.")
 @with_flags(scope=False)
-def worker(flags: Flags, *, once: bool) -> None:
+def worker(flags: Flags, *, once: bool, all_tenants: bool) -> None:
     """Do background work until stopped.
 
     Closes silent conversations, digests those that ended, embeds what is new and purges what has expired. Ctrl-C or
-    a SIGTERM ends it after the step under way. Several may run at once.
+    a SIGTERM ends it after the step under way. Several may run at once, also on several machines with a PostgreSQL
+    store: it tells them of new work, so that they need not ask.
     """
+    if all_tenants:
+        _work_for_all(flags, once=once)
+        return
     total = 0
     with open_memory(flags) as memory, _stop_signals() as stop:
         if once:
@@ -95,6 +105,23 @@ def worker(flags: Flags, *, once: bool) -> None:
         else:
             _log(flags, f"working on {memory.store.location}; Ctrl-C ends it")
             total = _go_on(memory, flags, stop)
+    emit({"steps": total}, [f"Done: {count(total, 'step')}."], as_json=flags.json)
+
+
+def _work_for_all(flags: Flags, *, once: bool) -> None:
+    """Work for every tenant of the store."""
+    from holdfast.cli.working import TenantsWork  # noqa: PLC0415  (numpy and the store: not needed for help)
+    from holdfast.server.house import open_house  # noqa: PLC0415  (as above)
+
+    with (
+        notes(as_json=flags.json, traces=flags.debug),
+        open_house(flags.store, preset=flags.preset, settings=flags.settings, tenant=flags.tenant, worker="none") as house,
+        _stop_signals() as stop,
+    ):
+        work = TenantsWork(house, stop, lambda message: _log(flags, message))
+        if not once:
+            _log(flags, f"working on {house.operator.store.location} for {count(len(work.tenants()), 'tenant')}; Ctrl-C ends it")
+        total = work.everyone() if once else work.go_on()
     emit({"steps": total}, [f"Done: {count(total, 'step')}."], as_json=flags.json)
 
 
@@ -108,8 +135,21 @@ def _go_on(memory: "Engine", flags: Flags, stop: threading.Event) -> int:
             total += steps
         except HoldfastError as error:
             _log(flags, f"could not go on, and tries again: {error}")
-        stop.wait(_PAUSE)
+        _wait(memory, stop)
     return total
+
+
+def _wait(memory: "Engine", stop: threading.Event) -> None:
+    """Wait for new jobs where the store tells of them, else for a second; what needs no job is looked for as often."""
+    from holdfast.protocols import TellsOfJobs  # noqa: PLC0415  (as above)
+
+    if isinstance(memory.store, TellsOfJobs):
+        until = time.monotonic() + _LOOK_EVERY
+        while not stop.is_set() and time.monotonic() < until and not memory.store.wait_for_jobs(_LISTEN):
+            pass
+        stop.wait(_BREATH)
+    else:
+        stop.wait(_PAUSE)
 
 
 def _round(memory: "Engine", flags: Flags, stop: threading.Event, before: Mapping[str, Any]) -> int:

@@ -8,8 +8,18 @@ import click
 from holdfast.cli.options import Flags, with_flags
 from holdfast.cli.output import emit, table
 from holdfast.cli.progress import Progress
-from holdfast.errors import ModelError, WeightsMissing
-from holdfast.models.registry import CHAT_MODELS, DEFAULT_MODEL, MODELS, ModelSpec, Spec, find_any
+from holdfast.errors import ExtraMissing, ModelError, WeightsMissing
+from holdfast.models.registry import (
+    CHAT_MODELS,
+    DEFAULT_MODEL,
+    MODELS,
+    PACKAGED,
+    ChatSpec,
+    ModelSpec,
+    PackagedSpec,
+    Spec,
+    find_any,
+)
 
 
 @click.group(invoke_without_command=True, epilog="Example: holdfast models pull")
@@ -49,7 +59,7 @@ def _print_models(flags: Flags) -> None:
 
 
 def _every_model() -> list[Spec]:
-    return [*MODELS.values(), *CHAT_MODELS.values()]
+    return [*MODELS.values(), *PACKAGED.values(), *CHAT_MODELS.values()]
 
 
 def _state(spec: Spec) -> dict[str, Any]:
@@ -62,11 +72,11 @@ def _state(spec: Spec) -> dict[str, Any]:
         paths = {}
     return {
         "name": spec.name,
-        "for": "search" if isinstance(spec, ModelSpec) else "chat",
+        "for": "chat" if isinstance(spec, ChatSpec) else "search",
         "default": spec.name == DEFAULT_MODEL,
         "here": bool(paths),
         "bytes": spec.size,
-        "dimensions": spec.dimensions if isinstance(spec, ModelSpec) else None,
+        "dimensions": spec.dimensions if isinstance(spec, ModelSpec | PackagedSpec) else None,
         "licence": spec.licence,
         "description": spec.description,
         "files": paths,
@@ -132,7 +142,7 @@ def verify(flags: Flags, name: str | None) -> None:
         try:
             check(spec, models_directory())
             found.append({"name": spec.name, "ok": True, "detail": "every byte as published"})
-        except WeightsMissing as error:
+        except (WeightsMissing, ExtraMissing) as error:
             if name or spec.name == DEFAULT_MODEL:
                 found.append({"name": spec.name, "ok": False, "detail": str(error)})
         except ModelError as error:

@@ -67,7 +67,11 @@ _SCOPE = (
     _option("--agent", metavar="NAME", help="The agent they belong to; without it, those of no agent."),
 )
 _STORE = (
-    _option("--store", metavar="PATH", help="The store: a file or a folder. Default: in the data directory."),
+    _option(
+        "--store",
+        metavar="PATH",
+        help="The store: a file, a folder, or postgresql://USER@HOST/DATABASE. Default: in the data directory.",
+    ),
     _option("--preset", metavar="NAME", help="The way of remembering. Default: default."),
     _option("--settings", metavar="FILE", help="A settings file, or the design's own YAML. Default: see docs/settings.md."),
     _option("--tenant", metavar="NAME", help="Whose rows of the store are seen. Default: default."),

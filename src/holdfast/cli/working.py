@@ -1,0 +1,94 @@
+"""Background work for every tenant of a store, for a worker that stands beside servers.
+
+The tenants are the operator's own, those that a key opens, and whoever queues a job while this runs. Where the store
+tells of new jobs, they are begun at once; besides, every tenant is looked at from time to time, for conversations that
+fell silent and for what has expired.
+"""
+
+import random
+import threading
+import time
+from collections.abc import Callable
+
+from holdfast.errors import HoldfastError
+from holdfast.protocols import TellsOfJobs
+from holdfast.server.house import House
+
+_AT_ONCE = 32
+"""Steps for one tenant before the next has its turn."""
+_LOOK_EVERY = 5.0
+_LISTEN = 0.5
+"""How long to listen before looking whether an end was asked for."""
+
+
+class TenantsWork:
+    """Goes from tenant to tenant. Several processes may do so at once: each begins with another."""
+
+    def __init__(self, house: House, stop: threading.Event, say: Callable[[str], None]) -> None:
+        self._house = house
+        self._stop = stop
+        self._say = say
+        self._heard: set[str] = set()
+        self._order = random.Random()  # noqa: S311  (not for secrets)
+
+    def tenants(self) -> list[str]:
+        """List all there are, in an order of chance."""
+        named = {self._house.tenant, *self._heard, *(record.tenant for record in self._house.gate.list_keys())}
+        return self._order.sample(sorted(named), len(named))
+
+    def everyone(self) -> int:
+        """Work until no tenant has anything left, or a stop is asked for; returns the steps it took."""
+        return self._work(self.tenants())
+
+    def go_on(self) -> int:
+        """Work, wait, and work again until a stop is asked for; returns the steps it took."""
+        total, next_look = 0, 0.0
+        due: list[str] = []
+        while not self._stop.is_set():
+            try:
+                if time.monotonic() >= next_look:
+                    due, next_look = self.tenants(), time.monotonic() + _LOOK_EVERY
+                total += self._work(due)
+                due = self._wait(next_look)
+            except HoldfastError as error:
+                self._say(f"could not go on, and tries again: {error}")
+                self._stop.wait(1.0)
+        return total
+
+    def _work(self, tenants: list[str]) -> int:
+        steps = 0
+        while tenants and not self._stop.is_set():
+            left = []
+            for tenant in tenants:
+                done = self._turn(tenant)
+                steps += done
+                if done == _AT_ONCE:
+                    left.append(tenant)
+            tenants = left
+        return steps
+
+    def _turn(self, tenant: str) -> int:
+        """Work for one tenant, for a while at most."""
+        steps, began = 0, time.monotonic()
+        with self._house.lease(tenant) as memory:
+            while steps < _AT_ONCE and not self._stop.is_set() and memory.work_once():
+                steps += 1
+        if steps:
+            self._say(f"{tenant}: {steps} steps in {time.monotonic() - began:.1f} s")
+        return steps
+
+    def _wait(self, until: float) -> list[str]:
+        """Wait until there is something to do, and tell for whom; nobody, when it is time to look at all."""
+        store = self._house.operator.store
+        while not self._stop.is_set() and time.monotonic() < until:
+            if not isinstance(store, TellsOfJobs):
+                self._stop.wait(1.0)
+                return self.tenants()
+            heard = store.wait_for_tenants(_LISTEN)
+            if heard is None:
+                self._stop.wait(_LISTEN)  # the server is gone, and nothing else slows us down
+                return self.tenants()
+            if heard:
+                self._heard |= set(heard)
+                return list(heard)
+        return []
