@@ -121,7 +121,10 @@ def test_a_server_that_is_not_there_gives_an_error_without_the_password() -> Non
     assert "postgresql://ana@127.0.0.1:1/memories" in str(caught.value)
 
 
-@pytest.mark.parametrize("wrong", ["postgresql://[", "postgresql://host/db?nonsense=1", "postgresql://u:hush@host:port/db"])
+@pytest.mark.parametrize(
+    "wrong",
+    ["postgresql://[", "postgresql://host/db?nonsense=1", "postgresql://u:hush@host:port/db", "postgresql://u:hush@[::1/db"],
+)
 def test_an_address_that_makes_no_sense_is_refused_without_the_password(wrong: str) -> None:
     with pytest.raises((StoreError, InvalidInput)) as caught:
         PostgresStore(wrong, limits=Limits(connect_timeout=1))

@@ -21,7 +21,7 @@ _key_file = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 @click.group(epilog="Example: holdfast store copy memory.db postgresql://holdfast@db.example/holdfast")
 def store() -> None:
-    """Copy a whole store into another."""
+    """Copy a whole store into another: SQLite, PostgreSQL, either way."""
 
 
 @store.command("copy", epilog="Example: holdfast store copy memory.db postgresql://holdfast@db.example/holdfast")

@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from pgvector import HalfVector
 from pgvector.psycopg.halfvec import register_halfvec_info
-from psycopg import ProgrammingError, sql
-from psycopg.conninfo import conninfo_to_dict
+from psycopg import sql
 from psycopg.types import TypeInfo
 
-from holdfast.errors import InvalidInput, NotFound
+from holdfast.errors import NotFound
 from holdfast.stores.copying.side import Side
 from holdfast.stores.copying.tables import COPIED, NUMBERS, Layout, layout_of
 from holdfast.stores.migrate import COPYING, Migration, migrations
-from holdfast.stores.postgres.connect import SCHEMA, Limits, connect
+from holdfast.stores.postgres.connect import SCHEMA, Limits, check_address, connect
 from holdfast.stores.postgres.errors import place_of, translated
 from holdfast.stores.postgres.migrate import migrate
 from holdfast.stores.postgres.session import Session
@@ -46,10 +45,7 @@ class PostgresSide(Side):
     def __init__(self, url: str, *, new: bool = False) -> None:
         self._url = url
         self.place = place_of(url)
-        try:
-            conninfo_to_dict(url)
-        except ProgrammingError:  # its words quote the address, password and all
-            raise InvalidInput("This is not the address of a database: postgresql://USER@HOST:PORT/DATABASE is one.") from None
+        check_address(url)
         self._types: dict[str, dict[str, str]] = {}
         self._tenants: set[str] | None = None
         with self.guard():

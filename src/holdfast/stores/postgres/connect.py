@@ -8,8 +8,10 @@ import psycopg
 from pgvector.psycopg.halfvec import register_halfvec_info
 from psycopg import sql
 from psycopg.adapt import AdaptersMap
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.types import TypeInfo
 
+from holdfast.errors import InvalidInput
 from holdfast.stores.sql import Row
 
 ROLE = "holdfast_rows"
@@ -39,8 +41,17 @@ class _Adapters:
         self.adapters = AdaptersMap(psycopg.adapters)
 
 
+def check_address(url: str) -> None:
+    """Raise if an address cannot be read. What cannot be read is not repeated: it may hold a password."""
+    try:
+        conninfo_to_dict(url)
+    except psycopg.ProgrammingError:
+        raise InvalidInput("This is not the address of a database: postgresql://USER@HOST:PORT/DATABASE is one.") from None
+
+
 def connect(url: str, *, limits: Limits) -> "psycopg.Connection[Row]":
     """Open a connection as the user of the address, with all of that user's rights."""
+    check_address(url)
     raw = psycopg.Connection.connect(
         url, autocommit=True, connect_timeout=int(limits.connect_timeout), cursor_factory=psycopg.RawCursor,
         application_name="holdfast",
