@@ -229,6 +229,10 @@ def make_embedder(
 def _packaged_embedder(spec: registry.PackagedSpec) -> EmbedderSource:
     """Return an embedder that an extra installs; without the extra, an error that names it."""
     packaged.locate(spec)
+    return _packaged_source(spec)
+
+
+def _packaged_source(spec: registry.PackagedSpec) -> EmbedderSource:
     return EmbedderSource(name=spec.name, load=lambda: _shared_multilingual(spec.name))
 
 
@@ -250,7 +254,8 @@ def make_second_embedder(
     if first is None or wanted != "auto":
         return None if first is None else make_embedder(wanted)
     usual = registry.PACKAGED[registry.SECOND_MODEL]
-    return make_embedder(usual.name) if first.name in registry.MODELS and packaged.is_installed(usual) else None
+    # Nobody named it: if its files are not those we know, that is told when it is first needed, and keeps nobody from opening.
+    return _packaged_source(usual) if first.name in registry.MODELS and packaged.is_installed(usual) else None
 
 
 def _embedding_function(function: "Callable[[str], Any]", preset: Preset | None, dimensions: int | None) -> Embedder:

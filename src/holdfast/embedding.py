@@ -150,15 +150,23 @@ class Embedding:
             except ModelError as error:
                 self._tell(error)
                 break
-            foreign = self.second is not None and any(is_foreign(window.text) for window in waiting)
+            second = self._newly_needed([window.text for window in waiting])
             with self._store.write(durable=False) as tx:
-                if self.second is not None and self.second.name and foreign:
-                    tx.use_model(self.second.name)
+                if second is not None:
+                    tx.use_model(second)
                 tx.put_vectors(embedder.name, [(window.item, window.window) for window in waiting], vectors)
             done += len(waiting)
             if deadline is not None and time.monotonic() >= deadline:
                 break
         return done
+
+    def _newly_needed(self, texts: Sequence[str]) -> str | None:
+        """Return the second embedder's name if these are the first texts that need it."""
+        second = self.second
+        # Once it is wanted there is nothing to find out: to want it again counts all that waits.
+        if second is None or second.is_wanted or not any(map(is_foreign, texts)):
+            return None
+        return second.name
 
     def forget_queries(self) -> None:
         """Drop what the embedder remembers of past questions, by loading it anew when it is next needed."""

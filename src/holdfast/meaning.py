@@ -51,8 +51,9 @@ class Meaning:
         """The share of their usual weight that words and answers have beside this meaning."""
         self._by_second = self._second.query(text) if self._second is not None else None
         # Until every text has a vector of the second model, the first one's word is better than none.
-        complete = self._second is not None and not self._store.waiting(self._second.name or "", reader=reader, limit=1)
-        self._by_first = None if self._foreign and complete and self._by_second is not None else embedding.query(text)
+        alone = self._foreign and self._second is not None and self._by_second is not None
+        complete = alone and self._second is not None and not store.waiting(self._second.name or "", reader=reader, limit=1)
+        self._by_first = None if complete else embedding.query(text)
 
     def nearest(self, where: Candidates, *, limit: int) -> list[Match]:
         """Rank what is near in meaning, with cosines as the first embedder would measure them."""

@@ -133,3 +133,15 @@ def test_erased_bytes_wait_for_a_reader_that_still_needs_them(open_store: OpenPo
         complete, _ = store.scrub([_SECRET.encode()])
         assert not complete
     assert store.scrub([_SECRET.encode()]) == (True, ())
+
+
+def test_a_dump_that_reads_a_table_does_not_make_everyone_wait_for_an_erasure(open_store: OpenPostgres, url: str) -> None:
+    store = open_store()
+    (gone,) = remember(store, a_memory(_SECRET))
+    with store.write() as tx:
+        tx.remove_memories([gone.id])
+    with psycopg.connect(url) as dump:
+        dump.execute("LOCK TABLE holdfast.memories IN ACCESS SHARE MODE")
+        complete, _ = store.scrub([_SECRET.encode()])
+        assert not complete
+    assert store.scrub([_SECRET.encode()]) == (True, ())

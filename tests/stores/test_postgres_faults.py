@@ -58,6 +58,16 @@ def test_a_write_that_is_cut_off_before_its_commit_is_known_to_be_undone(open_st
     assert store.setting("colour") is None
 
 
+def test_a_write_that_goes_on_after_a_failure_is_not_taken_for_stored(open_store: OpenPostgres) -> None:
+    store = open_store()
+    with pytest.raises(StoreError, match="Nothing of it was stored"), store.write() as tx:  # noqa: PT012
+        tx.set_setting("colour", "red")
+        tx.add_session(a_session())
+        with contextlib.suppress(StoreError):
+            tx.guard(lambda: tx.add_session(a_session()))
+    assert store.setting("colour") is None
+
+
 class CutAfterCommit(Connections):
     """Loses the connection after the server has committed and before the answer arrives."""
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.stores.postgres_support import OpenPostgres, Run, Server, as_owner, empty_url, open_store, psycopg, server, url
 
-from holdfast.errors import StoreBusy, StoreCorrupt, StoreError, StoreTooNew
+from holdfast.errors import StoreBusy, StoreClosed, StoreCorrupt, StoreError, StoreTooNew
 from holdfast.protocols import MemoryFilter, MessageFilter
 from holdfast.stores.postgres import Limits, PostgresStore
 from holdfast.testing.samples import ANA, AT, BOB, DAY, a_job, a_memory, a_message, a_session, remember, say
@@ -267,6 +267,40 @@ def test_a_worker_hears_of_a_job_that_another_process_queued(open_store: OpenPos
     with foreign.write() as tx:
         tx.add_job(a_job("y"))
     assert not store.wait_for_jobs(0.3)
+
+
+def test_another_thread_may_close_what_a_worker_listened_with(open_store: OpenPostgres) -> None:
+    store = open_store()
+    thread = threading.Thread(target=store.wait_for_jobs, args=(0.01,))
+    thread.start()
+    thread.join()
+    store.close()
+    with pytest.raises(StoreClosed):
+        store.wait_for_jobs(0.01)
+
+
+def test_a_fork_does_not_wait_for_a_thread_that_listens(open_store: OpenPostgres) -> None:
+    store, started, end = open_store(), threading.Event(), threading.Event()
+
+    def listen() -> None:
+        store.wait_for_jobs(0.01)
+        started.set()
+        end.wait(30)
+
+    thread = threading.Thread(target=listen)
+    thread.start()
+    assert started.wait(30)
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(int(store.wait_for_jobs(0.01)))
+        finally:
+            os._exit(2)
+    _, status = os.waitpid(child, 0)
+    end.set()
+    thread.join()
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert not store.wait_for_jobs(0.01)
 
 
 def test_a_forked_child_writes_beside_its_parent(open_store: OpenPostgres) -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.stores.postgres_support import OpenPostgres, Run, as_owner, open_store, server, url
 
 from holdfast.protocols import Candidates, Match, MemoryFilter, Store
-from holdfast.stores.postgres import PostgresStore
+from holdfast.stores.postgres import PostgresStore, vector_indexes
 from holdfast.stores.sqlite import SQLiteStore
 from holdfast.testing import HashEmbedder
 from holdfast.testing.samples import ANA, a_memory, a_message, remember, say
@@ -156,3 +156,10 @@ def test_the_index_of_a_model_that_is_gone_is_removed(large: PostgresStore, as_o
     assert large.tidy()
     assert not large.tidy()
     assert as_owner("SELECT 1 FROM pg_indexes WHERE indexname LIKE '%hnsw'") == []
+
+
+def test_while_another_process_builds_an_index_there_is_nothing_to_tidy(large: PostgresStore, as_owner: Run) -> None:
+    as_owner(f"SELECT pg_advisory_lock({vector_indexes._BUILDING})")
+    assert not large.tidy()
+    as_owner(f"SELECT pg_advisory_unlock({vector_indexes._BUILDING})")
+    assert large.tidy()

@@ -5,6 +5,7 @@ tells of new jobs, they are begun at once; besides, every tenant is looked at fr
 fell silent and for what has expired.
 """
 
+import math
 import random
 import threading
 import time
@@ -29,6 +30,8 @@ class TenantsWork:
         self._stop = stop
         self._say = say
         self._heard: set[str] = set()
+        self._failed = False
+        self._trouble: HoldfastError | None = None
         self._order = random.Random()  # noqa: S311  (not for secrets)
 
     def tenants(self) -> list[str]:
@@ -37,8 +40,11 @@ class TenantsWork:
         return self._order.sample(sorted(named), len(named))
 
     def everyone(self) -> int:
-        """Work until no tenant has anything left, or a stop is asked for; returns the steps it took."""
-        return self._work(self.tenants())
+        """Work until no tenant has anything left, or a stop is asked for; returns the steps it took, raises if one failed."""
+        steps = self._work(self.tenants())
+        if self._trouble is not None:
+            raise self._trouble
+        return steps
 
     def go_on(self) -> int:
         """Work, wait, and work again until a stop is asked for; returns the steps it took."""
@@ -48,24 +54,38 @@ class TenantsWork:
             try:
                 if time.monotonic() >= next_look:
                     due, next_look = self.tenants(), time.monotonic() + _LOOK_EVERY
-                total += self._work(due)
+                total += self._work(due, until=next_look)
                 due = self._wait(next_look)
             except HoldfastError as error:
                 self._say(f"could not go on, and tries again: {error}")
                 self._stop.wait(1.0)
         return total
 
-    def _work(self, tenants: list[str]) -> int:
+    def _work(self, tenants: list[str], *, until: float = math.inf) -> int:
+        """Work for some tenants in turns; after a while others are looked at, too, however much these have left."""
         steps = 0
-        while tenants and not self._stop.is_set():
+        while tenants and not self._stop.is_set() and time.monotonic() < until:
             left = []
             for tenant in tenants:
-                done = self._turn(tenant)
+                done = self._try_turn(tenant)
                 steps += done
                 if done == _AT_ONCE:
                     left.append(tenant)
             tenants = left
         return steps
+
+    def _try_turn(self, tenant: str) -> int:
+        """Work for one tenant; what fails for one must not keep the others waiting."""
+        try:
+            done = self._turn(tenant)
+        except HoldfastError as error:
+            if self._failed:  # for the one before as well: it is not the tenant
+                raise
+            self._failed, self._trouble = True, error
+            self._say(f"{tenant}: could not go on, and tries again: {error}")
+            return 0
+        self._failed = False
+        return done
 
     def _turn(self, tenant: str) -> int:
         """Work for one tenant, for a while at most."""

@@ -1,8 +1,12 @@
 """The folders of topic pages: one for what all share, and one inside it for each user or app that is talked to."""
 
+import contextlib
 import hashlib
 import json
+import logging
+import secrets
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -13,8 +17,10 @@ from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, MemoryFilter, Store, Transaction
 from holdfast.types import Scope
 
+log = logging.getLogger("holdfast")
 _MOST = 100
 """Scopes whose folders one process keeps in step; more have their pages in the store, and no files."""
+_NAME_FILE = ".holdfast-folder"
 _FIRST_TENANT = "default"
 """Who has the folder itself; others have one inside it."""
 
@@ -33,6 +39,7 @@ class Shelves:
         self._open: dict[Scope, TopicFiles] = {}
         self.root = self._find_root()
         """Where the pages are; None where a preset keeps no files."""
+        self._machine = _name_of(self.root) if self.root is not None and "://" in store.location else ""
         self.use(Scope(tenant=store.tenant))
 
     def _find_root(self) -> Path | None:
@@ -59,7 +66,9 @@ class Shelves:
         with self._lock:
             if scope not in self._open:
                 folder = self.root / self._name(scope)
-                self._open[scope] = TopicFiles(self._store, self._preset, self._clock, folder, scope, follow_up=self._follow_up)
+                self._open[scope] = TopicFiles(
+                    self._store, self._preset, self._clock, folder, scope, follow_up=self._follow_up, machine=self._machine
+                )
             return self._open[scope]
 
     @staticmethod
@@ -101,6 +110,22 @@ class Shelves:
     def _in_use(self) -> list[TopicFiles]:
         with self._lock:
             return list(self._open.values())
+
+
+def _name_of(root: Path) -> str:
+    """Return the name that a folder was given when it was first used: another machine's may have the same path."""
+    path, name = root / _NAME_FILE, secrets.token_hex(16)
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError), path.open("x", encoding="ascii") as file:
+            file.write(name)
+        for _ in range(50):  # another process may have made it this moment, and not written yet
+            if known := path.read_text("ascii").strip():
+                return known
+            time.sleep(0.01)
+    except OSError as error:
+        log.warning("The folder of topic pages %s cannot be used: %s", root, error)
+    return name
 
 
 def _fits(scope: Scope, owner: Mapping[str, str]) -> bool:

@@ -81,6 +81,7 @@ class TopicFiles:
         *,
         follow_up: Callable[[Transaction, Scope], None] | None = None,
         settle_seconds: float = 0.05,
+        machine: str = "",
     ) -> None:
         if preset.topics is None:
             raise InvalidInput(f"The preset {preset.name!r} keeps no topics, so there are no pages to mirror.")
@@ -92,7 +93,8 @@ class TopicFiles:
         self._scope = scope
         self._follow_up = follow_up
         self._settle_seconds = settle_seconds
-        self._setting = f"topic_files:{mark(str(self._folder.path))[:16]}"
+        # Where machines share a store, each has files of its own: what one has written, another has not lost.
+        self._setting = f"topic_files:{mark(str(self._folder.path) + machine)[:16]}"
         self._seen: tuple[object, ...] | None = None
         self._skipped = 0
         self._asked: tuple[Question, ...] = ()

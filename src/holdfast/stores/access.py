@@ -67,7 +67,7 @@ class AccessWrites(AccessReads):
         """Note in place when keys were last used; those that are gone stay gone."""
         self.connection.executemany(
             "UPDATE keys SET last_used_at = ? WHERE tenant = ? AND id = ? AND coalesce(last_used_at, 0) < ?",
-            [(stamp(moment), self.tenant, id, stamp(moment)) for id, moment in used.items()],
+            [(stamp(moment), self.tenant, id, stamp(moment)) for id, moment in sorted(used.items())],
         )
 
     def remove_keys(self, owner: Mapping[str, str]) -> None:

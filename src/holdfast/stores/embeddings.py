@@ -56,10 +56,11 @@ def drop_model(connection: Connection, tenant: str, name: str) -> None:
     number = model_number(connection, tenant, name)
     if number is None:
         return
+    # First out of the queue: in PostgreSQL, who is just storing a vector is waited for there, and it is seen after that.
+    connection.execute("DELETE FROM unembedded WHERE tenant = ? AND model = ?", (tenant, number))
     partitions = fetch(connection, "SELECT DISTINCT partition FROM units WHERE tenant = ?", (tenant,))
     for (partition,) in partitions:
         connection.execute("DELETE FROM vectors WHERE tenant = ? AND partition = ? AND model = ?", (tenant, partition, number))
-    connection.execute("DELETE FROM unembedded WHERE tenant = ? AND model = ?", (tenant, number))
     connection.execute("DELETE FROM models WHERE tenant = ? AND model = ?", (tenant, number))
 
 

@@ -81,10 +81,13 @@ def is_stop_word(word: str, language: str | None) -> bool:
     return word in STOP_WORDS.get(language or "en", frozenset())
 
 
-@lru_cache(maxsize=4096)
 def is_foreign(text: str) -> bool:
     """Tell whether a text is clearly not in English; a few words that could be either are taken as English."""
-    sample = text[:2000]
+    return _is_foreign(text[:2000])  # what is remembered is never longer than what was looked at
+
+
+@lru_cache(maxsize=4096)
+def _is_foreign(sample: str) -> bool:
     letters = sum(map(str.isalpha, sample))
     if 2 * len(_OTHER_LETTERS.findall(sample)) > letters:
         return True

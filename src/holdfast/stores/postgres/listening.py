@@ -6,12 +6,15 @@ from collections.abc import Collection
 
 import psycopg
 
+from holdfast import forks
 from holdfast.errors import StoreError
 from holdfast.stores.postgres.errors import ConnectionLost
 from holdfast.stores.postgres.pool import Connections
 from holdfast.stores.sql import Row
 
 _CHANNEL = "holdfast_jobs"
+_inherited: list[object] = []
+"""What a child got from a fork: to close it there would disturb the parent."""
 
 
 class Listener:
@@ -20,9 +23,20 @@ class Listener:
     def __init__(self, connections: Connections, tenant: str) -> None:
         self._connections = connections
         self._tenant = tenant
+        self._start()
+        forks.watch(self)
+
+    def _start(self) -> None:
         self._lock = threading.Lock()
-        self._open = contextlib.ExitStack()
         self._raw: psycopg.Connection[Row] | None = None
+
+    def before_fork(self) -> None:
+        """Nothing: the parent goes on with what it has."""
+
+    def after_fork(self) -> None:
+        """Begin anew in the child: two processes that read from one connection would take each other's answers."""
+        _inherited.append(self._raw)
+        self._start()
 
     def announce(self) -> None:
         """Tell of a new job, after its commit and by itself.
@@ -51,14 +65,16 @@ class Listener:
 
     def _listening(self) -> "psycopg.Connection[Row]":
         if self._raw is None:
-            self._raw = self._open.enter_context(self._connections.owner()).raw
+            # Nothing is held while it is open: forks need not wait for it, and whichever thread may close it.
+            self._raw = self._connections.connect()
             self._raw.execute(f"LISTEN {_CHANNEL}")
         return self._raw
 
     def _let_go(self) -> None:
-        self._raw = None
-        with contextlib.suppress(psycopg.Error):
-            self._open.close()
+        raw, self._raw = self._raw, None
+        if raw is not None:
+            with contextlib.suppress(psycopg.Error):
+                raw.close()
 
     def close(self) -> None:
         """Stop listening."""

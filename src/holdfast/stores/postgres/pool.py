@@ -135,11 +135,14 @@ class Connections:
 
     def _commit(self, raw: "psycopg.Connection[Row]", number: str) -> None:
         try:
-            raw.execute("COMMIT")
+            ended = raw.execute("COMMIT").statusmessage
         except psycopg.Error as error:
             if not is_lost(error, raw):
                 raise
             self._find_out(number, error)
+            return
+        if ended == "ROLLBACK":  # a statement failed and whoever wrote went on: the server answers that without an error
+            raise StoreError(f"{self.place}: a part of this write failed, so the server has undone it. Nothing of it was stored.")
 
     def _find_out(self, number: str, lost: psycopg.Error) -> None:
         """Return if a transaction was committed, raise if it was not, or if nobody can tell."""
@@ -168,11 +171,16 @@ class Connections:
             return "unknown"
         return str(row[0]) if row is not None and row[0] else "unknown"
 
+    def connect(self) -> "psycopg.Connection[Row]":
+        """Open a connection with all the rights of the address's user; whoever asked for it closes it."""
+        self.check_open()
+        with translated(self.place):
+            return connect(self._url, limits=self.limits)
+
     @contextlib.contextmanager
     def owner(self) -> Iterator[Session]:
-        """Open a connection with all the rights of the address's user, for one use: for looking after tables."""
-        self.check_open()
-        with translated(self.place), contextlib.closing(connect(self._url, limits=self.limits)) as raw:
+        """Open such a connection for one use: for looking after tables."""
+        with translated(self.place), contextlib.closing(self.connect()) as raw:
             yield Session(raw)
 
     def close(self) -> None:

@@ -29,17 +29,23 @@ _SEGMENTS = 12
 
 def scrub(session: Session, place: str, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
     """Rewrite tables and log; tells whether all that can be done was, and what still holds a needle or cannot be looked into."""
-    complete = _nobody_looks_back(session)
-    unseen = _rewrite_tables(session)
-    unseen += _rewrite_statistics(session, place)
+    if not _nobody_looks_back(session):
+        return False, ()
+    # Who waits for a table makes everyone else wait behind: a dump that reads one for an hour must not stop them all.
+    session.execute(f"SET lock_timeout = '{_PATIENCE:g}s'")
+    try:
+        unseen = _rewrite_tables(session)
+        unseen += _rewrite_statistics(session, place)
+    except (errors.LockNotAvailable, errors.DeadlockDetected):
+        return False, ()
     unseen += _rewrite_log(session, place)
     wanted = [needle for needle in needles if len(needle) >= 8]
-    if not wanted or not complete:
-        return complete, tuple(unseen) if wanted else ()
+    if not wanted:
+        return True, ()
     folder = _data_folder(session)
     if folder is None:
-        return complete, (*unseen, f"{place}: the server's files cannot be read from here")
-    return complete, (*unseen, *_residue(session, folder, wanted))
+        return True, (*unseen, f"{place}: the server's files cannot be read from here")
+    return True, (*unseen, *_residue(session, folder, wanted))
 
 
 def _nobody_looks_back(session: Session) -> bool:

@@ -144,13 +144,14 @@ class PostgresStore(SQLReads):
             self.connection,
             "SELECT queued.item, queued.window, coalesce(messages.speaker || ': ', '') || "
             f"substr(coalesce(messages.text, memory.searched), (units.start + 1)::int, units.length::int) FROM ("
-            f"SELECT tenant, item, window, row_number() OVER (ORDER BY {order}) AS number FROM unembedded WHERE {clauses.sql} "
-            "ORDER BY number LIMIT ?) AS queued "
+            # Numbered after the limit: the first few of a long queue are found by its key, without a look at the rest.
+            "SELECT tenant, item, window, row_number() OVER () AS number FROM ("
+            f"SELECT tenant, item, window FROM unembedded WHERE {clauses.sql} ORDER BY {order} LIMIT ?) AS first) AS queued "
             "JOIN units ON units.tenant = queued.tenant AND units.item = queued.item AND units.window = queued.window "
             "LEFT JOIN messages ON messages.tenant = queued.tenant AND messages.seq = queued.item "
             f"LEFT JOIN LATERAL (SELECT {SEARCHED_TEXT} AS searched FROM memories WHERE memories.tenant = queued.tenant "
             "AND memories.item = queued.item) AS memory ON true ORDER BY queued.number",
-            (*values, *clauses.values, limit),
+            (*clauses.values, *values, limit),
         )
         return [Waiting(item, window, text) for item, window, text in found if text is not None]
 
@@ -183,10 +184,9 @@ class PostgresStore(SQLReads):
                 return False
             with self._connections.owner() as session:
                 vector_indexes.remove(session, stale)
-                if wanted is not None:
-                    vector_indexes.make(session, wanted)
+                made = wanted is not None and vector_indexes.make(session, wanted)
             self._indexes.forget()
-            return True
+            return made or bool(stale)
         finally:
             self._tidying.release()
 

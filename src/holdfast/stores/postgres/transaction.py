@@ -1,6 +1,6 @@
 """One write to PostgreSQL: the common one, under the locks that make writes about one user follow each other."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter
@@ -69,6 +69,13 @@ class PostgresTransaction(SQLTransaction):
             if not self._locks.hold({_user(each.scope.user) for each in found}):
                 return found
 
+    def _hold_owner(self, owner: Mapping[str, str]) -> None:
+        """Lock the user that is named. An app's or agent's users are not known before they write: all others wait."""
+        if "user" in owner:
+            self._locks.hold([_user(owner["user"])])
+        elif owner:
+            self._locks.hold_all()
+
     def _hold_session(self, id: str) -> None:
         """Lock a session's user; one that is not there yet has a lock of its own."""
         if id not in self._sessions and not self.sessions(SessionFilter(ids=(id,))):
@@ -88,7 +95,7 @@ class PostgresTransaction(SQLTransaction):
 
     def sessions(self, wanted: SessionFilter) -> list[SessionRecord]:
         """List sessions, the most recently active first."""
-        self._locks.hold(_named(wanted.owner))
+        self._hold_owner(wanted.owner)
         found = self._settled(lambda: super(PostgresTransaction, self).sessions(wanted))
         missing = {*(wanted.ids or ())} - {session.id for session in found}
         if missing and self._locks.hold({f"session {id}" for id in missing}):
@@ -106,7 +113,7 @@ class PostgresTransaction(SQLTransaction):
         return self._read(wanted, super().memories)
 
     def _read(self, wanted: "MemoryFilter | MessageFilter", ask: Callable[..., list[S]]) -> list[S]:
-        self._locks.hold(_named(wanted.owner))
+        self._hold_owner(wanted.owner)
         for scope in (wanted.exactly, wanted.reader):
             if scope is not None:
                 self._locks.hold([_user(scope.user)])
@@ -210,7 +217,7 @@ class PostgresTransaction(SQLTransaction):
 
     def remove_scope(self, owner: Mapping[str, str]) -> None:
         """Remove what is left of a scope whose memories and messages are gone: jobs, names, a user's or app's own row, and keys."""
-        self._locks.hold(_named(owner))
+        self._hold_owner(owner)
         super().remove_scope(owner)
 
     def remove_keys(self, owner: Mapping[str, str]) -> None:
@@ -253,7 +260,3 @@ class PostgresTransaction(SQLTransaction):
 def _user(user: str | None) -> str:
     """Return the name of a user's lock; what belongs to no user has one together."""
     return f"user {user or ''}"
-
-
-def _named(owner: Mapping[str, str]) -> Iterable[str]:
-    return [_user(owner["user"])] if "user" in owner else []

@@ -1,5 +1,6 @@
 """An HNSW index for each large partition, made beside the writes and removed when nothing needs it any more."""
 
+import itertools
 import threading
 import time
 from collections.abc import Iterable, Mapping
@@ -60,17 +61,17 @@ def ready(connection: Session, tenant: str) -> list[Wanted]:
 
 
 def wanted(connection: Session, tenant: str, least: int) -> Wanted | None:
-    """Return one partition that has at least so many vectors of a model and no index for them."""
-    large = fetch(
-        connection,
-        "SELECT vectors.partition, vectors.model FROM partitions JOIN vectors ON vectors.tenant = partitions.tenant "
-        "AND vectors.partition = partitions.partition WHERE partitions.tenant = ? AND partitions.units >= ? "
-        "GROUP BY vectors.partition, vectors.model HAVING count(*) >= ?",
-        (tenant, least, least),
-    )
+    """Return one partition that has at least so many vectors of a model and no index for them.
+
+    Workers ask this again and again: what has an index is not counted any more, and nothing further than need be.
+    """
+    large = fetch(connection, "SELECT partition FROM partitions WHERE tenant = ? AND units >= ?", (tenant, least))
+    if not large:
+        return None
+    models = fetch(connection, "SELECT model FROM models WHERE tenant = ?", (tenant,))
     indexed = {(each.partition, each.model) for each in ready(connection, tenant)}
-    for partition, model in large:
-        if (partition, model) not in indexed:
+    for (partition,), (model,) in itertools.product(large, models):
+        if (partition, model) not in indexed and _has(connection, (tenant, partition, model), least):
             sql = "SELECT vector_dims(embedding) FROM vectors WHERE tenant = ? AND partition = ? AND model = ? LIMIT 1"
             dimensions = fetch_value(connection, sql, (tenant, partition, model))
             if dimensions is not None and dimensions <= _WIDEST:
@@ -78,17 +79,29 @@ def wanted(connection: Session, tenant: str, least: int) -> Wanted | None:
     return None
 
 
+def _has(connection: Session, place: tuple[str, int, int], least: int) -> bool:
+    """Tell whether a partition has at least so many vectors of a model."""
+    some = "SELECT 1 FROM vectors WHERE tenant = ? AND partition = ? AND model = ? LIMIT ?"
+    found: int = fetch_value(connection, f"SELECT count(*) FROM ({some}) AS found", (*place, least))
+    return found >= least
+
+
 def stale(connection: Session, tenant: str) -> list[Wanted]:
     """Return the indexes of partitions or models that are gone."""
-    partitions = {row[0] for row in fetch(connection, "SELECT partition FROM partitions WHERE tenant = ?", (tenant,))}
+    made = ready(connection, tenant)
+    if not made:
+        return []
+    numbers = [each.partition for each in made]
+    rows = fetch(connection, "SELECT partition FROM partitions WHERE tenant = ? AND partition = ANY(?)", (tenant, numbers))
+    partitions = {row[0] for row in rows}
     models = {row[0] for row in fetch(connection, "SELECT model FROM models WHERE tenant = ?", (tenant,))}
-    return [each for each in ready(connection, tenant) if each.partition not in partitions or each.model not in models]
+    return [each for each in made if each.partition not in partitions or each.model not in models]
 
 
-def make(session: Session, wanted: Wanted) -> None:
-    """Build an index while others write; one process at a time, and what a killed one left is removed first."""
+def make(session: Session, wanted: Wanted) -> bool:
+    """Build an index while others write, and what a killed process left is removed first; False while another builds one."""
     if not fetch_value(session, "SELECT pg_try_advisory_lock(?)", (_BUILDING,)):
-        return
+        return False
     name = _NAME.format(partition=wanted.partition, model=wanted.model)
     try:
         session.execute("SET statement_timeout = 0")
@@ -103,6 +116,7 @@ def make(session: Session, wanted: Wanted) -> None:
         session.execute(f"ANALYZE {SCHEMA}.vectors")  # or the planner may not see that it pays
     finally:
         session.execute("SELECT pg_advisory_unlock(?)", (_BUILDING,))
+    return True
 
 
 def remove(session: Session, indexes: Iterable[Wanted]) -> None:
