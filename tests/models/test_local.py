@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.forking import in_a_forked_child
 
 from holdfast.errors import InvalidInput, WeightsCorrupt, WeightsMissing
 from holdfast.models.local import LocalEmbedder
@@ -102,15 +103,7 @@ def test_calibration_lies_between_unrelated_and_matching_pairs(name: str, weight
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_child_embeds_as_its_parent_does(arctic: LocalEmbedder) -> None:
     expected = arctic.embed(["text"], role="query")
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.write(writer, arctic.embed(["text"], role="query").tobytes())
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
-    os.close(writer)
-    with os.fdopen(reader, "rb") as pipe:
-        assert pipe.read() == expected.tobytes()
+    assert in_a_forked_child(lambda: arctic.embed(["text"], role="query").tobytes()) == expected.tobytes()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is measured as Linux counts it")

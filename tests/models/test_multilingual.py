@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.forking import in_a_forked_child
 
 from holdfast.config import make_embedder
 from holdfast.errors import ExtraMissing, InvalidInput, WeightsCorrupt
@@ -76,15 +77,7 @@ def test_a_text_longer_than_it_reads_well_is_cut(multilingual: MultilingualEmbed
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_child_embeds_as_its_parent_does(multilingual: MultilingualEmbedder) -> None:
     expected = multilingual.embed(["texto"], role="query")
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.write(writer, multilingual.embed(["texto"], role="query").tobytes())
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
-    os.close(writer)
-    with os.fdopen(reader, "rb") as pipe:
-        assert pipe.read() == expected.tobytes()
+    assert in_a_forked_child(lambda: multilingual.embed(["texto"], role="query").tobytes()) == expected.tobytes()
 
 
 @installed

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.forking import write_in_a_forked_child
 from tests.stores.postgres_support import OpenPostgres, Run, Server, as_owner, empty_url, open_store, psycopg, server, url
 
 from holdfast.errors import StoreBusy, StoreClosed, StoreCorrupt, StoreError, StoreTooNew
@@ -305,17 +306,7 @@ def test_a_fork_does_not_wait_for_a_thread_that_listens(open_store: OpenPostgres
 
 def test_a_forked_child_writes_beside_its_parent(open_store: OpenPostgres) -> None:
     store = open_store()
-    remember(store, a_memory("from the parent"))
-    child = os.fork()
-    if child == 0:
-        try:
-            remember(store, a_memory("from the child", id="mem_child"))
-            os._exit(0 if len(store.memories(MemoryFilter())) == 2 else 1)
-        finally:
-            os._exit(2)
-    assert os.waitpid(child, 0)[1] == 0
-    remember(store, a_memory("from the parent again"))
-    assert len(store.memories(MemoryFilter())) == 3
+    write_in_a_forked_child(store)
 
 
 def test_a_nested_write_on_one_thread_is_refused(open_store: OpenPostgres) -> None:

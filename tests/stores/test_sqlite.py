@@ -10,6 +10,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+from tests.forking import write_in_a_forked_child
 
 from holdfast.errors import HoldfastError, StoreClosed, StoreCorrupt, StoreError, StoreTooNew
 from holdfast.protocols import MemoryFilter, Store
@@ -210,17 +211,7 @@ def test_a_forked_child_writes_beside_its_parent(open_store: OpenStore) -> None:
     if not hasattr(os, "fork"):
         pytest.skip("this system does not fork")
     store = open_store()
-    remember(store, a_memory("from the parent"))
-    child = os.fork()
-    if child == 0:
-        try:
-            remember(store, a_memory("from the child", id="mem_child"))
-            os._exit(0 if len(store.memories(MemoryFilter())) == 2 else 1)
-        finally:
-            os._exit(2)
-    assert os.waitpid(child, 0)[1] == 0
-    remember(store, a_memory("from the parent again"))
-    assert len(store.memories(MemoryFilter())) == 3
+    write_in_a_forked_child(store)
     assert all(finding.ok for finding in store.check())
 
 

@@ -24,7 +24,8 @@ from onnxruntime.capi.onnxruntime_pybind11_state import (
     InvalidProtobuf,
 )
 
-from holdfast.errors import InvalidInput, ModelError
+from holdfast.errors import ModelError
+from holdfast.models.described import Described, check_texts
 from holdfast.models.registry import NETWORK, VOCABULARY, ModelSpec
 from holdfast.models.weights import locate, verify
 from holdfast.models.wordpiece import WordPiece
@@ -40,29 +41,14 @@ _CACHED_QUERIES: Final = 256
 _LONGEST_CACHED: Final = 2000
 
 
-class LocalEmbedder:
+class LocalEmbedder(Described):
     """Embeds texts with a model of the registry, whose weights must be in ``directory`` by the first use."""
 
     def __init__(self, spec: ModelSpec, directory: Path) -> None:
         """Remember what to load; ``WeightsMissing`` comes with the first text, or with :meth:`load`."""
-        self._spec = spec
+        self._spec: ModelSpec = spec
         self._directory = directory
         self._process = _Process()
-
-    @property
-    def name(self) -> str:
-        """The name that goes with every vector it makes."""
-        return self._spec.name
-
-    @property
-    def dimensions(self) -> int:
-        """The length of its vectors."""
-        return self._spec.dimensions
-
-    @property
-    def calibration(self) -> tuple[float, float]:
-        """The cosine of a question with a typical unrelated document, and with a typical matching one."""
-        return self._spec.calibration
 
     def load(self) -> None:
         """Load the network now rather than with the first text."""
@@ -70,12 +56,7 @@ class LocalEmbedder:
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vector:
         """Return a unit vector for each text, one a row; a text longer than the model reads is cut."""
-        if isinstance(texts, str):
-            message = "embed() takes a list of texts, not one text"
-            raise InvalidInput(message)
-        if role not in {"query", "document"}:
-            message = f"the role of a text is 'query' or 'document', not {role!r}"
-            raise InvalidInput(message)
+        check_texts(texts, role)
         vectors = np.empty((len(texts), self.dimensions), dtype=np.float32)
         for row, text in enumerate(texts):
             vectors[row] = self._query(text) if role == "query" else self._run(text)

@@ -21,7 +21,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.errors import ExtraMissing, InvalidInput, WeightsCorrupt
+from holdfast.errors import ExtraMissing, WeightsCorrupt
+from holdfast.models.described import Described, check_texts
 from holdfast.models.one_thread import one_thread
 from holdfast.models.packaged import damaged, locate
 from holdfast.models.registry import PackagedSpec
@@ -39,29 +40,14 @@ _WORD: Final = re.compile(r"\w+")
 _USUAL: Final = ("en", "es")
 
 
-class MultilingualEmbedder:
+class MultilingualEmbedder(Described):
     """Embeds texts of many languages into one space: a question finds its answer in another language as well."""
 
     def __init__(self, spec: PackagedSpec) -> None:
         """Remember what to load; ``ExtraMissing`` comes with the first text, or with :meth:`load`."""
-        self._spec = spec
+        self._spec: PackagedSpec = spec
         self._encoder: Any = None
         self._lock, self._pid = threading.Lock(), os.getpid()
-
-    @property
-    def name(self) -> str:
-        """The name that goes with every vector it makes."""
-        return self._spec.name
-
-    @property
-    def dimensions(self) -> int:
-        """The length of its vectors."""
-        return self._spec.dimensions
-
-    @property
-    def calibration(self) -> tuple[float, float]:
-        """The cosine of a question with a typical unrelated document, and with a typical matching one."""
-        return self._spec.calibration
 
     def load(self) -> None:
         """Load the network now rather than with the first text."""
@@ -70,10 +56,7 @@ class MultilingualEmbedder:
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vector:
         """Return a unit vector for each text, one a row; a text longer than the model reads well is cut."""
-        if isinstance(texts, str):
-            raise InvalidInput("embed() takes a list of texts, not one text")
-        if role not in {"query", "document"}:
-            raise InvalidInput(f"the role of a text is 'query' or 'document', not {role!r}")
+        check_texts(texts, role)
         vectors = np.empty((len(texts), self.dimensions), dtype=np.float32)
         for row, text in enumerate(texts):
             readable = text[: self._spec.max_characters].encode("utf-8", "replace").decode("utf-8")
