@@ -129,11 +129,18 @@ class Embedding:
 
     def catch_up(self, *, reader: Scope | None = None, limit: int | None = None, seconds: float | None = None) -> int:
         """Embed what waits, all of it or what a reader may see, within bounds; returns how many windows it did."""
+        if reader is not None and not self._store.together(lambda: self._owes(reader)):
+            return 0
         deadline = None if seconds is None else time.monotonic() + seconds
         done = self._catch_up(reader, limit, deadline)
         if self.second is not None and (limit is None or done < limit) and self.second.is_wanted:
             done += self.second._catch_up(reader, None if limit is None else limit - done, deadline)  # noqa: SLF001  (its own kind)
         return done
+
+    def _owes(self, reader: Scope) -> bool:
+        """Tell whether anything that a reader may see waits for a wanted model."""
+        names = (self.name, self.second.name if self.second is not None and self.second.is_wanted else None)
+        return any(self._store.waiting(name, reader=reader, limit=1) for name in names if name is not None)
 
     def _catch_up(self, reader: Scope | None, limit: int | None, deadline: float | None) -> int:
         embedder = self.embedder()

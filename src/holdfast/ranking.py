@@ -32,7 +32,7 @@ _ANSWERED: Final = 0.2
 _NAMED: Final = 1.0
 _THE_USERS: Final = 1.0
 """Between a user and an assistant: what the user's words gain, and the assistant's lose."""
-_IN_TIME: Final = 2.0
+MOST_IN_TIME: Final = 2.0
 """What it is worth to have been said in the days that a question names; less where it names months, of which people also
 speak later."""
 _LONG: Final = (timedelta(days=22), 0.4)
@@ -100,7 +100,7 @@ def in_time(said: datetime | None, periods: Sequence[Period]) -> float:
     if said is None or not periods:
         return 0.0
     shares = (1.0 if period.end - period.start < _LONG[0] else _LONG[1] for period in periods if period.holds(said))
-    return _IN_TIME * max(shares, default=0.0)
+    return MOST_IN_TIME * max(shares, default=0.0)
 
 
 def _named(found: Mapping[int, float], places: Mapping[int, Place], question: str) -> dict[int, float]:

@@ -3,16 +3,18 @@
 Scope is part of every search, never a filter afterwards. A hit says which arms found it and at which rank.
 """
 
+import heapq
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from holdfast.embedding import Embedding
 from holdfast.meaning import Meaning, catch_up
 from holdfast.protocols import Candidates, Match, MemoryFilter, MessageFilter, Space, Store
-from holdfast.ranking import Place, in_company, in_time, likelihood, strength
-from holdfast.text.clean import clean_query, fold
+from holdfast.ranking import MOST_IN_TIME, Place, in_company, in_time, likelihood, strength
+from holdfast.repeats import without_repeats
+from holdfast.text.clean import clean_query
 from holdfast.text.periods import Period, periods_of
 from holdfast.types import Hit, Memory, Message, Reason, Scope, Where
 
@@ -26,10 +28,10 @@ _CHAIN = 20
 """How many times over a fact may have been replaced for its latest value to be found."""
 _TODAY = timedelta(days=1)
 """What was said up to a day after now is not the future: clocks and time zones differ."""
+_MOST_TIE = 0.05
+"""The most that age, importance and being pinned come to."""
 _SPARE = 5
-"""Hits more than are wanted that are compared with each other at first."""
-_SAME = 0.96
-"""Two hits with a cosine above this say the same."""
+"""Rows more than are wanted that are read at a time: some may not be shown, and some say the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +77,8 @@ class _Found:
     space: Space = "memory"
     similarity: float | None = None
     text: float = 0.0
-    why: list[Reason] = field(default_factory=list)
+    why: list[tuple[str, int, float]] = field(default_factory=list)
+    """The arms that found it, each with the rank and score it gave; most of what is found is never shown, or explained."""
 
 
 def recall(store: Store, embedding: Embedding, question: Question) -> list[Hit]:
@@ -84,25 +87,37 @@ def recall(store: Store, embedding: Embedding, question: Question) -> list[Hit]:
     question = replace(question, text=text, periods=periods_of(text, question.now))
     if not question.spaces or question.limit < 1:
         return []
+    # Models take their time: what they are needed for comes first, and then all that is asked of the store, at once.
     catch_up(embedding, question.text, reader=question.reader, limit=_CATCH_UP[0], seconds=_CATCH_UP[1])
     meaning = Meaning(store, embedding, text, reader=question.reader)
+    return store.together(lambda: _answer(store, embedding, meaning, question))
+
+
+def _answer(store: Store, embedding: Embedding, meaning: Meaning, question: Question) -> list[Hit]:
     found, places = _candidates(store, meaning, question)
     own = _strengths(embedding, question, found, words=meaning.besides)
-    strong = in_company(own, places, text, periods=question.periods, answers=meaning.besides)
-    hits: list[tuple[float, Hit]] = []
-    # Reading rows costs more than finding them: only the strongest are read, more if some may not be shown.
-    ranked = sorted(found, key=lambda item: -strong[item])
-    step = 2 * question.limit + 10
-    for start in range(0, len(ranked), step):
-        some = {item: found[item] for item in ranked[start : start + step]}
-        owners = _hydrate(store, question, some)
-        hits += [_hit(owner, successor, question, some, strong) for owner, successor in owners]
-        if len(hits) >= question.limit + 5:
-            break
-    # By strength, not by score: two that are both all but certain differ in it.
-    hits.sort(key=lambda pair: (-pair[0], -pair[1].at.timestamp(), pair[1].id))
-    kept = _without_repeats(store, embedding, [hit for _, hit in hits if hit.score >= question.min_score], question.limit)
+    strong = in_company(own, places, question.text, periods=question.periods, answers=meaning.besides)
+    hits = (hit for hit in _best_first(store, question, found, strong) if hit.score >= question.min_score)
+    kept = without_repeats(store, embedding, hits, question.limit)
     return [_with_excerpt(store, hit, found) for hit in kept]
+
+
+def _best_first(store: Store, question: Question, found: dict[int, _Found], strong: dict[int, float]) -> Iterator[Hit]:
+    """Yield what was found, best first. Reading rows costs more than finding them: they are read a few at a time."""
+    ranked = sorted(found, key=strong.__getitem__, reverse=True)
+    step = question.limit + _SPARE
+    most = _TIE * _MOST_TIE + (MOST_IN_TIME if question.periods else 0.0)
+    read: list[tuple[float, float, str, Memory | Message, Memory | None]] = []
+    for end in range(step, len(ranked) + step, step):
+        some = ranked[end - step : end]
+        for owner, successor in _hydrate(store, question, some):
+            value, said = _value(owner, question, strong)
+            # By strength, not by score: two that are both all but certain differ in it.
+            heapq.heappush(read, (-value, -said.timestamp(), owner.id, owner, successor))
+        reachable = strong[ranked[end]] + most if end < len(ranked) else -math.inf
+        while read and -read[0][0] >= reachable:
+            value, _, _, owner, successor = heapq.heappop(read)
+            yield _hit(owner, successor, -value, found)
 
 
 def _candidates(store: Store, meaning: Meaning, question: Question) -> tuple[dict[int, _Found], dict[int, Place]]:
@@ -137,12 +152,15 @@ def _search(store: Store, meaning: Meaning, question: Question, depth: int) -> d
 
 def _collect(found: dict[int, _Found], arm: str, matches: Sequence[Match]) -> None:
     for rank, match in enumerate(matches, 1):
-        entry = found.setdefault(match.item, _Found(match.window, match.space))
-        entry.why.append(Reason(arm=arm, rank=rank, score=match.score))
+        item, window, score, space = match
+        entry = found.get(item)
+        if entry is None:
+            entry = found[item] = _Found(window, space)
+        entry.why.append((arm, rank, score))
         if arm == "meaning":
-            entry.similarity, entry.window = match.score, match.window
+            entry.similarity, entry.window = score, window
         else:
-            entry.text = match.score
+            entry.text = score
 
 
 def _add_recent(store: Store, question: Question, found: dict[int, _Found]) -> None:
@@ -156,14 +174,14 @@ def _add_recent(store: Store, question: Question, found: dict[int, _Found]) -> N
     for arm, chosen in arms:
         for rank, memory in enumerate(store.memories(chosen), 1):
             entry = found.setdefault(memory.item, _Found(0))
-            entry.why.append(Reason(arm=arm, rank=rank, score=1 / rank))
+            entry.why.append((arm, rank, 1 / rank))
 
 
-def _hydrate(store: Store, question: Question, found: dict[int, _Found]) -> list[tuple[Memory | Message, Memory | None]]:
+def _hydrate(store: Store, question: Question, found: Sequence[int]) -> list[tuple[Memory | Message, Memory | None]]:
     """Read what was found, leaving out what may not be shown; a message comes with what has replaced it."""
-    wanted = MemoryFilter(items=list(found), unexpired_at=question.now)
+    wanted = MemoryFilter(items=found, unexpired_at=question.now)
     if question.as_of is not None:
-        wanted = MemoryFilter(items=list(found), as_of=question.as_of, statuses=("live", "superseded", "expired"))
+        wanted = MemoryFilter(items=found, as_of=question.as_of, statuses=("live", "superseded", "expired"))
     owners: list[tuple[Memory | Message, Memory | None]] = [
         (memory, None)
         for memory in store.memories(wanted)
@@ -174,11 +192,11 @@ def _hydrate(store: Store, question: Question, found: dict[int, _Found]) -> list
     return owners
 
 
-def _messages(store: Store, question: Question, found: dict[int, _Found]) -> list[tuple[Message, Memory | None]]:
+def _messages(store: Store, question: Question, found: Sequence[int]) -> list[tuple[Message, Memory | None]]:
     """Read the messages found: not those of the present session, noise, or what was forgotten since."""
     messages = [
         message
-        for message in store.messages(MessageFilter(seqs=list(found), before=question.as_of))
+        for message in store.messages(MessageFilter(seqs=found, before=question.as_of))
         if message.session != question.without_session and message.action is None and question.reader.sees(message.scope)
     ]
     if not messages:
@@ -225,70 +243,30 @@ def _places(store: Store, found: dict[int, _Found]) -> dict[int, Place]:
     return {seq: Place(session=session, role=role, speaker=speaker, at=at) for seq, session, role, speaker, at in found_at}
 
 
-def _hit(
-    owner: Memory | Message, successor: Memory | None, question: Question, found: dict[int, _Found], strong: dict[int, float]
-) -> tuple[float, Hit]:
-    """Make a hit of what was found, with its strength; age and importance decide between equals."""
-    memory = owner if isinstance(owner, Memory) else None
-    message = owner if isinstance(owner, Message) else None
-    item = memory.item if memory else message.seq if message else 0
-    said = memory.valid_from if memory else owner.at  # type: ignore[union-attr]
+def _value(owner: Memory | Message, question: Question, strong: dict[int, float]) -> tuple[float, datetime]:
+    """Return the strength of what was read, and when it was said; age and importance decide between equals."""
+    if isinstance(owner, Memory):
+        said, item = owner.valid_from, owner.item
+        own, timely = 0.002 * owner.importance + 0.01 * owner.pinned, in_time(said, question.periods)
+    else:
+        said, item = owner.at, owner.seq
+        own, timely = 0.006, 0.0  # its time has been counted among its company
     age = max((question.now - said).total_seconds() / 86400, 0.0)
-    tie = 0.02 * math.exp(-age / 30) + (0.002 * memory.importance + 0.01 * memory.pinned if memory else 0.006)
-    value = strong[item] + _TIE * tie + (in_time(said, question.periods) if memory else 0.0)
-    hit = Hit(
+    return strong[item] + _TIE * (0.02 * math.exp(-age / 30) + own) + timely, said
+
+
+def _hit(owner: Memory | Message, successor: Memory | None, value: float, found: dict[int, _Found]) -> Hit:
+    """Make a hit of what was found, with the reasons."""
+    memory, message = (owner, None) if isinstance(owner, Memory) else (None, owner)
+    entry = found[owner.item if isinstance(owner, Memory) else owner.seq]
+    return Hit(
         memory=memory,
         message=message,
         score=round(likelihood(value), 4),
-        similarity=found[item].similarity,
-        why=tuple(found[item].why),
+        similarity=entry.similarity,
+        why=tuple([Reason(arm=arm, rank=rank, score=score) for arm, rank, score in entry.why]),
         successor=successor,
     )
-    return value, hit
-
-
-def _without_repeats(store: Store, embedding: Embedding, hits: Sequence[Hit], limit: int) -> list[Hit]:
-    """Drop hits that say what a better one said: the same words, the same meaning, or its own source."""
-    shortlist = list(hits[: 3 * limit])
-    items = [_item(hit) for hit in shortlist]
-    name = embedding.name if embedding.name and embedding.embedder() else None
-    compared = min(limit + _SPARE, len(items))
-    cosines = store.similarities(name, items[:compared]) if name else None
-    kept: list[int] = []
-    said: set[str] = set()
-    sources = {source for hit in shortlist if hit.memory for source in hit.memory.sources}
-    for place, hit in enumerate(shortlist):
-        if place == compared and name:  # so many repeats are rare: only then is all the rest compared, too
-            cosines = store.similarities(name, items)
-        folded = fold(hit.text[:2000])
-        repeats = folded in said or (hit.message is not None and hit.id in sources)
-        if not repeats and cosines is not None and len(folded) < 1000:
-            repeats = any(cosines[place][other] > _SAME and _alike(hit, shortlist[other]) for other in kept)
-        if not repeats:
-            kept.append(place)
-            said.add(folded)
-            if len(kept) == limit:
-                break
-    return [shortlist[place] for place in kept]
-
-
-def _alike(one: Hit, other: Hit) -> bool:
-    """Numbers and negations make near-identical sentences differ: only like with like is a repeat.
-
-    What was said twice in nearly the same words, in two conversations, is evidence of both.
-    """
-    if one.message is not None and other.message is not None and one.message.session != other.message.session:
-        return False
-
-    def marks(hit: Hit) -> frozenset[str]:
-        words = fold(hit.text).split()
-        return frozenset(w for w in words if any(c.isdigit() for c in w) or w in {"not", "no", "never", "nunca"})
-
-    return marks(one) == marks(other) and one.kind == other.kind
-
-
-def _item(hit: Hit) -> int:
-    return hit.memory.item if hit.memory else hit.message.seq if hit.message else 0
 
 
 def _with_excerpt(store: Store, hit: Hit, found: dict[int, _Found]) -> Hit:

@@ -44,14 +44,19 @@ def rarity(count: int) -> float:
     return 1 / math.log(2 + count)
 
 
-def is_ranked(known: Sequence[Counted]) -> bool:
-    """Tell whether there is one term alone: then how often and in how short a text it stands is all there is to go by."""
-    return len(known) == 1 and known[0][0] <= MATCHES
+def is_ranked(known: Sequence[Counted], limit: int) -> bool:
+    """Tell whether one term alone has more matches than are scored: how often and in how short a text it stands is all there is."""
+    return len(known) == 1 and _scored(limit) < known[0][0] <= MATCHES
+
+
+def _scored(limit: int) -> int:
+    """Return how many are scored: the weights do not know how often a term stands in a window, nor how long that is."""
+    return max(5 * limit // 2, 60)
 
 
 def best_of(weights: Mapping[int, float], known: Sequence[Counted], limit: int) -> list[int]:
     """Return the candidates to score: those with the most weight of rare terms, and the newest among equals."""
-    many = max(5 * limit // 2, 60)  # the weights do not know how often a term stands in a window, nor how long that is
+    many = _scored(limit)
     if len(known) == 1:  # in order already
         return list(weights)[:many]
     return [row for _, row in sorted(((w, r) for r, w in weights.items()), reverse=True)[:many]]

@@ -11,13 +11,13 @@ from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import apsw
 import numpy as np
 
 from holdfast.protocols import Match, Space
 from holdfast.stores.partitions import next_number
 from holdfast.stores.rows import marks
-from holdfast.stores.sql import Asked, Connection, fetch, fetch_value
+from holdfast.stores.sql import Connection, fetch, fetch_value, once
+from holdfast.stores.sqlite_dialect import FileConnection
 from holdfast.stores.vectors import VectorIndex, quantize
 
 if TYPE_CHECKING:
@@ -30,9 +30,10 @@ _RECENT = 8
 """Indexes in which the vectors of what was just found are looked for before the file is asked."""
 
 
-def model_number(connection: Asked, tenant: str, name: str) -> int | None:
+def model_number(connection: Connection, tenant: str, name: str) -> int | None:
     """Return a wanted model's number."""
-    found: int | None = fetch_value(connection, "SELECT model FROM models WHERE tenant = ? AND name = ?", (tenant, name))
+    sql = "SELECT model FROM models WHERE tenant = ? AND name = ?"
+    found: int | None = once(connection, ("model", tenant, name), lambda: fetch_value(connection, sql, (tenant, name)))
     return found
 
 
@@ -74,7 +75,7 @@ def want(connection: Connection, tenant: str, partition: int, item: int, windows
 
 
 def put(
-    connection: apsw.Connection, tenant: str, name: str, windows: Sequence[tuple[int, int]], vectors: "NDArray[np.float32]"
+    connection: FileConnection, tenant: str, name: str, windows: Sequence[tuple[int, int]], vectors: "NDArray[np.float32]"
 ) -> int:
     """Store vectors for the windows that still wait for one; a text that went away meanwhile is passed over."""
     model = model_number(connection, tenant, name)
@@ -103,7 +104,7 @@ def put(
     return stored
 
 
-def remove(connection: apsw.Connection, tenant: str, partition: int, item: int) -> int:
+def remove(connection: FileConnection, tenant: str, partition: int, item: int) -> int:
     """Remove an item's vectors; returns how many there were."""
     removed = 0
     for (model,) in fetch(connection, "SELECT model FROM models WHERE tenant = ?", (tenant,)):
@@ -116,7 +117,7 @@ def remove(connection: apsw.Connection, tenant: str, partition: int, item: int) 
     return removed
 
 
-def move(connection: apsw.Connection, tenant: str, old: tuple[int, int], new: tuple[int, int]) -> None:
+def move(connection: FileConnection, tenant: str, old: tuple[int, int], new: tuple[int, int]) -> None:
     """Give an item's vectors to another (partition, item): the same text under a new number."""
     for table in ("vectors", "unembedded"):
         for (model,) in fetch(connection, "SELECT model FROM models WHERE tenant = ?", (tenant,)):
@@ -128,7 +129,7 @@ def move(connection: apsw.Connection, tenant: str, old: tuple[int, int], new: tu
     _log(connection, tenant, *new)
 
 
-def _log(connection: apsw.Connection, tenant: str, partition: int, item: int) -> None:
+def _log(connection: FileConnection, tenant: str, partition: int, item: int) -> None:
     version: int | None = fetch_value(
         connection,
         "UPDATE partitions SET version = version + 1 WHERE tenant = ? AND partition = ? RETURNING version",
@@ -174,7 +175,7 @@ class IndexCache:
 
     def search(
         self,
-        connection: apsw.Connection,
+        connection: FileConnection,
         tenant: str,
         model: int,
         query: "NDArray[np.float32]",
@@ -198,7 +199,7 @@ class IndexCache:
             found.sort(key=lambda match: (-match.score, match.item))
         return found[:limit]
 
-    def _current(self, connection: apsw.Connection, tenant: str, model: int, partitions: Sequence[int]) -> dict[int, VectorIndex]:
+    def _current(self, connection: FileConnection, tenant: str, model: int, partitions: Sequence[int]) -> dict[int, VectorIndex]:
         """Return the partitions' indexes, brought up to date within one snapshot of the file where they are not."""
         ready = self._ready(model, _versions(connection, tenant, partitions))
         if ready is not None:
@@ -217,7 +218,8 @@ class IndexCache:
         """Return the indexes if all are current; most searches find them so, and must not wait for another's reading."""
         with self._lock:
             found = {partition: self._indexes.get((partition, model)) for partition, version in versions.items() if version}
-            ready = {partition: have[1] for partition, have in found.items() if have and have[0] == versions[partition]}
+            # One that another thread has brought further will do: what is not there yet, or no more, is not read afterwards.
+            ready = {partition: have[1] for partition, have in found.items() if have and have[0] >= versions[partition]}
             if len(ready) < len(found):
                 return None
             for partition, index in ready.items():
@@ -225,10 +227,10 @@ class IndexCache:
                 self._weigh((partition, model), index)
         return ready
 
-    def _follow(self, connection: apsw.Connection, tenant: str, model: int, partition: int, version: int) -> VectorIndex | None:
+    def _follow(self, connection: FileConnection, tenant: str, model: int, partition: int, version: int) -> VectorIndex | None:
         """Return a partition's index as of its present version; None while it has no vector of this model."""
         have, index = self._indexes.get((partition, model), (-1, None))
-        if index is None or have > version or version - have > _LOG_LENGTH - 100:
+        if index is None or version - have > _LOG_LENGTH - 100:
             index = _load(connection, tenant, model, partition)
             if index is None:
                 return None
@@ -240,7 +242,7 @@ class IndexCache:
             )
             for (item,) in changed:
                 _refresh(connection, (tenant, partition, model, item), index)
-        self._indexes[(partition, model)] = (version, index)
+        self._indexes[(partition, model)] = (max(have, version), index)
         self._indexes.move_to_end((partition, model))
         self._weigh((partition, model), index)
         return index
@@ -276,13 +278,14 @@ class IndexCache:
         return (found, np.concatenate(codes)) if sorted(found) == sorted(items) else None
 
 
-def _versions(connection: apsw.Connection, tenant: str, partitions: Sequence[int]) -> dict[int, int]:
+def _versions(connection: FileConnection, tenant: str, partitions: Sequence[int]) -> dict[int, int]:
     """Return how often each partition's vectors have changed."""
     sql = f"SELECT partition, version FROM partitions WHERE tenant = ? AND partition IN ({marks(partitions)})"
-    return dict(connection.execute(sql, (tenant, *partitions)))
+    values = (tenant, *partitions)
+    return once(connection, ("versions", values), lambda: dict(connection.execute(sql, values)))
 
 
-def _load(connection: apsw.Connection, tenant: str, model: int, partition: int) -> VectorIndex | None:
+def _load(connection: FileConnection, tenant: str, model: int, partition: int) -> VectorIndex | None:
     """Read a partition's vectors whole; None if there are none."""
     rows = fetch(
         connection,
@@ -302,7 +305,7 @@ def _load(connection: apsw.Connection, tenant: str, model: int, partition: int) 
     return index
 
 
-def _refresh(connection: apsw.Connection, owner: tuple[str, int, int, int], index: VectorIndex) -> None:
+def _refresh(connection: FileConnection, owner: tuple[str, int, int, int], index: VectorIndex) -> None:
     """Bring one item of an index up to date."""
     rows = fetch(
         connection,

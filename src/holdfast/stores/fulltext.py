@@ -13,7 +13,8 @@ import apsw
 from holdfast.protocols import Match, Space
 from holdfast.stores import bm25
 from holdfast.stores.rows import marks
-from holdfast.stores.sql import Connection, Row, fetch
+from holdfast.stores.sql import Connection, Row, fetch, once
+from holdfast.stores.sqlite_dialect import FileConnection
 from holdfast.text.terms import document_terms, query_terms
 from holdfast.text.windows import window_spans
 
@@ -60,7 +61,7 @@ def move(connection: apsw.Connection, tenant: str, item: int, new_item: int, par
 
 
 def search(
-    connection: apsw.Connection,
+    connection: FileConnection,
     tenant: str,
     partitions: Mapping[int, Space],
     query: str,
@@ -77,18 +78,18 @@ def search(
     counted = _frequencies(connection, partitions, wanted)
     known = [pair for pair in counted if pair[0]]
     bound = bm25.bound_of(filtered=allowed is not None, excluded=len(excluded))
-    weights = _matches(connection, partitions, known, bound=bound)
+    weights = _matches(connection, partitions, known, bound=bound, limit=limit)
     if excluded or allowed is not None:
         weights = {rowid: weight for rowid, weight in weights.items() if _passes(rowid // _WINDOWS, allowed, excluded)}
     return _rank(connection, tenant, partitions, counted, bm25.best_of(weights, known, limit), limit=limit)
 
 
 def _matches(
-    connection: apsw.Connection, partitions: Mapping[int, Space], known: list[bm25.Counted], *, bound: int | None
+    connection: FileConnection, partitions: Mapping[int, Space], known: list[bm25.Counted], *, bound: int | None, limit: int
 ) -> dict[int, float]:
     """Return the rowids that hold the rarest terms, each with the rarity of what it holds."""
     weights: dict[int, float] = {}
-    order = "rank" if bm25.is_ranked(known) else "rowid DESC"
+    order = "rank" if bm25.is_ranked(known, limit) else "rowid DESC"
     sql = f"SELECT rowid FROM fulltext WHERE fulltext MATCH ? ORDER BY {order} LIMIT ?"
     for count, spellings in bm25.chosen(known, bound):
         rarity = bm25.rarity(count)
@@ -102,7 +103,7 @@ def _passes(item: int, allowed: Collection[int] | None, excluded: Collection[int
 
 
 def _rank(
-    connection: apsw.Connection,
+    connection: FileConnection,
     tenant: str,
     partitions: Mapping[int, Space],
     wanted: list[bm25.Counted],
@@ -115,11 +116,11 @@ def _rank(
         return []
     numbers = list(partitions)
     sql = f"SELECT sum(units), sum(terms) FROM partitions WHERE tenant = ? AND partition IN ({marks(numbers)})"
-    ((units, terms),) = fetch(connection, sql, (tenant, *numbers))
+    ((units, terms),) = once(connection, ("totals", tenant, *numbers), lambda: fetch(connection, sql, (tenant, *numbers)))
     return bm25.rank(_read_units(connection, tenant, rows), partitions, wanted, (units, terms), limit=limit)
 
 
-def _read_units(connection: apsw.Connection, tenant: str, rows: Sequence[int]) -> list[Row]:
+def _read_units(connection: FileConnection, tenant: str, rows: Sequence[int]) -> list[Row]:
     """Return item, window, partition and terms of each rowid, in their order; one statement takes half the time of many."""
     sql = (
         "SELECT units.item, units.window, units.partition, units.terms FROM json_each(?) AS wanted CROSS JOIN units "
@@ -136,7 +137,7 @@ def quote_fts(partitions: Mapping[int, Space], spellings: Collection[str]) -> st
 
 
 def _frequencies(
-    connection: apsw.Connection, partitions: Mapping[int, Space], wanted: Sequence[frozenset[str]]
+    connection: FileConnection, partitions: Mapping[int, Space], wanted: Sequence[frozenset[str]]
 ) -> list[bm25.Counted]:
     """Return in how many windows each term occurs under any of its spellings, the rarest first."""
     counts: dict[str, int] = {}

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 
 from holdfast.protocols import Space
 from holdfast.stores.rows import marks, to_scope
-from holdfast.stores.sql import Connection, fetch_value
+from holdfast.stores.sql import Connection, fetch_value, once
 from holdfast.types import Scope
 
 
@@ -18,6 +18,11 @@ def visible(
 
     Apps that share with the reader's share their memories: what was said to them stays theirs.
     """
+    question = ("visible", reader, tuple(spaces), None if apps is None else frozenset(apps))
+    return once(connection, question, lambda: _visible(connection, reader, spaces, apps))
+
+
+def _visible(connection: Connection, reader: Scope, spaces: Collection[Space], apps: Collection[str] | None) -> dict[int, Space]:
     users, own, agents = (sorted({"", part or ""}) for part in (reader.user, reader.app, reader.agent))
     seen = sorted({*own, *reader.also_apps})
     if apps is not None:
@@ -69,9 +74,14 @@ def ensure(connection: Connection, scope: Scope, space: Space) -> int:
 
 def scopes_of(connection: Connection, tenant: str, numbers: Collection[int]) -> dict[int, Scope]:
     """Return the scope behind each partition number."""
-    sql = "SELECT partition, app, user, agent FROM partitions WHERE tenant = ? AND partition = ?"
-    rows = connection.executemany(sql, [(tenant, number) for number in set(numbers)])
-    return {row[0]: to_scope(tenant, row[1], row[2], row[3]) for row in rows}
+    wanted = frozenset(numbers)
+
+    def read() -> dict[int, Scope]:
+        sql = "SELECT partition, app, user, agent FROM partitions WHERE tenant = ? AND partition = ?"
+        rows = connection.executemany(sql, [(tenant, number) for number in wanted])
+        return {row[0]: to_scope(tenant, row[1], row[2], row[3]) for row in rows}
+
+    return once(connection, ("scopes", tenant, wanted), read)
 
 
 def next_number(connection: Connection, name: str) -> int:

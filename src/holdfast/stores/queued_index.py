@@ -9,7 +9,6 @@ import time
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-import apsw
 import numpy as np
 
 from holdfast.errors import StoreError
@@ -20,6 +19,7 @@ from holdfast.stores.embeddings import IndexCache
 from holdfast.stores.index_feed import IndexFeed, Pace
 from holdfast.stores.index_queue import Stored
 from holdfast.stores.indexes import Build, IndexAway, IndexLost, IndexPlace, Key
+from holdfast.stores.sqlite_dialect import FileConnection
 from holdfast.stores.vectors import VectorIndex as Ranking
 from holdfast.types import Finding
 
@@ -51,7 +51,7 @@ class QueuedIndex:
 
     def search(
         self,
-        connection: apsw.Connection,
+        connection: FileConnection,
         tenant: str,
         model: int,
         query: "NDArray[np.float32]",

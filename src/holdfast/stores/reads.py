@@ -27,8 +27,8 @@ from holdfast.stores.rows import (
     to_session,
     to_spend,
 )
-from holdfast.stores.sql import Row, fetch, guarded
-from holdfast.types import AppRecord, ChangeRecord, Job, JobState, Memory, Message, SessionRecord, Spend, UserProfile
+from holdfast.stores.sql import Row, fetch, guarded, once
+from holdfast.types import AppRecord, ChangeRecord, Job, JobState, Memory, Message, Scope, SessionRecord, Spend, UserProfile
 
 _CHANGED_AT = itemgetter(MEMORY_COLUMNS.split(", ").index("updated_at"), 0)
 """What memories are listed by: when they last changed, and among equals the order they were made in."""
@@ -66,6 +66,8 @@ class SQLReads(AccessReads):
     @guarded
     def memories(self, wanted: MemoryFilter) -> list[Memory]:
         """List the present revision of each memory, or the one known at a moment."""
+        if wanted.pinned and wanted.reader and not self._has_pinned(wanted.reader):
+            return []
         clauses = memory_clauses(self.connection, self.tenant, wanted)
         sql = f"SELECT {MEMORY_COLUMNS} FROM memories WHERE {clauses.sql}"
         if wanted.is_selective and wanted.limit is None and not wanted.offset:
@@ -77,6 +79,17 @@ class SQLReads(AccessReads):
         plus = "+" if wanted.is_selective else ""
         order = f"ORDER BY {plus}updated_at {direction}, item {direction} LIMIT ? OFFSET ?"
         return self._to_memories(self._rows(f"{sql} {order}", (*clauses.values, self._limit(wanted.limit), wanted.offset)))
+
+    def _has_pinned(self, reader: Scope) -> bool:
+        """Tell whether a reader sees any pinned memory: every recall asks for them, and most have none."""
+
+        def ask() -> bool:
+            clauses = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
+            clauses.among("partition", list(partitions.visible(self.connection, reader, ("memory", "archive"))))
+            sql = f"SELECT 1 FROM memories WHERE {clauses.sql} AND recorded_to IS NULL AND pinned = 1 LIMIT 1"
+            return bool(self._rows(sql, clauses.values))
+
+        return once(self.connection, ("pinned", reader), ask)
 
     @guarded
     def count_memories(self, wanted: MemoryFilter) -> int:
@@ -204,7 +217,8 @@ class SQLReads(AccessReads):
     @guarded
     def models(self) -> list[str]:
         """List the models whose vectors are wanted."""
-        return [row[0] for row in self._rows("SELECT name FROM models WHERE tenant = ? ORDER BY model", (self.tenant,))]
+        sql = "SELECT name FROM models WHERE tenant = ? ORDER BY model"
+        return once(self.connection, ("models", self.tenant), lambda: [row[0] for row in self._rows(sql, (self.tenant,))])
 
     @guarded
     def spend(self, *, since: str = "") -> list[Spend]:

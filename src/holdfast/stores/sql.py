@@ -4,7 +4,7 @@ Statements are written once, with ``?`` for each value. Whatever has no common s
 """
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
 Row: TypeAlias = tuple[Any, ...]
@@ -73,6 +73,9 @@ class Asked(Protocol):
 class Connection(Asked, Protocol):
     """A connection as these modules use it."""
 
+    known: dict[Hashable, Any] | None
+    """While several questions are asked of one moment: the answers that hold for all of it. None at other times."""
+
     @property
     def dialect(self) -> Dialect:
         """How this database spells what the others spell differently."""
@@ -106,6 +109,17 @@ def guarded(method: Callable[Concatenate[G, P], R]) -> Callable[Concatenate[G, P
         return self.guard(lambda: method(self, *args, **kwargs))
 
     return call
+
+
+def once(connection: Connection, question: Hashable, ask: Callable[[], R]) -> R:
+    """Ask a small question, but only once of each moment."""
+    known = connection.known
+    if known is None:
+        return ask()
+    if question not in known:
+        known[question] = ask()
+    answer: R = known[question]
+    return answer
 
 
 def fetch(connection: Asked, sql: str, values: Sequence[Any] = ()) -> list[Row]:

@@ -19,7 +19,7 @@ from holdfast.stores.migrate import migrate
 from holdfast.stores.queued_index import QueuedIndex
 from holdfast.stores.reads import SQLReads
 from holdfast.stores.rows import SEARCHED_TEXT, marks
-from holdfast.stores.sql import R, fetch, fetch_value, guarded
+from holdfast.stores.sql import R, fetch, fetch_value, guarded, once
 from holdfast.stores.sqlite_dialect import FileConnection
 from holdfast.stores.transaction import SQLTransaction
 from holdfast.types import Finding, Scope
@@ -87,7 +87,17 @@ class SQLiteStore(SQLReads):
 
     def guard(self, ask: Callable[[], R]) -> R:
         """Ask, and turn SQLite's errors into ours; no fork happens meanwhile."""
+        if self.connection.known is not None:  # in a moment, which is guarded as a whole
+            return ask()
         with translated(self.path):
+            return ask()
+
+    def together(self, ask: Callable[[], R]) -> R:
+        """Ask several things of one moment. What an index outside the file knows is of no moment: it is asked as ever."""
+        connection = self.connection
+        if connection.known is not None or self._outside is not None:
+            return ask()
+        with translated(self.path), connection.moment():
             return ask()
 
     @contextlib.contextmanager
@@ -158,7 +168,8 @@ class SQLiteStore(SQLReads):
             sql = f"{sql} AND partition IN ({marks(list(seen))})"
             order = f"ORDER BY partition IN ({messages}), item DESC"
             values.extend(seen)
-        found = fetch(connection, f"SELECT item, window FROM unembedded WHERE {sql} {order} LIMIT ?", (*values, limit))
+        queued = f"SELECT item, window FROM unembedded WHERE {sql} {order} LIMIT ?"
+        found = once(connection, ("waiting", *values, limit), lambda: fetch(connection, queued, (*values, limit)))
         return [Waiting(item, window, text) for item, window in found if (text := self._window(item, window)) is not None]
 
     def _window(self, item: int, window: int) -> str | None:

@@ -1,6 +1,8 @@
 """How SQLite spells what PostgreSQL spells differently."""
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any
 
 import apsw
 
@@ -8,6 +10,8 @@ from holdfast.stores.rows import dump, marks
 from holdfast.stores.sql import Connection, Dialect, Part, Primitive, fetch_value
 
 _MANY = 500
+_KNOWN = 10_000
+"""Answers that are kept from one moment to the next."""
 
 
 class SQLiteDialect:
@@ -68,3 +72,22 @@ class FileConnection(apsw.Connection):
     """A connection to a SQLite file that knows how SQLite spells things."""
 
     dialect: Dialect = SQLITE
+    known: dict[Hashable, Any] | None = None
+    _kept: tuple[int, dict[Hashable, Any]] = (-1, {})
+
+    @contextlib.contextmanager
+    def moment(self) -> Iterator[None]:
+        """See the file as it is now for as long as this lasts, whatever others write. For a connection that only reads.
+
+        What is small and asked again and again is kept, also for the next moment, unless the file was written to meanwhile.
+        """
+        self.execute("BEGIN")
+        try:
+            version = self.pragma("data_version")
+            if self._kept[0] != version or len(self._kept[1]) > _KNOWN:
+                self._kept = (version, {})
+            self.known = self._kept[1]
+            yield
+        finally:
+            self.known = None
+            self.execute("END")

@@ -156,7 +156,7 @@ class VectorIndex:
     def first_codes(self, items: Sequence[int]) -> tuple[list[int], Codes]:
         """The items among these that are here, and the code of each one's first window, as it is stored."""
         with self._lock:
-            rows = self._rows.find_all(np.unique(np.asarray(items, np.int64)))
+            rows = self._rows.find_all(np.array(sorted(set(items)), np.int64))
             rows = rows[self._rows.windows[rows] == 0]
             return self._rows.items[rows].tolist(), self._rows.codes[rows]
 

@@ -34,6 +34,12 @@ _UNIT: Final = rf"(?P<unit>{'|'.join(sorted(_UNITS, key=len, reverse=True))})"
 _MONTH: Final = rf"(?P<month>{'|'.join(sorted((m for m in MONTHS if len(m) > 3 or m == 'may'), key=len, reverse=True))})"
 _WEEKDAY: Final = rf"(?P<weekday>{'|'.join(sorted(DAYS, key=len, reverse=True))})"
 _YEAR: Final = r"(?P<year>(?:19|20)\d\d)"
+_WORD: Final = re.compile(r"\w+")
+_HINTS: Final = frozenset({
+    *_UNITS, *MONTHS, *DAYS, *(word for feast in _FEASTS for word in _WORD.findall(feast)), "yesterday", "anteayer", "antier",
+    "ayer", "anoche", "night", "today", "tonight", "morning", "afternoon", "evening", "hoy", "manana", "tarde", "noche", "weekend",
+})  # fmt: skip
+"""Words, or a digit, without which no time is named: most questions are not looked at further."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +57,8 @@ class Period:
 def periods_of(question: str, now: datetime) -> list[Period]:
     """Return the stretches of time a question names, seen from now; none for most questions."""
     text = fold(question).replace("\u2019", "'")
+    if _HINTS.isdisjoint(_WORD.findall(text)) and not any(map(str.isdigit, text)):
+        return []
     found: list[Period] = []
     for pattern, make in _RULES:
         for match in pattern.finditer(text):

@@ -1,6 +1,6 @@
 """A connection to PostgreSQL as the common statements use one."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import psycopg
@@ -35,6 +35,7 @@ class Session:
     def __init__(self, raw: "psycopg.Connection[Row]") -> None:
         self.raw = raw
         self._changes = 0
+        self.known: dict[Hashable, Any] | None = None
 
     def execute(self, sql: str, values: Sequence[Any] = (), /) -> Rows:
         """Run a statement."""

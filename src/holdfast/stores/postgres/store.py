@@ -70,6 +70,16 @@ class PostgresStore(SQLReads):
         """Ask with a connection of this tenant, once more if it was lost, and turn PostgreSQL's errors into ours."""
         return self._connections.read(ask)
 
+    def together(self, ask: Callable[[], R]) -> R:
+        """Ask several things on one connection; what is small and asked again is asked once."""
+
+        def asked() -> R:
+            if self.connection.known is None:
+                self.connection.known = {}
+            return ask()
+
+        return self._connections.read(asked)
+
     @contextlib.contextmanager
     def write(self, *, durable: bool = True) -> Iterator[PostgresTransaction]:
         """Begin a transaction; it is on disk when the block ends, and undone if the block raises."""
