@@ -36,7 +36,7 @@ LAYERS: list[list[str]] = [
     ["energy", "thinking"],
     ["write"],
     ["recall", "sections"],
-    ["ranking"],
+    ["ranking", "repeats"],
     ["context"],
     ["meaning"],
     ["embedding"],

@@ -223,7 +223,7 @@ def make_embedder(
         embedder.load()
         return embedder
 
-    return EmbedderSource(name=spec.name, load=load)
+    return EmbedderSource(name=spec.name, load=load, computes=True)
 
 
 def _packaged_embedder(spec: registry.PackagedSpec) -> EmbedderSource:
@@ -233,7 +233,7 @@ def _packaged_embedder(spec: registry.PackagedSpec) -> EmbedderSource:
 
 
 def _packaged_source(spec: registry.PackagedSpec) -> EmbedderSource:
-    return EmbedderSource(name=spec.name, load=lambda: _shared_multilingual(spec.name))
+    return EmbedderSource(name=spec.name, load=lambda: _shared_multilingual(spec.name), computes=True)
 
 
 @functools.cache

@@ -35,6 +35,8 @@ class EmbedderSource:
 
     name: str
     load: Callable[[], Embedder]
+    computes: bool = False
+    """Whether it computes in this process; another may wait for an answer from elsewhere."""
 
 
 class Embedding:
@@ -71,6 +73,11 @@ class Embedding:
     def name(self) -> str | None:
         """The configured model's name."""
         return self._source.name if self._source else None
+
+    @property
+    def computes(self) -> bool:
+        """Whether vectors are computed in this process, if there are any at all."""
+        return (self._source is None or self._source.computes) and (self.second is None or self.second.computes)
 
     @property
     def is_wanted(self) -> bool:

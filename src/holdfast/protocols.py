@@ -321,6 +321,11 @@ class Store(Reads, Protocol):
         """Where it is, for messages to people."""
         ...
 
+    @property
+    def is_here(self) -> bool:
+        """Whether this process answers by itself, and waits for no server."""
+        ...
+
     def write(self, *, durable: bool = True) -> AbstractContextManager[Transaction]:
         """Begin a transaction; it is durable when the block ends, and undone if the block raises.
 

@@ -3,6 +3,7 @@
 import multiprocessing
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,7 @@ from typing import Any
 import uvicorn
 
 from holdfast import __version__
+from holdfast.cli.sharing import Shares, SharingServer
 from holdfast.config import load_settings, make_transcriber, share_metrics
 from holdfast.errors import SettingsError
 from holdfast.server.app import Server, make_app
@@ -85,8 +87,11 @@ def check(plan: Plan) -> None:
         check_bind(plan.host, house.gate.has_keys(), tenant=house.tenant)
 
 
-def serve_here(plan: Plan, sock: socket.socket) -> None:
-    """Serve in this process until it is told to end; requests under way are finished, and queued work stays queued."""
+def serve_here(plan: Plan, sock: socket.socket, shares: Shares | None = None, place: int = 0) -> None:
+    """Serve in this process until it is told to end; requests under way are finished, and queued work stays queued.
+
+    With ``shares``, clients are shared with the other processes at the same socket, of which this is the one at ``place``.
+    """
     config = uvicorn.Config(
         build(plan),
         host=plan.host,
@@ -98,8 +103,9 @@ def serve_here(plan: Plan, sock: socket.socket) -> None:
         timeout_keep_alive=75,
         timeout_graceful_shutdown=_FINISH_SECONDS,
     )
+    server = uvicorn.Server(config) if shares is None else SharingServer(config, shares, place)
     with _asked_to_end():  # uvicorn raises the signal once more when it is done, which would look like a crash
-        uvicorn.Server(config).run(sockets=[sock])
+        server.run(sockets=[sock])
 
 
 def build(plan: Plan) -> Server:
@@ -128,14 +134,19 @@ def serve_many(plan: Plan, sock: socket.socket, workers: int) -> None:
     spawn = multiprocessing.get_context("spawn")
     with TemporaryDirectory(prefix="holdfast-metrics-") as counters, _asked_to_end() as end:
         share_metrics(Path(counters))
-        running: list[BaseProcess] = []
+        # Windows has no way to wait at a door without going in.
+        shares = None if sys.platform == "win32" else Shares(workers, spawn)
+        running: dict[int, BaseProcess] = {}
         while not end.is_set():
-            running = [each for each in running if each.is_alive()]
-            for _ in range(workers - len(running)):
-                running.append(spawn.Process(target=serve_here, args=(plan, sock), name="holdfast-serve"))
-                running[-1].start()
+            for place in range(workers):
+                if place in running and running[place].is_alive():
+                    continue
+                if shares is not None:
+                    shares.leave(place)  # one that was killed could not do so itself
+                running[place] = spawn.Process(target=serve_here, args=(plan, sock, shares, place), name="holdfast-serve")
+                running[place].start()
             end.wait(_RESTART_SECONDS)
-        _end(running)
+        _end(list(running.values()))
 
 
 def _end(running: Sequence[BaseProcess]) -> None:

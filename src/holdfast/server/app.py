@@ -35,7 +35,7 @@ from holdfast.server.latency import Latency
 from holdfast.server.metrics import MetricsApp, counting, naming_routes
 from holdfast.server.security import App, Identify, Policy, Security
 from holdfast.server.stopping import Stopping
-from holdfast.server.threads import talk_limiter
+from holdfast.server.threads import recall_limiter, talk_limiter
 from holdfast.settings import Settings
 
 _ROUTERS = (sessions, chat, memories, recall, topics, jobs, stats, people, keys, events, apps, source_paths)
@@ -116,7 +116,7 @@ def make_api(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.talks = talk_limiter()
+        app.state.talks, app.state.recalls = talk_limiter(), recall_limiter(house.operator)
         app.state.stopping.listen()
         try:
             async with AsyncExitStack() as stack:

@@ -9,29 +9,38 @@ from holdfast.server.caller import Calling, needs
 from holdfast.server.documented import problems
 from holdfast.server.idempotency import Route
 from holdfast.server.latency import Latency
+from holdfast.server.threads import recalling
 
 router = APIRouter(prefix="/v1", tags=["recall"], route_class=Route)
 
 
 @router.post("/recall", operation_id="recall", responses=problems(), openapi_extra=needs("read"))
-def recall(body: bodies.Recall, caller: Calling, request: Request) -> schemas.Hits:
+async def recall(body: bodies.Recall, caller: Calling, request: Request) -> schemas.Hits:
     """Return what matters for a query, best first; each hit says why it was found."""
     parts = caller.may("read", user=body.user, app=body.app, agent=body.agent)
     wanted: dict[str, Any] = {name: getattr(body, name) for name in ("limit", "kinds", "where", "now", "as_of", "min_score")}
-    memory, latency = caller.memory, _latency(request)
-    with latency.measured():
-        found = memory.recall(body.query, **wanted, **parts)
-    return schemas.Hits(hits=[shown.hit(each) for each in found])
+
+    def ask() -> schemas.Hits:
+        memory = caller.memory
+        with _latency(request).measured():
+            found = memory.recall(body.query, **wanted, **parts)
+        return schemas.Hits(hits=[shown.hit(each) for each in found])
+
+    return await recalling(request, ask)
 
 
 @router.post("/context", operation_id="context", responses=problems(), openapi_extra=needs("read"))
-def context(body: bodies.Context, caller: Calling, request: Request) -> schemas.Context:
+async def context(body: bodies.Context, caller: Calling, request: Request) -> schemas.Context:
     """Return the block for a system prompt, of at most ``max_tokens``."""
     parts = caller.may("read", user=body.user, app=body.app, agent=body.agent)
-    memory = caller.memory
-    with _latency(request).measured():
-        found = memory.context(body.query, max_tokens=body.max_tokens, **parts)
-    return shown.context(found)
+
+    def ask() -> schemas.Context:
+        memory = caller.memory
+        with _latency(request).measured():
+            found = memory.context(body.query, max_tokens=body.max_tokens, **parts)
+        return shown.context(found)
+
+    return await recalling(request, ask)
 
 
 def _latency(request: Request) -> Latency:

@@ -1,6 +1,8 @@
 """How the engine's values are shown: each of its nouns as the model in ``schemas`` that stands for it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -90,15 +92,17 @@ def page_of(items: Iterable[Item], *, limit: int, offset: int) -> tuple[list[Ite
 
 
 def _fields(found: object, model: type[BaseModel]) -> Mapping[str, Any]:
-    """Return what an object has of a model's fields; tuples and mappings become plain ones."""
-    values = {name: getattr(found, name) for name in model.model_fields if hasattr(found, name)}
-    return {name: _plain(value) for name, value in values.items()}
+    """Return what an object has of a model's fields."""
+    noun: Any = type(found)
+    names, values = _reading(noun, model)
+    return dict(zip(names, values(found), strict=True))
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return list(value)
-    return dict(value) if isinstance(value, Mapping) else value
+@cache
+def _reading(noun: type, model: type[BaseModel]) -> tuple[Sequence[str], Callable[[object], tuple[Any, ...]]]:
+    """Return which of a model's fields a noun of ours has, and what reads them all; our nouns keep theirs in slots."""
+    names = [name for name in model.model_fields if hasattr(noun, name)]
+    return names, attrgetter(*names)
 
 
 def _parts(scope: types.Scope) -> dict[str, str | None]:

@@ -85,6 +85,11 @@ class SQLiteStore(SQLReads):
         """The file's path."""
         return str(self.path)
 
+    @property
+    def is_here(self) -> bool:
+        """True, unless an index outside is asked."""
+        return self._outside is None
+
     def guard(self, ask: Callable[[], R]) -> R:
         """Ask, and turn SQLite's errors into ours; no fork happens meanwhile."""
         if self.connection.known is not None:  # in a moment, which is guarded as a whole

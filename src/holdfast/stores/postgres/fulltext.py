@@ -137,7 +137,7 @@ def search(
     if not known:
         return []
     totals = _totals(connection, place)
-    weights = _matches(connection, place, known, narrowed, totals, limit)
+    weights = _matches(connection, place, known, narrowed, totals=totals, limit=limit)
     rows = [divmod(row, _WINDOWS) for row in bm25.best_of(weights, known, limit)]
     return bm25.rank(_read(connection, tenant, rows), partitions, counted, totals, limit=limit)
 
@@ -158,7 +158,7 @@ def _totals(connection: Session, place: Place) -> tuple[int, int]:
 
 
 def _matches(
-    connection: Session, place: Place, known: list[bm25.Counted], narrowed: Narrowed, totals: tuple[int, int], limit: int
+    connection: Session, place: Place, known: list[bm25.Counted], narrowed: Narrowed, *, totals: tuple[int, int], limit: int
 ) -> dict[int, float]:
     """Return the windows that hold the rarest terms, each with the rarity of what it holds; one question for all terms."""
     bound = bm25.bound_of(filtered=narrowed.filtered, excluded=0)

@@ -66,6 +66,11 @@ class PostgresStore(SQLReads):
         """The address, without its password."""
         return self._place
 
+    @property
+    def is_here(self) -> bool:
+        """False: a server answers."""
+        return False
+
     def guard(self, ask: Callable[[], R]) -> R:
         """Ask with a connection of this tenant, once more if it was lost, and turn PostgreSQL's errors into ours."""
         return self._connections.read(ask)
