@@ -40,6 +40,7 @@ LAYERS: list[list[str]] = [
     ["context"],
     ["meaning"],
     ["embedding"],
+    ["turns"],
     ["mind"],
     ["presets"],
     ["policies", "prompts"],

@@ -19,6 +19,7 @@ from holdfast import forks
 from holdfast.errors import ModelError
 from holdfast.protocols import Embedder, Role, Store
 from holdfast.text.language import is_foreign
+from holdfast.turns import Turn
 from holdfast.types import Scope
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ class Embedding:
         """Which items are in another language than English, of those that were looked at."""
         self._lock = threading.Lock()
         forks.watch(self)
+        self.turn = Turn(store, "embedding")
+        """Whose turn it is to embed in the background: one process does it for all, or each text would be embedded by each."""
         self._embedder: Embedder | None = None
         self._not_before = 0.0
         self._told = False
@@ -133,6 +136,11 @@ class Embedding:
         except ModelError as error:
             self._tell(error)
             return None
+
+    def catch_up_in_turn(self, *, limit: int) -> int:
+        """Embed some of what waits, unless another process is at it."""
+        waiting = any(self._store.waiting(name, limit=1) for name in self._store.models())
+        return self.catch_up(limit=limit) if waiting and self.turn.take() else 0
 
     def catch_up(self, *, reader: Scope | None = None, limit: int | None = None, seconds: float | None = None) -> int:
         """Embed what waits, all of it or what a reader may see, within bounds; returns how many windows it did."""

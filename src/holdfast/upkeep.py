@@ -21,6 +21,8 @@ from holdfast.worker import WorkerThread
 
 _LOOK_EVERY = 2.0
 """Seconds between two looks at the topic files while there is nothing else to do."""
+_FLUSH_EVERY = 2.0
+"""Seconds between two notes of what was used: each is a write, after which every reader has to look at the file anew."""
 
 
 class Upkeep:
@@ -34,6 +36,7 @@ class Upkeep:
     files: Shelves
     _housekeeping: Housekeeping
     _next_look: float = 0.0
+    _next_flush: float = 0.0
     _inline: bool
     _thread: WorkerThread | None
 
@@ -90,10 +93,12 @@ class Upkeep:
 
     def _work_due(self) -> bool:
         """Do one piece of what is waited for."""
-        self.flush_uses()
+        if self._inline or time.monotonic() >= self._next_flush:
+            self._next_flush = time.monotonic() + _FLUSH_EVERY
+            self.flush_uses()
         busy = bool(self._housekeeping.tick())
         busy |= self.jobs_runner.run_one()
-        busy |= bool(self.embedding.catch_up(limit=8))
+        busy |= bool(self.embedding.catch_up_in_turn(limit=8))
         if not busy:
             self.embedding.retire_other_models()
             if time.monotonic() >= self._next_look:
@@ -142,5 +147,6 @@ class Upkeep:
             self._thread.stop()
         with contextlib.suppress(StoreClosed):  # closed before, and a recall that was under way has ended since
             self.flush_uses()
+            self.embedding.turn.give_up()
         self.thinking.close()
         self.store.close()

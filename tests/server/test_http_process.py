@@ -1,13 +1,17 @@
 """The real command: how it starts, refuses, logs, ends, and shares a store between several processes."""
 
+import contextlib
 import json
 import os
 import signal
 import socket
+import sys
 import threading
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -122,6 +126,19 @@ def test_two_processes_serve_one_store(home: Holdfast, place: Place) -> None:
         assert server.stop() == 0
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there, whoever wakes first takes a client")
+def test_clients_that_stay_are_shared_evenly_between_two_processes(home: Holdfast) -> None:
+    with process(home.home, "--workers", "2") as server, contextlib.ExitStack() as open_ones:
+        _meet_both(server)
+        clients = [open_ones.enter_context(httpx.Client(base_url=server.url, timeout=30)) for _ in range(24)]
+        with ThreadPoolExecutor(len(clients)) as pool:
+            for _ in range(3):  # who was counted among the first has gone by the last
+                list(pool.map(lambda client: client.get("/v1/people"), clients))
+        counts = Counter(each["process"] for each in _requests(server.log) if each["path"] == "/v1/people")
+        assert len(counts) == 2
+        assert min(counts.values()) >= 3 * 10
+
+
 @pytest.mark.ledger("X20")
 def test_a_retry_that_reaches_another_process_does_nothing_twice(home: Holdfast) -> None:
     with process(home.home, "--workers", "2") as server:
@@ -149,6 +166,6 @@ def test_a_process_that_dies_is_started_again(home: Holdfast) -> None:
         assert server.stop() == 0
 
 
-def _requests(log: Path) -> list[dict[str, int]]:
+def _requests(log: Path) -> list[dict[str, Any]]:
     lines = [line for line in log.read_text().splitlines() if line.startswith("{")]
     return [each for each in map(json.loads, lines) if each["message"] == "request"]

@@ -10,7 +10,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -19,7 +19,6 @@ from holdfast.access import Gate, Principal
 from holdfast.answers import Answers
 from holdfast.chat import ChatModel
 from holdfast.config import load_settings, make_models, make_preset, open_engine
-from holdfast.embedding import EmbedderSource
 from holdfast.engine import Engine
 from holdfast.errors import HoldfastError, StoreClosed
 from holdfast.presets.base import Preset
@@ -180,7 +179,7 @@ def open_house(
     named = preset.name if isinstance(preset, Preset) else preset
     loaded = load_settings(settings, store=None if path is None else str(path), tenant=tenant, preset=named)
     vectors, talk = make_models(loaded, make_preset(loaded, preset), embedder=embedder, chat=chat)
-    shared = None if vectors is None else EmbedderSource(name=vectors.name, load=_once(vectors.load))
+    shared = None if vectors is None else replace(vectors, load=_once(vectors.load))
     asked = None if talk is None else ChatSource(name=talk.name, load=_once(talk.load), shared=True)
 
     def open_tenant(name: str) -> Engine:
