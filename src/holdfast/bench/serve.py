@@ -20,11 +20,12 @@ def run(
     clients: int = 50,
     seconds: float = 120.0,
     memories: int = 2000,
-    workers: int = 1,
+    workers: int | None = None,
     dead_model: bool = False,
     as_json: bool = False,
 ) -> None:
     """Measure one client alone, then all of them, and print what they saw; or compare models that do not answer."""
+    workers = workers or multiprocessing.cpu_count()  # the bound is by cores, and one process has the use of one
     if dead_model:
         result = compare(clients=clients, seconds=seconds, memories=memories, options=["--workers", str(workers)])
     else:

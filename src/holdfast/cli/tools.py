@@ -97,10 +97,12 @@ def recall(
 @click.option(
     "--memories", type=click.IntRange(min=1), default=2000, show_default=True, metavar="N", help="Memories of 20 users."
 )
-@click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Processes of the server.")
+@click.option(
+    "--workers", type=click.IntRange(min=1), default=None, metavar="N", help="Processes of the server; one for each core by default."
+)
 @click.option("--dead-model", is_flag=True, help="Compare a model that is gone and one that hangs with none, in turns.")
 @with_flags(scope=False, store=False)
-def load(flags: Flags, *, clients: int, seconds: float, memories: int, workers: int, dead_model: bool) -> None:
+def load(flags: Flags, *, clients: int, seconds: float, memories: int, workers: int | None, dead_model: bool) -> None:
     """Measure the server under many clients: a real process, recalls and messages as fast as they are answered."""
     _benchmark("serve").run(
         clients=clients, seconds=seconds, memories=memories, workers=workers, dead_model=dead_model, as_json=flags.json
