@@ -1,12 +1,18 @@
 """Hits that say what a better one has said: the same words, the same meaning, or what it was made from."""
 
 import itertools
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from holdfast.embedding import Embedding
 from holdfast.protocols import Store
 from holdfast.text.clean import fold
 from holdfast.types import Hit
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _ROUNDS = 3
 """How many times as many hits as are wanted are looked at."""
@@ -14,6 +20,9 @@ _SAME = 0.96
 """Two hits with a cosine above this say the same."""
 _LONG = 1000
 """Longer texts are compared by their words alone: a vector stands for their beginning only."""
+_FEW = 3
+"""Of fewer words nothing can be told: some languages do not part them."""
+_WORD = re.compile(r"\w+")
 _NEGATIONS = frozenset({"not", "no", "never", "nunca"})
 
 
@@ -40,10 +49,10 @@ class _Seen:
         self._model = model
         self._hits: list[Hit] = []
         self._places: dict[str, int] = {}
-        self._kept: list[int] = []
+        self._kept: dict[int, frozenset[str]] = {}
         self._said: set[str] = set()
         self._sources: set[str] = set()
-        self._marks: dict[int, frozenset[str]] = {}
+        self._cosines: NDArray[np.float32] | None = None
 
     def add(self, hits: Iterable[Hit]) -> list[Hit]:
         """Take in more hits, to be compared with each other and with the earlier ones; returns them."""
@@ -51,8 +60,7 @@ class _Seen:
         self._places |= {hit.id: place for place, hit in enumerate(more, len(self._hits))}
         self._hits += more
         self._sources.update(source for hit in more if hit.memory for source in hit.memory.sources)
-        items = [hit.memory.item if hit.memory else hit.message.seq if hit.message else 0 for hit in self._hits]
-        self._cosines = self._store.similarities(self._model, items) if self._model and more else None
+        self._cosines = None
         return more
 
     def repeats(self, hit: Hit) -> bool:
@@ -61,26 +69,34 @@ class _Seen:
         folded = fold(hit.text[:2000])
         if folded in self._said or (hit.message is not None and hit.id in self._sources):
             return True
-        if self._cosines is not None and len(folded) < _LONG:
-            near = self._cosines[place]
-            if any(near[other] > _SAME and self._alike(place, other) for other in self._kept):
+        words = frozenset(_WORD.findall(folded))
+        if len(folded) < _LONG:
+            alike = [other for other, theirs in self._kept.items() if _share(words, theirs) and self._same_kind(place, other)]
+            if alike and self._is_near(place, alike):
                 return True
-        self._kept.append(place)
+        self._kept[place] = words
         self._said.add(folded)
         return False
 
-    def _alike(self, place: int, other: int) -> bool:
-        """Numbers and negations make near-identical sentences differ: only like with like is a repeat.
-
-        What was said twice in nearly the same words, in two conversations, is evidence of both.
-        """
+    def _same_kind(self, place: int, other: int) -> bool:
+        """What was said twice in nearly the same words, in two conversations, is evidence of both."""
         one, two = self._hits[place], self._hits[other]
-        if one.message is not None and two.message is not None and one.message.session != two.message.session:
-            return False
-        return one.kind == two.kind and self._marks_of(place) == self._marks_of(other)
+        if one.message is not None and two.message is not None:
+            return one.message.session == two.message.session
+        return one.kind == two.kind
 
-    def _marks_of(self, place: int) -> frozenset[str]:
-        if place not in self._marks:
-            words = fold(self._hits[place].text).split()
-            self._marks[place] = frozenset(w for w in words if w in _NEGATIONS or any(map(str.isdigit, w)))
-        return self._marks[place]
+    def _is_near(self, place: int, others: Sequence[int]) -> bool:
+        """Tell whether a hit means the same as one of some others."""
+        if self._model is None:
+            return False
+        if self._cosines is None:
+            items = [hit.memory.item if hit.memory else hit.message.seq if hit.message else 0 for hit in self._hits]
+            self._cosines = self._store.similarities(self._model, items)
+        return self._cosines is not None and any(self._cosines[place][other] > _SAME for other in others)
+
+
+def _share(one: frozenset[str], two: frozenset[str]) -> bool:
+    """Tell whether two texts may say the same: half of their words are the same, and all that tell like sentences apart."""
+    if min(len(one), len(two)) >= _FEW and 2 * len(one & two) < max(len(one), len(two)):
+        return False
+    return all(word not in _NEGATIONS and not any(map(str.isdigit, word)) for word in one ^ two)
