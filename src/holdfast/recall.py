@@ -141,9 +141,11 @@ def _search(store: Store, meaning: Meaning, question: Question, depth: int) -> d
     for spaces in (tuple(s for s in question.spaces if s != "message"), tuple(s for s in question.spaces if s == "message")):
         if not spaces:
             continue
-        where = Candidates(reader=question.reader, spaces=spaces, without_session=question.without_session)
-        if "message" not in spaces:
-            where = replace(where, kinds=question.memory_kinds, where=question.where)
+        memories = "message" not in spaces
+        where = Candidates(
+            reader=question.reader, spaces=spaces, without_session=question.without_session,
+            kinds=question.memory_kinds if memories else None, where=question.where if memories else None,
+        )  # fmt: skip
         _collect(found, "meaning", meaning.nearest(where, limit=depth))
         _collect(found, "text", store.find_text(question.text, where, languages=question.languages, limit=depth))
     _add_recent(store, question, found)
@@ -165,14 +167,16 @@ def _collect(found: dict[int, _Found], arm: str, matches: Sequence[Match]) -> No
 
 def _add_recent(store: Store, question: Question, found: dict[int, _Found]) -> None:
     """Let pinned memories in, and where nothing at all was asked, the newest."""
-    wanted = MemoryFilter(reader=question.reader, kinds=question.memory_kinds, where=question.where, unexpired_at=question.now)
     if question.as_of is not None or question.spaces == ("message",):
         return
-    arms = [("pinned", replace(wanted, pinned=True, limit=question.limit))]
-    if not question.text.strip():
-        arms.append(("recent", replace(wanted, limit=question.limit)))
-    for arm, chosen in arms:
-        for rank, memory in enumerate(store.memories(chosen), 1):
+    for arm, pinned in (("pinned", True), ("recent", None)):
+        if arm == "recent" and question.text.strip():
+            continue
+        wanted = MemoryFilter(
+            reader=question.reader, kinds=question.memory_kinds, where=question.where, unexpired_at=question.now,
+            pinned=pinned, limit=question.limit,
+        )  # fmt: skip
+        for rank, memory in enumerate(store.memories(wanted), 1):
             entry = found.setdefault(memory.item, _Found(0))
             entry.why.append((arm, rank, 1 / rank))
 

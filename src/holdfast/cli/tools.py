@@ -98,7 +98,11 @@ def recall(
     "--memories", type=click.IntRange(min=1), default=2000, show_default=True, metavar="N", help="Memories of 20 users."
 )
 @click.option(
-    "--workers", type=click.IntRange(min=1), default=None, metavar="N", help="Processes of the server; one for each core by default."
+    "--workers",
+    type=click.IntRange(min=1),
+    default=None,
+    metavar="N",
+    help="Processes of the server; one for each core by default.",
 )
 @click.option("--dead-model", is_flag=True, help="Compare a model that is gone and one that hangs with none, in turns.")
 @with_flags(scope=False, store=False)
