@@ -89,7 +89,7 @@ def clean_query(query: str, *, limit: int = 20_000) -> str:
 
 def one_line(text: str) -> str:
     """Fold every kind of line break and invisible direction mark away."""
-    if text.isascii() and text.isprintable():  # as most text is: there is nothing to fold
+    if text.isascii() and text.isprintable() and "  " not in text:  # as most text is: there is nothing to fold
         return text.strip()
     return _LINE_BREAKS.sub(" ", _INVISIBLE.sub("", text)).strip()
 
