@@ -54,8 +54,8 @@ class Embedding:
         """Which items are in another language than English, of those that were looked at."""
         self._lock = threading.Lock()
         forks.watch(self)
-        self.turn = Turn(store, "embedding")
-        """Whose turn it is to embed in the background: one process does it for all, or each text would be embedded by each."""
+        # One process embeds in the background for all, or each text would be embedded by each.
+        self._turn = Turn(store, f"embedding by {self.name}")
         self._embedder: Embedder | None = None
         self._not_before = 0.0
         self._told = False
@@ -139,8 +139,17 @@ class Embedding:
 
     def catch_up_in_turn(self, *, limit: int) -> int:
         """Embed some of what waits, unless another process is at it."""
-        waiting = any(self._store.waiting(name, limit=1) for name in self._store.models())
-        return self.catch_up(limit=limit) if waiting and self.turn.take() else 0
+        second = 0 if self.second is None else self.second.catch_up_in_turn(limit=limit)
+        if self.name is None or not self.is_wanted or not self._store.waiting(self.name, limit=1):
+            return second
+        # Who cannot embed must not keep the turn from those who can.
+        return second + (self._catch_up(None, limit, None) if self.embedder() is not None and self._turn.take() else 0)
+
+    def give_up_turn(self) -> None:
+        """Let another process go on at once."""
+        for each in (self, self.second):
+            if each is not None:
+                each._turn.give_up()  # noqa: SLF001  (its own kind)
 
     def catch_up(self, *, reader: Scope | None = None, limit: int | None = None, seconds: float | None = None) -> int:
         """Embed what waits, all of it or what a reader may see, within bounds; returns how many windows it did."""

@@ -147,6 +147,6 @@ class Upkeep:
             self._thread.stop()
         with contextlib.suppress(StoreClosed):  # closed before, and a recall that was under way has ended since
             self.flush_uses()
-            self.embedding.turn.give_up()
+            self.embedding.give_up_turn()
         self.thinking.close()
         self.store.close()

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 from tests.server.http_support import eventually
 
 import holdfast
-from holdfast.protocols import Role, Store
+from holdfast.embedding import EmbedderSource
+from holdfast.errors import ModelUnavailable
+from holdfast.protocols import Embedder, Role, Store
 from holdfast.stores.sqlite import SQLiteStore
 from holdfast.testing import HashEmbedder
 from holdfast.turns import Turn
@@ -57,6 +59,20 @@ class Counting(HashEmbedder):
         self.given += texts
         time.sleep(0.01)
         return super().embed(texts, role=role)
+
+
+def test_one_that_cannot_embed_leaves_it_to_one_that_can(tmp_path: Path) -> None:
+    able = Counting()
+
+    def unable() -> Embedder:
+        raise ModelUnavailable("its weights are not here")
+
+    lacking = EmbedderSource(name=able.name, load=unable)
+    with holdfast.open(tmp_path, embedder=lacking) as one, holdfast.open(tmp_path, embedder=able) as other:
+        one.remember("the parrot eats mango", user="ana")
+        other.remember("the cat eats tuna", user="ana")
+        eventually(lambda: other.stats()["waiting_for_vectors"] == 0, 20)
+    assert len(able.given) == 2
 
 
 def test_two_memories_of_one_store_embed_each_text_once(tmp_path: Path) -> None:

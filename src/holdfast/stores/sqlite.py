@@ -99,10 +99,9 @@ class SQLiteStore(SQLReads):
 
     def together(self, ask: Callable[[], R]) -> R:
         """Ask several things of one moment. What an index outside the file knows is of no moment: it is asked as ever."""
-        connection = self.connection
-        if connection.known is not None or self._outside is not None:
+        if self._outside is not None or self.connection.known is not None:
             return ask()
-        with translated(self.path), connection.moment():
+        with translated(self.path), self.connection.moment():
             return ask()
 
     @contextlib.contextmanager
