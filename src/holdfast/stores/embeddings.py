@@ -130,11 +130,10 @@ def move(connection: FileConnection, tenant: str, old: tuple[int, int], new: tup
 
 
 def _log(connection: FileConnection, tenant: str, partition: int, item: int) -> None:
-    version: int | None = fetch_value(
-        connection,
-        "UPDATE partitions SET version = version + 1 WHERE tenant = ? AND partition = ? RETURNING version",
-        (tenant, partition),
-    )
+    # Without RETURNING, which would make many small segments of the full-text index: see SQLiteDialect.next_number.
+    where = (tenant, partition)
+    connection.execute("UPDATE partitions SET version = version + 1 WHERE tenant = ? AND partition = ?", where)
+    version: int | None = fetch_value(connection, "SELECT version FROM partitions WHERE tenant = ? AND partition = ?", where)
     if version is None:
         return
     connection.execute(
