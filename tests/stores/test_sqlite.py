@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import apsw
+import numpy as np
 import pytest
 from tests.forking import write_in_a_forked_child
 
@@ -240,19 +241,29 @@ def test_a_forked_child_writes_beside_its_parent(open_store: OpenStore) -> None:
     assert all(finding.ok for finding in store.check())
 
 
+def segments(file: Path) -> int:
+    with contextlib.closing(apsw.Connection(str(file))) as connection:
+        return len(connection.execute("SELECT DISTINCT segid FROM fulltext_idx").fetchall())
+
+
+def test_what_is_written_at_once_becomes_one_segment_of_the_full_text_index(open_store: OpenStore, tmp_path: Path) -> None:
+    store = open_store()
+    with store.write() as tx:
+        tx.use_model("m")
+    with store.write() as tx:
+        made = [tx.add_revision(a_memory(f"word{n} of many")) for n in range(40)]
+        tx.put_vectors("m", [(memory.item, 0) for memory in made], np.eye(40, 64, dtype=np.float32))
+    assert segments(tmp_path / "memory.db") == 1
+
+
 def test_tidying_leaves_one_segment_of_the_full_text_index(open_store: OpenStore, tmp_path: Path) -> None:
     store = open_store()
-
-    def segments() -> int:
-        with contextlib.closing(apsw.Connection(str(tmp_path / "memory.db"))) as connection:
-            return len(connection.execute("SELECT DISTINCT segid FROM fulltext_idx").fetchall())
-
     for batch in range(23):
         remember(store, *(a_memory(f"word{n} of batch{batch}") for n in range(30)))
-    assert segments() > 3
+    assert segments(tmp_path / "memory.db") > 3
     while store.tidy():
         pass
-    assert segments() == 1
+    assert segments(tmp_path / "memory.db") == 1
 
 
 _ROWS = 300
