@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
 from holdfast.apps import Apps
 from holdfast.clock import SystemClock, as_utc
@@ -193,12 +193,14 @@ class Engine(Upkeep):
         pinned: bool | None = None,
         reason: str | None = None,
     ) -> Memory:
-        """Correct a memory: the id stays and a revision is added."""
+        """Correct a memory: the id stays and a revision is added. What is not given stays; tags and metadata are given whole."""
+        emptied = frozenset(name for name, given in (("tags", tags), ("metadata", metadata)) if given is not None and not given)
         with self.store.write() as tx:
             memory = self._live(tx.memories(MemoryFilter(ids=(id,))), id)
             put = Put(
                 id=id, scope=memory.scope, kind=memory.kind, key=memory.key, text=memory.text if text is None else text,
                 importance=importance, tags=tuple(tags or ()), metadata=metadata or {}, topic=topic, pinned=pinned, reason=reason,
+                emptied=cast("frozenset[Literal['tags', 'metadata']]", emptied),
             )  # fmt: skip
             (revised,) = self._writer(tx).apply([put])
         self.wake()

@@ -234,6 +234,8 @@ class Put:
     expires_at: datetime | None = None
     replaces: tuple[str, ...] = ()
     reason: str | None = None
+    emptied: frozenset[Literal["tags", "metadata"]] = frozenset()
+    """Of a new revision: what it shall have none of, where giving none means that it keeps what it has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -113,7 +113,9 @@ class Writer:
             "topic": _topic(put),
             "pinned": put.pinned,
         }
-        return {name: value for name, value in given.items() if value is not None}
+        told = {name: value for name, value in given.items() if value is not None}
+        empty: dict[str, Any] = {"tags": (), "metadata": {}}
+        return {**{name: empty[name] for name in put.emptied}, **told}
 
     def _new(self, put: Put, kind: Kind, text: str, key: str | None) -> Memory:
         memory = Memory(

@@ -124,6 +124,13 @@ def test_a_revision_keeps_the_id_and_what_was_not_changed(memory: Engine, clock:
     assert memory.history(first.id)[-1].reason == "moved"
 
 
+def test_a_revision_can_empty_tags_and_metadata(memory: Engine) -> None:
+    made = memory.remember("prefers tea", user="ana", tags=["drink"], metadata={"source": "chat"})
+    assert memory.revise(made.id, tags=[]).tags == ()
+    revised = memory.revise(made.id, metadata={})
+    assert (revised.tags, revised.metadata) == ((), {})
+
+
 def test_a_revision_that_says_what_another_memory_says_is_refused(memory: Engine) -> None:
     memory.remember("lives in Porto", user="ana")
     other = memory.remember("lives in Lyon", user="ana")

@@ -48,6 +48,13 @@ def test_a_list_is_filtered_by_kind_key_and_metadata(served: Served) -> None:
 
 
 @pytest.mark.everywhere
+def test_a_correction_can_empty_tags_and_metadata(served: Served) -> None:
+    made = _remember(served, tags=["drinks"], metadata={"room": "kitchen"})
+    revised = served.client.patch(f"/v1/memories/{made['id']}", json={"tags": [], "metadata": {}}).json()
+    assert (revised["tags"], revised["metadata"], revised["text"]) == ([], {}, "prefers tea")
+
+
+@pytest.mark.everywhere
 def test_a_correction_keeps_the_id_and_what_was_not_given(served: Served) -> None:
     made = _remember(served, tags=["drinks"], metadata={"room": "kitchen"})
     revised = served.client.patch(f"/v1/memories/{made['id']}", json={"text": "prefers green tea"}).json()

@@ -64,10 +64,7 @@ def memory(id: str, caller: Calling) -> schemas.Memory:
 def revise(id: str, body: bodies.Revision, caller: Calling) -> schemas.Memory:
     """Correct a memory: the id stays, and a revision is added. What is not given stays."""
     found = caller.memory_found(id, "write")
-    given = body.model_dump(exclude_unset=True, exclude_none=True)
-    # The engine takes tags and metadata as a whole; what was not given is what there was.
-    whole = {"tags": found.tags, "metadata": dict(found.metadata), **given}
-    return shown.memory(caller.memory.revise(id, **whole))
+    return shown.memory(caller.memory.revise(found.id, **body.model_dump(exclude_unset=True, exclude_none=True)))
 
 
 @router.delete("/memories/{id}", operation_id="forget_memory", responses=problems(), openapi_extra=needs("write"))
