@@ -103,21 +103,28 @@ def _answer(store: Store, embedding: Embedding, meaning: Meaning, question: Ques
 
 
 def _best_first(store: Store, question: Question, found: dict[int, _Found], strong: dict[int, float]) -> Iterator[Hit]:
-    """Yield what was found, best first. Reading rows costs more than finding them: they are read a few at a time."""
+    """Yield what was found, best first, but no message that a memory was made from which was found as well.
+
+    Reading rows costs more than finding them: they are read a few at a time.
+    """
     ranked = sorted(found, key=strong.__getitem__, reverse=True)
     step = question.limit + _SPARE
     most = _TIE * _MOST_TIE + (MOST_IN_TIME if question.periods else 0.0)
     read: list[tuple[float, float, str, Memory | Message, Memory | None]] = []
+    sources: set[str] = set()
     for end in range(step, len(ranked) + step, step):
         some = ranked[end - step : end]
         for owner, successor in _hydrate(store, question, some):
             value, said = _value(owner, question, strong)
             # By strength, not by score: two that are both all but certain differ in it.
             heapq.heappush(read, (-value, -said.timestamp(), owner.id, owner, successor))
+            if isinstance(owner, Memory) and likelihood(value) >= question.min_score:
+                sources.update(owner.sources)
         reachable = strong[ranked[end]] + most if end < len(ranked) else -math.inf
         while read and -read[0][0] >= reachable:
             value, _, _, owner, successor = heapq.heappop(read)
-            yield _hit(owner, successor, -value, found)
+            if isinstance(owner, Memory) or owner.id not in sources:
+                yield _hit(owner, successor, -value, found)
 
 
 def _candidates(store: Store, meaning: Meaning, question: Question) -> tuple[dict[int, _Found], dict[int, Place]]:

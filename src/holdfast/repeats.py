@@ -1,4 +1,4 @@
-"""Hits that say what a better one has said: the same words, the same meaning, or what it was made from."""
+"""Hits that say what a better one has said, in the same words or with the same meaning."""
 
 import itertools
 import re
@@ -51,7 +51,6 @@ class _Seen:
         self._places: dict[str, int] = {}
         self._kept: dict[int, frozenset[str]] = {}
         self._said: set[str] = set()
-        self._sources: set[str] = set()
         self._cosines: NDArray[np.float32] | None = None
 
     def add(self, hits: Iterable[Hit]) -> list[Hit]:
@@ -59,7 +58,6 @@ class _Seen:
         more = list(hits)
         self._places |= {hit.id: place for place, hit in enumerate(more, len(self._hits))}
         self._hits += more
-        self._sources.update(source for hit in more if hit.memory for source in hit.memory.sources)
         self._cosines = None
         return more
 
@@ -67,7 +65,7 @@ class _Seen:
         """Tell whether a hit says what one that is kept has said; if not, it is kept as well."""
         place = self._places[hit.id]
         folded = fold(hit.text[:2000])
-        if folded in self._said or (hit.message is not None and hit.id in self._sources):
+        if folded in self._said:
             return True
         words = frozenset(_WORD.findall(folded))
         if len(folded) < _LONG:
