@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from holdfast.bench.serve_load import Crowd, Load, client, drained, fill, milliseconds, server
+from holdfast.bench.serve_load import Crowd, Load, client, drained, fill, milliseconds, server, together
 from holdfast.bench.serve_memory import told, watched
 from holdfast.bench.serve_models import compare
 
@@ -34,14 +34,16 @@ def run(
 
 
 def measure(*, clients: int, seconds: float, memories: int, workers: int, options: Sequence[str] = ()) -> dict[str, Any]:
-    """Measure one client alone, then all of them at once; the server is started with more options where some are given."""
+    """Measure one client alone, all of them at once, and one alone again; the server is started with more options where some are given."""
     chosen = ["--workers", str(workers), *options]
     with tempfile.TemporaryDirectory() as folder, server(Path(folder), *chosen) as (port, process):
         fill(port, memories)
-        alone = client(port, seconds=min(_ALONE_SECONDS, seconds), seed=1)
+        before = client(port, seconds=min(_ALONE_SECONDS, seconds), seed=1)
         with Crowd(clients) as crowd, watched(process) as samples:
             done = crowd.ask(port, seconds=seconds)
         waited = drained(port)
+        after = client(port, seconds=min(_ALONE_SECONDS, seconds), seed=2)
+    alone = together([before, after])  # a machine's speed varies: what is compared must not all be of one moment
     result = _summary(alone, done, clients=clients, seconds=seconds)
     return result | told(samples) | {"drained_after_s": waited, "workers": workers}
 
