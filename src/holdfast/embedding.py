@@ -147,9 +147,9 @@ class Embedding:
 
     def give_up_turn(self) -> None:
         """Let another process go on at once."""
-        for each in (self, self.second):
-            if each is not None:
-                each._turn.give_up()  # noqa: SLF001  (its own kind)
+        self._turn.give_up()
+        if self.second is not None:
+            self.second.give_up_turn()
 
     def catch_up(self, *, reader: Scope | None = None, limit: int | None = None, seconds: float | None = None) -> int:
         """Embed what waits, all of it or what a reader may see, within bounds; returns how many windows it did."""
