@@ -22,7 +22,6 @@ MEANING: Final = 6.0
 WORDS: Final = 6.0
 """What a full match of words is worth."""
 _EVEN: Final = -3.0
-_AGREEING: Final = 1.6
 _SAME_TALK: Final = 0.4
 _BEFORE: Final = 0.3
 _AFTER: Final = 0.2
@@ -39,6 +38,15 @@ _LONG: Final = (timedelta(days=22), 0.4)
 _FARTHEST: Final = 2
 """Numbers apart that two messages of a conversation may be and still be neighbours: a memory may have come between."""
 _WORD: Final = re.compile(r"\w+")
+_OTHERS: Final = 32
+"""How many of the best make the background that a hit is judged against."""
+_UNRELATED: Final = (-4.0, 6)
+"""The strength of what has nothing to do with a question, and how many of the others it stands in for where there are few."""
+_LIKELY: Final = (0.33, -0.37, -0.87, -0.97)
+"""What a hit's strength, that of the others, the logarithm of how many they are, and nothing at all say of its likelihood:
+fitted to answers that were there and answers that were not, see ``docs/benchmarks.md``."""
+_WORDS_ALONE: Final = 2.5
+"""How much more strengths tell where they come from words alone, and so span less."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,9 +77,33 @@ def strength(cosine: float | None, words: float, calibration: tuple[float, float
     return _EVEN + MEANING * (cosine - low) / (high - low) + WORDS * words
 
 
-def likelihood(strength: float) -> float:
-    """Return a strength as a likelihood, 0 to 1; arms that agree are not independent, so it grows more slowly than they add up."""
-    return 1 / (1 + math.exp(-max(-30.0, min(30.0, strength / _AGREEING))))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Background:
+    """What else was found: the best of many stands out by chance alone, the only one does not."""
+
+    strength: float
+    count: int
+    scale: float
+
+    @classmethod
+    def of(cls, strengths: Sequence[float], *, words_alone: bool = False) -> "Background":
+        """Describe what was found, given best first."""
+        others, scale = strengths[:_OTHERS], _WORDS_ALONE if words_alone else 1.0
+        level, weight = _UNRELATED
+        middle = _scaled(others[len(others) // 2], scale) if others else level
+        return cls(strength=(len(others) * middle + weight * level) / (len(others) + weight), count=len(others), scale=scale)
+
+
+def likelihood(strength: float, background: Background) -> float:
+    """Return how likely it is, 0 to 1, that something of this strength is what was asked for."""
+    own, others, count, always = _LIKELY
+    said = own * _scaled(strength, background.scale) + others * background.strength
+    logit = said + count * math.log1p(background.count) + always
+    return 1 / (1 + math.exp(-max(-30.0, min(30.0, logit))))
+
+
+def _scaled(strength: float, scale: float) -> float:
+    return _EVEN + scale * (strength - _EVEN)
 
 
 def in_company(

@@ -24,7 +24,7 @@ SHOWN = "memories_shown"
 """The entry of a session's metadata that says a context with memories was given for it."""
 _UNSAID = 100
 _PINNED = 50
-_WORTH_SHOWING = 0.15
+_WORTH_SHOWING = 0.04
 """A hit less likely than this does not count as a use, and a raw message stays out of the context. A memory was
 worth keeping: room is the only limit."""
 

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from holdfast.embedding import Embedding
 from holdfast.meaning import Meaning, catch_up
 from holdfast.protocols import Candidates, Match, MemoryFilter, MessageFilter, Space, Store
-from holdfast.ranking import MOST_IN_TIME, Place, in_company, in_time, likelihood, strength
+from holdfast.ranking import MOST_IN_TIME, Background, Place, in_company, in_time, likelihood, strength
 from holdfast.repeats import without_repeats
 from holdfast.text.clean import clean_query
 from holdfast.text.periods import Period, periods_of
@@ -108,6 +108,9 @@ def _best_first(store: Store, question: Question, found: dict[int, _Found], stro
     Reading rows costs more than finding them: they are read a few at a time.
     """
     ranked = sorted(found, key=strong.__getitem__, reverse=True)
+    # Where nothing was asked, the newest are listed, and none of them has to stand out.
+    others = [strong[item] for item in ranked] if question.text.strip() else []
+    background = Background.of(others, words_alone=bool(others) and all(each.similarity is None for each in found.values()))
     step = question.limit + _SPARE
     most = _TIE * _MOST_TIE + (MOST_IN_TIME if question.periods else 0.0)
     read: list[tuple[float, float, str, Memory | Message, Memory | None]] = []
@@ -118,13 +121,13 @@ def _best_first(store: Store, question: Question, found: dict[int, _Found], stro
             value, said = _value(owner, question, strong)
             # By strength, not by score: two that are both all but certain differ in it.
             heapq.heappush(read, (-value, -said.timestamp(), owner.id, owner, successor))
-            if isinstance(owner, Memory) and likelihood(value) >= question.min_score:
+            if isinstance(owner, Memory) and likelihood(value, background) >= question.min_score:
                 sources.update(owner.sources)
         reachable = strong[ranked[end]] + most if end < len(ranked) else -math.inf
         while read and -read[0][0] >= reachable:
             value, _, _, owner, successor = heapq.heappop(read)
             if isinstance(owner, Memory) or owner.id not in sources:
-                yield _hit(owner, successor, -value, found)
+                yield _hit(owner, successor, likelihood(-value, background), found)
 
 
 def _candidates(store: Store, meaning: Meaning, question: Question) -> tuple[dict[int, _Found], dict[int, Place]]:
@@ -266,14 +269,14 @@ def _value(owner: Memory | Message, question: Question, strong: dict[int, float]
     return strong[item] + _TIE * (0.02 * math.exp(-age / 30) + own) + timely, said
 
 
-def _hit(owner: Memory | Message, successor: Memory | None, value: float, found: dict[int, _Found]) -> Hit:
+def _hit(owner: Memory | Message, successor: Memory | None, score: float, found: dict[int, _Found]) -> Hit:
     """Make a hit of what was found, with the reasons."""
     memory, message = (owner, None) if isinstance(owner, Memory) else (None, owner)
     entry = found[owner.item if isinstance(owner, Memory) else owner.seq]
     return Hit(
         memory=memory,
         message=message,
-        score=round(likelihood(value), 4),
+        score=round(score, 4),
         similarity=entry.similarity,
         why=tuple([Reason(arm=arm, rank=rank, score=score) for arm, rank, score in entry.why]),
         successor=successor,

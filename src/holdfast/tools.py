@@ -33,8 +33,8 @@ _MANY = 5_000
 _MOST_RESULTS = 50
 _LONGEST = 2_000
 """Characters of one memory that a model is shown."""
-_LEAST_SCORE = 0.15
-_LEAST_BY_WORDS = 0.05
+_LEAST_SCORE = 0.04
+_LEAST_BY_WORDS = 0.02
 """Where words alone are searched, one word of a question that is found counts for little and is all there is."""
 _NEAR = 0.3
 """How likely a memory must be the one meant, to be named to someone who asks to forget something else."""

@@ -206,16 +206,16 @@ def test_a_search_by_meaning_follows_what_other_processes_change(tmp_path: Path)
     other = Other(tmp_path)
     with open_tiny(tmp_path) as engine:
         engine.remember("owns a bike", user=USER)
-        assert [hit.text for hit in engine.recall("feline", user=USER, min_score=0.2)] == []
+        assert [hit.text for hit in engine.recall("feline", user=USER, min_score=0.3)] == []
         other.ask("remember", text="cat", key="pet", user=USER)
-        (found,) = engine.recall("feline", user=USER, min_score=0.2)
+        (found,) = engine.recall("feline", user=USER, min_score=0.3)
         assert found.text == "cat"
         assert [reason.arm for reason in found.why] == ["meaning"]
-        assert other.ask("recall", query="feline", user=USER, min_score=0.2) == [("cat", ["meaning"])]
+        assert other.ask("recall", query="feline", user=USER, min_score=0.3) == [("cat", ["meaning"])]
         engine.forget(key="pet", user=USER)
-        assert other.ask("recall", query="feline", user=USER, min_score=0.2) == []
+        assert other.ask("recall", query="feline", user=USER, min_score=0.3) == []
         other.ask("remember", text="dog", key="pet", user=USER)
-        assert [hit.text for hit in engine.recall("feline", user=USER, min_score=0.2)] == []
+        assert [hit.text for hit in engine.recall("feline", user=USER, min_score=0.3)] == []
     other.end()
 
 

@@ -10,6 +10,8 @@ _DEPTHS = (1, 5, 10, 20)
 BUDGETS = (1000, 4000)
 """Tokens of a context whose share of the evidence is told."""
 _RESAMPLES = 1000
+_FLOORS = (0.1, 0.2, 0.5)
+"""Scores at which it is told for how many questions something is shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,11 +81,18 @@ class Abstention:
 
     def __str__(self) -> str:
         pairs = [(one > other) + (one == other) / 2 for one in self.own for other in self.foreign]
-        shown = [100 * sum(score >= 0.5 for score in scores) / len(scores) for scores in (self.own, self.foreign)]
+        shown = "; ".join(
+            f"at {floor}, something is shown for {_share(self.own, floor):.0f}% of its own, {_share(self.foreign, floor):.0f}% of others'"
+            for floor in _FLOORS
+        )
         return (
             f"nothing relevant: a question's own conversation scores higher than another's in {100 * sum(pairs) / len(pairs):.0f}% "
-            f"of pairs; at 0.5, something is shown for {shown[0]:.0f}% of its own, {shown[1]:.0f}% of others'"
+            f"of pairs; {shown}"
         )
+
+
+def _share(scores: Sequence[float], floor: float) -> float:
+    return 100 * sum(score >= floor for score in scores) / len(scores)
 
 
 def table(rows: Sequence[Row]) -> Table:
