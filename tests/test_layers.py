@@ -33,6 +33,7 @@ LAYERS: list[list[str]] = [
     ["jobs", "related"],
     ["answers"],
     ["access"],
+    ["reranking"],
     ["energy", "thinking"],
     ["write"],
     ["recall", "sections"],

@@ -23,6 +23,7 @@ from holdfast.presets import find_preset
 from holdfast.presets.base import Preset
 from holdfast.presets.settings import DesignSettings, MemoryConfig
 from holdfast.protocols import Clock, Embedder
+from holdfast.reranking import Reranker
 from holdfast.settings import Settings, SettingsSource, from_folders, from_source, merge, variables
 from holdfast.stores.indexes import IndexPlace
 from holdfast.stores.sqlite import SQLiteStore
@@ -336,6 +337,17 @@ def make_models(
     return vectors, make_chat(settings.chat if chat is None else chat, settings)
 
 
+def make_reranker(reranker: "str | Reranker") -> "Reranker | Literal['chat'] | None":
+    """Return what looks again at the best hits: the chat model, an object of the caller's own, or nothing."""
+    if not isinstance(reranker, str):
+        if not callable(getattr(reranker, "rate", None)) or not isinstance(getattr(reranker, "name", None), str):
+            raise SettingsError("A reranker has a name and a method rate(question, notes, asked_at=).")
+        return reranker
+    if reranker.casefold() not in ("chat", "none"):
+        raise SettingsError(f"reranker is chat or none, not {reranker!r}; one of your own is given to holdfast.open().")
+    return "chat" if reranker.casefold() == "chat" else None
+
+
 def open_engine(
     path: str | Path | None = None,
     *,
@@ -344,6 +356,7 @@ def open_engine(
     embedder: "str | Embedder | EmbedderSource | Callable[[str], Any] | None" = None,
     second_embedder: "str | Embedder | EmbedderSource | None" = None,
     chat: "str | ChatModel | ChatSource | Callable[..., Any] | None" = None,
+    reranker: "Literal['chat', 'none'] | Reranker | None" = None,
     energy: Callable[[], float] | None = None,
     tenant: str | None = None,
     key: str | None = None,
@@ -356,8 +369,8 @@ def open_engine(
     ``settings`` is a settings file, a table, or the settings of the preset's own design (its YAML as it is). ``chat``
     is a model's name (``"openai:gpt-4o-mini"``), a model, or any function from messages to text; without one, rules
     learn. ``embedder`` is a name, an embedder, or any function from a text to a vector; ``second_embedder`` is the one
-    for what is not in English, where the first reads English alone. ``energy`` says how full the
-    host's battery is, 0 to 1: under a fifth, background work waits. ``index`` is what finds the nearest vectors:
+    for what is not in English, where the first reads English alone. ``reranker`` looks again at the best hits of a
+    recall: ``"chat"`` for the chat model, or an object with ``name`` and ``rate``. ``energy`` says how full the host's battery is, 0 to 1: under a fifth, background work waits. ``index`` is what finds the nearest vectors:
     ``"memory"``, ``"chroma"`` or ``"chroma:http://host:8000"``.
     """
     given = {"store": None if path is None else str(path), "tenant": tenant, "key": key, "worker": worker, "index": index}
@@ -373,6 +386,7 @@ def open_engine(
         embedder=vectors,
         second=make_second_embedder(second_embedder, vectors, loaded),
         chat=talk,
+        reranker=make_reranker(loaded.reranker if reranker is None else reranker),
         limits=Limits(daily_cost=loaded.daily_cost, daily_calls=loaded.daily_calls),
         energy=energy,
         clock=clock,

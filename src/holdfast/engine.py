@@ -23,6 +23,7 @@ from holdfast.policies.keys import split_key
 from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, MemoryFilter, MessageFilter, SessionFilter, Store, Transaction
 from holdfast.reader import Reader
+from holdfast.reranking import ChatReranker, Reranker, Reranking
 from holdfast.session import Recorder, Session
 from holdfast.text.clean import clean_name
 from holdfast.thinking import ChatSource, Limits, Thinking
@@ -62,6 +63,7 @@ class Engine(Upkeep):
         embedder: EmbedderSource | None = None,
         second: EmbedderSource | None = None,
         chat: ChatSource | None = None,
+        reranker: Reranker | Literal["chat"] | None = None,
         limits: Limits | None = None,
         energy: Callable[[], float] | None = None,
         clock: Clock | None = None,
@@ -83,7 +85,9 @@ class Engine(Upkeep):
         lease = LEASE if chat is None else LEASE_WITH_MODEL
         self.jobs_runner = JobRunner(store, self.clock, handlers, affordable=self.energy.affordable, lease=lease)
         self._housekeeping = Housekeeping(store, preset, self.clock, self.pipeline)
-        self.reader = Reader(store, preset, self.clock, self.embedding)
+        looking = ChatReranker(store, self.clock, self.thinking) if reranker == "chat" else reranker
+        self.reranking = Reranking(looking)
+        self.reader = Reader(store, preset, self.clock, self.embedding, reranking=self.reranking)
         self.topics = TopicPages(store, preset, self.clock, follow_up=consolidation.follow_up, changed=self.wake)
         self.files = Shelves(store, preset, self.clock, follow_up=consolidation.follow_up)
         self.apps = Apps(store, preset, self.clock, reader=self.reader, embedding=self.embedding, energy=self.energy)

@@ -16,6 +16,7 @@ from holdfast.policies.page_names import page_title
 from holdfast.presets.base import Preset, RecallPlan, Section
 from holdfast.protocols import Clock, MemoryFilter, SessionFilter, Store, Transaction
 from holdfast.recall import Question, recall
+from holdfast.reranking import Reranking
 from holdfast.sections import render_sections
 from holdfast.tracing import watched
 from holdfast.types import Context, Hit, Scope, Where
@@ -32,11 +33,14 @@ worth keeping: room is the only limit."""
 class Reader:
     """Answers questions from one store."""
 
-    def __init__(self, store: Store, preset: Preset, clock: Clock, embedding: Embedding) -> None:
+    def __init__(
+        self, store: Store, preset: Preset, clock: Clock, embedding: Embedding, *, reranking: Reranking | None = None
+    ) -> None:
         self._store = store
         self.preset = preset
         self._clock = clock
         self._embedding = embedding
+        self._reranking = reranking or Reranking(None)
         self._used: dict[str, datetime] = {}
         self._shown: dict[str, None] = {}
         self._lock = threading.Lock()
@@ -71,17 +75,20 @@ class Reader:
         question = Question(
             text=query,
             reader=self._with_sharing(reader),
-            limit=limit,
+            limit=self._reranking.depth(limit),
             kinds=kinds,
             where=where,
-            min_score=min_score,
+            # A second look may lift a hit above what is wanted, or lower it.
+            min_score=0.0 if self._reranking.waits else min_score,
             now=self._clock.now() if now is None else as_utc(now, what="now"),
             as_of=None if as_of is None else as_utc(as_of, what="as_of"),
             without_session=without_session,
             languages=self.preset.languages,
             behind=self._behind() if kinds is None else (),
         )
-        hits = recall(self._store, self._embedding, question)
+        found = recall(self._store, self._embedding, question)
+        looked_at = self._reranking.rank(query, found, now=question.now)
+        hits = [hit for hit in looked_at if hit.score >= min_score][: max(limit, 0)]
         if as_of is None:
             moment = self._clock.now()
             with self._lock:

@@ -70,6 +70,12 @@ class Settings:
         default=None,
         metadata={"help": "The chat provider's key. Default: the provider's own variable, such as OPENAI_API_KEY."},
     )
+    reranker: str = field(
+        default="none",
+        metadata={
+            "help": "What looks again at the best hits of a recall: `chat` asks the chat model, which takes its time; `none`: nothing does."
+        },
+    )
     daily_cost: float | None = field(
         default=None, metadata={"help": "US dollars that background work may spend on models a day. Default: no limit."}
     )

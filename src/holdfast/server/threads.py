@@ -23,7 +23,8 @@ _WAITING = 40
 
 def recall_limiter(memory: Engine) -> anyio.CapacityLimiter:
     """Return the limit on threads that recall."""
-    return anyio.CapacityLimiter(_COMPUTING if memory.store.is_here and memory.embedding.computes else _WAITING)
+    computes = memory.store.is_here and memory.embedding.computes and not memory.reranking.waits
+    return anyio.CapacityLimiter(_COMPUTING if computes else _WAITING)
 
 
 async def recalling(request: Request, work: Callable[[], Result]) -> Result:

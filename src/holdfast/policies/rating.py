@@ -1,0 +1,73 @@
+"""How well notes answer a question, as a chat model sees it that reads both together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from holdfast.chat import ChatModel, Schema, Usage
+from holdfast.policies import asking
+from holdfast.text.language import detect_language
+
+_LONGEST_NOTE: Final = 800
+_LONGEST_QUESTION: Final = 2000
+_BEST: Final = 3
+_TOKENS_A_NOTE: Final = 20
+_SCHEMA: Final[Schema] = {
+    "type": "object",
+    "properties": {
+        "ratings": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "note": {"type": "integer", "minimum": 1},
+                    "rating": {"type": "integer", "minimum": 0, "maximum": _BEST},
+                },
+                "required": ["note", "rating"],
+            },
+        }
+    },
+    "required": ["ratings"],
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """Something that was found: what it says, and when it was said."""
+
+    text: str
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ratings:
+    """From 0 to 1 how well each note fits, in their order; None where the model said nothing of it."""
+
+    values: tuple[float | None, ...]
+    usage: Usage = field(default_factory=Usage)
+    flaws: tuple[str, ...] = ()
+
+
+def rate(model: ChatModel, question: str, notes: Sequence[Note], *, asked_at: datetime, timeout: float) -> Ratings:
+    """Ask how well each note helps to answer a question; raises ModelError when no usable answer comes."""
+    lines = [f"{number}. {_dated(note)}" for number, note in enumerate(notes, 1)]
+    prompt = asking.load_prompt("rating", "es" if detect_language(question) == "es" else "en")
+    turns = asking.turns(prompt, question=question[:_LONGEST_QUESTION], notes=lines, day=asked_at.date().isoformat())
+    answer = asking.complete(model, turns, _SCHEMA, max_tokens=50 + _TOKENS_A_NOTE * len(notes), timeout=timeout)
+    given = _by_note(answer.data)
+    values = tuple(given.get(number) for number in range(1, len(notes) + 1))
+    return Ratings(values=values, usage=answer.usage, flaws=answer.flaws)
+
+
+def _dated(note: Note) -> str:
+    text = " ".join(note.text.split())[:_LONGEST_NOTE]
+    return f"({note.at.date().isoformat()}) {text}" if note.at else text
+
+
+def _by_note(data: dict[str, Any]) -> dict[int, float]:
+    """Return the ratings by the notes' numbers, the first where one was given twice."""
+    found: dict[int, float] = {}
+    for each in data["ratings"]:
+        found.setdefault(each["note"], each["rating"] / _BEST)
+    return found

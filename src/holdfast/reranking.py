@@ -1,0 +1,153 @@
+"""A second look at what was found: something that reads question and text together puts the best in a new order.
+
+It is slower than all of recall, so it is left out unless it is asked for. What it says is one voice beside the score: it
+moves a hit up or down by its likelihood. Whatever goes wrong with it, the hits stay as they were.
+"""
+
+import logging
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Protocol
+
+from holdfast.chat import Usage, usage_of
+from holdfast.errors import ModelError, ModelUnavailable, StoreError
+from holdfast.policies.rating import Note, rate
+from holdfast.protocols import Clock, Store
+from holdfast.thinking import Thinking
+from holdfast.types import Hit, Reason, Spend
+
+__all__ = ["ChatReranker", "Reranker", "Reranking"]
+
+log = logging.getLogger("holdfast")
+
+_LOOKED_AT = 20
+"""Hits that are looked at again, or twice as many as are wanted."""
+_SAYS = 6.0
+"""What the step from a rating of 0 to one of 1 adds to a hit's logit."""
+_PAUSE = 30.0
+"""Seconds for which a reranker that has failed is left alone: recall must not wait for it every time."""
+_TIMEOUT = 20.0
+_LEAST = 1e-4
+
+
+class Reranker(Protocol):
+    """Rates texts beside a question. An object of your own needs no more than this."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in a hit's reasons and in logs."""
+        ...
+
+    def rate(self, question: str, notes: Sequence[Note], *, asked_at: datetime) -> Sequence[float | None]:
+        """Return for each note, in their order, how well it fits: 0 to 1, or None for no opinion."""
+        ...
+
+
+class ChatReranker:
+    """Lets the engine's chat model rate, and counts what it costs."""
+
+    name = "chat"
+
+    def __init__(self, store: Store, clock: Clock, thinking: Thinking) -> None:
+        self._store = store
+        self._clock = clock
+        self._thinking = thinking
+
+    def rate(self, question: str, notes: Sequence[Note], *, asked_at: datetime) -> Sequence[float | None]:
+        """Ask the model; no opinions where there is none, or where it may not be asked any more today."""
+        model, problem = self._thinking.model()
+        if model is None:
+            if problem:
+                log.warning("Hits are not looked at again: %s.", problem)
+            return [None] * len(notes)
+        try:
+            ratings = rate(model, question, notes, asked_at=asked_at, timeout=_TIMEOUT)
+        except ModelError as error:
+            self._count(model.name, usage_of(error))
+            raise
+        self._count(model.name, ratings.usage)
+        return ratings.values
+
+    def _count(self, model: str, usage: Usage) -> None:
+        spend = Spend(
+            day=self._clock.now().date().isoformat(), purpose="rerank", model=model, calls=usage.calls,
+            input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, seconds=usage.seconds,
+            cost=usage.cost or 0.0, unpriced=usage.calls if usage.cost is None else 0,
+        )  # fmt: skip
+        try:
+            with self._store.write(durable=False) as tx:
+                tx.add_spend(spend)
+        except StoreError as error:
+            log.warning("What a second look cost could not be noted: %s", error)
+
+
+class Reranking:
+    """Looks again at the best hits of a recall, where there is something to look with."""
+
+    def __init__(self, reranker: Reranker | None) -> None:
+        self._reranker = reranker
+        self._not_before = 0.0
+
+    @property
+    def waits(self) -> bool:
+        """Whether it may wait for an answer from elsewhere."""
+        return self._reranker is not None
+
+    def depth(self, limit: int) -> int:
+        """Return how many hits are wanted to choose from."""
+        return limit if self._reranker is None or limit < 1 else max(2 * limit, _LOOKED_AT)
+
+    def rank(self, question: str, hits: Sequence[Hit], *, now: datetime) -> list[Hit]:
+        """Return the hits in the order that their scores and a second look give them together."""
+        if self._reranker is None or not question.strip() or len(hits) < 2 or time.monotonic() < self._not_before:
+            return list(hits)
+        ratings = self._ratings(self._reranker, question, hits, now)
+        if all(rating is None for rating in ratings):
+            return list(hits)
+        places = sorted(range(len(hits)), key=lambda place: -(ratings[place] or 0.0))
+        ranks = {place: rank for rank, place in enumerate(places, 1)}
+        moved = [
+            hit if rating is None else _moved(hit, self._reranker.name, ranks[place], rating)
+            for place, (hit, rating) in enumerate(zip(hits, ratings, strict=True))
+        ]
+        return sorted(moved, key=lambda hit: -hit.score)
+
+    def _ratings(self, reranker: Reranker, question: str, hits: Sequence[Hit], now: datetime) -> Sequence[float | None]:
+        """Return the ratings; what was found without any is an answer, too."""
+        notes = [Note(text=_said(hit), at=hit.at) for hit in hits]
+        try:
+            return _checked(reranker, question, notes, now)
+        except ModelError as error:
+            self._not_before = time.monotonic() + _PAUSE
+            log.warning("Hits were not looked at again, and will not be for %g s: %s", _PAUSE, error)
+            return [None] * len(notes)
+
+
+def _checked(reranker: Reranker, question: str, notes: Sequence[Note], now: datetime) -> Sequence[float | None]:
+    """Ask, and hold the answer to what was agreed: an object of a user's own may raise anything."""
+    try:
+        ratings = reranker.rate(question, notes, asked_at=now)
+        sound = len(ratings) == len(notes) and all(each is None or 0 <= each <= 1 for each in ratings)
+    except ModelError:
+        raise
+    except Exception as error:  # the edge to foreign code
+        raise ModelUnavailable(f"{reranker.name} failed: {type(error).__name__}: {error}"[:300]) from error
+    if not sound:
+        raise ModelUnavailable(f"{reranker.name} must give one rating from 0 to 1, or None, for each of {len(notes)} notes.")
+    return ratings
+
+
+def _said(hit: Hit) -> str:
+    """Return what a hit says, and of a message who said it."""
+    return str(hit) if hit.message is None else f"{hit.message.speaker or hit.message.role}: {hit.text}"
+
+
+def _moved(hit: Hit, name: str, rank: int, rating: float) -> Hit:
+    """Return a hit with what a second look says of it."""
+    sure = min(max(hit.score, _LEAST), 1 - _LEAST)
+    logit = math.log(sure / (1 - sure)) + _SAYS * (rating - 0.5)
+    reason = Reason(arm=f"rerank:{name}", rank=rank, score=round(rating, 4))
+    return replace(hit, score=round(1 / (1 + math.exp(-logit)), 4), why=(*hit.why, reason))
