@@ -82,7 +82,8 @@ $(VENV)/.bench: $(VENV)/.ready requirements-bench.lock
 	@$(BENCH)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
-$(VENV)/.weights: $(VENV)/.ready
+$(VENV)/.weights: $(VENV)/.ready src/holdfast/models/registry.py
 	@$(BIN)/holdfast models pull
+	@$(BIN)/holdfast models pull ms-marco-minilm-l12 || echo "ms-marco-minilm-l12 could not be fetched: tests that need it are skipped"
 	@$(BIN)/holdfast models pull all-minilm-l6-v2 || echo "all-minilm-l6-v2 could not be fetched: tests that need it are skipped"
 	@touch $@

@@ -49,7 +49,7 @@ LAYERS: list[list[str]] = [
     ["text", "clock", "ids"],
     ["forks", "processes", "tracing"],
     ["protocols"],
-    ["queries"],
+    ["queries", "notes"],
     ["chat"],
     ["types"],
     ["errors"],

@@ -19,11 +19,11 @@ from holdfast.embedding import EmbedderSource
 from holdfast.engine import Engine
 from holdfast.errors import SettingsError
 from holdfast.models import packaged, registry
+from holdfast.notes import Reranker
 from holdfast.presets import find_preset
 from holdfast.presets.base import Preset
 from holdfast.presets.settings import DesignSettings, MemoryConfig
 from holdfast.protocols import Clock, Embedder
-from holdfast.reranking import Reranker
 from holdfast.settings import Settings, SettingsSource, from_folders, from_source, merge, variables
 from holdfast.stores.indexes import IndexPlace
 from holdfast.stores.sqlite import SQLiteStore
@@ -216,8 +216,7 @@ def make_embedder(
         return _packaged_embedder(spec)
 
     def load() -> Embedder:
-        # From 1.29 on, onnxruntime reports its use to its maker unless this is set before it is imported.
-        os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+        _silence_onnxruntime()
         from holdfast.models.local import LocalEmbedder  # noqa: PLC0415  (onnxruntime is heavy)
 
         embedder = LocalEmbedder(spec, models_directory())
@@ -225,6 +224,11 @@ def make_embedder(
         return embedder
 
     return EmbedderSource(name=spec.name, load=load, computes=True)
+
+
+def _silence_onnxruntime() -> None:
+    """From 1.29 on, onnxruntime reports its use to its maker unless this is set before it is imported."""
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 
 def _packaged_embedder(spec: registry.PackagedSpec) -> EmbedderSource:
@@ -338,14 +342,19 @@ def make_models(
 
 
 def make_reranker(reranker: "str | Reranker") -> "Reranker | Literal['chat'] | None":
-    """Return what looks again at the best hits: the chat model, an object of the caller's own, or nothing."""
+    """Return what looks again at the best hits: a model by name, the chat model, an object of the caller's own, or nothing."""
     if not isinstance(reranker, str):
         if not callable(getattr(reranker, "rate", None)) or not isinstance(getattr(reranker, "name", None), str):
             raise SettingsError("A reranker has a name and a method rate(question, notes, asked_at=).")
         return reranker
-    if reranker.casefold() not in ("chat", "none"):
-        raise SettingsError(f"reranker is chat or none, not {reranker!r}; one of your own is given to holdfast.open().")
-    return "chat" if reranker.casefold() == "chat" else None
+    if reranker.casefold() in ("chat", "none"):
+        return "chat" if reranker.casefold() == "chat" else None
+    if reranker not in registry.RERANKERS:
+        raise SettingsError(f"No reranker is named {reranker!r}; there are {', '.join(registry.RERANKERS)}, chat and none.")
+    _silence_onnxruntime()
+    from holdfast.models.cross_encoder import CrossEncoder  # noqa: PLC0415  (onnxruntime is heavy)
+
+    return CrossEncoder(registry.RERANKERS[reranker], models_directory())
 
 
 def open_engine(
@@ -356,7 +365,7 @@ def open_engine(
     embedder: "str | Embedder | EmbedderSource | Callable[[str], Any] | None" = None,
     second_embedder: "str | Embedder | EmbedderSource | None" = None,
     chat: "str | ChatModel | ChatSource | Callable[..., Any] | None" = None,
-    reranker: "Literal['chat', 'none'] | Reranker | None" = None,
+    reranker: "str | Reranker | None" = None,
     energy: Callable[[], float] | None = None,
     tenant: str | None = None,
     key: str | None = None,
@@ -370,7 +379,8 @@ def open_engine(
     is a model's name (``"openai:gpt-4o-mini"``), a model, or any function from messages to text; without one, rules
     learn. ``embedder`` is a name, an embedder, or any function from a text to a vector; ``second_embedder`` is the one
     for what is not in English, where the first reads English alone. ``reranker`` looks again at the best hits of a
-    recall: ``"chat"`` for the chat model, or an object with ``name`` and ``rate``. ``energy`` says how full the host's battery is, 0 to 1: under a fifth, background work waits. ``index`` is what finds the nearest vectors:
+    recall: ``"ms-marco-minilm-l12"``, ``"chat"`` for the chat model, or an object with ``name`` and ``rate``. ``energy`` says how
+    full the host's battery is, 0 to 1: under a fifth, background work waits. ``index`` is what finds the nearest vectors:
     ``"memory"``, ``"chroma"`` or ``"chroma:http://host:8000"``.
     """
     given = {"store": None if path is None else str(path), "tenant": tenant, "key": key, "worker": worker, "index": index}

@@ -18,12 +18,13 @@ from holdfast.files import Shelves, TopicPages
 from holdfast.housekeeping import Housekeeping
 from holdfast.ids import new_id
 from holdfast.jobs import LEASE, LEASE_WITH_MODEL, JobRunner
+from holdfast.notes import Reranker
 from holdfast.pipeline import Pipeline
 from holdfast.policies.keys import split_key
 from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, MemoryFilter, MessageFilter, SessionFilter, Store, Transaction
 from holdfast.reader import Reader
-from holdfast.reranking import ChatReranker, Reranker, Reranking
+from holdfast.reranking import ChatReranker, Reranking
 from holdfast.session import Recorder, Session
 from holdfast.text.clean import clean_name
 from holdfast.thinking import ChatSource, Limits, Thinking

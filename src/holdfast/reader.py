@@ -79,7 +79,7 @@ class Reader:
             kinds=kinds,
             where=where,
             # A second look may lift a hit above what is wanted, or lower it.
-            min_score=0.0 if self._reranking.waits else min_score,
+            min_score=0.0 if self._reranking.active else min_score,
             now=self._clock.now() if now is None else as_utc(now, what="now"),
             as_of=None if as_of is None else as_utc(as_of, what="as_of"),
             without_session=without_session,

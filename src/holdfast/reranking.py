@@ -10,40 +10,27 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Protocol
 
 from holdfast.chat import Usage, usage_of
 from holdfast.errors import ModelError, ModelUnavailable, StoreError
-from holdfast.policies.rating import Note, rate
+from holdfast.notes import Note, Reranker
+from holdfast.policies.rating import rate
 from holdfast.protocols import Clock, Store
 from holdfast.thinking import Thinking
 from holdfast.types import Hit, Reason, Spend
 
-__all__ = ["ChatReranker", "Reranker", "Reranking"]
+__all__ = ["ChatReranker", "Reranking"]
 
 log = logging.getLogger("holdfast")
 
-_LOOKED_AT = 20
-"""Hits that are looked at again, or twice as many as are wanted."""
+_LOOKED_AT = 30
+"""Hits that are looked at again, however few or many are wanted."""
 _SAYS = 6.0
 """What the step from a rating of 0 to one of 1 adds to a hit's logit."""
 _PAUSE = 30.0
 """Seconds for which a reranker that has failed is left alone: recall must not wait for it every time."""
 _TIMEOUT = 20.0
 _LEAST = 1e-4
-
-
-class Reranker(Protocol):
-    """Rates texts beside a question. An object of your own needs no more than this."""
-
-    @property
-    def name(self) -> str:
-        """What it is called in a hit's reasons and in logs."""
-        ...
-
-    def rate(self, question: str, notes: Sequence[Note], *, asked_at: datetime) -> Sequence[float | None]:
-        """Return for each note, in their order, how well it fits: 0 to 1, or None for no opinion."""
-        ...
 
 
 class ChatReranker:
@@ -92,21 +79,29 @@ class Reranking:
         self._not_before = 0.0
 
     @property
-    def waits(self) -> bool:
-        """Whether it may wait for an answer from elsewhere."""
+    def active(self) -> bool:
+        """Whether there is something to look with."""
         return self._reranker is not None
+
+    @property
+    def waits(self) -> bool:
+        """Whether it may wait for an answer from elsewhere; one that does not says that it ``computes``."""
+        return self.active and not getattr(self._reranker, "computes", False)
 
     def depth(self, limit: int) -> int:
         """Return how many hits are wanted to choose from."""
-        return limit if self._reranker is None or limit < 1 else max(2 * limit, _LOOKED_AT)
+        return limit if self._reranker is None or limit < 1 else max(limit, _LOOKED_AT)
 
     def rank(self, question: str, hits: Sequence[Hit], *, now: datetime) -> list[Hit]:
         """Return the hits in the order that their scores and a second look give them together."""
         if self._reranker is None or not question.strip() or len(hits) < 2 or time.monotonic() < self._not_before:
             return list(hits)
-        ratings = self._ratings(self._reranker, question, hits, now)
-        if all(rating is None for rating in ratings):
+        ratings = self._ratings(self._reranker, question, hits[:_LOOKED_AT], now)
+        given = [rating for rating in ratings if rating is not None]
+        if not given:
             return list(hits)
+        # What stood behind all that was looked at is taken to be no better than the least of it.
+        ratings = [*ratings, *[min(given)] * (len(hits) - len(ratings))]
         places = sorted(range(len(hits)), key=lambda place: -(ratings[place] or 0.0))
         ranks = {place: rank for rank, place in enumerate(places, 1)}
         moved = [

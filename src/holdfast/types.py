@@ -333,7 +333,7 @@ class Hit:
     memory: Memory | None = None
     message: Message | None = None
     score: float
-    """How likely it is to matter, 0 to 1, meaning the same for every embedder."""
+    """How likely it is what was asked for, 0 to 1, meaning the same for every embedder and however much is stored."""
     similarity: float | None = None
     """The embedder's raw cosine, where there is one."""
     why: tuple[Reason, ...] = ()

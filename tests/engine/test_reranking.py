@@ -9,7 +9,7 @@ import pytest
 
 from holdfast import Engine, Hit
 from holdfast.errors import ModelUnavailable, SettingsError
-from holdfast.policies.rating import Note
+from holdfast.notes import Note
 from holdfast.testing import ScriptedChat
 from holdfast.testing.chat import Asked
 

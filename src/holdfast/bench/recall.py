@@ -35,6 +35,7 @@ def run(
     only: int | None = None,
     embedder: str = "arctic-embed-s",
     store: str | None = None,
+    reranker: str | None = None,
     as_json: bool = False,
     progress: Callable[[str, int, int], None] = lambda label, done, total: None,
 ) -> None:
@@ -44,7 +45,7 @@ def run(
     own: list[float] = []
     foreign: list[float] = []
     lines: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory() as folder, _open(store or Path(folder) / "memory.db", embedder) as memory:
+    with tempfile.TemporaryDirectory() as folder, _open(store or Path(folder) / "memory.db", embedder, reranker) as memory:
         for talk, question, hits in _asked(memory, data, limit=limit, only=only, progress=progress):
             own.append(_best(hits))
             if other := _somebody_elses(data, talk, len(own)):
@@ -73,17 +74,17 @@ def _somebody_elses(data: Dataset, talk: Talk, count: int) -> Asked | None:
     return chosen.questions[count % len(chosen.questions)]
 
 
-def _open(place: str | Path, embedder: str) -> Engine:
+def _open(place: str | Path, embedder: str, reranker: str | None = None) -> Engine:
     """Open a scratch store, or a new tenant of a database; vectors are kept from run to run by the text they were made from."""
     tenant = f"bench-{uuid.uuid4().hex[:12]}"
     source = make_embedder(embedder)
     if source is None:
-        return open_engine(place, embedder="none", worker="none", tenant=tenant)
+        return open_engine(place, embedder="none", reranker=reranker, worker="none", tenant=tenant)
     file = models_directory().parent / "bench" / "vectors.db"
     other = make_second_embedder(None, source, load_settings())
     second = "none" if other is None else EmbedderSource(name=other.name, load=lambda: CachedEmbedder(other.load(), file))
     cached = CachedEmbedder(source.load(), file)
-    return open_engine(place, embedder=cached, second_embedder=second, worker="none", tenant=tenant)
+    return open_engine(place, embedder=cached, second_embedder=second, reranker=reranker, worker="none", tenant=tenant)
 
 
 def _asked(

@@ -14,9 +14,11 @@ from holdfast.models.registry import (
     DEFAULT_MODEL,
     MODELS,
     PACKAGED,
+    RERANKERS,
     ChatSpec,
     ModelSpec,
     PackagedSpec,
+    RerankerSpec,
     Spec,
     find_any,
 )
@@ -59,7 +61,7 @@ def _print_models(flags: Flags) -> None:
 
 
 def _every_model() -> list[Spec]:
-    return [*MODELS.values(), *PACKAGED.values(), *CHAT_MODELS.values()]
+    return [*MODELS.values(), *PACKAGED.values(), *RERANKERS.values(), *CHAT_MODELS.values()]
 
 
 def _state(spec: Spec) -> dict[str, Any]:
@@ -72,7 +74,7 @@ def _state(spec: Spec) -> dict[str, Any]:
         paths = {}
     return {
         "name": spec.name,
-        "for": "chat" if isinstance(spec, ChatSpec) else "search",
+        "for": "chat" if isinstance(spec, ChatSpec) else "reranking" if isinstance(spec, RerankerSpec) else "search",
         "default": spec.name == DEFAULT_MODEL,
         "here": bool(paths),
         "bytes": spec.size,

@@ -65,6 +65,7 @@ def learn(flags: Flags, *, split: str, misses: bool, chat: str | None, limit: in
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write the ranked ids of each question here.")
 @click.option("--haystacks", is_flag=True, help="Give each question the sessions that belong to it alone, where there are such.")
 @click.option("--embedder", default="arctic-embed-s", show_default=True, metavar="NAME", help="The embedder, or none.")
+@click.option("--reranker", metavar="NAME", help="What looks again at the best hits. Default: the settings', which is none.")
 @click.option("--talks", "only", type=click.IntRange(min=1), metavar="N", help="Only the first so many conversations.")
 @limit_option(50, "Hits a question.")
 @_database
@@ -76,6 +77,7 @@ def recall(
     out: Path | None,
     haystacks: bool,
     embedder: str,
+    reranker: str | None,
     only: int | None,
     limit: int,
     store: str | None,
@@ -86,8 +88,8 @@ def recall(
     """
     progress = Progress("recalling", quiet=flags.json)
     _benchmark("recall").run(
-        dataset, out=out, haystacks=haystacks, limit=limit, only=only, embedder=embedder, store=store, as_json=flags.json,
-        progress=progress,
+        dataset, out=out, haystacks=haystacks, limit=limit, only=only, embedder=embedder, reranker=reranker, store=store,
+        as_json=flags.json, progress=progress,
     )  # fmt: skip
 
 

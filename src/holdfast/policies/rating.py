@@ -6,10 +6,11 @@ from datetime import datetime
 from typing import Any, Final
 
 from holdfast.chat import ChatModel, Schema, Usage
+from holdfast.notes import Note
 from holdfast.policies import asking
 from holdfast.text.language import detect_language
 
-_LONGEST_NOTE: Final = 800
+_LONGEST_NOTE: Final = 600
 _LONGEST_QUESTION: Final = 2000
 _BEST: Final = 3
 _TOKENS_A_NOTE: Final = 20
@@ -30,14 +31,6 @@ _SCHEMA: Final[Schema] = {
     },
     "required": ["ratings"],
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
-    """Something that was found: what it says, and when it was said."""
-
-    text: str
-    at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
