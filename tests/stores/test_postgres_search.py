@@ -22,17 +22,19 @@ _WORDS = (
     "jardín ventana loro puerto billete martes reunión farol violín mercado río pan cine tren desayuno corazón"
 ).split()
 _EMBEDDER = HashEmbedder()
+_TEXTS = 600
+"""More than SQLite searches in memory, where it looks at all of them and not only at those with the rarest words."""
 _SCANS = "SELECT sum(idx_scan)::int FROM pg_stat_all_indexes WHERE indexrelname LIKE '%hnsw'"
 
 
 def _fill(store: Store) -> None:
     chance = random.Random(5)
-    texts = [" ".join(chance.choices(_WORDS, k=chance.randint(3, 25))) for _ in range(300)]
+    texts = [" ".join(chance.choices(_WORDS, k=chance.randint(3, 25))) for _ in range(_TEXTS)]
     with store.write() as tx:
         tx.use_model("a")
     remember(store, *(a_memory(text, id=f"mem_{n}", kind=chance.choice(["fact", "event"])) for n, text in enumerate(texts)))
     say(store, *(a_message(f"said {text}", id=f"msg_{n}", session=f"ses_{n % 3}") for n, text in enumerate(texts[:100])))
-    waiting = store.waiting("a", limit=1000)
+    waiting = store.waiting("a", limit=2 * _TEXTS)
     vectors = _EMBEDDER.embed([window.text for window in waiting], role="document")
     with store.write() as tx:
         tx.put_vectors("a", [(window.item, window.window) for window in waiting], vectors)

@@ -15,6 +15,7 @@ from holdfast.stores import bm25
 from holdfast.stores.rows import marks
 from holdfast.stores.sql import Connection, Row, fetch, once
 from holdfast.stores.sqlite_dialect import FileConnection
+from holdfast.stores.word_cache import WordCache
 from holdfast.text.terms import document_terms, query_terms
 from holdfast.text.windows import window_spans
 
@@ -68,13 +69,18 @@ def search(
     *,
     languages: Sequence[str],
     limit: int,
+    words: WordCache | None = None,
     allowed: Collection[int] | None = None,
     excluded: Collection[int] = (),
 ) -> list[Match]:
-    """Rank the windows that share terms with a query, the best window of each item."""
+    """Rank the windows that share terms with a query, the best window of each item; few windows by their words in memory."""
     wanted = query_terms(query, languages) if partitions else []
     if not wanted:
         return []
+    if words is not None:
+        few = words.search(connection, tenant, partitions, wanted, limit=limit, allowed=allowed, excluded=excluded)
+        if few is not None:
+            return few
     counted = _frequencies(connection, partitions, wanted)
     known = [pair for pair in counted if pair[0]]
     bound = bm25.bound_of(filtered=allowed is not None, excluded=len(excluded))

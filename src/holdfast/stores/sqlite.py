@@ -22,6 +22,7 @@ from holdfast.stores.rows import SEARCHED_TEXT, marks
 from holdfast.stores.sql import R, fetch, fetch_value, guarded, once
 from holdfast.stores.sqlite_dialect import FileConnection
 from holdfast.stores.transaction import SQLTransaction
+from holdfast.stores.word_cache import WordCache
 from holdfast.types import Finding, Scope
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class SQLiteStore(SQLReads):
         self._encrypted = key is not None
         self._connections = Connections(path, key=key)
         self._indexes = embeddings.IndexCache()
+        self.words = WordCache()
         self._chosen = LastChoice()
         self._outside: QueuedIndex | None = None
         if index is not None:
@@ -117,7 +119,7 @@ class SQLiteStore(SQLReads):
         chosen = self._allowed(where, seen)
         return fulltext.search(
             self.connection, self.tenant, seen, query,
-            languages=languages, limit=limit, allowed=chosen and chosen.items, excluded=self._excluded(where),
+            languages=languages, limit=limit, words=self.words, allowed=chosen and chosen.items, excluded=self._excluded(where),
         )  # fmt: skip
 
     @guarded
@@ -254,6 +256,7 @@ class SQLiteStore(SQLReads):
     def scrub(self, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
         """Overwrite what was removed, in the file and in its log."""
         self._indexes.clear()
+        self.words.clear()
         self._chosen.clear()
         clean = index_care.scrub(self._connections, self.tenant, self.path, self._outside)
         with self._connections.exclusive() as connection:
@@ -278,3 +281,4 @@ class SQLiteStore(SQLReads):
             self._outside.release()
         self._connections.close()
         self._indexes.clear()
+        self.words.clear()

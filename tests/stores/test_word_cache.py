@@ -1,0 +1,123 @@
+"""Words of small partitions in memory: the same answers as the full-text index gives, however the file changes meanwhile."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import holdfast
+from holdfast import Engine
+from holdfast.protocols import Candidates, Match
+from holdfast.stores import fulltext, partitions
+from holdfast.stores.sqlite import SQLiteStore
+from holdfast.stores.word_cache import WordCache
+from holdfast.types import Scope
+
+WORDS = ("heron", "pond", "frog", "reed", "heron's", "café", "v2.5")
+TEXTS = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
+STEPS = st.lists(st.one_of(TEXTS, st.integers(0, 5)), min_size=1, max_size=8)
+ANA = Candidates(reader=Scope(user="ana"), spaces=["memory"])
+
+
+def opened(folder: Path) -> Engine:
+    return holdfast.open(folder / "memory.db", embedder="none", worker="none")
+
+
+def by_words(memory: Engine, query: str, *, limit: int = 50) -> list[Match]:
+    return memory.store.find_text(query, ANA, languages=("en", "es"), limit=limit)
+
+
+def store_of(memory: Engine) -> SQLiteStore:
+    assert isinstance(memory.store, SQLiteStore)
+    return memory.store
+
+
+def asked(cache: WordCache, memory: Engine, user: str) -> list[Match] | None:
+    store = store_of(memory)
+    seen = partitions.visible(store.connection, Scope(user=user), ["memory"])
+    return cache.search(store.connection, store.tenant, seen, [frozenset({"heron"})], limit=9)
+
+
+def by_index(memory: Engine, query: str) -> list[Match]:
+    """Return what the full-text index says, with nothing in memory."""
+    store = store_of(memory)
+    seen = partitions.visible(store.connection, ANA.reader, ANA.spaces)
+    return fulltext.search(store.connection, store.tenant, seen, query, languages=("en", "es"), limit=50)
+
+
+def rounded(matches: Sequence[Match]) -> list[tuple[int, int, float]]:
+    return [(match.item, match.window, round(match.score, 9)) for match in matches]
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=STEPS, query=TEXTS)
+def test_it_finds_what_the_full_text_index_finds_after_every_change(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[str | int], query: str
+) -> None:
+    with opened(tmp_path_factory.mktemp("words")) as memory:
+        ids: list[str] = []
+        for step in steps:
+            if isinstance(step, str):
+                ids.append(memory.remember(f"{step} {len(ids)}", user="ana").id)
+            elif ids:
+                memory.forget(ids.pop(step % len(ids)), user="ana")
+            assert rounded(by_words(memory, query)) == rounded(by_index(memory, query))
+
+
+def test_what_another_process_adds_and_removes_is_seen(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory, opened(tmp_path) as other:
+        first = memory.remember("the heron stands", user="ana")
+        assert len(by_words(other, "heron")) == 1
+        memory.remember("the heron flies", user="ana")
+        assert len(by_words(other, "heron")) == 2
+        memory.forget(first.id, user="ana")
+        memory.remember("the heron eats", user="ana")
+        assert [hit.text for hit in other.recall("heron", user="ana")] == ["the heron eats", "the heron flies"]
+
+
+def test_a_long_text_is_found_by_its_best_window(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        memory.remember(f"{'the reed bends ' * 200} the heron stands {'the pond freezes ' * 200}", user="ana")
+        (found,) = by_words(memory, "heron")
+        assert found.window > 0
+        assert rounded([found]) == rounded(by_index(memory, "heron"))
+
+
+def test_a_filter_and_a_session_to_leave_out_are_kept(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        memory.remember("the heron stands", user="ana", metadata={"where": "pond"})
+        memory.remember("the heron flies", user="ana", metadata={"where": "sky"})
+        session = memory.session(user="ana")
+        session.add("user", "a heron is here")
+        assert [hit.text for hit in memory.recall("heron", user="ana", where={"where": "sky"})] == ["the heron flies"]
+        assert {hit.text for hit in session.recall("heron")} == {"the heron stands", "the heron flies"}
+
+
+def test_too_many_texts_are_left_to_the_full_text_index(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        cache = WordCache(small=3)
+        for number in range(4):
+            memory.remember(f"the heron of pond {number}", user="ana")
+            found = asked(cache, memory, "ana")
+            assert (found is None) == (number == 3)
+        assert len(by_words(memory, "heron")) == 4
+
+
+def test_nothing_of_what_was_erased_stays_in_memory(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        memory.remember("the heron stands", user="ana")
+        assert by_words(memory, "heron")
+        memory.erase(user="ana")
+        assert len(store_of(memory).words) == 0
+
+
+def test_only_so_much_is_kept_and_everyone_is_answered(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        cache = WordCache(kept=10)
+        for user in "abcdefab":
+            for number in range(4):
+                memory.remember(f"heron {number}", user=user)
+            assert len(asked(cache, memory, user) or ()) == 4
+            assert len(cache) <= 10
