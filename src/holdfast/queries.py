@@ -103,6 +103,8 @@ class Candidates:
     where: Where | None = None
     without_session: str | None = None
     """A session whose messages are not to be found."""
+    said: Sequence[tuple[datetime, datetime]] = ()
+    """If any: of messages, only those said in one of these stretches of time, their ends left out."""
 
 
 class Match(NamedTuple):

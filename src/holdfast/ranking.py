@@ -31,10 +31,14 @@ _ANSWERED: Final = 0.2
 _NAMED: Final = 1.0
 _THE_USERS: Final = 1.0
 """Between a user and an assistant: what the user's words gain, and the assistant's lose."""
-MOST_IN_TIME: Final = 2.0
+_IN_TIME: Final = 2.0
 """What it is worth to have been said in the days that a question names; less where it names months, of which people also
 speak later."""
-_LONG: Final = (timedelta(days=22), 0.4)
+SHORT: Final = timedelta(days=22)
+"""A stretch of time shorter than this is one of days."""
+_LONG: Final = 0.4
+_ONLY_TIME: Final = 10.0
+"""What it is worth where the question names nothing but a time: more than any likeness of words."""
 _FARTHEST: Final = 2
 """Numbers apart that two messages of a conversation may be and still be neighbours: a memory may have come between."""
 _WORD: Final = re.compile(r"\w+")
@@ -131,8 +135,18 @@ def in_time(said: datetime | None, periods: Sequence[Period]) -> float:
     """Return what it is worth to have been said in one of the stretches of time that a question names."""
     if said is None or not periods:
         return 0.0
-    shares = (1.0 if period.end - period.start < _LONG[0] else _LONG[1] for period in periods if period.holds(said))
-    return MOST_IN_TIME * max(shares, default=0.0)
+    return max((_worth_of(period) for period in periods if period.holds(said)), default=0.0)
+
+
+def most_in_time(periods: Sequence[Period]) -> float:
+    """Return the most that time can be worth to a question."""
+    return max(map(_worth_of, periods), default=0.0)
+
+
+def _worth_of(period: Period) -> float:
+    if period.alone:
+        return _ONLY_TIME
+    return _IN_TIME if period.end - period.start < SHORT else _IN_TIME * _LONG
 
 
 def _named(found: Mapping[int, float], places: Mapping[int, Place], question: str) -> dict[int, float]:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from holdfast.embedding import Embedding
 from holdfast.meaning import Meaning, catch_up
 from holdfast.protocols import Candidates, Match, MemoryFilter, MessageFilter, Space, Store
-from holdfast.ranking import MOST_IN_TIME, Background, Place, in_company, in_time, likelihood, strength
+from holdfast.ranking import SHORT, Background, Place, in_company, in_time, likelihood, most_in_time, strength
 from holdfast.repeats import without_repeats
 from holdfast.text.clean import clean_query
 from holdfast.text.periods import Period, periods_of
@@ -30,6 +30,8 @@ _TODAY = timedelta(days=1)
 """What was said up to a day after now is not the future: clocks and time zones differ."""
 _MOST_TIE = 0.05
 """The most that age, importance and being pinned come to."""
+_SAID_THEN = 24
+"""Messages that an arm gives of the days a question names."""
 _SPARE = 5
 """Rows more than are wanted that are read at a time: some may not be shown, and some say the same."""
 
@@ -112,7 +114,7 @@ def _best_first(store: Store, question: Question, found: dict[int, _Found], stro
     others = [strong[item] for item in ranked] if question.text.strip() else []
     background = Background.of(others, words_alone=bool(others) and all(each.similarity is None for each in found.values()))
     step = question.limit + _SPARE
-    most = _TIE * _MOST_TIE + (MOST_IN_TIME if question.periods else 0.0)
+    most = _TIE * _MOST_TIE + most_in_time(question.periods)
     read: list[tuple[float, float, str, Memory | Message, Memory | None]] = []
     sources: set[str] = set()
     for end in range(step, len(ranked) + step, step):
@@ -158,6 +160,9 @@ def _search(store: Store, meaning: Meaning, question: Question, depth: int) -> d
         )  # fmt: skip
         _collect(found, "meaning", meaning.nearest(where, limit=depth))
         _collect(found, "text", store.find_text(question.text, where, languages=question.languages, limit=depth))
+        days = [(period.start, period.end) for period in question.periods if period.end - period.start < SHORT]
+        if days and not memories:
+            _add_said_then(store, meaning, question, replace(where, said=days), found)
     _add_recent(store, question, found)
     return found
 
@@ -173,6 +178,16 @@ def _collect(found: dict[int, _Found], arm: str, matches: Sequence[Match]) -> No
             entry.similarity, entry.window = score, window
         else:
             entry.text = score
+
+
+def _add_said_then(store: Store, meaning: Meaning, question: Question, where: Candidates, found: dict[int, _Found]) -> None:
+    """Let in the best of what was said in the days that a question names: little else may tell it from all the rest."""
+    for arm, matches in (
+        ("meaning", meaning.nearest(where, limit=_SAID_THEN)),
+        ("text", store.find_text(question.text, where, languages=question.languages, limit=_SAID_THEN)),
+    ):
+        known = {item for item, entry in found.items() if any(arm == name for name, *_ in entry.why)}
+        _collect(found, arm, [match for match in matches if match.item not in known])
 
 
 def _add_recent(store: Store, question: Question, found: dict[int, _Found]) -> None:

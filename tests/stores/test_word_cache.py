@@ -17,16 +17,17 @@ from holdfast.types import Scope
 
 WORDS = ("heron", "pond", "frog", "reed", "heron's", "café", "v2.5")
 TEXTS = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
-STEPS = st.lists(st.one_of(TEXTS, st.integers(0, 5)), min_size=1, max_size=8)
-ANA = Candidates(reader=Scope(user="ana"), spaces=["memory"])
+STEPS = st.lists(st.one_of(TEXTS, st.tuples(st.sampled_from(["forget", "revise"]), st.integers(0, 5))), min_size=1, max_size=8)
+LIVE = Candidates(reader=Scope(user="ana"), spaces=["memory"])
+EVER = Candidates(reader=Scope(user="ana"), spaces=["memory", "archive"])
 
 
 def opened(folder: Path) -> Engine:
     return holdfast.open(folder / "memory.db", embedder="none", worker="none")
 
 
-def by_words(memory: Engine, query: str, *, limit: int = 50) -> list[Match]:
-    return memory.store.find_text(query, ANA, languages=("en", "es"), limit=limit)
+def by_words(memory: Engine, query: str, where: Candidates = LIVE) -> list[Match]:
+    return memory.store.find_text(query, where, languages=("en", "es"), limit=50)
 
 
 def store_of(memory: Engine) -> SQLiteStore:
@@ -40,10 +41,10 @@ def asked(cache: WordCache, memory: Engine, user: str) -> list[Match] | None:
     return cache.search(store.connection, store.tenant, seen, [frozenset({"heron"})], limit=9)
 
 
-def by_index(memory: Engine, query: str) -> list[Match]:
+def by_index(memory: Engine, query: str, where: Candidates = LIVE) -> list[Match]:
     """Return what the full-text index says, with nothing in memory."""
     store = store_of(memory)
-    seen = partitions.visible(store.connection, ANA.reader, ANA.spaces)
+    seen = partitions.visible(store.connection, where.reader, where.spaces)
     return fulltext.search(store.connection, store.tenant, seen, query, languages=("en", "es"), limit=50)
 
 
@@ -54,16 +55,19 @@ def rounded(matches: Sequence[Match]) -> list[tuple[int, int, float]]:
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS, query=TEXTS)
 def test_it_finds_what_the_full_text_index_finds_after_every_change(
-    tmp_path_factory: pytest.TempPathFactory, steps: list[str | int], query: str
+    tmp_path_factory: pytest.TempPathFactory, steps: list[str | tuple[str, int]], query: str
 ) -> None:
     with opened(tmp_path_factory.mktemp("words")) as memory:
         ids: list[str] = []
-        for step in steps:
+        for number, step in enumerate(steps):
             if isinstance(step, str):
-                ids.append(memory.remember(f"{step} {len(ids)}", user="ana").id)
+                ids.append(memory.remember(f"{step} {number}", user="ana").id)
+            elif ids and step[0] == "forget":
+                memory.forget(ids.pop(step[1] % len(ids)), user="ana")
             elif ids:
-                memory.forget(ids.pop(step % len(ids)), user="ana")
-            assert rounded(by_words(memory, query)) == rounded(by_index(memory, query))
+                memory.revise(ids[step[1] % len(ids)], text=f"{WORDS[step[1]]} anew {number}")
+            for where in (LIVE, EVER):
+                assert rounded(by_words(memory, query, where)) == rounded(by_index(memory, query, where))
 
 
 def test_what_another_process_adds_and_removes_is_seen(tmp_path: Path) -> None:

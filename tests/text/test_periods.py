@@ -73,3 +73,23 @@ def test_who_counts_from_another_place_on_earth_is_still_in_the_day() -> None:
     assert period.holds(datetime(2026, 11, 13, 14, tzinfo=UTC))
     assert period.holds(datetime(2026, 11, 15, 10, tzinfo=UTC))
     assert not period.holds(datetime(2026, 11, 12, 12, tzinfo=UTC))
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What did we talk about yesterday?",
+        "what did I tell you last week",
+        "¿Qué te conté ayer?",
+        "¿de qué hablamos el martes pasado?",
+    ],
+)
+def test_a_question_for_nothing_but_a_time_means_all_that_was_said_then(question: str) -> None:
+    (period,) = periods_of(question, NOW)
+    assert period.alone
+
+
+@pytest.mark.parametrize("question", ["What did I say about bread yesterday?", "¿Qué compré ayer?", "who called last week?"])
+def test_a_question_for_something_at_a_time_does_not(question: str) -> None:
+    (period,) = periods_of(question, NOW)
+    assert not period.alone

@@ -21,6 +21,11 @@ class Choice(NamedTuple):
     items: frozenset[int]
     ascending: "NDArray[np.int64]"
 
+    @classmethod
+    def of(cls, items: frozenset[int]) -> "Choice":
+        """Allow these."""
+        return cls(items, np.sort(np.fromiter(items, dtype=np.int64, count=len(items))))
+
 
 class LastChoice:
     """What the last filter allowed, for as long as no connection but the asking one, which only reads, has written."""
@@ -35,8 +40,7 @@ class LastChoice:
         kept = self._kept
         if kept is not None and kept[0]() is connection and kept[1:3] == (version, wanted):
             return kept[3]
-        items = frozenset(read())
-        choice = Choice(items, np.sort(np.fromiter(items, dtype=np.int64, count=len(items))))
+        choice = Choice.of(frozenset(read()))
         self._kept = (weakref.ref(connection), version, wanted, choice)
         return choice
 

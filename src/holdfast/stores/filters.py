@@ -1,6 +1,7 @@
 """Filters as SQL. Every value is bound; only column names of our own are ever formatted."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from holdfast.errors import InvalidInput
@@ -142,6 +143,12 @@ def message_clauses(connection: Connection, tenant: str, wanted: MessageFilter) 
     if wanted.before is not None:
         clauses.add("at < ?", stamp(wanted.before))
     return clauses
+
+
+def said_in(clauses: Clauses, column: str, stretches: Sequence[tuple[datetime, datetime]]) -> None:
+    """Require a time to lie in one of some stretches."""
+    either = " OR ".join(f"{column} >= ? AND {column} < ?" for _ in stretches)
+    clauses.add(f"({either})", *(stamp(moment) for stretch in stretches for moment in stretch))
 
 
 def session_clauses(connection: Connection, tenant: str, wanted: SessionFilter) -> Clauses:

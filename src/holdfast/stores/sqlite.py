@@ -12,7 +12,7 @@ from holdfast.protocols import Candidates, Match, Space, Waiting
 from holdfast.stores import embeddings, fulltext, index_care, maintenance, partitions
 from holdfast.stores.choices import Choice, LastChoice
 from holdfast.stores.connection import Connections, translated
-from holdfast.stores.filters import Clauses, add_metadata
+from holdfast.stores.filters import Clauses, add_metadata, said_in
 from holdfast.stores.index_feed import Pace
 from holdfast.stores.indexes import IndexPlace
 from holdfast.stores.migrate import migrate
@@ -138,7 +138,9 @@ class SQLiteStore(SQLReads):
         )  # fmt: skip
 
     def _allowed(self, where: Candidates, seen: Mapping[int, Space]) -> Choice | None:
-        """Return the items that have the wanted kinds and metadata, or None when all may be found."""
+        """Return the items that have the wanted kinds, metadata and time, or None when all may be found."""
+        if where.said and "message" in where.spaces:
+            return self._said(where, seen)
         if where.kinds is None and not where.where:
             return None
         clauses = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
@@ -151,6 +153,14 @@ class SQLiteStore(SQLReads):
         sql = f"SELECT item FROM memories WHERE {clauses.sql}"
         wanted = (sql, repr(clauses.values))
         return self._chosen.get(self.connection, wanted, lambda: (row[0] for row in self._rows(sql, clauses.values)))
+
+    def _said(self, where: Candidates, seen: Mapping[int, Space]) -> Choice:
+        """Return the messages that were said at the wanted time."""
+        clauses = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
+        clauses.among("partition", [number for number, space in seen.items() if space == "message"])
+        said_in(clauses, "at", where.said)
+        found = frozenset(row[0] for row in self._rows(f"SELECT seq FROM messages WHERE {clauses.sql}", clauses.values))
+        return Choice.of(found)
 
     def _excluded(self, where: Candidates) -> set[int]:
         """Return the messages of the session that is to be left out."""

@@ -27,7 +27,8 @@ _KEPT = 8192
 class _State:
     """What tells one state of a partition from every other: items are numbered upwards, and no number is given twice.
 
-    An addition raises the newest number; without one, a removal lowers the count.
+    An addition raises the newest number; without one, a removal lowers the count. Archives alone are filled otherwise: an
+    older wording goes there under the number it had.
     """
 
     windows: int
@@ -79,6 +80,8 @@ class WordCache:
         excluded: Collection[int] = (),
     ) -> list[Match] | None:
         """Rank the windows that share terms with a query by BM25, the best of each item; None where there is too much to search."""
+        if "archive" in partitions.values():
+            return None
         states = _states(connection, tenant, tuple(partitions))
         total = sum(state.windows for state in states.values())
         if total > self._small:

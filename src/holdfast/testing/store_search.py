@@ -119,6 +119,16 @@ class TextPromises:
         remember(store, wanted, *(a_memory(f"parrot {n}") for n in range(450)))
         assert find(store, "parrot", spaces=("memory",), where={"room": "hall"}) == [wanted.text]
 
+    def test_of_messages_only_those_said_at_the_wanted_times_are_found(self, store: Store) -> None:
+        """The start of a stretch belongs to it, its end does not; memories are what they are at any time."""
+        say(store, *(a_message(f"parrot {day}", at=AT + day * DAY, session=f"ses_{day}") for day in range(6)))
+        remember(store, a_memory("the parrot is green"))
+        days = [(AT + DAY, AT + 2 * DAY), (AT + 4 * DAY, AT + 5 * DAY)]
+        assert set(find(store, "parrot", spaces=["message"], said=days)) == {"parrot 1", "parrot 4"}
+        assert find(store, "parrot", spaces=["message"], said=days, without_session="ses_1") == ["parrot 4"]
+        assert find(store, "parrot", spaces=["message"], said=[(AT + 9 * DAY, AT + 10 * DAY)]) == []
+        assert find(store, "parrot", spaces=["memory"], said=days) == ["the parrot is green"]
+
     def test_tidying_comes_to_an_end_and_changes_no_answer(self, store: Store) -> None:
         """Many small writes leave something to tidy in most stores; afterwards everything is found as before."""
         for n in range(40):

@@ -5,11 +5,12 @@ The stretches are wide at their edges. People count days loosely, and their day 
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from holdfast.text.clean import fold
+from holdfast.text.language import is_stop_word
 from holdfast.text.wordlists import DAYS, MONTHS, NUMBERS
 
 _EDGE: Final = timedelta(hours=14)
@@ -28,6 +29,15 @@ _FEASTS: Final = {
     "valentine's": (2, 14), "valentines": (2, 14), "san valentin": (2, 14), "nochebuena": (12, 24), "navidad": (12, 25),
     "nochevieja": (12, 31), "dia de reyes": (1, 6),
 }  # fmt: skip
+
+_TALK: Final = frozenset(
+    "talk talked talking speak spoke spoken say said saying tell told telling discuss discussed discussing mention mentioned chat "
+    "chatted conversation conversations happen happened remember recall know asked us "
+    "hablar hablamos hablado hable hablaste hablo decir dije dijiste dijimos dicho digo contar conte contaste contamos contado "
+    "comentar comentamos comentado comente charlar charlamos charlado conversar conversamos conversacion conversaciones paso pasado "
+    "recuerdas recuerda acuerdas sabes".split()
+)
+"""Words for talking itself, without accents: with nothing beside them, everything that was said is meant."""
 
 _AMOUNT: Final = rf"(?P<amount>\d{{1,3}}|{'|'.join(sorted({*NUMBERS, *_SOME}, key=len, reverse=True))})"
 _UNIT: Final = rf"(?P<unit>{'|'.join(sorted(_UNITS, key=len, reverse=True))})"
@@ -48,6 +58,8 @@ class Period:
 
     start: datetime
     end: datetime
+    alone: bool = False
+    """Whether the question asks for nothing else: all that was said then is meant."""
 
     def holds(self, moment: datetime) -> bool:
         """Tell whether a moment lies in it."""
@@ -65,7 +77,12 @@ def periods_of(question: str, now: datetime) -> list[Period]:
             found.extend(Period(start - _EDGE, end + _EDGE) for start, end in make(match, now.astimezone(UTC)))
         # What one rule has read is not read again by a looser one: "last month" is not also the month.
         text = pattern.sub(" | ", text)
-    return found
+    return [replace(period, alone=True) for period in found] if found and _asks_nothing(text) else found
+
+
+def _asks_nothing(rest: str) -> bool:
+    """Tell whether what is left of a question without its times asks for no thing: "what did we talk about"."""
+    return all(word in _TALK or is_stop_word(word, "en") or is_stop_word(word, "es") for word in _WORD.findall(rest))
 
 
 _Spans = Iterator[tuple[datetime, datetime]]

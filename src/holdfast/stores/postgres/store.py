@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from holdfast.errors import InvalidInput
 from holdfast.protocols import Candidates, Match, Space, Waiting
 from holdfast.stores import embeddings, partitions
-from holdfast.stores.filters import Clauses, add_metadata
+from holdfast.stores.filters import Clauses, add_metadata, said_in
 from holdfast.stores.postgres import fulltext, maintenance, scrubbing, vector_indexes, vectors
 from holdfast.stores.postgres.connect import Limits, confined, connect, plain_arguments
 from holdfast.stores.postgres.dialect import POSTGRES
@@ -137,6 +137,12 @@ class PostgresStore(SQLReads):
             if where.where:
                 add_metadata(clauses, where.where)
             narrowed.add(f"item IN (SELECT item FROM memories WHERE {clauses.sql})", *clauses.values)
+        if where.said and "message" in where.spaces:
+            clauses = Clauses(POSTGRES, "tenant = ?", self.tenant)
+            clauses.among("partition", list(seen))
+            said_in(clauses, "at", where.said)
+            narrowed.add(f"item IN (SELECT seq FROM messages WHERE {clauses.sql})", *clauses.values)
+            filtered = True
         if where.without_session is not None and "message" in where.spaces:
             sql = "item NOT IN (SELECT seq FROM messages WHERE tenant = ? AND session = ?)"
             narrowed.add(sql, self.tenant, where.without_session)

@@ -1,0 +1,51 @@
+"""Questions that name a time: what was said then is found, however much was said since and before."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from holdfast import Engine
+from holdfast.testing import FrozenClock
+
+DAY = timedelta(days=1)
+THINGS = ("the harbour", "a violin", "bread", "the cinema", "a lantern", "the river", "tickets", "the market")
+
+
+def talk(memory: Engine, clock: FrozenClock, said: str) -> None:
+    """A year of talk about much the same things, four messages every other day, the last of them two days ago."""
+    start = clock.now() - 366 * DAY
+    for day in range(0, 366, 2):
+        session = memory.session(user="ana", id=f"day {day}")
+        for number in range(4):
+            text = said.format(thing=THINGS[(day + number) % len(THINGS)])
+            session.add("user", f"{text}, {day}.{number}", at=start + day * DAY + number * timedelta(minutes=1))
+
+
+@pytest.mark.parametrize(
+    ("usual", "then", "question"),
+    [
+        ("we talked about {thing}", "the boiler hums", "What did we talk about two days ago?"),
+        ("ya te conté lo de {thing}", "la caldera zumba", "¿Qué te conté anteayer?"),
+    ],
+)
+def test_all_that_was_said_on_a_day_comes_first_although_the_rest_sounds_more_like_the_question(
+    memory: Engine, clock: FrozenClock, usual: str, then: str, question: str
+) -> None:
+    talk(memory, clock, usual)
+    session = memory.session(user="ana", id="then")
+    for number in range(3):
+        session.add("user", f"{then} {number}", at=clock.now() - 2 * DAY - timedelta(hours=number))
+    found = {hit.text for hit in memory.recall(question, user="ana", limit=7)}
+    assert {f"{then} {number}" for number in range(3)} < found
+
+
+def test_what_is_asked_about_decides_within_the_day(memory: Engine, clock: FrozenClock) -> None:
+    talk(memory, clock, "we talked about {thing}")
+    assert memory.recall("What did I say of bread 22 days ago?", user="ana")[0].text == "we talked about bread, 344.2"
+
+
+def test_a_time_at_which_nothing_was_said_leaves_the_rest(open_memory: Callable[..., Engine], clock: FrozenClock) -> None:
+    memory = open_memory()
+    memory.session(user="ana").add("user", "the ferry leaves at nine", at=clock.now() - 40 * DAY)
+    assert [hit.text for hit in memory.recall("what about the ferry yesterday?", user="ana")] == ["the ferry leaves at nine"]
