@@ -76,6 +76,8 @@ class MessageFilter:
     client_id: str | None = None
     after_seq: int = 0
     before: datetime | None = None
+    said: Sequence[tuple[datetime, datetime]] = ()
+    """If any: only what was said in one of these stretches of time, their ends left out."""
     newest: int | None = None
     """Only the last so many."""
 
@@ -104,7 +106,7 @@ class Candidates:
     without_session: str | None = None
     """A session whose messages are not to be found."""
     said: Sequence[tuple[datetime, datetime]] = ()
-    """If any: of messages, only those said in one of these stretches of time, their ends left out."""
+    """If any, and messages are searched: only messages said in one of these stretches of time, their ends left out."""
 
 
 class Match(NamedTuple):

@@ -46,7 +46,9 @@ _OTHERS: Final = 32
 """How many of the best make the background that a hit is judged against."""
 _UNRELATED: Final = (-4.0, 6)
 """The strength of what has nothing to do with a question, and how many of the others it stands in for where there are few."""
-_LIKELY: Final = (0.33, -0.37, -0.87, -0.97)
+_ALL_GOOD: Final = 4.0
+"""Others stronger than this are taken to answer as well: where much is to the point, each hit is no less so."""
+_LIKELY: Final = (0.30, -0.41, -0.80, -1.26)
 """What a hit's strength, that of the others, the logarithm of how many they are, and nothing at all say of its likelihood:
 fitted to answers that were there and answers that were not, see ``docs/benchmarks.md``."""
 _WORDS_ALONE: Final = 2.5
@@ -94,7 +96,7 @@ class Background:
         """Describe what was found, given best first."""
         others, scale = strengths[:_OTHERS], _WORDS_ALONE if words_alone else 1.0
         level, weight = _UNRELATED
-        middle = _scaled(others[len(others) // 2], scale) if others else level
+        middle = min(_scaled(others[len(others) // 2], scale), _ALL_GOOD) if others else level
         return cls(strength=(len(others) * middle + weight * level) / (len(others) + weight), count=len(others), scale=scale)
 
 
@@ -122,11 +124,11 @@ def in_company(
 
     ``answers`` is the share of its usual weight that an assistant's answer has for what it answers.
     """
-    found = {seq: strengths[seq] for seq in places if seq in strengths}
+    found = {seq: strengths[seq] + in_time(place.at, periods) for seq, place in places.items() if seq in strengths}
     if len(found) < 2:
-        return dict(strengths)
+        return {**strengths, **found}
     found = _named(found, places, question)
-    found = {seq: value + places[seq].weight + in_time(places[seq].at, periods) for seq, value in found.items()}
+    found = {seq: value + places[seq].weight for seq, value in found.items()}
     found = _among_sessions(found, places)
     return {**strengths, **_beside(found, places, answers)}
 

@@ -18,6 +18,7 @@ from holdfast.protocols import Clock, MemoryFilter, SessionFilter, Store, Transa
 from holdfast.recall import Question, recall
 from holdfast.reranking import Reranking
 from holdfast.sections import render_sections
+from holdfast.text.clean import clean_query
 from holdfast.tracing import watched
 from holdfast.types import Context, Hit, Scope, Where
 
@@ -26,8 +27,13 @@ SHOWN = "memories_shown"
 _UNSAID = 100
 _PINNED = 50
 _WORTH_SHOWING = 0.04
-"""A hit less likely than this does not count as a use, and a raw message stays out of the context. A memory was
-worth keeping: room is the only limit."""
+"""A hit less likely than this does not count as a use, and a raw message stays out of the context, unless the best is not much
+better: where all are alike, none is left out. A memory was worth keeping: in a context, room is the only limit."""
+
+
+def least_worth_showing(hits: Sequence[Hit]) -> float:
+    """Return the score from which on these hits are worth showing."""
+    return min(_WORTH_SHOWING, max((hit.score for hit in hits), default=0.0) / 2)
 
 
 class Reader:
@@ -87,12 +93,12 @@ class Reader:
             behind=self._behind() if kinds is None else (),
         )
         found = recall(self._store, self._embedding, question)
-        looked_at = self._reranking.rank(query, found, now=question.now)
+        looked_at = self._reranking.rank(clean_query(query), found, now=question.now)
         hits = [hit for hit in looked_at if hit.score >= min_score][: max(limit, 0)]
         if as_of is None:
-            moment = self._clock.now()
+            moment, least = self._clock.now(), least_worth_showing(hits)
             with self._lock:
-                self._used.update((hit.id, moment) for hit in hits if hit.memory and hit.score >= _WORTH_SHOWING)
+                self._used.update((hit.id, moment) for hit in hits if hit.memory and hit.score >= least)
         return hits
 
     def _behind(self) -> list[str]:
@@ -133,9 +139,10 @@ class Reader:
         pinned = self._listed(reader, Section(words="", source="pinned", most=_PINNED))
         shown = {hit.id for hit in pinned}
         found = self._reminded(reader, query, without_session)
+        least = least_worth_showing(found)
         return render_block(
             pinned,
-            [hit for hit in found if hit.id not in shown and (hit.memory or hit.score >= _WORTH_SHOWING)],
+            [hit for hit in found if hit.id not in shown and (hit.memory or hit.score >= least)],
             max_tokens=tokens,
             nonce=self._nonce(without_session or reader.user or "shared"),
             language=language,

@@ -99,22 +99,36 @@ def _answer(store: Store, embedding: Embedding, meaning: Meaning, question: Ques
     found, places = _candidates(store, meaning, question)
     own = _strengths(embedding, question, found, words=meaning.besides)
     strong = in_company(own, places, question.text, periods=question.periods, answers=meaning.besides)
-    hits = (hit for hit in _best_first(store, question, found, strong) if hit.score >= question.min_score)
+    background = _background(question, found, places, strong)
+    hits = (hit for hit in _best_first(store, question, found, strong, background) if hit.score >= question.min_score)
     kept = without_repeats(store, embedding, hits, question.limit)
     return [_with_excerpt(store, hit, found) for hit in kept]
 
 
-def _best_first(store: Store, question: Question, found: dict[int, _Found], strong: dict[int, float]) -> Iterator[Hit]:
+def _background(question: Question, found: dict[int, _Found], places: dict[int, Place], strong: dict[int, float]) -> Background:
+    """Return what hits are judged against: all that was found, and not by the time at which it was said."""
+    if not question.text.strip():  # the newest are listed, and none of them has to stand out
+        return Background.of(())
+    values = list(strong.values())
+    if question.periods:
+        values = [
+            value - in_time(places[item].at, question.periods) if item in places else value for item, value in strong.items()
+        ]
+    return Background.of(sorted(values, reverse=True), words_alone=all(entry.similarity is None for entry in found.values()))
+
+
+def _best_first(
+    store: Store, question: Question, found: dict[int, _Found], strong: dict[int, float], background: Background
+) -> Iterator[Hit]:
     """Yield what was found, best first, but no message that a memory was made from which was found as well.
 
     Reading rows costs more than finding them: they are read a few at a time.
     """
     ranked = sorted(found, key=strong.__getitem__, reverse=True)
-    # Where nothing was asked, the newest are listed, and none of them has to stand out.
-    others = [strong[item] for item in ranked] if question.text.strip() else []
-    background = Background.of(others, words_alone=bool(others) and all(each.similarity is None for each in found.values()))
     step = question.limit + _SPARE
-    most = _TIE * _MOST_TIE + most_in_time(question.periods)
+    # A message's time has been counted; a memory's is known when it is read.
+    timely = question.periods and any(entry.space != "message" for entry in found.values())
+    most = _TIE * _MOST_TIE + (most_in_time(question.periods) if timely else 0.0)
     read: list[tuple[float, float, str, Memory | Message, Memory | None]] = []
     sources: set[str] = set()
     for end in range(step, len(ranked) + step, step):
@@ -160,7 +174,7 @@ def _search(store: Store, meaning: Meaning, question: Question, depth: int) -> d
         )  # fmt: skip
         _collect(found, "meaning", meaning.nearest(where, limit=depth))
         _collect(found, "text", store.find_text(question.text, where, languages=question.languages, limit=depth))
-        days = [(period.start, period.end) for period in question.periods if period.end - period.start < SHORT]
+        days = [(period.start, period.end) for period in question.periods if period.alone or period.end - period.start < SHORT]
         if days and not memories:
             _add_said_then(store, meaning, question, replace(where, said=days), found)
     _add_recent(store, question, found)
@@ -181,7 +195,12 @@ def _collect(found: dict[int, _Found], arm: str, matches: Sequence[Match]) -> No
 
 
 def _add_said_then(store: Store, meaning: Meaning, question: Question, where: Candidates, found: dict[int, _Found]) -> None:
-    """Let in the best of what was said in the days that a question names: little else may tell it from all the rest."""
+    """Let in the best of what was said in the days that a question names, and the newest where it names nothing else."""
+    if any(period.alone for period in question.periods):
+        wanted = MessageFilter(reader=question.reader, said=where.said, newest=_SAID_THEN)
+        for rank, message in enumerate(reversed(store.messages(wanted)), 1):
+            found.setdefault(message.seq, _Found(0, "message")).why.append(("time", rank, 1 / rank))
+        return
     for arm, matches in (
         ("meaning", meaning.nearest(where, limit=_SAID_THEN)),
         ("text", store.find_text(question.text, where, languages=question.languages, limit=_SAID_THEN)),

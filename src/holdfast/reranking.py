@@ -44,11 +44,11 @@ class ChatReranker:
         self._thinking = thinking
 
     def rate(self, question: str, notes: Sequence[Note], *, asked_at: datetime) -> Sequence[float | None]:
-        """Ask the model; no opinions where there is none, or where it may not be asked any more today."""
+        """Ask the model; no opinions where none is configured, an error where it may not be asked any more today."""
         model, problem = self._thinking.model()
         if model is None:
             if problem:
-                log.warning("Hits are not looked at again: %s.", problem)
+                raise ModelUnavailable(f"{problem}.")
             return [None] * len(notes)
         try:
             ratings = rate(model, question, notes, asked_at=asked_at, timeout=_TIMEOUT)
@@ -143,6 +143,6 @@ def _said(hit: Hit) -> str:
 def _moved(hit: Hit, name: str, rank: int, rating: float) -> Hit:
     """Return a hit with what a second look says of it."""
     sure = min(max(hit.score, _LEAST), 1 - _LEAST)
-    logit = math.log(sure / (1 - sure)) + _SAYS * (rating - 0.5)
-    reason = Reason(arm=f"rerank:{name}", rank=rank, score=round(rating, 4))
+    logit = math.log(sure / (1 - sure)) + _SAYS * (float(rating) - 0.5)
+    reason = Reason(arm=f"rerank:{name}", rank=rank, score=round(float(rating), 4))
     return replace(hit, score=round(1 / (1 + math.exp(-logit)), 4), why=(*hit.why, reason))

@@ -78,10 +78,12 @@ class Settings:
         },
     )
     daily_cost: float | None = field(
-        default=None, metadata={"help": "US dollars that background work may spend on models a day. Default: no limit."}
+        default=None,
+        metadata={"help": "US dollars that learning and second looks at hits may spend on models a day. Default: no limit."},
     )
     daily_calls: int | None = field(
-        default=None, metadata={"help": "Calls that background work may make to models a day. Default: no limit."}
+        default=None,
+        metadata={"help": "Calls that learning and second looks at hits may make to models a day. Default: no limit."},
     )
     unused_days: float | None = field(
         default=None, metadata={"help": "Days after which what was learnt and never used expires. Default: the preset's."}

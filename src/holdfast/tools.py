@@ -23,6 +23,7 @@ from holdfast.errors import HoldfastError, SettingsError
 from holdfast.policies.keys import canonical_key, same_key
 from holdfast.presets.base import Preset
 from holdfast.presets.reachy import context_key
+from holdfast.reader import least_worth_showing
 from holdfast.text.clean import clean_name, escape_line
 from holdfast.text.conform import conform
 from holdfast.types import Hit, Kind, Memory, Scope
@@ -33,11 +34,6 @@ _MANY = 5_000
 _MOST_RESULTS = 50
 _LONGEST = 2_000
 """Characters of one memory that a model is shown."""
-_LEAST_SCORE = 0.04
-_LEAST_BY_WORDS = 0.02
-"""Where words alone are searched, one word of a question that is found counts for little and is all there is."""
-_NEAR = 0.3
-"""How likely a memory must be the one meant, to be named to someone who asks to forget something else."""
 
 Words: TypeAlias = Mapping[str, Mapping[str, str]]
 
@@ -208,8 +204,9 @@ class MemoryTools:
         words = self._words["forget"]
         names = sorted({label for each in self._own() if (label := _label(each))})[:30]
         kinds = [kind.name for kind in self._memory.preset.kinds]
-        found = self._memory.recall(key, limit=3, kinds=kinds, min_score=_NEAR, **self._parts)
-        near = [{"id": hit.id, "text": str(hit)[:200]} for hit in found if self._is_own(hit.id)]
+        found = self._memory.recall(key, limit=3, kinds=kinds, **self._parts)
+        least = least_worth_showing(found)
+        near = [{"id": hit.id, "text": str(hit)[:200]} for hit in found if hit.score >= least and self._is_own(hit.id)]
         listed = "; ".join(f"{each['id']} ({escape_line(each['text'])})" for each in near)
         text = words["none"].format(
             key=escape_line(key),
@@ -236,9 +233,9 @@ class MemoryTools:
         if memory_type in (None, _spoken(self._memory.preset)):
             kinds = [kind for kind in kinds if kind != "message"] + ["message"]
         limit = max(1, min(limit, _MOST_RESULTS))
-        least = _LEAST_SCORE if self._memory.embedding.embedder() else _LEAST_BY_WORDS
-        hits = self._memory.recall(query, kinds=kinds, limit=limit + len(seen), min_score=least, **self._parts)
-        scored = [(hit, self._measured(hit)) for hit in hits if hit.id not in seen]
+        hits = self._memory.recall(query, kinds=kinds, limit=limit + len(seen), **self._parts)
+        least = least_worth_showing(hits)
+        scored = [(hit, self._measured(hit)) for hit in hits if hit.id not in seen and hit.score >= least]
         if self._least is not None:  # a design that measures is one that ranks by what it measured
             scored = sorted((each for each in scored if each[1] >= self._least), key=lambda each: -each[1])
         found = [self._shown(hit, score) for hit, score in scored[:limit]]
@@ -251,10 +248,15 @@ class MemoryTools:
         return preset.recall.least_cosine if "search_memories" in preset.tools else None
 
     def _measured(self, hit: Hit) -> float:
-        """Return the score: how likely a hit matters, or in a design that measures, the cosine of its own embedder."""
-        embedder = self._memory.embedding.embedder() if self._least is not None else None
-        if hit.similarity is None or embedder is None:
+        """Return the score: how likely a hit matters, or in a design that measures, the cosine of its own embedder.
+
+        What was found by words alone has none: there it is the share of the words that it has.
+        """
+        embedder = self._memory.embedding.embedder()
+        if self._least is None:
             return hit.score
+        if hit.similarity is None or embedder is None:
+            return hit.score_by("text") or 0.0
         return min(max(self._memory.preset.recall.as_measured(hit.similarity, embedder.calibration), 0.0), 1.0)
 
     def _shown(self, hit: Hit, score: float) -> dict[str, Any]:

@@ -342,6 +342,10 @@ class Hit:
     successor: Memory | None = None
     """What has since taken the place of what this message said."""
 
+    def score_by(self, arm: str) -> float | None:
+        """Return what one arm said of it, if that arm found it."""
+        return next((reason.score for reason in self.why if reason.arm == arm), None)
+
     @property
     def found(self) -> Memory | Message:
         """The memory or message itself."""

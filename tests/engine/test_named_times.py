@@ -45,6 +45,24 @@ def test_what_is_asked_about_decides_within_the_day(memory: Engine, clock: Froze
     assert memory.recall("What did I say of bread 22 days ago?", user="ana")[0].text == "we talked about bread, 344.2"
 
 
+@pytest.mark.parametrize("embedder", [None, "none"])
+def test_a_day_of_much_talk_fills_the_context(
+    open_memory: Callable[..., Engine], clock: FrozenClock, embedder: str | None
+) -> None:
+    memory = open_memory(embedder=embedder) if embedder else open_memory()
+    session = memory.session(user="ana")
+    for number in range(40):
+        session.add("user", f"entry {number}: {THINGS[number % len(THINGS)]}", at=clock.now() - DAY)
+    assert len(memory.context("What did we talk about yesterday?", user="ana").hits) >= 10
+
+
+def test_the_only_message_of_a_day_comes_before_older_memories(memory: Engine, clock: FrozenClock) -> None:
+    for thing in THINGS:
+        memory.remember(f"told me about {thing}", user="ana", valid_from=clock.now() - 30 * DAY)
+    memory.session(user="ana").add("user", "the boiler hums", at=clock.now() - DAY)
+    assert memory.recall("What did I tell you yesterday?", user="ana")[0].text == "the boiler hums"
+
+
 def test_a_time_at_which_nothing_was_said_leaves_the_rest(open_memory: Callable[..., Engine], clock: FrozenClock) -> None:
     memory = open_memory()
     memory.session(user="ana").add("user", "the ferry leaves at nine", at=clock.now() - 40 * DAY)

@@ -1,5 +1,6 @@
 """Words of small partitions in memory: the same answers as the full-text index gives, however the file changes meanwhile."""
 
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -117,11 +118,39 @@ def test_nothing_of_what_was_erased_stays_in_memory(tmp_path: Path) -> None:
         assert len(store_of(memory).words) == 0
 
 
+def test_a_reader_at_an_earlier_moment_finds_what_was_there_then(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        heron = memory.remember("the heron stands", user="ana")
+        assert by_words(memory, "heron")
+
+        def ask() -> tuple[list[Match], list[Match]]:
+            assert by_words(memory, "heron")
+            other = threading.Thread(target=lambda: (memory.revise(heron.id, text="the stork stands"), by_words(memory, "stork")))
+            other.start()
+            other.join()
+            return by_words(memory, "heron"), by_words(memory, "stork")
+
+        before, after = memory.store.together(ask)
+        assert (len(before), after) == (1, [])
+        assert (by_words(memory, "heron"), len(by_words(memory, "stork"))) == ([], 1)
+
+
+def test_what_another_process_erased_goes_with_the_next_search_by_anyone(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory, opened(tmp_path) as other:
+        for user in ("ana", "bob"):
+            memory.remember(f"the heron of {user}", user=user)
+            assert len(other.recall("heron", user=user)) == 1
+        kept = len(store_of(other).words)
+        memory.erase(user="ana")
+        assert len(other.recall("heron", user="bob")) == 1
+        assert 0 < len(store_of(other).words) < kept
+
+
 def test_only_so_much_is_kept_and_everyone_is_answered(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
-        cache = WordCache(kept=10)
+        cache = WordCache(kept=70)
         for user in "abcdefab":
             for number in range(4):
                 memory.remember(f"heron {number}", user=user)
             assert len(asked(cache, memory, user) or ()) == 4
-            assert len(cache) <= 10
+            assert 0 < len(cache) <= 70

@@ -78,18 +78,22 @@ def test_who_counts_from_another_place_on_earth_is_still_in_the_day() -> None:
 @pytest.mark.parametrize(
     "question",
     [
-        "What did we talk about yesterday?",
-        "what did I tell you last week",
-        "¿Qué te conté ayer?",
-        "¿de qué hablamos el martes pasado?",
+        "What did we talk about yesterday?", "what did I tell you last week", "What did I do yesterday?", "what happened today",
+        "¿Qué te conté ayer?", "¿de qué hablamos el martes pasado?", "¿Qué hice ayer?", "¿De qué estuvimos hablando ayer?",
     ],
-)
+)  # fmt: skip
 def test_a_question_for_nothing_but_a_time_means_all_that_was_said_then(question: str) -> None:
     (period,) = periods_of(question, NOW)
     assert period.alone
 
 
-@pytest.mark.parametrize("question", ["What did I say about bread yesterday?", "¿Qué compré ayer?", "who called last week?"])
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What did I say about bread yesterday?", "¿Qué compré ayer?", "who called last week?", "How are you today?",
+        "¿Cómo estás hoy?", "¿Qué tal hoy?", "what should I do today?", "I am not here today",
+    ],
+)  # fmt: skip
 def test_a_question_for_something_at_a_time_does_not(question: str) -> None:
     (period,) = periods_of(question, NOW)
     assert not period.alone

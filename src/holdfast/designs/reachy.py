@@ -94,10 +94,10 @@ class MemoryManager:
         return sorted((each for each in found if each.score >= min_score), key=lambda each: -each.score)
 
     def _score(self, hit: types.Hit) -> float:
-        """Return the cosine of the design's own embedder; where words alone were searched, how likely the hit matters."""
+        """Return the cosine of the design's own embedder; what was found by words alone has the share of the words instead."""
         embedder = self.engine.embedding.embedder()
         if hit.similarity is None or embedder is None:
-            return hit.score
+            return hit.score_by("text") or 0.0
         return min(max(self.engine.preset.recall.as_measured(hit.similarity, embedder.calibration), 0.0), 1.0)
 
     async def forget(self, memory_id: str) -> bool:

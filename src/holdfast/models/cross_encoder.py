@@ -1,17 +1,20 @@
 """A cross-encoder: a network that reads a question and a text together, and so tells better than two vectors whether they fit.
 
-It reads one pair at a time, 10 to 30 ms each: enough for the best twenty hits, not for finding them.
+It reads one pair at a time, 10 to 30 ms each: enough to look again at the best hits, not to find them.
 """
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from holdfast.models.networks import Network
 from holdfast.models.registry import RerankerSpec
 from holdfast.notes import Note
 from holdfast.text.language import is_foreign
+
+if TYPE_CHECKING:
+    from holdfast.models.networks import Network
 
 __all__ = ["CrossEncoder"]
 
@@ -28,12 +31,18 @@ class CrossEncoder:
     def __init__(self, spec: RerankerSpec, directory: Path) -> None:
         """Remember what to load; ``WeightsMissing`` comes with the first question, or with :meth:`load`."""
         self._spec = spec
-        self._network = Network(spec, directory)
+        self._directory = directory
 
     @property
     def name(self) -> str:
         """What it is called in the registry."""
         return self._spec.name
+
+    @cached_property
+    def _network(self) -> "Network":
+        from holdfast.models.networks import Network  # noqa: PLC0415  (onnxruntime is heavy, and may never be needed)
+
+        return Network(self._spec, self._directory)
 
     def load(self) -> None:
         """Load the network now rather than with the first question."""

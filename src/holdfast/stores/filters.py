@@ -142,11 +142,14 @@ def message_clauses(connection: Connection, tenant: str, wanted: MessageFilter) 
         clauses.add("seq > ?", wanted.after_seq)
     if wanted.before is not None:
         clauses.add("at < ?", stamp(wanted.before))
+    said_in(clauses, "at", wanted.said)
     return clauses
 
 
 def said_in(clauses: Clauses, column: str, stretches: Sequence[tuple[datetime, datetime]]) -> None:
-    """Require a time to lie in one of some stretches."""
+    """Require a time to lie in one of some stretches, if there are any."""
+    if not stretches:
+        return
     either = " OR ".join(f"{column} >= ? AND {column} < ?" for _ in stretches)
     clauses.add(f"({either})", *(stamp(moment) for stretch in stretches for moment in stretch))
 

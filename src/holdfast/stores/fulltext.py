@@ -21,6 +21,8 @@ from holdfast.text.windows import window_spans
 
 _WINDOWS = 4096
 """Windows an item can have; a full-text rowid is item * _WINDOWS + window."""
+_FEW_ALLOWED = 200
+"""Where a filter allows no more items than this, all of them are scored: that is less than to find the words of everyone."""
 _FEW_SEGMENTS = 3
 _MERGED_AT_ONCE = 128
 """Pages merged in one transaction: other writers wait a few milliseconds at most."""
@@ -83,11 +85,16 @@ def search(
             return few
     counted = _frequencies(connection, partitions, wanted)
     known = [pair for pair in counted if pair[0]]
+    if allowed is not None and len(allowed) <= _FEW_ALLOWED:
+        read = _units_of(connection, tenant, [item for item in allowed if item not in excluded])
+        ranked = _rank(connection, tenant, partitions, counted, [row for row in read if row[2] in partitions], limit=limit)
+        return [match for match in ranked if match.score > 0]
     bound = bm25.bound_of(filtered=allowed is not None, excluded=len(excluded))
     weights = _matches(connection, partitions, known, bound=bound, limit=limit)
     if excluded or allowed is not None:
         weights = {rowid: weight for rowid, weight in weights.items() if _passes(rowid // _WINDOWS, allowed, excluded)}
-    return _rank(connection, tenant, partitions, counted, bm25.best_of(weights, known, limit), limit=limit)
+    chosen = _read_units(connection, tenant, bm25.best_of(weights, known, limit))
+    return _rank(connection, tenant, partitions, counted, chosen, limit=limit)
 
 
 def _matches(
@@ -113,17 +120,26 @@ def _rank(
     tenant: str,
     partitions: Mapping[int, Space],
     wanted: list[bm25.Counted],
-    rows: Sequence[int],
+    read: Sequence[Row],
     *,
     limit: int,
 ) -> list[Match]:
     """Score candidates by BM25 with the reader's own statistics."""
-    if not rows:
+    if not read:
         return []
     numbers = list(partitions)
     sql = f"SELECT sum(units), sum(terms) FROM partitions WHERE tenant = ? AND partition IN ({marks(numbers)})"
     ((units, terms),) = once(connection, ("totals", tenant, *numbers), lambda: fetch(connection, sql, (tenant, *numbers)))
-    return bm25.rank(_read_units(connection, tenant, rows), partitions, wanted, (units, terms), limit=limit)
+    return bm25.rank(read, partitions, wanted, (units, terms), limit=limit)
+
+
+def _units_of(connection: FileConnection, tenant: str, items: Sequence[int]) -> list[Row]:
+    """Return item, window, partition and terms of every window of some items."""
+    sql = (
+        "SELECT units.item, units.window, units.partition, units.terms FROM json_each(?) AS wanted CROSS JOIN units "
+        "ON units.tenant = ? AND units.item = wanted.value"
+    )
+    return fetch(connection, sql, (json.dumps(items), tenant))
 
 
 def _read_units(connection: FileConnection, tenant: str, rows: Sequence[int]) -> list[Row]:

@@ -159,8 +159,9 @@ class SQLiteStore(SQLReads):
         clauses = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
         clauses.among("partition", [number for number, space in seen.items() if space == "message"])
         said_in(clauses, "at", where.said)
-        found = frozenset(row[0] for row in self._rows(f"SELECT seq FROM messages WHERE {clauses.sql}", clauses.values))
-        return Choice.of(found)
+        sql = f"SELECT seq FROM messages WHERE {clauses.sql}"
+        ask = (sql, repr(clauses.values))
+        return once(self.connection, ask, lambda: Choice.of(frozenset(row[0] for row in self._rows(sql, clauses.values))))
 
     def _excluded(self, where: Candidates) -> set[int]:
         """Return the messages of the session that is to be left out."""
@@ -271,6 +272,9 @@ class SQLiteStore(SQLReads):
         clean = index_care.scrub(self._connections, self.tenant, self.path, self._outside)
         with self._connections.exclusive() as connection:
             complete, residue = maintenance.scrub(connection, self.path, [] if self._encrypted else needles)
+        # A reader that began before may have brought back what was to go; none that begins now can.
+        self._indexes.clear()
+        self.words.clear()
         return complete and clean, residue
 
     def backup(self, target: Path) -> None:

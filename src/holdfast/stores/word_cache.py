@@ -14,13 +14,13 @@ from operator import itemgetter
 from holdfast.protocols import Match, Space
 from holdfast.stores.bm25 import K1, B
 from holdfast.stores.rows import marks
-from holdfast.stores.sql import Row, fetch, once
+from holdfast.stores.sql import Row, fetch, fetch_value, once
 from holdfast.stores.sqlite_dialect import FileConnection
 
 _SMALL = 512
 """Windows that a reader may see for them to be searched here; with more, a common word has more matches than are worth counting."""
-_KEPT = 8192
-"""Windows kept in all, some 1.5 kB each."""
+_KEPT = 150_000
+"""Terms kept in all, of all windows together: 30 to 70 bytes each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +47,12 @@ class _Words:
     places: Mapping[str, tuple[int, ...]]
     """The windows that a term stands in, each as often as it does."""
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether this is what the state says, and not what another process made of it meanwhile."""
+        newest = max((item for item, _ in self.windows), default=0)
+        return (len(self.windows), sum(self.lengths), newest) == (self.state.windows, self.state.terms, self.state.newest)
+
 
 class WordCache:
     """This process's words of small partitions, each as current as the last search that used it."""
@@ -57,9 +63,10 @@ class WordCache:
         self._lock = threading.Lock()
         self._words: OrderedDict[int, _Words] = OrderedDict()
         self._total = 0
+        self._scrubs = 0
 
     def __len__(self) -> int:
-        """Return how many windows are kept."""
+        """Return how many terms are kept."""
         return self._total
 
     def clear(self) -> None:
@@ -82,6 +89,7 @@ class WordCache:
         """Rank the windows that share terms with a query by BM25, the best of each item; None where there is too much to search."""
         if "archive" in partitions.values():
             return None
+        self._let_go(_scrubs(connection))
         states = _states(connection, tenant, tuple(partitions))
         total = sum(state.windows for state in states.values())
         if total > self._small:
@@ -99,6 +107,12 @@ class WordCache:
                 best[item] = ranked
         return [Match(-i, window, min(-s, 1.0), partitions[number]) for s, i, window, number in sorted(best.values())[:limit]]
 
+    def _let_go(self, scrubs: int) -> None:
+        """Forget everything when somebody, in whichever process, has had something erased since."""
+        if scrubs != self._scrubs:
+            self.clear()
+            self._scrubs = scrubs
+
     def _current(self, connection: FileConnection, tenant: str, number: int, state: _State) -> _Words:
         """Return a partition's words as of its present state; what was only added is read and added."""
         with self._lock:
@@ -107,18 +121,28 @@ class WordCache:
                 self._words.move_to_end(number)
         if words is None or words.state != state:
             words = _grown(connection, tenant, number, words, state) or _read(connection, tenant, number, state)
-            self._keep(number, words)
+            if words.is_whole:  # outside of one moment, something may have changed between the two questions
+                self._keep(number, words)
         return words
 
     def _keep(self, number: int, words: _Words) -> None:
         """Keep a partition's words, at the cost of those not asked for longest."""
         with self._lock:
-            before = self._words.pop(number, None)
-            self._total += len(words.windows) - (len(before.windows) if before else 0)
+            before = self._words.get(number)
+            if before is not None and before.state.newest > words.state.newest:
+                return  # another thread sees a later moment than this one
+            self._total += words.state.terms - (before.state.terms if before else 0)
             self._words[number] = words
+            self._words.move_to_end(number)
             while self._total > self._kept:
                 _, gone = self._words.popitem(last=False)
-                self._total -= len(gone.windows)
+                self._total -= gone.state.terms
+
+
+def _scrubs(connection: FileConnection) -> int:
+    """Return how often something was erased from the file."""
+    sql = "SELECT value FROM sequences WHERE name = 'scrub'"
+    return once(connection, ("scrubs",), lambda: fetch_value(connection, sql) or 0)
 
 
 def _states(connection: FileConnection, tenant: str, numbers: tuple[int, ...]) -> dict[int, _State]:
@@ -140,7 +164,7 @@ def _read(connection: FileConnection, tenant: str, number: int, state: _State) -
 
 def _grown(connection: FileConnection, tenant: str, number: int, words: _Words | None, state: _State) -> _Words | None:
     """Return a partition's words with those added since; None if that does not account for its present state."""
-    if words is None or state.windows < words.state.windows:
+    if words is None or state.windows < words.state.windows or state.newest < words.state.newest:
         return None
     added = _units(connection, tenant, number, after=words.state.newest)
     return _with(words, added, state) if len(words.windows) + len(added) == state.windows else None

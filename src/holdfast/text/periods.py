@@ -32,10 +32,10 @@ _FEASTS: Final = {
 
 _TALK: Final = frozenset(
     "talk talked talking speak spoke spoken say said saying tell told telling discuss discussed discussing mention mentioned chat "
-    "chatted conversation conversations happen happened remember recall know asked us "
-    "hablar hablamos hablado hable hablaste hablo decir dije dijiste dijimos dicho digo contar conte contaste contamos contado "
-    "comentar comentamos comentado comente charlar charlamos charlado conversar conversamos conversacion conversaciones paso pasado "
-    "recuerdas recuerda acuerdas sabes".split()
+    "chatted conversation conversations happen happened remind summarise summarize summary recap cover covered us "
+    "hablar hablamos hablando hablado hable hablaste hablo decir dije dijiste dijo dijimos dijeron dicho digo contar conte contaste "
+    "conto contamos contaron contado comentar comentamos comentado comente charlar charlamos charlando charlado conversar conversamos "
+    "conversacion conversaciones paso hice hiciste hicimos estuve estuvimos resume resumen resumir".split()
 )
 """Words for talking itself, without accents: with nothing beside them, everything that was said is meant."""
 
@@ -81,8 +81,10 @@ def periods_of(question: str, now: datetime) -> list[Period]:
 
 
 def _asks_nothing(rest: str) -> bool:
-    """Tell whether what is left of a question without its times asks for no thing: "what did we talk about"."""
-    return all(word in _TALK or is_stop_word(word, "en") or is_stop_word(word, "es") for word in _WORD.findall(rest))
+    """Tell whether what is left of a question without its times asks for no thing, but for what was said: "what did we talk about"."""
+    words = _WORD.findall(rest)
+    about_talk = any(word in _TALK for word in words) or {"did", "do"} <= set(words)
+    return about_talk and all(word in _TALK or is_stop_word(word, "en") or is_stop_word(word, "es") for word in words)
 
 
 _Spans = Iterator[tuple[datetime, datetime]]
