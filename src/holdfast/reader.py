@@ -91,10 +91,13 @@ class Reader:
             without_session=without_session,
             languages=self.preset.languages,
             behind=self._behind() if kinds is None else (),
+            with_sources=self._reranking.active,
         )
         found = recall(self._store, self._embedding, question)
         looked_at = self._reranking.rank(clean_query(query), found, now=question.now)
-        hits = [hit for hit in looked_at if hit.score >= min_score][: max(limit, 0)]
+        likely = [hit for hit in looked_at if hit.score >= min_score]
+        sources = {source for hit in likely if hit.memory for source in hit.memory.sources}
+        hits = [hit for hit in likely if hit.id not in sources][: max(limit, 0)]
         if as_of is None:
             moment, least = self._clock.now(), least_worth_showing(hits)
             with self._lock:

@@ -53,6 +53,8 @@ class Question:
     languages: tuple[str, ...] = ("en", "es")
     behind: Collection[str] = ()
     """Kinds that stand behind what they were made from, and are left out unless asked for."""
+    with_sources: bool = False
+    """Whether messages are wanted beside the memories made from them: the asker will leave them out."""
     periods: Sequence[Period] = ()
     """The stretches of time that the text names."""
 
@@ -142,7 +144,7 @@ def _best_first(
         reachable = strong[ranked[end]] + most if end < len(ranked) else -math.inf
         while read and -read[0][0] >= reachable:
             value, _, _, owner, successor = heapq.heappop(read)
-            if isinstance(owner, Memory) or owner.id not in sources:
+            if isinstance(owner, Memory) or question.with_sources or owner.id not in sources:
                 yield _hit(owner, successor, likelihood(-value, background), found)
 
 

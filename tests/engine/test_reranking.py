@@ -170,3 +170,14 @@ def test_nobody_is_asked_where_there_is_nothing_to_put_in_order(open_memory: Cal
 def test_an_unknown_reranker_is_a_clear_error(open_memory: Callable[..., Engine], reranker: object) -> None:
     with pytest.raises(SettingsError, match="reranker"):
         open_memory(reranker=reranker)
+
+
+def test_a_memory_that_falls_below_the_floor_does_not_take_its_message_with_it(open_memory: Callable[..., Engine]) -> None:
+    memory = open_memory(reranker=Favours("user: "))
+    session = memory.session(user="ana")
+    session.add("user", "I live in a red house by the harbour.")
+    session.end()
+    memory.drain()
+    assert memory.memories(user="ana")
+    assert [hit.kind for hit in memory.recall("red house", user="ana", min_score=0.9)] == ["message"]
+    assert "message" not in [hit.kind for hit in memory.recall("red house", user="ana")]
