@@ -175,9 +175,9 @@ def test_an_unknown_reranker_is_a_clear_error(open_memory: Callable[..., Engine]
 def test_a_memory_that_falls_below_the_floor_does_not_take_its_message_with_it(open_memory: Callable[..., Engine]) -> None:
     memory = open_memory(reranker=Favours("user: "))
     session = memory.session(user="ana")
-    session.add("user", "I live in a red house by the harbour.")
+    session.add("user", "The bus was late again today. I live in a red house by the harbour. See you on Friday, bring the cake!")
     session.end()
     memory.drain()
     assert memory.memories(user="ana")
-    assert [hit.kind for hit in memory.recall("red house", user="ana", min_score=0.9)] == ["message"]
+    assert [hit.kind for hit in memory.recall("red house", user="ana", min_score=0.5)] == ["message"]
     assert "message" not in [hit.kind for hit in memory.recall("red house", user="ana")]
