@@ -18,6 +18,8 @@ _ROUNDS = 3
 """How many times as many hits as are wanted are looked at."""
 _SAME = 0.96
 """Two hits with a cosine above this say the same."""
+_LINE = 80
+"""Shorter texts are said every day; a longer one that is said again, in another conversation, tells something of both."""
 _LONG = 1000
 """Longer texts are compared by their words alone: a vector stands for their beginning only."""
 _FEW = 3
@@ -50,7 +52,7 @@ class _Seen:
         self._hits: list[Hit] = []
         self._places: dict[str, int] = {}
         self._kept: dict[int, frozenset[str]] = {}
-        self._said: set[str] = set()
+        self._said: dict[str, list[int]] = {}
         self._cosines: NDArray[np.float32] | None = None
 
     def add(self, hits: Iterable[Hit]) -> list[Hit]:
@@ -65,7 +67,7 @@ class _Seen:
         """Tell whether a hit says what one that is kept has said; if not, it is kept as well."""
         place = self._places[hit.id]
         folded = fold(hit.text[:2000])
-        if folded in self._said:
+        if self._is_said(place, folded):
             return True
         words = frozenset(_WORD.findall(folded))
         if len(folded) < _LONG:
@@ -73,15 +75,23 @@ class _Seen:
             if alike and self._is_near(place, alike):
                 return True
         self._kept[place] = words
-        self._said.add(folded)
+        self._said.setdefault(folded, []).append(place)
         return False
+
+    def _is_said(self, place: int, folded: str) -> bool:
+        """Tell whether these very words were kept; long ones may be once more, from another conversation."""
+        earlier = self._said.get(folded, ())
+        once_more = len(earlier) == 1 and len(folded) >= _LINE and self._are_apart(place, earlier[0])
+        return bool(earlier) and not once_more
 
     def _same_kind(self, place: int, other: int) -> bool:
         """What was said twice in nearly the same words, in two conversations, is evidence of both."""
-        one, two = self._hits[place], self._hits[other]
-        if one.message is not None and two.message is not None:
-            return one.message.session == two.message.session
-        return one.kind == two.kind
+        return self._hits[place].kind == self._hits[other].kind and not self._are_apart(place, other)
+
+    def _are_apart(self, place: int, other: int) -> bool:
+        """Tell whether two hits are messages of two conversations."""
+        one, two = self._hits[place].message, self._hits[other].message
+        return one is not None and two is not None and one.session != two.session
 
     def _is_near(self, place: int, others: Sequence[int]) -> bool:
         """Tell whether a hit means the same as one of some others."""

@@ -260,3 +260,28 @@ def test_asking_about_the_past_is_no_use(known: Engine, clock: FrozenClock) -> N
     (hit,) = known.recall("parrot Basil", user="ana", limit=1, as_of=clock.now())
     known.drain()
     assert known.get(hit.id).last_used_at is None
+
+
+LONG = "I have been obsessed with strawberries lately, especially after that class I took at the farmers' market last week"
+
+
+@pytest.mark.parametrize(("text", "shown"), [("good morning, strawberries", 1), (LONG, 2)])
+def test_the_same_words_of_several_conversations_are_shown_once_and_long_ones_twice(
+    memory: Engine, text: str, shown: int
+) -> None:
+    for number in range(4):
+        memory.session(user="ana", id=f"ses {number}").add("user", text)
+    assert len(memory.recall("strawberries", user="ana")) == shown
+
+
+def test_the_same_words_said_twice_in_one_conversation_are_shown_once(memory: Engine) -> None:
+    session = memory.session(user="ana")
+    for _ in range(3):
+        session.add("user", LONG)
+    assert len(memory.recall("strawberries", user="ana")) == 1
+
+
+def test_a_memory_and_a_message_of_the_same_words_are_shown_once(memory: Engine) -> None:
+    memory.session(user="ana").add("user", LONG)
+    memory.remember(LONG, user="ana")
+    assert len(memory.recall("strawberries", user="ana")) == 1
