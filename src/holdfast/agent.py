@@ -16,14 +16,14 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from holdfast.chat import ChatModel, Reply, Tool, ToolCall, Turn, Usage, usage_of
+from holdfast.chat import ChatModel, Reply, Tool, ToolCall, Turn, Usage, spend_of, usage_of
 from holdfast.context import with_persona
 from holdfast.engine import Engine
 from holdfast.errors import AnswerInvalid, HoldfastError, ModelError, ModelUnavailable, NoChatModel, SpendLimit, StoreError
 from holdfast.session import Session
 from holdfast.thinking import ChatSource, Limits, Thinking
 from holdfast.tools import READING, MemoryTools, ToolUse, language_for
-from holdfast.types import Context, Message, Spend
+from holdfast.types import Context, Message
 
 log = logging.getLogger("holdfast")
 
@@ -291,17 +291,11 @@ class Agent:
 
     def _count(self, exchange: _Exchange) -> None:
         """Note what the calls have cost. Talking is not memory work, so it draws none of memory's energy."""
-        day, name = self._memory.clock.now().date().isoformat(), exchange.model.name
+        day, name = self._memory.clock.now(), exchange.model.name
         try:
             with self._memory.store.write(durable=False) as tx:
                 for usage in exchange.usages:
-                    tx.add_spend(
-                        Spend(
-                            day=day, purpose="chat", model=name, calls=usage.calls, input_tokens=usage.input_tokens,
-                            output_tokens=usage.output_tokens, seconds=usage.seconds, cost=usage.cost or 0.0,
-                            unpriced=usage.calls if usage.cost is None else 0,
-                        )
-                    )  # fmt: skip
+                    tx.add_spend(spend_of(usage, day=day, purpose="chat", model=name))
         except StoreError as error:
             log.warning("What a reply cost could not be noted: %s", error)
 

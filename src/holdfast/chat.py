@@ -5,9 +5,11 @@ The models themselves are in ``holdfast.models``; any Python callable can be one
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Literal, Protocol, TypeAlias
 
 from holdfast.errors import ModelError
+from holdfast.types import Spend
 
 Schema: TypeAlias = Mapping[str, Any]
 """A JSON Schema of the plain sort: types, properties, required, items, enum."""
@@ -60,6 +62,15 @@ class Usage:
             seconds=self.seconds + other.seconds,
             cost=None if unknown else (self.cost or 0.0) + (other.cost or 0.0),
         )
+
+
+def spend_of(usage: Usage, *, day: datetime, purpose: str, model: str, energy: float = 0.0) -> Spend:
+    """Return what calls have cost as it is noted for a day."""
+    return Spend(
+        day=day.date().isoformat(), purpose=purpose, model=model, calls=usage.calls, input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens, seconds=usage.seconds, cost=usage.cost or 0.0,
+        unpriced=usage.calls if usage.cost is None else 0, energy=energy,
+    )  # fmt: skip
 
 
 def usage_of(error: ModelError) -> Usage:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
-from holdfast.chat import Usage
+from holdfast.chat import Usage, spend_of
 from holdfast.energy import energy_of
 from holdfast.errors import NotFound, StoreError
 from holdfast.ids import new_id
@@ -155,9 +155,5 @@ def _can_rerun(job: Job) -> bool:
 
 
 def _spend(job: Job, work: Work, now: datetime) -> Spend:
-    usage = work.usage
-    return Spend(
-        day=now.date().isoformat(), purpose=job.kind, model=work.model or ("-" if not usage.calls else "failed"),
-        calls=usage.calls, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, seconds=usage.seconds,
-        cost=usage.cost or 0.0, unpriced=usage.calls if usage.cost is None else 0, energy=energy_of(job.kind, usage),
-    )  # fmt: skip
+    model = work.model or ("-" if not work.usage.calls else "failed")
+    return spend_of(work.usage, day=now, purpose=job.kind, model=model, energy=energy_of(job.kind, work.usage))

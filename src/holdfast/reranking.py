@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from holdfast.chat import Usage, usage_of
+from holdfast.chat import Usage, spend_of, usage_of
 from holdfast.errors import ModelError, ModelUnavailable, StoreError
 from holdfast.notes import Note, Reranker
 from holdfast.policies.rating import rate
 from holdfast.protocols import Clock, Store
 from holdfast.thinking import Thinking
-from holdfast.types import Hit, Reason, Spend
+from holdfast.types import Hit, Reason
 
 __all__ = ["ChatReranker", "Reranking"]
 
@@ -59,14 +59,9 @@ class ChatReranker:
         return ratings.values
 
     def _count(self, model: str, usage: Usage) -> None:
-        spend = Spend(
-            day=self._clock.now().date().isoformat(), purpose="rerank", model=model, calls=usage.calls,
-            input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, seconds=usage.seconds,
-            cost=usage.cost or 0.0, unpriced=usage.calls if usage.cost is None else 0,
-        )  # fmt: skip
         try:
             with self._store.write(durable=False) as tx:
-                tx.add_spend(spend)
+                tx.add_spend(spend_of(usage, day=self._clock.now(), purpose="rerank", model=model))
         except StoreError as error:
             log.warning("What a second look cost could not be noted: %s", error)
 
