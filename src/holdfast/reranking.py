@@ -44,12 +44,10 @@ class ChatReranker:
         self._thinking = thinking
 
     def rate(self, question: str, notes: Sequence[Note], *, asked_at: datetime) -> Sequence[float | None]:
-        """Ask the model; no opinions where none is configured, an error where it may not be asked any more today."""
+        """Ask the model; an error where there is none, or where it may not be asked any more today."""
         model, problem = self._thinking.model()
         if model is None:
-            if problem:
-                raise ModelUnavailable(f"{problem}.")
-            return [None] * len(notes)
+            raise ModelUnavailable(f"{problem or 'the reranker is the chat model, and none is configured: set `chat`'}.")
         try:
             ratings = rate(model, question, notes, asked_at=asked_at, timeout=_TIMEOUT)
         except ModelError as error:

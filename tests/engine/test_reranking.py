@@ -152,9 +152,12 @@ def test_orders_in_a_stored_text_stay_quoted(open_memory: Callable[..., Engine])
     assert chat.asked[0].turns[-1].text.count("</notes>") == 1
 
 
-def test_without_a_chat_model_the_hits_stay_as_they_are(open_memory: Callable[..., Engine]) -> None:
+def test_without_a_chat_model_the_hits_stay_as_they_are_and_the_log_says_what_to_set(
+    open_memory: Callable[..., Engine], caplog: pytest.LogCaptureFixture
+) -> None:
     plain = filled(open_memory()).recall("parrot", user="ana")
     assert open_memory(reranker="chat").recall("parrot", user="ana") == plain
+    assert "set `chat`" in caplog.text
 
 
 def test_nobody_is_asked_where_there_is_nothing_to_put_in_order(open_memory: Callable[..., Engine]) -> None:
