@@ -139,7 +139,7 @@ def _best_first(
             value, said = _value(owner, question, strong)
             # By strength, not by score: two that are both all but certain differ in it.
             heapq.heappush(read, (-value, -said.timestamp(), owner.id, owner, successor))
-            if isinstance(owner, Memory) and likelihood(value, background) >= question.min_score:
+            if isinstance(owner, Memory) and owner.sources and likelihood(value, background) >= question.min_score:
                 sources.update(owner.sources)
         reachable = strong[ranked[end]] + most if end < len(ranked) else -math.inf
         while read and -read[0][0] >= reachable:

@@ -68,6 +68,9 @@ def query_terms(query: str, languages: Sequence[str]) -> list[frozenset[str]]:
 def _tokens(text: str) -> Iterator[tuple[str, bool]]:
     """Yield (token, is it a plain word that can be stemmed)."""
     for chunk in unicodedata.normalize("NFKC", text).casefold().split():
+        if chunk.isascii() and chunk.isalnum():  # what follows comes to the same, and most words are such
+            yield chunk[:_MAX_TERM], True
+            continue
         words = _WORD.findall(chunk)
         core = chunk.strip(_EDGES)
         yield from ((_spell(sign), False) for sign in chunk if unicodedata.category(sign) == "So")
