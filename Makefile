@@ -21,7 +21,7 @@ demo: $(VENV)/.weights  ## play a conversation over two sessions and show what i
 
 # One worker for each core, and at most four. Compiled modules are kept whatever the environment says: the tests start many processes.
 test: export PYTHONDONTWRITEBYTECODE =
-test: $(VENV)/.weights $(VENV)/.dev  ## run all tests; ARGS="-n 0" runs them one after another
+test: $(VENV)/.testweights $(VENV)/.dev  ## run all tests; ARGS="-n 0" runs them one after another
 	$(BIN)/python -m pytest -n $(shell $(PYTHON) -c 'import os; print(min(4, os.cpu_count() or 1))') --dist worksteal $(ARGS)
 
 lint: $(VENV)/.dev  ## check style and types
@@ -52,7 +52,7 @@ lock: $(VENV)/.dev  ## resolve the dependencies anew, for every system and Pytho
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 --group dev -c requirements.lock -o requirements-dev.lock
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 --extra server pyproject.toml -c requirements.lock -o requirements-server.lock
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 --extra server --extra multilingual pyproject.toml -c requirements.lock -o requirements-server.lock
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 --extra bench pyproject.toml -o requirements-bench.lock
 
 clean:  ## remove what was set up here (not your memories, not the weights)
@@ -70,6 +70,7 @@ $(VENV)/.dev: $(VENV)/.ready requirements-dev.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	@touch $@
 
+# With what the server needs comes an embedder for other languages: whoever tries it may well not be asking in English.
 $(VENV)/.server: $(VENV)/.ready requirements-server.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-server.lock
 	@touch $@
@@ -84,6 +85,9 @@ $(VENV)/.bench: $(VENV)/.ready requirements-bench.lock
 
 $(VENV)/.weights: $(VENV)/.ready src/holdfast/models/registry.py
 	@$(BIN)/holdfast models pull
+	@touch $@
+
+$(VENV)/.testweights: $(VENV)/.weights
 	@$(BIN)/holdfast models pull ms-marco-minilm-l12 || echo "ms-marco-minilm-l12 could not be fetched: tests that need it are skipped"
 	@$(BIN)/holdfast models pull all-minilm-l6-v2 || echo "all-minilm-l6-v2 could not be fetched: tests that need it are skipped"
 	@touch $@

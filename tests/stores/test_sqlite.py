@@ -241,9 +241,10 @@ def test_a_forked_child_writes_beside_its_parent(open_store: OpenStore) -> None:
     assert all(finding.ok for finding in store.check())
 
 
-def segments(file: Path) -> int:
+def segments(file: Path) -> set[int]:
+    """Return the numbers of the full-text index's segments."""
     with contextlib.closing(apsw.Connection(str(file))) as connection:
-        return len(connection.execute("SELECT DISTINCT segid FROM fulltext_idx").fetchall())
+        return {row[0] for row in connection.execute("SELECT DISTINCT segid FROM fulltext_idx")}
 
 
 def test_what_is_written_at_once_becomes_one_segment_of_the_full_text_index(open_store: OpenStore, tmp_path: Path) -> None:
@@ -253,17 +254,34 @@ def test_what_is_written_at_once_becomes_one_segment_of_the_full_text_index(open
     with store.write() as tx:
         made = [tx.add_revision(a_memory(f"word{n} of many")) for n in range(40)]
         tx.put_vectors("m", [(memory.item, 0) for memory in made], np.eye(40, 64, dtype=np.float32))
-    assert segments(tmp_path / "memory.db") == 1
+    assert len(segments(tmp_path / "memory.db")) == 1
 
 
 def test_tidying_leaves_one_segment_of_the_full_text_index(open_store: OpenStore, tmp_path: Path) -> None:
     store = open_store()
     for batch in range(23):
         remember(store, *(a_memory(f"word{n} of batch{batch}") for n in range(30)))
-    assert segments(tmp_path / "memory.db") > 3
+    assert len(segments(tmp_path / "memory.db")) > 3
     while store.tidy():
         pass
-    assert segments(tmp_path / "memory.db") == 1
+    assert len(segments(tmp_path / "memory.db")) == 1
+
+
+def test_tidying_merges_what_came_one_by_one_and_leaves_the_large_segment_as_it_is(open_store: OpenStore, tmp_path: Path) -> None:
+    store = open_store()
+    for batch in range(5):
+        remember(store, *(a_memory(f"word{n} of batch{batch}, {n * 7 + batch} in number") for n in range(1000)))
+    while store.tidy():
+        pass
+    large = segments(tmp_path / "memory.db")
+    assert len(large) == 1
+    for n in range(8):
+        remember(store, a_memory(f"thing{n} by itself"))
+    assert len(segments(tmp_path / "memory.db")) == 9
+    while store.tidy():
+        pass
+    assert len(segments(tmp_path / "memory.db")) < 5
+    assert large < segments(tmp_path / "memory.db")
 
 
 _ROWS = 300

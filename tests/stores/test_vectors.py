@@ -223,7 +223,7 @@ def test_narrow_sieves_still_give_k_true_results(
 # --- recall -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("count", "dimensions", "sieve"), [(30_000, 384, BitSieve), (120_000, 128, CellSieve)])
+@pytest.mark.parametrize(("count", "dimensions", "sieve"), [(30_000, 384, BitSieve), (160_000, 128, CellSieve)])
 def test_recall_at_ten_is_at_least_098(count: int, dimensions: int, sieve: type) -> None:
     points, queries = mixture(count, 40, dimensions)
     index = filled(points)

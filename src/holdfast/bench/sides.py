@@ -88,6 +88,11 @@ class Holdfast:
             made = writer.apply(puts)
             tx.put_vectors("given", [(one.item, 0) for one in made], np.stack([row.vector for row in rows]))
 
+    def rest(self) -> None:
+        """Do what is done in the background when nobody asks; here no worker runs beside what is measured."""
+        while self.memory.work_once():
+            pass
+
     def find(self, asked: Asked) -> Sequence[str]:
         """Recall, all of it."""
         where = None if asked.part is None else {"part": asked.part}

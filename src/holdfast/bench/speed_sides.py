@@ -66,6 +66,8 @@ def measure(name: str, task: Task, folder: Path) -> Numbers:
     side = open_side(name, folder, embedder)
     try:
         numbers = _storing(side, task)
+        if isinstance(side, Holdfast):
+            side.rest()
         asked = task.asked()
         numbers |= _finding(side, asked[:-_EMBEDDED])
         numbers |= _end_to_end(side, embedder, task, asked[-_EMBEDDED:])

@@ -1,4 +1,4 @@
-"""The third sieve: above a hundred thousand rows only the cells near the query are looked into.
+"""The third sieve: above 150,000 rows only the cells near the query are looked into.
 
 A few hundred cell centres are learned by k-means from a sample (seconds for a million rows, on the first
 search after loading). Each row belongs to the nearest centre, and the sketches lie in cell order, so a cell is

@@ -23,7 +23,8 @@ _WINDOWS = 4096
 """Windows an item can have; a full-text rowid is item * _WINDOWS + window."""
 _FEW_ALLOWED = 200
 """Where a filter allows no more items than this, all of them are scored: that is less than to find the words of everyone."""
-_FEW_SEGMENTS = 3
+FEW_SEGMENTS = 3
+"""Segments more than there were when nothing was left to merge for it to be worth another look."""
 _MERGED_AT_ONCE = 128
 """Pages merged in one transaction: other writers wait a few milliseconds at most."""
 
@@ -171,21 +172,25 @@ def _frequencies(
     return sorted(found, key=lambda pair: pair[0])
 
 
-def scattered(connection: apsw.Connection) -> bool:
-    """Tell whether merging the index would pay: its small segments are several and a good part of the largest.
+def segments(connection: apsw.Connection) -> list[int]:
+    """Return the sizes of the index's segments; every search looks into each of them."""
+    return [row[0] for row in connection.execute("SELECT count(*) FROM fulltext_idx GROUP BY segid")]
 
-    Every search looks into every segment, so one is best; but merging rewrites the large one too, which must be
-    rare enough that a small board's memory card does not wear out.
+
+def scattered(sizes: Sequence[int]) -> bool:
+    """Tell whether merging all segments would pay: the small ones are several and a good part of the largest.
+
+    One is best, but merging rewrites the large one too, which must be rare enough that a small board's memory card does not
+    wear out.
     """
-    sizes = [row[0] for row in connection.execute("SELECT count(*) FROM fulltext_idx GROUP BY segid")]
-    return len(sizes) > _FEW_SEGMENTS and 4 * (sum(sizes) - max(sizes)) >= max(sizes)
+    return len(sizes) > FEW_SEGMENTS and 4 * (sum(sizes) - max(sizes)) >= max(sizes)
 
 
-def merge(connection: apsw.Connection, *, begin: bool) -> bool:
-    """Merge some pages of the index's segments into one; False when there is nothing left to merge."""
+def merge(connection: apsw.Connection, *, everything: bool) -> bool:
+    """Merge some pages: of small segments that have become many or, once begun, of all; False when nothing is left to merge."""
     before = connection.total_changes()
-    # A negative number means: all segments, whatever their levels. The next steps only go on with that.
-    pages = -_MERGED_AT_ONCE if begin else _MERGED_AT_ONCE
+    # A negative number means: all segments, whatever their levels. Positive ones go on with that, if it was begun.
+    pages = -_MERGED_AT_ONCE if everything else _MERGED_AT_ONCE
     connection.execute("INSERT INTO fulltext (fulltext, rank) VALUES ('merge', ?)", (pages,))
     return connection.total_changes() - before > 1
 

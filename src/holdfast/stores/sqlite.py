@@ -73,6 +73,7 @@ class SQLiteStore(SQLReads):
         if index is not None:
             self._outside = QueuedIndex(self._connections, tenant, memory=self._indexes, place=index, pace=pace)
         self._merging = False
+        self._settled = 1
         self._tidied: tuple[int, int] | None = None
         with self._connections.exclusive() as connection:
             migrate(connection)
@@ -250,19 +251,26 @@ class SQLiteStore(SQLReads):
 
     def _merge_some(self) -> bool:
         # Looked at first, and by itself: who waits for the write lock must not stand in a fork's way meanwhile.
-        if not self._merging and not self._is_scattered():
+        sizes = [] if self._merging else self._new_segments()
+        if not self._merging and not sizes:
             return False
         with self._connections.writing(durable=False) as connection:
-            self._merging = fulltext.merge(connection, begin=not self._merging)
+            self._merging = fulltext.merge(connection, everything=fulltext.scattered(sizes))
+            if not self._merging:
+                self._settled = len(fulltext.segments(connection))
         return True
 
     @guarded
-    def _is_scattered(self) -> bool:
+    def _new_segments(self) -> list[int]:
+        """Return the sizes of the full-text index's segments if some came that are worth merging; else nothing."""
         version = (id(self.connection), self.connection.pragma("data_version"))
-        if version == self._tidied or not fulltext.scattered(self.connection):
-            self._tidied = version
-            return False
-        return True
+        if version == self._tidied:
+            return []
+        sizes = fulltext.segments(self.connection)
+        if fulltext.scattered(sizes) or len(sizes) > self._settled + fulltext.FEW_SEGMENTS:
+            return sizes
+        self._tidied = version
+        return []
 
     def scrub(self, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
         """Overwrite what was removed, in the file and in its log."""
