@@ -13,6 +13,7 @@ from holdfast.protocols import Embedder
 
 _MEASURED = 128 << 20
 _TIMES = 9
+_STEPS = 20_000
 
 
 def bandwidth() -> float:
@@ -24,6 +25,14 @@ def bandwidth() -> float:
         np.bitwise_or.reduce(words)
         spent.append(time.process_time() - started)
     return _MEASURED / min(spent)
+
+
+def fixed_work() -> int:
+    """Do what always is the same work for Python: how long it takes tells how fast the machine is just now."""
+    seen: dict[int, int] = {}
+    for number in range(_STEPS):
+        seen[number & 1023] = seen.get(number & 1023, 0) + number
+    return len(seen)
 
 
 def one_sync(folder: Path) -> float:

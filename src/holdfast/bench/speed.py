@@ -32,6 +32,7 @@ _ROWS = (
     ("find", "recall, vector given: CPU", "ms"),
     ("find_part", "the same, by metadata", "ms"),
     ("find_kind", "the same, by kind", "ms"),
+    ("fixed", "20,000 steps of Python, meanwhile", "ms"),
     ("end_to_end", "recall with embedding: CPU", "ms"),
     ("vectors", "of it: vectors alone", "ms"),
     ("words", "of it: words alone", "ms"),
@@ -98,7 +99,7 @@ def _show(report: Report, size: int, *, many: bool, sides: Sequence[str], skippe
     """Print one table: a row a measurement, a column a side, peers with how many times ours they take."""
     whose = f"{size // PER_USER or 1:,} users, each asking for their own {PER_USER}" if many else "one user"
     report.say(f"\n{size:,} memories, {whose}; load {_load()}")
-    report.say(f"{'':32}" + "".join(f"{name:>20}" for name in sides))
+    report.say(f"{'':34}" + "".join(f"{name:>20}" for name in sides))
     ours = report.of(Holdfast.name, size, many=many)
     for key, label, unit in _ROWS:
         cells = []
@@ -107,15 +108,15 @@ def _show(report: Report, size: int, *, many: bool, sides: Sequence[str], skippe
             times = "" if value is None or name == Holdfast.name or not ours.get(key) else f" {value / ours[key]:>6.1f}x"
             cells.append(f"{'-' if value is None else f'{value:,.3f}' if unit == 'ms' else f'{value:,.0f}'}{times}")
         if any(cell != "-" for cell in cells):
-            report.say(f"{label:32}" + "".join(f"{cell:>20}" for cell in cells) + f"  {unit}")
+            report.say(f"{label:34}" + "".join(f"{cell:>20}" for cell in cells) + f"  {unit}")
     if ours:
         scanned = size if not many else PER_USER
         best = scanned * _DIMENSIONS / report.floor["bandwidth"] * 1000
         report.say(
-            f"{'floor: reading the codes once':32}{best:>20.3f}{ours['vectors'] / best:>12.1f}x of it is our vectors alone"
+            f"{'floor: reading the codes once':34}{best:>20.3f}{ours['vectors'] / best:>12.1f}x of it is our vectors alone"
         )
         sync = report.floor["sync"]
-        report.say(f"{'floor: one sync':32}{sync:>20.3f}{ours['add_wall'] / sync:>12.1f}x of it is our add, by the clock")
+        report.say(f"{'floor: one sync':34}{sync:>20.3f}{ours['add_wall'] / sync:>12.1f}x of it is our add, by the clock")
     if skipped:
         report.say(f"not measured at this size, it would take too long: {', '.join(skipped)} (see --peers-up-to)")
 

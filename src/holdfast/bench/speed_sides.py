@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from holdfast.bench.data import Corpus, GivenVectors, embed_afresh
+from holdfast.bench.floor import fixed_work
 from holdfast.bench.peers import open_peer
 from holdfast.bench.sides import Asked, Holdfast, Row, Side
 from holdfast.protocols import Embedder
@@ -23,9 +24,14 @@ _BATCH = 2000
 _EMBEDDED = 16
 """Questions for what it takes from end to end."""
 _WARM = 3
+_ROUNDS = 20
+_SECONDS = 8.0
+"""Seconds after which nothing is asked again."""
 
 Numbers: TypeAlias = dict[str, float]
 Call: TypeAlias = Callable[[Asked], object]
+Measured: TypeAlias = tuple[Call, Sequence[Asked]]
+"""A call, and what it is made with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,14 +104,15 @@ def _finding(side: Side, asked: Sequence[Asked]) -> Numbers:
     """Ask without filters, by an entry of the metadata, and by kind; vectors are given."""
     for one in asked:  # what a user's first question reads from disk is measured by the cold start
         side.find(one)
-    numbers = {
-        "find": median_cpu(side.find, asked),
-        "find_part": median_cpu(side.find, [replace(one, part="part3") for one in asked]),
-        "find_kind": median_cpu(side.find, [replace(one, kind="event") for one in asked]),
+    measured: dict[str, Measured] = {
+        "find": (side.find, asked),
+        "find_part": (side.find, [replace(one, part="part3") for one in asked]),
+        "find_kind": (side.find, [replace(one, kind="event") for one in asked]),
+        "fixed": (lambda _: fixed_work(), asked[:_WARM]),
     }
     if isinstance(side, Holdfast):
-        numbers |= {"vectors": median_cpu(side.by_vectors, asked), "words": median_cpu(side.by_words, asked)}
-    return numbers
+        measured |= {"vectors": (side.by_vectors, asked), "words": (side.by_words, asked)}
+    return medians_cpu(measured)
 
 
 def _end_to_end(side: Side, embedder: GivenVectors, task: Task, asked: Sequence[Asked]) -> Numbers:
@@ -117,13 +124,13 @@ def _end_to_end(side: Side, embedder: GivenVectors, task: Task, asked: Sequence[
         side.find(one)
     if side.name in ("Holdfast", "mem0"):
         embedder.real = real
-        return {"end_to_end": median_cpu(side.find, asked)}
+        return medians_cpu({"end_to_end": (side.find, asked)})
 
     def embed_and_find(one: Asked) -> None:
         embed_afresh(real, [one.text])
         side.find(one)
 
-    return {"end_to_end": median_cpu(embed_and_find, asked)}
+    return medians_cpu({"end_to_end": (embed_and_find, asked)})
 
 
 def _cold(name: str, task: Task, folder: Path) -> Numbers:
@@ -140,16 +147,25 @@ def _cold(name: str, task: Task, folder: Path) -> Numbers:
     return told
 
 
-def median_cpu(call: Call, asked: Sequence[Asked]) -> float:
-    """Return the median CPU time of a call in milliseconds, all threads counted."""
-    for one in asked[:_WARM]:
-        call(one)
-    spent = []
-    for one in asked:
-        started = time.process_time()
-        call(one)
-        spent.append(time.process_time() - started)
-    return _median(spent)
+def medians_cpu(measured: Mapping[str, Measured]) -> Numbers:
+    """Return the median CPU time of each call in milliseconds, all threads counted.
+
+    They are made in turns, for some seconds: a moment in which the machine is slow shall not fall on one of them alone.
+    """
+    spent: dict[str, list[float]] = {name: [] for name in measured}
+    for call, asked in measured.values():
+        for one in asked[:_WARM]:
+            call(one)
+    end = time.perf_counter() + _SECONDS
+    for _ in range(_ROUNDS):
+        for name, (call, asked) in measured.items():
+            for one in asked:
+                started = time.process_time()
+                call(one)
+                spent[name].append(time.process_time() - started)
+        if time.perf_counter() > end:
+            break
+    return {name: _median(seconds) for name, seconds in spent.items()}
 
 
 def _median(seconds: Sequence[float]) -> float:
