@@ -20,6 +20,8 @@ from holdfast.types import Hit, Memory, Message, Reason, Scope, Where
 
 _DEPTH = 32
 """Candidates an arm gives at least."""
+_COMPANY = 64
+"""Messages an arm gives at least: what a conversation and its neighbours say of one counts, and they must have been found."""
 _CATCH_UP = (64, 0.4)
 """Windows, and seconds, that a recall may spend on embedding what is new in its scope."""
 _TIE = 5.0
@@ -174,8 +176,9 @@ def _search(store: Store, meaning: Meaning, question: Question, depth: int) -> d
             reader=question.reader, spaces=spaces, without_session=question.without_session,
             kinds=question.memory_kinds if memories else None, where=question.where if memories else None,
         )  # fmt: skip
-        _collect(found, "meaning", meaning.nearest(where, limit=depth))
-        _collect(found, "text", store.find_text(question.text, where, languages=question.languages, limit=depth))
+        limit = depth if memories else max(depth, _COMPANY)
+        _collect(found, "meaning", meaning.nearest(where, limit=limit))
+        _collect(found, "text", store.find_text(question.text, where, languages=question.languages, limit=limit))
         days = [(period.start, period.end) for period in question.periods if period.alone or period.end - period.start < SHORT]
         if days and not memories:
             _add_said_then(store, meaning, question, replace(where, said=days), found)

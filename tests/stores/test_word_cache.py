@@ -100,14 +100,55 @@ def test_a_filter_and_a_session_to_leave_out_are_kept(tmp_path: Path) -> None:
         assert {hit.text for hit in session.recall("heron")} == {"the heron stands", "the heron flies"}
 
 
-def test_too_many_texts_are_left_to_the_full_text_index(tmp_path: Path) -> None:
+def idle(store: SQLiteStore) -> None:
+    """Do what is done when nobody asks."""
+    while store.tidy():
+        pass
+
+
+def test_many_texts_are_left_to_the_full_text_index_until_they_were_searched_often(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
-        cache = WordCache(small=3)
+        store = store_of(memory)
+        store.words = WordCache(few=10, per_search=10)
         for number in range(4):
             memory.remember(f"the heron of pond {number}", user="ana")
-            found = asked(cache, memory, "ana")
-            assert (found is None) == (number == 3)
+        for _ in range(3):  # 36 terms, each in two stems, of which a search pays for 10
+            assert len(by_words(memory, "heron")) == 4
+            idle(store)
+            assert len(store.words) == 0
+        by_words(memory, "heron")
+        idle(store)
+        assert len(store.words) == 36
+        assert rounded(by_words(memory, "heron pond 2")) == rounded(by_index(memory, "heron pond 2"))
+
+
+def test_what_was_read_when_idle_grows_with_what_is_added_and_goes_with_what_is_removed(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        store = store_of(memory)
+        store.words = WordCache(few=10, per_search=100)
+        ids = [memory.remember(f"the heron of pond {number}", user="ana").id for number in range(4)]
+        by_words(memory, "heron")
+        idle(store)
+        memory.remember("the heron of the reeds", user="ana")
+        assert len(by_words(memory, "heron")) == 5
+        assert len(store.words) == 45
+        memory.forget(ids[0], user="ana")
         assert len(by_words(memory, "heron")) == 4
+        assert len(store.words) == 0
+        idle(store)
+        assert rounded(by_words(memory, "heron of the reeds")) == rounded(by_index(memory, "heron of the reeds"))
+        assert len(store.words) == 36
+
+
+def test_texts_of_many_windows_do_not_crowd_out_those_of_one(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        memory.remember("the heron heron heron stands by the pond in the evening. " * 600, user="ana")
+        for number in range(3):
+            memory.remember(f"one heron among {number} reeds, frogs, lilies and much else that grows there", user="ana")
+        store = store_of(memory)
+        found = store.find_text("heron", LIVE, languages=("en", "es"), limit=3)
+        assert len(store.words) > 0
+        assert len({match.item for match in found}) == 3
 
 
 def test_nothing_of_what_was_erased_stays_in_memory(tmp_path: Path) -> None:

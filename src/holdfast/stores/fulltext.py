@@ -12,6 +12,7 @@ import apsw
 
 from holdfast.protocols import Match, Space
 from holdfast.stores import bm25
+from holdfast.stores.choices import Choice
 from holdfast.stores.rows import marks
 from holdfast.stores.sql import Connection, Row, fetch, once
 from holdfast.stores.sqlite_dialect import FileConnection
@@ -73,7 +74,7 @@ def search(
     languages: Sequence[str],
     limit: int,
     words: WordCache | None = None,
-    allowed: Collection[int] | None = None,
+    allowed: Choice | None = None,
     excluded: Collection[int] = (),
 ) -> list[Match]:
     """Rank the windows that share terms with a query, the best window of each item; few windows by their words in memory."""
@@ -86,8 +87,8 @@ def search(
             return few
     counted = _frequencies(connection, partitions, wanted)
     known = [pair for pair in counted if pair[0]]
-    if allowed is not None and len(allowed) <= _FEW_ALLOWED:
-        read = _units_of(connection, tenant, [item for item in allowed if item not in excluded])
+    if allowed is not None and len(allowed.items) <= _FEW_ALLOWED:
+        read = _units_of(connection, tenant, [item for item in allowed.items if item not in excluded])
         ranked = _rank(connection, tenant, partitions, counted, [row for row in read if row[2] in partitions], limit=limit)
         return [match for match in ranked if match.score > 0]
     bound = bm25.bound_of(filtered=allowed is not None, excluded=len(excluded))
@@ -112,8 +113,8 @@ def _matches(
     return weights
 
 
-def _passes(item: int, allowed: Collection[int] | None, excluded: Collection[int]) -> bool:
-    return item not in excluded and (allowed is None or item in allowed)
+def _passes(item: int, allowed: Choice | None, excluded: Collection[int]) -> bool:
+    return item not in excluded and (allowed is None or item in allowed.items)
 
 
 def _rank(

@@ -120,7 +120,7 @@ class SQLiteStore(SQLReads):
         chosen = self._allowed(where, seen)
         return fulltext.search(
             self.connection, self.tenant, seen, query,
-            languages=languages, limit=limit, words=self.words, allowed=chosen and chosen.items, excluded=self._excluded(where),
+            languages=languages, limit=limit, words=self.words, allowed=chosen, excluded=self._excluded(where),
         )  # fmt: skip
 
     @guarded
@@ -234,8 +234,11 @@ class SQLiteStore(SQLReads):
             return [*findings, *index_care.check(self._connections, self.tenant, self._outside, deep=deep)]
 
     def tidy(self) -> bool:
-        """Merge some of the full-text index's segments, each of which every search must look into; feed an index outside."""
-        return self._merge_some() or self._feed_some()
+        """Do what makes searches faster: merge segments of the full-text index, feed an index outside, read words into memory."""
+        return self._merge_some() or self._feed_some() or self._read_words()
+
+    def _read_words(self) -> bool:
+        return self.words.is_wanted and self.together(lambda: self.words.read_wanted(self.connection, self.tenant))
 
     @guarded
     def _feed_some(self) -> bool:
