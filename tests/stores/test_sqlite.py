@@ -6,6 +6,7 @@ import random
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
 import apsw
@@ -15,6 +16,7 @@ from tests.forking import write_in_a_forked_child
 
 from holdfast.errors import HoldfastError, StoreClosed, StoreCorrupt, StoreError, StoreTooNew
 from holdfast.protocols import MemoryFilter, Store
+from holdfast.stores.filters import memory_clauses
 from holdfast.stores.sqlite import SQLiteStore
 from holdfast.testing import StoreSuite
 from holdfast.testing.samples import Alter, OpenStore, RowCounts, a_memory, a_message, remember, say
@@ -282,6 +284,15 @@ def test_tidying_merges_what_came_one_by_one_and_leaves_the_large_segment_as_it_
         pass
     assert len(segments(tmp_path / "memory.db")) < 5
     assert large < segments(tmp_path / "memory.db")
+
+
+def test_cleaning_up_looks_at_what_was_retired_and_not_at_every_memory(open_store: OpenStore) -> None:
+    store = open_store()
+    assert isinstance(store, SQLiteStore)
+    wanted = MemoryFilter(statuses=["forgotten", "expired"], retired_before=datetime(2026, 1, 1, tzinfo=UTC))
+    clauses = memory_clauses(store.connection, "default", wanted)
+    plan = store.connection.execute(f"EXPLAIN QUERY PLAN SELECT id FROM memories WHERE {clauses.sql}", clauses.values).fetchall()
+    assert ["memories_retired" in row[3] for row in plan] == [True]
 
 
 _ROWS = 300

@@ -72,8 +72,6 @@ def measure(name: str, task: Task, folder: Path) -> Numbers:
     side = open_side(name, folder, embedder)
     try:
         numbers = _storing(side, task)
-        if isinstance(side, Holdfast):
-            side.rest()
         asked = task.asked()
         numbers |= _finding(side, asked[:-_EMBEDDED])
         numbers |= _end_to_end(side, embedder, task, asked[-_EMBEDDED:])
@@ -104,6 +102,8 @@ def _finding(side: Side, asked: Sequence[Asked]) -> Numbers:
     """Ask without filters, by an entry of the metadata, and by kind; vectors are given."""
     for one in asked:  # what a user's first question reads from disk is measured by the cold start
         side.find(one)
+    if isinstance(side, Holdfast):
+        side.rest()
     measured: dict[str, Measured] = {
         "find": (side.find, asked),
         "find_part": (side.find, [replace(one, part="part3") for one in asked]),

@@ -89,7 +89,7 @@ def _add_time(clauses: Clauses, wanted: MemoryFilter) -> None:
     if wanted.unexpired_at is not None:
         clauses.add("(expires_at IS NULL OR expires_at > ?)", stamp(wanted.unexpired_at))
     if wanted.retired_before is not None:
-        clauses.add("retired_at < ?", stamp(wanted.retired_before))
+        clauses.add("status <> 'live' AND retired_at < ?", stamp(wanted.retired_before))  # in the words of their index
     if wanted.unused_since is not None:
         moment = stamp(wanted.unused_since)
         clauses.add("origin = 'auto' AND pinned = 0 AND updated_at < ?", moment)
