@@ -292,7 +292,7 @@ def test_cleaning_up_looks_at_what_was_retired_and_not_at_every_memory(open_stor
     wanted = MemoryFilter(statuses=["forgotten", "expired"], retired_before=datetime(2026, 1, 1, tzinfo=UTC))
     clauses = memory_clauses(store.connection, "default", wanted)
     plan = store.connection.execute(f"EXPLAIN QUERY PLAN SELECT id FROM memories WHERE {clauses.sql}", clauses.values).fetchall()
-    assert ["memories_retired" in row[3] for row in plan] == [True]
+    assert ["memories_retired" in str(row[3]) for row in plan] == [True]
 
 
 _ROWS = 300

@@ -89,7 +89,9 @@ def _add_time(clauses: Clauses, wanted: MemoryFilter) -> None:
     if wanted.unexpired_at is not None:
         clauses.add("(expires_at IS NULL OR expires_at > ?)", stamp(wanted.unexpired_at))
     if wanted.retired_before is not None:
-        clauses.add("status <> 'live' AND retired_at < ?", stamp(wanted.retired_before))  # in the words of their index
+        clauses.add("retired_at < ?", stamp(wanted.retired_before))
+        if wanted.statuses is not None and "live" not in wanted.statuses:
+            clauses.add("status <> 'live'")  # as their index has it: no index is found by values that are bound
     if wanted.unused_since is not None:
         moment = stamp(wanted.unused_since)
         clauses.add("origin = 'auto' AND pinned = 0 AND updated_at < ?", moment)
