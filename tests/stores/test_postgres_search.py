@@ -11,6 +11,7 @@ from tests.stores.postgres_support import OpenPostgres, Run, as_owner, open_stor
 from holdfast.protocols import Candidates, Match, MemoryFilter, Store
 from holdfast.stores.postgres import PostgresStore, vector_indexes
 from holdfast.stores.sqlite import SQLiteStore
+from holdfast.stores.word_cache import WordCache
 from holdfast.testing import HashEmbedder
 from holdfast.testing.samples import ANA, a_memory, a_message, remember, say
 from holdfast.types import Memory, Scope
@@ -23,7 +24,6 @@ _WORDS = (
 ).split()
 _EMBEDDER = HashEmbedder()
 _TEXTS = 600
-"""More than SQLite searches in memory, where it looks at all of them and not only at those with the rarest words."""
 _SCANS = "SELECT sum(idx_scan)::int FROM pg_stat_all_indexes WHERE indexrelname LIKE '%hnsw'"
 
 
@@ -42,8 +42,9 @@ def _fill(store: Store) -> None:
 
 @pytest.fixture
 def stores(open_store: OpenPostgres, tmp_path: Path) -> tuple[Store, Store]:
-    """The same memories in both stores."""
+    """The same memories in both stores, none of their words in memory: there all are looked at, not only those with rare words."""
     ours, theirs = open_store(), SQLiteStore(tmp_path / "memory.db")
+    theirs.words = WordCache(few=0)
     for store in (ours, theirs):
         _fill(store)
     return ours, theirs
