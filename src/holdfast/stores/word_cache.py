@@ -38,6 +38,7 @@ class WordCache:
         """Partitions too large to be read at once, and how many terms searches have paid for."""
         self._total = 0
         self._scrubs = 0
+        self._clearings = 0
 
     def __len__(self) -> int:
         """Return how many terms are kept."""
@@ -54,6 +55,7 @@ class WordCache:
             self._words.clear()
             self._wanted.clear()
             self._total = 0
+            self._clearings += 1
 
     def search(
         self,
@@ -109,9 +111,10 @@ class WordCache:
                 self._words.move_to_end(number)
         if words is not None and words.state == state:
             return words
+        began = self._clearings
         grown = _grown(connection, tenant, number, words, state)
         if grown is not None:
-            self._keep(number, grown)
+            self._keep(number, grown, began)
             return grown
         if state.terms <= self._few:
             return self._read(connection, tenant, number, state)
@@ -128,18 +131,19 @@ class WordCache:
                 self._total -= words.state.terms
 
     def _read(self, connection: FileConnection, tenant: str, number: int, state: State) -> Words:
+        began = self._clearings
         words = Words.of(_units(connection, tenant, number, after=0), state)
-        self._keep(number, words)
+        self._keep(number, words, began)
         return words
 
-    def _keep(self, number: int, words: Words) -> None:
+    def _keep(self, number: int, words: Words, began: int) -> None:
         """Keep a partition's words, at the cost of those not asked for longest."""
         if not words.is_whole:  # outside of one moment, something may have changed between the two questions
             return
         with self._lock:
             before = self._words.get(number)
-            if before is not None and before.state.newest > words.state.newest:
-                return  # another thread sees a later moment than this one
+            if began != self._clearings or (before is not None and before.state.newest > words.state.newest):
+                return  # something was erased while this was read, or another thread sees a later moment than this one
             self._total += words.state.terms - (before.state.terms if before else 0)
             self._words[number] = words
             self._words.move_to_end(number)

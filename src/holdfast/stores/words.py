@@ -7,7 +7,7 @@ import itertools
 import math
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, TypeAlias
@@ -23,13 +23,17 @@ from holdfast.stores.vector_rows import contains
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Postings: TypeAlias = array[int]
-    """For each window that holds a term: its place, in the upper half of the number, and how often, in the lower."""
-    Held: TypeAlias = tuple[int, NDArray[np.intp], NDArray[np.float64]]
-    """A partition, which of its windows hold a term, and how often each does."""
+    Numbers: TypeAlias = array[int]
 
-_HALF = 32
-_LOWER = np.uint64((1 << _HALF) - 1)
+Postings: TypeAlias = "Numbers"
+"""For each window that holds a term its place and, after it, how often it does."""
+Weighed: TypeAlias = "tuple[float, list[tuple[int, list[Postings]]]]"
+"""What a term is worth, and for each partition that has it where each of its spellings stands."""
+Found: TypeAlias = tuple[float, int, int, int]
+"""Score, item, window and partition; the first two as negatives, so that the best and newest come first."""
+
+_FEW = 512
+"""Windows up to which they are scored one by one: numpy takes its time to begin."""
 _SEVERAL = 4
 """Windows looked at for each match that is wanted: an item may have several."""
 
@@ -52,46 +56,42 @@ class Words:
     """The windows of a partition as of one state, by what stands in them."""
 
     state: State
-    items: "NDArray[np.int64]"
-    windows: "NDArray[np.int64]"
-    lengths: "NDArray[np.int64]"
-    places: "Mapping[str, Postings]"
+    items: "Numbers"
+    windows: "Numbers"
+    lengths: "Numbers"
+    places: Mapping[str, Postings]
 
     @classmethod
     def of(cls, rows: Sequence[Row], state: State, before: "Words | None" = None) -> "Words":
         """Take in (item, window, terms) of windows, after those that are known."""
         start = len(before.items) if before else 0
         new: dict[str, Postings] = {}
-        lengths = np.zeros(len(rows), dtype=np.int64)
-        for number, (_, _, text) in enumerate(rows):
+        lengths = array("I")
+        for place, (_, _, text) in enumerate(rows, start):
             terms = text.split(" ") if text else []
-            lengths[number] = len(terms)
+            lengths.append(len(terms))
             for term, count in Counter(terms).items():
                 held = new.get(term)
                 if held is None:
-                    held = new[term] = array("Q")
-                held.append(start + number << _HALF | count)
-        items, windows = (np.array([row[column] for row in rows], dtype=np.int64) for column in (0, 1))
+                    held = new[term] = array("I")
+                held.extend((place, count))
+        items, windows = array("q", [row[0] for row in rows]), array("I", [row[1] for row in rows])
         if before is None:
             return cls(state=state, items=items, windows=windows, lengths=lengths, places=new)
-        # Whoever searches what was known goes on with that: nothing of it is changed.
-        places = {**before.places, **{term: before.places.get(term, _NOWHERE) + held for term, held in new.items()}}
         return cls(
-            state=state,
-            items=np.concatenate((before.items, items)),
-            windows=np.concatenate((before.windows, windows)),
-            lengths=np.concatenate((before.lengths, lengths)),
-            places=places,
-        )
+            state=state, items=before.items + items, windows=before.windows + windows, lengths=before.lengths + lengths,
+            # Whoever searches what was known goes on with that: nothing of it is changed.
+            places={**before.places, **{term: before.places.get(term, _NOWHERE) + held for term, held in new.items()}},
+        )  # fmt: skip
 
     @property
     def is_whole(self) -> bool:
         """Whether this is what the state says, and not what another process made of it meanwhile."""
-        newest = int(self.items.max()) if len(self.items) else 0
-        return (len(self.items), int(self.lengths.sum()), newest) == (self.state.windows, self.state.terms, self.state.newest)
+        told = (len(self.items), sum(self.lengths), max(self.items, default=0))
+        return told == (self.state.windows, self.state.terms, self.state.newest)
 
 
-_NOWHERE: "Postings" = array("Q")
+_NOWHERE: Postings = array("I")
 
 
 def rank(
@@ -104,83 +104,112 @@ def rank(
     excluded: Collection[int] = (),
 ) -> list[Match]:
     """Return the items whose windows fit the wanted terms best, as a share of what one full match would get."""
-    scores = _scored(words, wanted)
-    found = {number: np.flatnonzero(values) for number, values in scores.items()}
-    if allowed is not None:
-        found = {number: rows[contains(allowed.ascending, words[number].items[rows])] for number, rows in found.items()}
-    if excluded:
-        gone = np.sort(np.fromiter(excluded, dtype=np.int64, count=len(excluded)))
-        found = {number: rows[~contains(gone, words[number].items[rows])] for number, rows in found.items()}
-    many = sum(map(len, found.values()))
-    width = _SEVERAL * limit
-    while True:
-        best: dict[int, tuple[float, int, int, int]] = {}
-        for score, item, window, number in sorted(_best(words, scores, found, width)):
-            best.setdefault(item, (score, item, window, number))
-        if len(best) >= limit or width >= many:
-            break
-        width *= 4
-    chosen = itertools.islice(best.values(), limit)
-    return [Match(-item, window, min(-score, 1.0), partitions[number]) for score, item, window, number in chosen]
-
-
-def _best(
-    words: Mapping[int, Words],
-    scores: "Mapping[int, NDArray[np.float64]]",
-    found: "Mapping[int, NDArray[np.intp]]",
-    width: int,
-) -> Iterator[tuple[float, int, int, int]]:
-    """Yield score, item, window and partition of about so many of each partition's best windows; the first two as negatives."""
-    for number, rows in found.items():
-        values, each = scores[number][rows], words[number]
-        if len(rows) > width:
-            enough = values >= np.partition(values, len(rows) - width)[len(rows) - width]
-            rows, values = rows[enough], values[enough]  # noqa: PLW2901
-        yield from zip(
-            (-values).tolist(),
-            (-each.items[rows]).tolist(),
-            each.windows[rows].tolist(),
-            itertools.repeat(number),
-            strict=False,
-        )
-
-
-def _scored(words: Mapping[int, Words], wanted: Sequence[frozenset[str]]) -> "dict[int, NDArray[np.float64]]":
-    """Return the score of every window: zero where it holds none of the terms."""
     total = sum(each.state.windows for each in words.values())
     average = max(sum(each.state.terms for each in words.values()) / total, 1.0) if total else 1.0
-    scores = {number: np.zeros(len(each.items)) for number, each in words.items()}
-    found = sorted((_held(words, spellings) for spellings in wanted), key=itemgetter(0))
+    terms = _weighed(words, wanted, total)
+    if total <= _FEW:
+        found = _one_by_one(words, terms, average)
+        may = (one for one in found if -one[1] not in excluded and (allowed is None or -one[1] in allowed.items))
+        best = _best_windows(may)
+    else:
+        best = _at_once(words, terms, average, limit=limit, allowed=allowed, excluded=excluded)
+    return [Match(-item, window, min(-score, 1.0), partitions[number]) for score, item, window, number in best[:limit]]
+
+
+def _weighed(words: Mapping[int, Words], wanted: Sequence[frozenset[str]], total: int) -> list[Weighed]:
+    """Return what each term is worth and where it stands, the rarest first."""
+    found: list[tuple[int, list[tuple[int, list[Postings]]]]] = []
+    for spellings in wanted:
+        held = [(number, [each.places[one] for one in spellings if one in each.places]) for number, each in words.items()]
+        # How common it is, by spelling, as the full-text index counts.
+        found.append((sum(len(some) for _, each in held for some in each) // 2, [pair for pair in held if pair[1]]))
+    found.sort(key=itemgetter(0))
     weights = [math.log1p((max(total - common, 0) + 0.5) / (common + 0.5)) for common, _ in found]
     full = sum(weights) or 1.0
-    for weight, (_, held) in zip(weights, found, strict=True):
-        share = weight * (K1 + 1) / full
-        for number, rows, counts in held:
-            norms = K1 * (1 - B + B * words[number].lengths[rows] / average)
-            scores[number][rows] += share * counts / (counts + norms)
+    return [(weight * (K1 + 1) / full, held) for weight, (_, held) in zip(weights, found, strict=True)]
+
+
+def _best_windows(found: Iterable[Found]) -> list[Found]:
+    """Return the best window of each item, the best item first."""
+    best: dict[int, Found] = {}
+    for one in sorted(found):
+        best.setdefault(one[1], one)
+    return list(best.values())
+
+
+def _one_by_one(words: Mapping[int, Words], terms: Sequence[Weighed], average: float) -> Iterator[Found]:
+    """Yield every window that holds one of the terms."""
+    scores: dict[tuple[int, int], float] = {}
+    for share, held in terms:
+        for number, postings in held:
+            counts: dict[int, int] = {}
+            for each in postings:
+                for row, count in zip(each[0::2], each[1::2], strict=True):
+                    counts[row] = counts.get(row, 0) + count
+            lengths = words[number].lengths
+            for row, count in counts.items():
+                norm = K1 * (1 - B + B * lengths[row] / average)
+                scores[number, row] = scores.get((number, row), 0.0) + share * count / (count + norm)
+    for (number, row), score in scores.items():
+        yield -score, -words[number].items[row], words[number].windows[row], number
+
+
+def _at_once(
+    words: Mapping[int, Words],
+    terms: Sequence[Weighed],
+    average: float,
+    *,
+    limit: int,
+    allowed: Choice | None,
+    excluded: Collection[int],
+) -> list[Found]:
+    """Return the best windows of as many items as are wanted, or of all that hold one of the terms."""
+    found: dict[int, tuple[NDArray[np.intp], NDArray[np.float64]]] = {}
+    gone = np.sort(np.fromiter(excluded, dtype=np.int64, count=len(excluded)))
+    for number, each in words.items():
+        scores = _scores(each, [(share, postings) for share, held in terms for n, postings in held if n == number], average)
+        rows = np.flatnonzero(scores)
+        items = np.frombuffer(each.items, dtype=np.int64)[rows]
+        if allowed is not None:
+            rows = rows[contains(allowed.ascending, items) & ~contains(gone, items)]
+        elif excluded:
+            rows = rows[~contains(gone, items)]
+        found[number] = rows, scores[rows]
+    many = max(len(rows) for rows, _ in found.values())
+    width = _SEVERAL * limit
+    while True:
+        best = _best_windows(itertools.chain(*(_top(n, words[n], *found[n], width) for n in words)))
+        if len(best) >= limit or width >= many:
+            return best
+        width *= 4
+
+
+def _scores(words: Words, terms: "Sequence[tuple[float, list[Postings]]]", average: float) -> "NDArray[np.float64]":
+    """Return the score of every window: zero where it holds none of the terms."""
+    lengths = np.frombuffer(words.lengths, dtype=np.uint32)
+    scores = np.zeros(len(lengths))
+    for share, postings in terms:
+        rows, counts = _counted(postings)
+        scores[rows] += share * counts / (counts + K1 * (1 - B + B * lengths[rows] / average))
     return scores
 
 
-def _held(words: Mapping[int, Words], spellings: frozenset[str]) -> "tuple[int, list[Held]]":
-    """Return how common a term is, by spelling as the full-text index counts, and which windows hold it."""
-    common = 0
-    held: list[Held] = []
-    for number, each in words.items():
-        some = [each.places[spelling] for spelling in spellings if spelling in each.places]
-        if some:
-            common += sum(map(len, some))
-            held.append((number, *_counted(some)))
-    return common, held
-
-
-def _counted(postings: "Sequence[Postings]") -> "tuple[NDArray[np.intp], NDArray[np.float64]]":
+def _counted(postings: Sequence[Postings]) -> "tuple[NDArray[np.uint32], NDArray[np.uint32]]":
     """Return the windows that hold any of a term's spellings, and how often each holds them in all."""
-    codes = np.concatenate([np.frombuffer(each, dtype=np.uint64) for each in postings])
-    if len(postings) > 1:
-        codes.sort()
-    rows = (codes >> np.uint64(_HALF)).astype(np.intp)
-    counts = (codes & _LOWER).astype(np.float64)
-    if len(postings) > 1:
-        first = np.flatnonzero(np.append(True, rows[1:] != rows[:-1]))
-        rows, counts = rows[first], np.add.reduceat(counts, first)
-    return rows, counts
+    pairs = [np.frombuffer(each, dtype=np.uint32) for each in postings]
+    if len(pairs) == 1:
+        return pairs[0][0::2], pairs[0][1::2]
+    rows = np.concatenate([each[0::2] for each in pairs])
+    order = np.argsort(rows, kind="stable")
+    rows, counts = rows[order], np.concatenate([each[1::2] for each in pairs])[order]
+    first = np.flatnonzero(np.append(True, rows[1:] != rows[:-1]))
+    return rows[first], np.add.reduceat(counts, first)
+
+
+def _top(number: int, words: Words, rows: "NDArray[np.intp]", scores: "NDArray[np.float64]", width: int) -> Iterator[Found]:
+    """Yield a partition's best windows, about so many, with all that are as good as the last."""
+    if len(rows) > width:
+        enough = scores >= np.partition(scores, len(rows) - width)[len(rows) - width]
+        rows, scores = rows[enough], scores[enough]
+    for row, score in zip(rows.tolist(), scores.tolist(), strict=True):
+        yield -score, -words.items[row], words.windows[row], number
