@@ -51,7 +51,7 @@ def is_ranked(known: Sequence[Counted], limit: int) -> bool:
 
 def _scored(limit: int) -> int:
     """Return how many are scored: the weights do not know how often a term stands in a window, nor how long that is."""
-    return max(3 * limit // 2, 80)
+    return max(5 * limit // 2, 60)
 
 
 def best_of(weights: Mapping[int, float], known: Sequence[Counted], limit: int) -> list[int]:
