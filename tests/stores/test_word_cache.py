@@ -115,10 +115,10 @@ def test_many_texts_are_left_to_the_full_text_index_until_they_were_searched_oft
         for _ in range(3):  # 36 terms, each in two stems, of which a search pays for 10
             assert len(by_words(memory, "heron")) == 4
             idle(store)
-            assert len(store.words) == 0
+            assert store.words.terms == 0
         by_words(memory, "heron")
         idle(store)
-        assert len(store.words) == 36
+        assert store.words.terms == 36
         assert rounded(by_words(memory, "heron pond 2")) == rounded(by_index(memory, "heron pond 2"))
 
 
@@ -131,13 +131,34 @@ def test_what_was_read_when_idle_grows_with_what_is_added_and_goes_with_what_is_
         idle(store)
         memory.remember("the heron of the reeds", user="ana")
         assert len(by_words(memory, "heron")) == 5
-        assert len(store.words) == 45
+        assert store.words.terms == 45
         memory.forget(ids[0], user="ana")
         assert len(by_words(memory, "heron")) == 4
-        assert len(store.words) == 0
+        assert store.words.terms == 0
         idle(store)
         assert rounded(by_words(memory, "heron of the reeds")) == rounded(by_index(memory, "heron of the reeds"))
-        assert len(store.words) == 36
+        assert store.words.terms == 36
+
+
+def test_what_is_read_again_after_the_newest_was_forgotten_is_kept(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        memory.remember("the heron stands", user="ana")
+        newest = memory.remember("the heron flies", user="ana")
+        assert len(by_words(memory, "heron")) == 2
+        before = store_of(memory).words.terms
+        memory.forget(newest.id, user="ana")
+        assert len(by_words(memory, "heron")) == 1
+        assert 0 < store_of(memory).words.terms < before
+
+
+def test_what_another_process_erased_goes_without_a_search_when_there_is_nothing_else_to_do(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory, opened(tmp_path) as other:
+        memory.remember("the heron of ana", user="ana")
+        assert len(by_words(other, "heron")) == 1
+        memory.erase(user="ana")
+        assert store_of(other).words.terms > 0
+        idle(store_of(other))
+        assert store_of(other).words.terms == 0
 
 
 def test_texts_of_many_windows_do_not_crowd_out_those_of_one(tmp_path: Path) -> None:
@@ -147,7 +168,7 @@ def test_texts_of_many_windows_do_not_crowd_out_those_of_one(tmp_path: Path) -> 
             memory.remember(f"one heron among {number} reeds, frogs, lilies and much else that grows there", user="ana")
         store = store_of(memory)
         found = store.find_text("heron", LIVE, languages=("en", "es"), limit=3)
-        assert len(store.words) > 0
+        assert store.words.terms > 0
         assert len({match.item for match in found}) == 3
 
 
@@ -156,7 +177,7 @@ def test_nothing_of_what_was_erased_stays_in_memory(tmp_path: Path) -> None:
         memory.remember("the heron stands", user="ana")
         assert by_words(memory, "heron")
         memory.erase(user="ana")
-        assert len(store_of(memory).words) == 0
+        assert store_of(memory).words.terms == 0
 
 
 def test_a_reader_at_an_earlier_moment_finds_what_was_there_then(tmp_path: Path) -> None:
@@ -181,17 +202,17 @@ def test_what_another_process_erased_goes_with_the_next_search_by_anyone(tmp_pat
         for user in ("ana", "bob"):
             memory.remember(f"the heron of {user}", user=user)
             assert len(other.recall("heron", user=user)) == 1
-        kept = len(store_of(other).words)
+        kept = store_of(other).words.terms
         memory.erase(user="ana")
         assert len(other.recall("heron", user="bob")) == 1
-        assert 0 < len(store_of(other).words) < kept
+        assert 0 < store_of(other).words.terms < kept
 
 
 def test_only_so_much_is_kept_and_everyone_is_answered(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
-        cache = WordCache(kept=70)
+        cache = WordCache(kept=4000)
         for user in "abcdefab":
             for number in range(4):
                 memory.remember(f"heron {number}", user=user)
             assert len(asked(cache, memory, user) or ()) == 4
-            assert 0 < len(cache) <= 70
+            assert 0 < cache.nbytes <= 4000

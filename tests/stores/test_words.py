@@ -71,6 +71,15 @@ def test_what_is_not_allowed_or_left_out_is_not_found_and_what_is_ranks_as_befor
     assert rank(words, SPACES, WANTED, limit=12, allowed=allowed, excluded=excluded) == both[:12]
 
 
+def test_long_texts_in_one_partition_do_not_hide_what_is_better_than_all_of_another() -> None:
+    long = [(item, window, 3, "word1 word1 word1 word2") for item in range(1, 11) for window in range(70)]
+    better = [(11, 0, 3, "word1 word2 word9 word9")]
+    worse = [(item, 0, 5, "word1 " + "word9 " * 30 + "word8") for item in range(20, 60)]
+    windows = [*long, *better, *worse]
+    assert rank(in_memory(windows), SPACES, WANTED, limit=32) == counted(windows, 32)
+    assert 11 in [match.item for match in counted(windows, 32)]
+
+
 @pytest.mark.parametrize("count", [60, 900])
 def test_words_that_stand_nowhere_find_nothing(count: int) -> None:
     assert rank(in_memory(made_up(count)), SPACES, [frozenset({"nowhere"})], limit=9) == []

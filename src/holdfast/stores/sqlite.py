@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from holdfast import forks
 from holdfast.errors import StoreError
 from holdfast.protocols import Candidates, Match, Space, Waiting
 from holdfast.stores import embeddings, fulltext, index_care, maintenance, partitions
@@ -74,6 +75,7 @@ class SQLiteStore(SQLReads):
             self._outside = QueuedIndex(self._connections, tenant, memory=self._indexes, place=index, pace=pace)
         self._merging = False
         self._settled = 1
+        """Segments of the full-text index that were left when there last was nothing to merge."""
         self._tidied: tuple[int, int] | None = None
         with self._connections.exclusive() as connection:
             migrate(connection)
@@ -237,8 +239,9 @@ class SQLiteStore(SQLReads):
         """Do what makes searches faster: merge segments of the full-text index, feed an index outside, read words into memory."""
         return self._merge_some() or self._feed_some() or self._read_words()
 
+    @guarded
     def _read_words(self) -> bool:
-        return self.words.is_wanted and self.together(lambda: self.words.read_wanted(self.connection, self.tenant))
+        return self.words.is_used and self.together(lambda: self.words.read_wanted(self.connection, self.tenant))
 
     @guarded
     def _feed_some(self) -> bool:
@@ -270,6 +273,7 @@ class SQLiteStore(SQLReads):
         if version == self._tidied:
             return []
         sizes = fulltext.segments(self.connection)
+        self._settled = min(self._settled, len(sizes))
         if fulltext.scattered(sizes) or len(sizes) > self._settled + fulltext.FEW_SEGMENTS:
             return sizes
         self._tidied = version
@@ -277,16 +281,20 @@ class SQLiteStore(SQLReads):
 
     def scrub(self, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
         """Overwrite what was removed, in the file and in its log."""
-        self._indexes.clear()
-        self.words.clear()
-        self._chosen.clear()
+        self._forget_indexes()
         clean = index_care.scrub(self._connections, self.tenant, self.path, self._outside)
         with self._connections.exclusive() as connection:
             complete, residue = maintenance.scrub(connection, self.path, [] if self._encrypted else needles)
         # A reader that began before may have brought back what was to go; none that begins now can.
-        self._indexes.clear()
-        self.words.clear()
+        self._forget_indexes()
         return complete and clean, residue
+
+    def _forget_indexes(self) -> None:
+        """Let go of what is kept in memory; no fork happens meanwhile, which would copy the locks as held."""
+        with forks.inside:
+            self._indexes.clear()
+            self.words.clear()
+            self._chosen.clear()
 
     def backup(self, target: Path) -> None:
         """Write a consistent copy that holds no removed data, and remember that it exists."""
@@ -305,5 +313,4 @@ class SQLiteStore(SQLReads):
         if self._outside is not None:
             self._outside.release()
         self._connections.close()
-        self._indexes.clear()
-        self.words.clear()
+        self._forget_indexes()

@@ -9,20 +9,29 @@ often that reading them would have been the cheaper way.
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
 from holdfast.protocols import Match, Space
 from holdfast.stores.choices import Choice
 from holdfast.stores.rows import marks
-from holdfast.stores.sql import Row, fetch, fetch_value, once
+from holdfast.stores.sql import Row, fetch, once
 from holdfast.stores.sqlite_dialect import FileConnection
 from holdfast.stores.words import State, Words, rank
 
 _FEW = 20_000
-"""Terms of a partition that are read at once: a hundredth of a second."""
-_PER_SEARCH = 100_000
-"""Terms of a partition for each search of it that make it worth reading."""
-_KEPT = 3_000_000
-"""Terms kept in all, of all windows together: about thirteen bytes each."""
+"""Terms of a partition that are read at once: in a hundredth of a second, or two."""
+_PER_SEARCH = 10_000
+"""Terms that could have been read in about the time that a search of the full-text index takes longer than one in memory."""
+_KEPT = 32 * 1024 * 1024
+"""Bytes kept in all."""
+
+
+class _Moment(NamedTuple):
+    """What the file says of itself, and how often this cache was emptied, when a search began."""
+
+    scrubs: int
+    given: int
+    clearings: int
 
 
 class WordCache:
@@ -40,21 +49,26 @@ class WordCache:
         self._scrubs = 0
         self._clearings = 0
 
-    def __len__(self) -> int:
-        """Return how many terms are kept."""
+    @property
+    def terms(self) -> int:
+        """How many terms are kept."""
+        with self._lock:
+            return sum(words.state.terms for words in self._words.values())
+
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes are kept."""
         return self._total
 
     @property
-    def is_wanted(self) -> bool:
-        """Whether something is searched that is not here."""
-        return bool(self._wanted)
+    def is_used(self) -> bool:
+        """Whether there is anything here, or anything that should be."""
+        return bool(self._words or self._wanted)
 
     def clear(self) -> None:
         """Forget everything, so that nothing erased lives on in memory."""
         with self._lock:
-            self._words.clear()
-            self._wanted.clear()
-            self._total = 0
+            self._words, self._wanted, self._total = OrderedDict(), {}, 0
             self._clearings += 1
 
     def search(
@@ -71,39 +85,48 @@ class WordCache:
         """Rank the windows that share terms with a query by BM25, the best of each item; None where not all are in memory."""
         if "archive" in partitions.values():
             return None
-        self._let_go(_scrubs(connection))
-        states = _states(connection, tenant, tuple(partitions))
-        if sum(state.terms for state in states.values()) > self._kept:
-            return None
+        moment = self._begin(connection)
         words: dict[int, Words] = {}
-        for number, state in states.items():
-            current = self._current(connection, tenant, number, state)
+        for number, state in _states(connection, tenant, tuple(partitions)).items():
+            current = self._current(connection, tenant, number, state, moment)
             if current is None:
                 return None
             words[number] = current
         return rank(words, partitions, wanted, limit=limit, allowed=allowed, excluded=excluded)
 
     def read_wanted(self, connection: FileConnection, tenant: str) -> bool:
-        """Read a partition that was searched often enough for that to pay; False if there is none."""
+        """Read a partition that was searched often enough for that to pay, and forget what was erased; False if there is none."""
+        moment = self._begin(connection)
         with self._lock:
             asked = tuple(self._wanted)
-        for number, state in _states(connection, tenant, asked).items() if asked else ():
+        states = _states(connection, tenant, asked) if asked else {}
+        for number in asked:
+            state = states.get(number)
+            if state is not None and not self._is_due(number, state):
+                continue
             with self._lock:
-                due = self._wanted.get(number, 0) >= state.terms
-                if due:
-                    del self._wanted[number]
-            if due and self._few < state.terms <= self._kept:
-                self._read(connection, tenant, number, state)
+                self._wanted.pop(number, None)
+            if state is not None and state.terms > self._few:
+                self._read(connection, tenant, number, state, moment)
                 return True
         return False
 
-    def _let_go(self, scrubs: int) -> None:
-        """Forget everything when somebody, in whichever process, has had something erased since."""
+    def _is_due(self, number: int, state: State) -> bool:
+        """Tell whether a wanted partition is to be read, or has become one of those that are read at once."""
+        with self._lock:
+            return self._wanted.get(number, 0) >= state.terms or state.terms <= self._few
+
+    def _begin(self, connection: FileConnection) -> _Moment:
+        """Forget everything if somebody, in whichever process, has had something erased since; returns what holds now."""
+        clearings = self._clearings
+        scrubs, given = _counters(connection)
         if scrubs != self._scrubs:
             self.clear()
             self._scrubs = scrubs
+            clearings += 1
+        return _Moment(scrubs, given, clearings)
 
-    def _current(self, connection: FileConnection, tenant: str, number: int, state: State) -> Words | None:
+    def _current(self, connection: FileConnection, tenant: str, number: int, state: State, moment: _Moment) -> Words | None:
         """Return a partition's words as of its present state; what was only added is read and added."""
         with self._lock:
             words = self._words.get(number)
@@ -111,51 +134,55 @@ class WordCache:
                 self._words.move_to_end(number)
         if words is not None and words.state == state:
             return words
-        began = self._clearings
-        grown = _grown(connection, tenant, number, words, state)
-        if grown is not None:
-            self._keep(number, grown, began)
-            return grown
+        added = _added(connection, tenant, number, words, state)
+        if words is not None and added is not None:
+            return self._keep(number, Words.of(added, state, words, given=moment.given), moment)
         if state.terms <= self._few:
-            return self._read(connection, tenant, number, state)
-        self._want(number, state)
+            return self._read(connection, tenant, number, state, moment)
+        if state.nbytes <= self._kept:
+            self._want(number, moment)
         return None
 
-    def _want(self, number: int, state: State) -> None:
+    def _want(self, number: int, moment: _Moment) -> None:
         """Note that a partition is searched, and forget what is known of an earlier state of it."""
         with self._lock:
             self._wanted[number] = self._wanted.get(number, 0) + self._per_search
             words = self._words.get(number)
-            if words is not None and words.state.newest <= state.newest:
+            if words is not None and words.given <= moment.given:
                 del self._words[number]
-                self._total -= words.state.terms
+                self._total -= words.nbytes
 
-    def _read(self, connection: FileConnection, tenant: str, number: int, state: State) -> Words:
-        began = self._clearings
-        words = Words.of(_units(connection, tenant, number, after=0), state)
-        self._keep(number, words, began)
-        return words
+    def _read(self, connection: FileConnection, tenant: str, number: int, state: State, moment: _Moment) -> Words:
+        return self._keep(number, Words.of(_units(connection, tenant, number, after=0), state, given=moment.given), moment)
 
-    def _keep(self, number: int, words: Words, began: int) -> None:
-        """Keep a partition's words, at the cost of those not asked for longest."""
-        if not words.is_whole:  # outside of one moment, something may have changed between the two questions
-            return
+    def _keep(self, number: int, words: Words, moment: _Moment) -> Words:
+        """Keep a partition's words, at the cost of those not asked for longest; returns them."""
+        # Outside of one moment, something may have changed between the two questions.
+        if not words.is_whole or words.nbytes > self._kept:
+            return words
         with self._lock:
             before = self._words.get(number)
-            if began != self._clearings or (before is not None and before.state.newest > words.state.newest):
-                return  # something was erased while this was read, or another thread sees a later moment than this one
-            self._total += words.state.terms - (before.state.terms if before else 0)
+            # Something was erased while this was read, or another thread sees a later moment than this one.
+            if self._clearings != moment.clearings or (before is not None and before.given > moment.given):
+                return words
+            self._total += words.nbytes - (before.nbytes if before else 0)
             self._words[number] = words
             self._words.move_to_end(number)
             while self._total > self._kept:
                 _, gone = self._words.popitem(last=False)
-                self._total -= gone.state.terms
+                self._total -= gone.nbytes
+        return words
 
 
-def _scrubs(connection: FileConnection) -> int:
-    """Return how often something was erased from the file."""
-    sql = "SELECT value FROM sequences WHERE name = 'scrub'"
-    return once(connection, ("scrubs",), lambda: fetch_value(connection, sql) or 0)
+def _counters(connection: FileConnection) -> tuple[int, int]:
+    """Return how often something was erased from the file, and how many items were ever added to it."""
+    sql = "SELECT name, value FROM sequences WHERE name IN ('scrub', 'item')"
+
+    def read() -> tuple[int, int]:
+        values: dict[str, int] = dict(fetch(connection, sql))
+        return values.get("scrub", 0), values.get("item", 0)
+
+    return once(connection, ("counters",), read)
 
 
 def _states(connection: FileConnection, tenant: str, numbers: tuple[int, ...]) -> dict[int, State]:
@@ -170,12 +197,12 @@ def _states(connection: FileConnection, tenant: str, numbers: tuple[int, ...]) -
     return once(connection, ("states", tenant, numbers), read)
 
 
-def _grown(connection: FileConnection, tenant: str, number: int, words: Words | None, state: State) -> Words | None:
-    """Return a partition's words with those added since; None if that does not account for its present state."""
+def _added(connection: FileConnection, tenant: str, number: int, words: Words | None, state: State) -> list[Row] | None:
+    """Return the windows added since; None if they do not account for the present state."""
     if words is None or state.windows < words.state.windows or state.newest < words.state.newest:
         return None
     added = _units(connection, tenant, number, after=words.state.newest)
-    return Words.of(added, state, words) if len(words.items) + len(added) == state.windows else None
+    return added if len(words.items) + len(added) == state.windows else None
 
 
 def _units(connection: FileConnection, tenant: str, number: int, *, after: int) -> list[Row]:

@@ -32,10 +32,12 @@ Weighed: TypeAlias = "tuple[float, list[tuple[int, list[Postings]]]]"
 Found: TypeAlias = tuple[float, int, int, int]
 """Score, item, window and partition; the first two as negatives, so that the best and newest come first."""
 
-_FEW = 512
+_ONE_BY_ONE = 512
 """Windows up to which they are scored one by one: numpy takes its time to begin."""
 _SEVERAL = 4
 """Windows looked at for each match that is wanted: an item may have several."""
+_PER_TERM, _PER_WORD, _PER_WINDOW = 8, 140, 16
+"""Bytes of a term in a window, of a word with all its places, and of a window."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +52,11 @@ class State:
     terms: int
     newest: int
 
+    @property
+    def nbytes(self) -> int:
+        """How many bytes its terms take, whatever their words."""
+        return _PER_TERM * self.terms
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
@@ -60,9 +67,11 @@ class Words:
     windows: "Numbers"
     lengths: "Numbers"
     places: Mapping[str, Postings]
+    given: int = 0
+    """How many items the whole file had ever held when this was read: more, at a later moment."""
 
     @classmethod
-    def of(cls, rows: Sequence[Row], state: State, before: "Words | None" = None) -> "Words":
+    def of(cls, rows: Sequence[Row], state: State, before: "Words | None" = None, *, given: int = 0) -> "Words":
         """Take in (item, window, terms) of windows, after those that are known."""
         start = len(before.items) if before else 0
         new: dict[str, Postings] = {}
@@ -77,9 +86,9 @@ class Words:
                 held.extend((place, count))
         items, windows = array("q", [row[0] for row in rows]), array("I", [row[1] for row in rows])
         if before is None:
-            return cls(state=state, items=items, windows=windows, lengths=lengths, places=new)
+            return cls(state=state, items=items, windows=windows, lengths=lengths, places=new, given=given)
         return cls(
-            state=state, items=before.items + items, windows=before.windows + windows, lengths=before.lengths + lengths,
+            state=state, given=given, items=before.items + items, windows=before.windows + windows, lengths=before.lengths + lengths,
             # Whoever searches what was known goes on with that: nothing of it is changed.
             places={**before.places, **{term: before.places.get(term, _NOWHERE) + held for term, held in new.items()}},
         )  # fmt: skip
@@ -87,8 +96,14 @@ class Words:
     @property
     def is_whole(self) -> bool:
         """Whether this is what the state says, and not what another process made of it meanwhile."""
-        told = (len(self.items), sum(self.lengths), max(self.items, default=0))
-        return told == (self.state.windows, self.state.terms, self.state.newest)
+        terms = int(np.frombuffer(self.lengths, dtype=np.uint32).sum()) if self.lengths else 0
+        newest = int(np.frombuffer(self.items, dtype=np.int64).max()) if self.items else 0
+        return (len(self.items), terms, newest) == (self.state.windows, self.state.terms, self.state.newest)
+
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes this takes, at most."""
+        return self.state.nbytes + _PER_WORD * len(self.places) + _PER_WINDOW * len(self.items)
 
 
 _NOWHERE: Postings = array("I")
@@ -107,7 +122,7 @@ def rank(
     total = sum(each.state.windows for each in words.values())
     average = max(sum(each.state.terms for each in words.values()) / total, 1.0) if total else 1.0
     terms = _weighed(words, wanted, total)
-    if total <= _FEW:
+    if total <= _ONE_BY_ONE:
         found = _one_by_one(words, terms, average)
         may = (one for one in found if -one[1] not in excluded and (allowed is None or -one[1] in allowed.items))
         best = _best_windows(may)
@@ -175,11 +190,12 @@ def _at_once(
         elif excluded:
             rows = rows[~contains(gone, items)]
         found[number] = rows, scores[rows]
-    many = max(len(rows) for rows, _ in found.values())
-    width = _SEVERAL * limit
+    every = np.concatenate([scores for _, scores in found.values()])
+    width = _SEVERAL * max(limit, 1)
     while True:
-        best = _best_windows(itertools.chain(*(_top(n, words[n], *found[n], width) for n in words)))
-        if len(best) >= limit or width >= many:
+        least = np.partition(every, len(every) - width)[len(every) - width] if len(every) > width else 0.0
+        best = _best_windows(itertools.chain(*(_as_good(n, words[n], *found[n], least) for n in words)))
+        if len(best) >= limit or width >= len(every):
             return best
         width *= 4
 
@@ -206,10 +222,8 @@ def _counted(postings: Sequence[Postings]) -> "tuple[NDArray[np.uint32], NDArray
     return rows[first], np.add.reduceat(counts, first)
 
 
-def _top(number: int, words: Words, rows: "NDArray[np.intp]", scores: "NDArray[np.float64]", width: int) -> Iterator[Found]:
-    """Yield a partition's best windows, about so many, with all that are as good as the last."""
-    if len(rows) > width:
-        enough = scores >= np.partition(scores, len(rows) - width)[len(rows) - width]
-        rows, scores = rows[enough], scores[enough]
-    for row, score in zip(rows.tolist(), scores.tolist(), strict=True):
+def _as_good(number: int, words: Words, rows: "NDArray[np.intp]", scores: "NDArray[np.float64]", least: float) -> Iterator[Found]:
+    """Yield the windows of a partition that score at least so much."""
+    enough = scores >= least
+    for row, score in zip(rows[enough].tolist(), scores[enough].tolist(), strict=True):
         yield -score, -words.items[row], words.windows[row], number
