@@ -27,9 +27,8 @@ _KEPT = 32 * 1024 * 1024
 
 
 class _Moment(NamedTuple):
-    """What the file says of itself, and how often this cache was emptied, when a search began."""
+    """When a search began: after how many items of the file, and how many times that this cache was emptied."""
 
-    scrubs: int
     given: int
     clearings: int
 
@@ -124,7 +123,7 @@ class WordCache:
             self.clear()
             self._scrubs = scrubs
             clearings += 1
-        return _Moment(scrubs, given, clearings)
+        return _Moment(given, clearings)
 
     def _current(self, connection: FileConnection, tenant: str, number: int, state: State, moment: _Moment) -> Words | None:
         """Return a partition's words as of its present state; what was only added is read and added."""
