@@ -39,9 +39,8 @@ def lines(*texts: str) -> bytes:
 @contextmanager
 def talking(holdfast: Holdfast, *args: str, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
     """A real `holdfast chat` at a pipe; killed at the end if it is still there."""
-    signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # whoever runs the tests in the background has it ignored, for children too
+    # Whoever runs the tests in the background has it ignored, and their children would too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
         [executable(), "chat", *args],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
