@@ -1,7 +1,6 @@
 """A real PostgreSQL for tests: one server per test process, and a new database for each test."""
 
 import atexit
-import contextlib
 import functools
 import itertools
 import json
@@ -83,10 +82,14 @@ class Server:
         """Return the address of a database that tests use one after the other, with all tables empty again."""
         if self._shared is None:
             self._shared = self.new()
-        self._execute("SELECT 1")  # starts the server again if a test has crashed it
-        with _connect(self._shared) as connection:
-            connection.execute(_EMPTY)
-        return self._shared
+        shared = self._shared
+
+        def empty() -> None:
+            with psycopg.connect(shared, autocommit=True) as connection:
+                connection.execute(_EMPTY)
+
+        self._through_crashes(empty)
+        return shared
 
     def drop(self, url: str) -> None:
         """Drop a database and end all connections to it."""
@@ -105,26 +108,17 @@ class Server:
             self._bundled.stop()
 
     def _execute(self, sql: str) -> Any:
-        """Run a statement as the administrator, connecting again after a crash."""
-        if self._connection is not None and not self._connection.closed:
-            with contextlib.suppress(psycopg.OperationalError):
-                return self._connection.execute(sql)
-        if self._bundled is not None:
-            self._bundled.ensure_running()
-        self._connection = _connect(self._address)
-        return self._connection.execute(sql)
+        """Run a statement as the administrator."""
 
+        def run() -> Any:
+            if self._connection is None or self._connection.closed:
+                self._connection = psycopg.connect(self._address, autocommit=True)
+            return self._connection.execute(sql)
 
-def _connect(url: str, *, patience_seconds: float = 15.0) -> Any:
-    """Connect, waiting while the server recovers from a crash."""
-    deadline = time.monotonic() + patience_seconds
-    while True:
-        try:
-            return psycopg.connect(url, autocommit=True)
-        except psycopg.OperationalError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.2)
+        return self._through_crashes(run)
+
+    def _through_crashes(self, action: Callable[[], Any]) -> Any:
+        return action() if self._bundled is None else self._bundled.through_crashes(action)
 
 
 def _start_bundled() -> BundledServer:

