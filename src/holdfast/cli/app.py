@@ -104,6 +104,9 @@ class App(click.Group):
         extra["windows_expand_args"] = False
         try:
             result = super().main(given, prog_name or "holdfast", complete_var, standalone_mode=False, **extra)
+        except click.exceptions.NoArgsIsHelpError as error:  # a bare `holdfast`, or a bare group such as `holdfast users`
+            click.echo(error.format_message())
+            sys.exit(0)
         except click.UsageError as error:
             usage = error.ctx.get_usage() if error.ctx else None
             fail(one_error("usage", error.format_message()), as_json="--json" in flags, before=usage)
@@ -144,7 +147,12 @@ holdfast recall "what should I pour her?" --user ana
 """
 
 
-@click.command(cls=App, help=_HELP, epilog="Each command explains itself: holdfast recall --help")
+@click.command(
+    cls=App,
+    help=_HELP,
+    epilog="Each command explains itself: holdfast recall --help",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, prog_name="holdfast", message="%(prog)s %(version)s")
 @common_options
 def app() -> None:
