@@ -7,6 +7,7 @@ import click
 
 from holdfast.cli.options import Flags, open_memory, with_flags
 from holdfast.cli.output import emit, table
+from holdfast.types import Finding
 
 
 @click.command(epilog="Example: holdfast backup memory-2026-03-01.db")
@@ -37,12 +38,28 @@ def doctor(flags: Flags, *, quick: bool, rebuild_index: bool) -> None:
     with open_memory(flags, quiet=True) as memory:
         findings = memory.doctor(deep=not quick)
         location = memory.store.location
+    findings += _model_findings(flags)
     rows = [("ok" if each.ok else "FAIL", each.check, each.detail) for each in findings]
     lines = [f"store: {location}", *table(rows)]
     lines += [f"  -> {each.check}: {each.remedy}" for each in findings if each.remedy and not each.ok]
     emit(findings, lines, as_json=flags.json)
     if not all(each.ok for each in findings):
         click.get_current_context().exit(1)
+
+
+def _model_findings(flags: Flags) -> list[Finding]:
+    """Check the chat model and what else the settings name; the engine has checked the embedder's weights."""
+    from holdfast.config import load_settings, make_preset  # noqa: PLC0415  (heavy: not needed for help)
+    from holdfast.readiness import model_problems  # noqa: PLC0415  (as above)
+
+    settings = load_settings(flags.settings, store=flags.store, preset=flags.preset, tenant=flags.tenant)
+    problems = model_problems(settings, make_preset(settings))
+    found = [Finding(check=each.setting.replace("_", " "), ok=False, detail=str(each.error)) for each in problems]
+    if settings.chat.casefold() != "none" and not any(each.setting == "chat" for each in problems):
+        found.append(Finding(check="chat", ok=True, detail=f"{settings.chat} ready"))
+    # Without its package or key the embedder did not load either: said once is enough.
+    blocked = any(each.blocking and each.setting == "embedder" for each in problems)
+    return [each for each in found if not (blocked and each.check == "embedder")]
 
 
 def _rebuild_index(flags: Flags) -> None:

@@ -15,6 +15,11 @@ def say(message: str, *, as_json: bool = False) -> None:
         click.echo(message, err=True)
 
 
+def note(message: str, *, as_json: bool = False) -> None:
+    """Print a warning on stderr; programs get it as a line of JSON."""
+    click.echo(json.dumps({"note": message}, ensure_ascii=False) if as_json else f"note: {message}", err=True)
+
+
 def one_error(code: str, message: str) -> Mapping[str, Mapping[str, str]]:
     """Return an error as programs get it."""
     return {"error": {"code": code, "message": message}}
@@ -48,7 +53,7 @@ def notes(*, as_json: bool, quiet: bool = False, traces: bool = False) -> Iterat
             self.said |= {message}
             if traces and record.exc_info:
                 message = self.format(record)
-            click.echo(json.dumps({"note": message}, ensure_ascii=False) if as_json else f"note: {message}", err=True)
+            note(message, as_json=as_json)
 
     logger, handler = logging.getLogger("holdfast"), Notes(logging.WARNING)
     logger.addHandler(handler)

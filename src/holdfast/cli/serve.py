@@ -5,7 +5,7 @@ import json
 import click
 
 from holdfast.cli.console import say
-from holdfast.cli.options import Flags, with_flags
+from holdfast.cli.options import Flags, check_models, with_flags
 from holdfast.errors import ExtraMissing
 
 _PACKAGES = ("fastapi", "uvicorn", "starlette", "pydantic", "anyio", "python_multipart", "multipart")
@@ -35,6 +35,7 @@ def serve(flags: Flags, *, host: str | None, port: int | None, workers: int, cha
         debug=flags.debug,
     )  # fmt: skip
     settings = asked.load()
+    check_models(flags, settings)
     plan = serving.at(asked, host or settings.serve_host)
     serving.check(plan)
     sock = serving.listen(plan.host, settings.serve_port if port is None else port)
