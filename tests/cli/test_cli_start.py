@@ -189,7 +189,7 @@ def test_completion_prints_a_script_for_the_shell(holdfast: Holdfast, shell: str
 def test_completion_knows_the_commands(holdfast: Holdfast) -> None:
     ran = holdfast.run(_HOLDFAST_COMPLETE="bash_complete", COMP_WORDS="holdfast re", COMP_CWORD="1")
 
-    assert set(ran.stdout.decode().split()) == {"plain,remember", "plain,recall", "plain,restore"}
+    assert set(ran.stdout.decode().split()) == {"plain,remember", "plain,recall", "plain,restore", "plain,revise"}
 
 
 @pytest.mark.parametrize("args", [(), ("users",), ("import",)])

@@ -28,7 +28,19 @@ from holdfast.stores.rows import (
     to_spend,
 )
 from holdfast.stores.sql import Row, fetch, guarded, once
-from holdfast.types import AppRecord, ChangeRecord, Job, JobState, Memory, Message, Scope, SessionRecord, Spend, UserProfile, UserRecord
+from holdfast.types import (
+    AppRecord,
+    ChangeRecord,
+    Job,
+    JobState,
+    Memory,
+    Message,
+    Scope,
+    SessionRecord,
+    Spend,
+    UserProfile,
+    UserRecord,
+)
 
 _CHANGED_AT = itemgetter(MEMORY_COLUMNS.split(", ").index("updated_at"), 0)
 """What memories are listed by: when they last changed, and among equals the order they were made in."""
