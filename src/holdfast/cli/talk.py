@@ -87,6 +87,7 @@ class Talk:
         if self.voice.as_json:
             self.voice.show({**self._turn(reply=None), **one_error(error.code, str(error))}, [])
             return
+        self.voice.end_pieces()
         if self._streamed:
             click.echo()
         fail(one_error(error.code, str(error)), as_json=False)
