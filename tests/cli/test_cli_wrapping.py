@@ -43,6 +43,7 @@ def test_a_word_longer_than_the_terminal_stays_whole() -> None:
         (f" 1. {LONG}", 4),
         (f"- {LONG}", 2),
         (f"text          {LONG}", 14),
+        (f"/forget KEY|ID     {LONG}", 19),
         (f"mem_01k4aaaaaaaaaaaaaaaaaaaaaa  {LONG}", 4),
         (f"      {LONG}", 6),
         (LONG, 0),

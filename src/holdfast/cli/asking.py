@@ -26,7 +26,7 @@ def recall(
 ) -> None:
     """Find what matters for a question, best first.
 
-    QUERY is a question or any words. Searches by meaning and by words; what is new is made searchable first.
+    QUERY is a question or any words. Searches by meaning and by text; what is new is made searchable first.
     """
     with open_memory(flags) as memory:
         digest_waiting(memory)

@@ -29,7 +29,7 @@ from holdfast.models.registry import (
 def models(flags: Flags) -> None:
     """List, fetch and check the models that run on this machine.
 
-    Until the embedding model's weights are here, searching works by words alone. Weights are fetched once and proved by
+    Until the embedding model's weights are here, searching works by text alone. Weights are fetched once and proved by
     their hash.
     """
     if click.get_current_context().invoked_subcommand is None:

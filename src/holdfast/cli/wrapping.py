@@ -15,7 +15,7 @@ _JOINER = "\u200d"
 _CLOSING = frozenset("、。，．・：；？！」』）】》〉〕｝ー…")
 """Wide characters that must not begin a line."""
 _ID_FIRST = re.compile(r"\s*(?:mem|msg|ses|chg|job)_\w+  ")
-_COLUMN_FIRST = re.compile(r"\s*(?:(?:[-*•]|\d+\.) +|\S{1,14}  +)?")
+_COLUMN_FIRST = re.compile(r"\s*(?:(?:[-*•]|\d+\.) +|\S(?: ?\S){0,19}  +)?")
 """A bullet, a number, or a short first column: what follows is aligned under it."""
 
 
