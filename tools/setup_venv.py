@@ -12,7 +12,6 @@ import subprocess
 import sys
 import threading
 import time
-import venv
 from pathlib import Path
 
 PLAIN_SECONDS = 10.0
@@ -23,37 +22,47 @@ PIP = ("-m", "pip", "--disable-pip-version-check", "--no-input", "install", "--p
 
 
 class Progress:
-    """What pip is doing, read from its output, and how long it has taken."""
+    """What a step is doing, read from pip's output, and how long it has taken."""
 
-    def __init__(self, expected: int) -> None:
-        self.expected = expected
-        self.seen = 0
-        self.doing = "starting pip"
-        self.began = time.monotonic()
-        self._shown_at = self.began
+    def __init__(self, title: str, packages: int = 0) -> None:
+        """Announce a step; one that installs packages, once it is known how many are for this system."""
+        self._title = title
+        self._packages = packages
+        self._seen = 0
+        self._doing = ""
+        self._began = self._shown_at = time.monotonic()
         self._terminal = sys.stdout.isatty()
+        self._announced = not packages
+        if not packages:
+            say(title)
 
     def read(self, line: str) -> None:
         """Take a line of pip's output."""
         words = line.split()
         if line.startswith("Ignoring "):  # for another system or version of Python
-            self.expected -= 1
+            self._packages -= 1
         elif line.startswith(("Collecting ", "Requirement already satisfied: ")):
-            self.seen += 1
             name = line.partition(": ")[2].split()[0] if words[0] == "Requirement" else words[1]
-            self.doing = re.split(r"[=<>!~;]", name)[0]
+            self._doing = re.split(r"[=<>!~;]", name)[0]
+            self._seen += 1
         elif words[:1] == ["Downloading"]:
-            self.doing = (
-                f"downloading {self.doing.removeprefix('downloading ').partition(' (')[0]} {' '.join(words[2:4])}".rstrip()
+            self._doing = (
+                f"downloading {self._doing.removeprefix('downloading ').partition(' (')[0]} {' '.join(words[2:4])}".rstrip()
             )
         elif line.startswith("Installing collected packages"):
-            self.doing = "unpacking"
+            self._doing = "unpacking"
 
     def show(self) -> None:
         """Rewrite the line of a terminal; elsewhere print one if the last is long ago."""
-        seconds = time.monotonic() - self.began
-        text = f"  {min(self.seen, self.expected)} of {self.expected}: {self.doing}, {seconds:.0f} s"
-        if self._terminal:
+        if self._seen:
+            self._announce()
+        seconds = f"{time.monotonic() - self._began:.0f} s"
+        text = (
+            f"  {min(self._seen, self._packages)} of {self._packages}: {self._doing}, {seconds}"
+            if self._packages
+            else f"  {seconds}"
+        )
+        if self._terminal and self._announced:
             sys.stdout.write(f"\r\x1b[K{text[:78]}")
             sys.stdout.flush()
         elif time.monotonic() - self._shown_at >= PLAIN_SECONDS:
@@ -62,7 +71,13 @@ class Progress:
 
     def finish(self, text: str) -> None:
         """Print the last line."""
-        say(("\r\x1b[K" if self._terminal else "") + f"  {text} after {time.monotonic() - self.began:.0f} s")
+        self._announce()
+        say(("\r\x1b[K" if self._terminal else "") + f"  {text} after {time.monotonic() - self._began:.0f} s")
+
+    def _announce(self) -> None:
+        if not self._announced:
+            self._announced = True
+            say(self._title.format("1 package" if self._packages == 1 else f"{self._packages} packages"))
 
 
 def say(text: str) -> None:
@@ -71,11 +86,11 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def install(python: Path, arguments: list[str], expected: int) -> None:
-    """Run pip install and show how far it is; exit with its code and all it said if it fails."""
-    progress, said = Progress(expected), list[str]()
+def work(command: list[str], progress: Progress) -> None:
+    """Run a command and show how far it is; exit with its code and all it said if it fails."""
+    said: list[str] = []
     process = subprocess.Popen(
-        [str(python), *PIP, *arguments],
+        command,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         encoding="utf-8", errors="replace", env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )  # fmt: skip
@@ -100,7 +115,7 @@ def install(python: Path, arguments: list[str], expected: int) -> None:
         progress.finish("FAILED")
         sys.stderr.write("".join(said))
         sys.stderr.write(
-            "\npip could not install the packages; what it said stands above. Run the same make command again to retry.\n"
+            "\nThis step of the setup failed; all it printed stands above. Run the same make command again to retry.\n"
         )
         sys.exit(code)
     progress.finish("done")
@@ -116,14 +131,12 @@ def main() -> None:
     given = parser.parse_args()
     python = given.folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     if not python.exists():
-        say(f"Creating the Python environment {given.folder} ...")
-        venv.create(given.folder, with_pip=True, symlinks=os.name != "nt")
-    expected = len(PINNED.findall(given.requirements.read_text("utf-8")))
-    say(f"Installing up to {expected} packages for {given.purpose} ({given.requirements.name}) ...")
-    install(python, ["--require-hashes", "-r", str(given.requirements)], expected)
+        work([sys.executable, "-m", "venv", str(given.folder)], Progress(f"Creating the Python environment {given.folder} ..."))
+    packages = len(PINNED.findall(given.requirements.read_text("utf-8")))
+    title = f"Installing {{}} for {given.purpose} ({given.requirements.name}) ..."
+    work([str(python), *PIP, "--require-hashes", "-r", str(given.requirements)], Progress(title, packages))
     if given.editable is not None:
-        say("Installing Holdfast itself ...")
-        install(python, ["--no-deps", "--editable", str(given.editable)], 1)
+        work([str(python), *PIP, "--no-deps", "--editable", str(given.editable)], Progress("Installing Holdfast itself ..."))
 
 
 if __name__ == "__main__":
