@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from tests.models.chat_server import ChatServer, Say
@@ -54,7 +55,7 @@ def test_a_missing_model_file_stops_the_chat(holdfast: Holdfast) -> None:
 
 
 def test_an_unreachable_server_is_a_warning_and_the_chat_that_fails_exits_with_1(holdfast: Holdfast) -> None:
-    environment = {"HOLDFAST_CHAT": "ollama:llama3.2", "HOLDFAST_CHAT_URL": NOBODY, "HOLDFAST_EMBEDDER": "none"}
+    environment: dict[str, Any] = {"HOLDFAST_CHAT": "ollama:llama3.2", "HOLDFAST_CHAT_URL": NOBODY, "HOLDFAST_EMBEDDER": "none"}
 
     quiet = holdfast.run("chat", input=b"", **environment)
     assert quiet.stderr.decode().startswith(f"note: ollama:llama3.2 cannot be reached at {NOBODY}")
@@ -73,12 +74,12 @@ def test_a_chat_that_fails_once_and_then_answers_succeeds(holdfast: Holdfast) ->
 
     with ChatServer(respond=respond) as server:
         server.script(Say("I was about to", break_off=True), "Back again.")
-        environment = {"HOLDFAST_CHAT": "openai:m", "HOLDFAST_CHAT_URL": server.url, "HOLDFAST_EMBEDDER": "none"}
+        environment: dict[str, Any] = {"HOLDFAST_CHAT": "openai:m", "HOLDFAST_CHAT_URL": server.url, "HOLDFAST_EMBEDDER": "none"}
         holdfast.run("chat", input=b"Hi.\nStill there?\n", **environment)
 
 
 def test_the_doctor_reports_models_that_cannot_be_used(holdfast: Holdfast) -> None:
-    environment = {"HOLDFAST_CHAT": "ollama:m", "HOLDFAST_CHAT_URL": NOBODY, "OPENAI_API_KEY": ""}
+    environment: dict[str, Any] = {"HOLDFAST_CHAT": "ollama:m", "HOLDFAST_CHAT_URL": NOBODY, "OPENAI_API_KEY": ""}
     environment["HOLDFAST_EMBEDDER"] = "openai:text-embedding-3-small"
     environment["HOLDFAST_RERANKER"] = "ms-marco-minilm-l12"
 

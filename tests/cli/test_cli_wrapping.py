@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from tests.models.chat_server import ChatServer
@@ -158,7 +159,7 @@ def test_a_terminal_gets_whole_words_and_a_pipe_whole_lines(holdfast: Holdfast) 
 def test_a_reply_that_comes_in_pieces_is_wrapped_at_words(holdfast: Holdfast) -> None:
     with ChatServer() as server:
         server.script(LONG)
-        model = {"HOLDFAST_CHAT": "openai:m", "HOLDFAST_CHAT_URL": server.url}
+        model: dict[str, Any] = {"HOLDFAST_CHAT": "openai:m", "HOLDFAST_CHAT_URL": server.url}
         lines = shown(holdfast, "chat", "--off-record", input=b"Tell me.\n", **model)
 
     assert max(map(len, lines)) <= 50

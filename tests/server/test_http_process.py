@@ -186,5 +186,4 @@ def test_the_address_is_printed_only_when_the_server_answers(tmp_path: Path, wor
         assert answer.status_code == 200
     finally:
         popen.terminate()
-        popen.wait(45)
-        popen.stdout.close()
+        popen.communicate(timeout=45)
