@@ -12,11 +12,11 @@ from holdfast.errors import StoreClosed
 from holdfast.files import Shelves
 from holdfast.housekeeping import Housekeeping
 from holdfast.jobs import JobRunner
-from holdfast.protocols import Store
+from holdfast.protocols import Clock, Store
 from holdfast.reader import Reader
 from holdfast.text.clean import clean_name
 from holdfast.thinking import Thinking
-from holdfast.types import Finding, Job, JobState, Spend, UserProfile
+from holdfast.types import Finding, Job, JobState, Spend, UserProfile, UserRecord
 from holdfast.worker import WorkerThread
 
 _LOOK_EVERY = 2.0
@@ -29,6 +29,7 @@ class Upkeep:
     """The half of an engine that looks after it."""
 
     store: Store
+    clock: Clock
     embedding: Embedding
     thinking: Thinking
     reader: Reader
@@ -52,6 +53,11 @@ class Upkeep:
             )
             tx.set_user(profile)
         return profile
+
+    def users(self, *, limit: int = 100, offset: int = 0) -> list[UserRecord]:
+        """List users by name, each with the number of their memories and sessions and their last activity."""
+        names = self.store.user_names(limit=limit, offset=offset)
+        return self.store.user_records(names, unexpired_at=self.clock.now())
 
     def jobs(self, *, states: Sequence[JobState] | None = None, limit: int = 100) -> list[Job]:
         """List background jobs, oldest first; ``states=["dead"]`` are those that gave up."""
