@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast import forks
+from holdfast.caches import QueryCache
 from holdfast.errors import ModelError
 from holdfast.protocols import Embedder, Role, Store
 from holdfast.text.language import is_foreign
@@ -44,11 +45,20 @@ class Embedding:
     """The embedder of one engine, and the queue of texts that wait for it."""
 
     def __init__(
-        self, store: Store, source: EmbedderSource | None, second: EmbedderSource | None = None, *, at_once: bool = True
+        self,
+        store: Store,
+        source: EmbedderSource | None,
+        second: EmbedderSource | None = None,
+        *,
+        at_once: bool = True,
+        queries: QueryCache | None = None,
     ) -> None:
         self._store = store
         self._source = source
-        self.second = Embedding(store, second, at_once=False) if source and second and source.name != second.name else None
+        self.queries = queries or QueryCache(store)
+        """The vectors of recent queries, of both embedders."""
+        beside = second if source and second and source.name != second.name else None
+        self.second = Embedding(store, beside, at_once=False, queries=self.queries) if beside else None
         """The embedder for what is not in English, where there is one."""
         self.foreign: dict[int, bool] = {}
         """Which items are in another language than English, of those that were looked at."""
@@ -119,11 +129,15 @@ class Embedding:
         embedder = self.embedder()
         if embedder is None or not text.strip():
             return None
+        known, token = self.queries.get(embedder.name, text)
+        if known is not None:
+            return known
         try:
             vector: Vectors = _embed(embedder, [text], "query")[0]
         except ModelError as error:
             self._tell(error)
             return None
+        self.queries.put(embedder.name, text, vector, token)
         return vector
 
     def documents(self, texts: Sequence[str]) -> "Vectors | None":
@@ -200,11 +214,8 @@ class Embedding:
         return second.name
 
     def forget_queries(self) -> None:
-        """Drop what the embedder remembers of past questions, by loading it anew when it is next needed."""
-        with self._lock:
-            self._embedder = None
-        if self.second is not None:
-            self.second.forget_queries()
+        """Empty the cache of queries. The embedder stays loaded."""
+        self.queries.clear()
 
     def retire_other_models(self) -> list[str]:
         """Drop the vectors of models that are not configured any more, once this one's are complete."""
