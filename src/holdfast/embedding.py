@@ -11,14 +11,14 @@ first text or question that is not in English, and then for all there is: a stor
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast import forks
 from holdfast.caches import QueryCache
 from holdfast.errors import ModelError
-from holdfast.protocols import Embedder, Role, Store
+from holdfast.protocols import Embedder, Role, Store, Waiting
 from holdfast.text.language import is_foreign
 from holdfast.turns import Turn
 from holdfast.types import Scope
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 log = logging.getLogger("holdfast")
 _RETRY_SECONDS = 30.0
 _BATCH = 32
+
+Windows = Collection[tuple[int, int]]
+"""Pairs of an item and the number of one of its windows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +160,7 @@ class Embedding:
         if self.name is None or not self.is_wanted or not self._store.waiting(self.name, limit=1):
             return second
         # Who cannot embed must not keep the turn from those who can.
-        return second + (self._catch_up(None, limit, None) if self.embedder() is not None and self._turn.take() else 0)
+        return second + (self._catch_up(None, limit) if self.embedder() is not None and self._turn.take() else 0)
 
     def give_up_turn(self) -> None:
         """Let another process go on at once."""
@@ -165,14 +168,24 @@ class Embedding:
         if self.second is not None:
             self.second.give_up_turn()
 
-    def catch_up(self, *, reader: Scope | None = None, limit: int | None = None, seconds: float | None = None) -> int:
-        """Embed what waits, all of it or what a reader may see, within bounds; returns how many windows it did."""
+    def catch_up(
+        self,
+        *,
+        reader: Scope | None = None,
+        limit: int | None = None,
+        remote_seconds: float | None = None,
+        candidates: Callable[[], Windows] = tuple,
+    ) -> int:
+        """Embed up to ``limit`` windows per model of what waits, or of what a reader may see; returns the number of windows.
+
+        Of a longer backlog, it embeds the ``candidates``, and the newest up to one batch. The bound is a count, so that no score depends
+        on the load of the machine; only an embedder that waits for a server stops after ``remote_seconds`` as well.
+        """
         if reader is not None and not self._store.together(lambda: self._owes(reader)):
             return 0
-        deadline = None if seconds is None else time.monotonic() + seconds
-        done = self._catch_up(reader, limit, deadline)
-        if self.second is not None and (limit is None or done < limit) and self.second.is_wanted:
-            done += self.second._catch_up(reader, None if limit is None else limit - done, deadline)  # noqa: SLF001  (its own kind)
+        done = self._catch_up(reader, limit, remote_seconds, candidates)
+        if self.second is not None and self.second.is_wanted:
+            done += self.second._catch_up(reader, limit, remote_seconds, candidates)  # noqa: SLF001  (its own kind)
         return done
 
     def _owes(self, reader: Scope) -> bool:
@@ -180,30 +193,57 @@ class Embedding:
         names = (self.name, self.second.name if self.second is not None and self.second.is_wanted else None)
         return any(self._store.waiting(name, reader=reader, limit=1) for name in names if name is not None)
 
-    def _catch_up(self, reader: Scope | None, limit: int | None, deadline: float | None) -> int:
+    def _catch_up(
+        self,
+        reader: Scope | None,
+        limit: int | None,
+        remote_seconds: float | None = None,
+        candidates: Callable[[], Windows] = tuple,
+    ) -> int:
         embedder = self.embedder()
         if embedder is None:
             return 0
+        computes = self._source is not None and self._source.computes
+        deadline = None if remote_seconds is None or computes else time.monotonic() + remote_seconds
         done = 0
-        while limit is None or done < limit:
-            size = _BATCH if limit is None else min(_BATCH, limit - done)
-            waiting = self._store.waiting(embedder.name, reader=reader, limit=size)
-            if not waiting:
+        for waiting in self._batches(embedder.name, reader, limit, candidates):
+            if not self._embed_windows(embedder, waiting):
                 break
-            try:
-                vectors = _embed(embedder, [window.text for window in waiting], "document")
-            except ModelError as error:
-                self._tell(error)
-                break
-            second = self._newly_needed([window.text for window in waiting])
-            with self._store.write(durable=False) as tx:
-                if second is not None:
-                    tx.use_model(second)
-                tx.put_vectors(embedder.name, [(window.item, window.window) for window in waiting], vectors)
             done += len(waiting)
             if deadline is not None and time.monotonic() >= deadline:
                 break
         return done
+
+    def _batches(
+        self, model: str, reader: Scope | None, limit: int | None, candidates: Callable[[], Windows]
+    ) -> Iterator[Sequence[Waiting]]:
+        """Yield the windows to embed: all that wait if they are within the limit, else candidates and one batch of the newest."""
+        if limit is None:
+            while waiting := self._store.waiting(model, reader=reader, limit=_BATCH):
+                yield waiting
+            return
+        waiting = self._store.waiting(model, reader=reader, limit=limit + 1)
+        if len(waiting) > limit:
+            chosen = self._store.waiting(model, reader=reader, windows=candidates(), limit=limit)
+            newest = waiting[: max(min(limit, _BATCH) - len(chosen), 0)]  # the worker does the rest
+            waiting = list(dict.fromkeys([*chosen, *newest]))
+        for start in range(0, len(waiting), _BATCH):
+            yield waiting[start : start + _BATCH]
+
+    def _embed_windows(self, embedder: Embedder, waiting: Sequence[Waiting]) -> bool:
+        """Embed windows and store their vectors; False if the embedder fails."""
+        texts = [window.text for window in waiting]
+        try:
+            vectors = _embed(embedder, texts, "document")
+        except ModelError as error:
+            self._tell(error)
+            return False
+        second = self._newly_needed(texts)
+        with self._store.write(durable=False) as tx:
+            if second is not None:
+                tx.use_model(second)
+            tx.put_vectors(embedder.name, [(window.item, window.window) for window in waiting], vectors)
+        return True
 
     def _newly_needed(self, texts: Sequence[str]) -> str | None:
         """Return the second embedder's name if these are the first texts that need it."""

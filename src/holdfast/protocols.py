@@ -345,8 +345,10 @@ class Store(Reads, Protocol):
         """Rank by cosine within the reader's own partitions, the best window of each item."""
         ...
 
-    def waiting(self, model: str, *, reader: Scope | None = None, limit: int) -> list[Waiting]:
-        """List windows that have no vector of this model yet, newest first."""
+    def waiting(
+        self, model: str, *, reader: Scope | None = None, windows: Collection[tuple[int, int]] | None = None, limit: int
+    ) -> list[Waiting]:
+        """List windows that have no vector of this model yet, newest first; ``windows`` are the (item, window) pairs to look at."""
         ...
 
     def window_text(self, item: int, window: int, text: str) -> str:

@@ -22,8 +22,13 @@ _DEPTH = 32
 """Candidates an arm gives at least."""
 _COMPANY = 64
 """Messages an arm gives at least: what a conversation and its neighbours say of one counts, and they must have been found."""
-_CATCH_UP = (64, 0.4)
-"""Windows, and seconds, that a recall may spend on embedding what is new in its scope."""
+_CATCH_UP = 64
+"""Windows per model that a recall may embed of what is new in its scope. A count, not a time: an item without a vector is
+judged by words alone, so a time limit would make scores depend on the load of the machine."""
+_REMOTE_SECONDS = 0.4
+"""Seconds after which a recall asks an embedder on a server for no further batch."""
+_CANDIDATES = 32
+"""Matches by words, per space, that are embedded before others if more than ``_CATCH_UP`` windows wait."""
 _TIE = 5.0
 """What age, importance and being pinned are worth beside meaning and words."""
 _CHAIN = 20
@@ -94,9 +99,21 @@ def recall(store: Store, embedding: Embedding, question: Question) -> list[Hit]:
     if not question.spaces or question.limit < 1:
         return []
     # Models take their time: what they are needed for comes first, and then all that is asked of the store, at once.
-    catch_up(embedding, question.text, reader=question.reader, limit=_CATCH_UP[0], seconds=_CATCH_UP[1])
+    catch_up(
+        embedding, text, reader=question.reader, limit=_CATCH_UP, remote_seconds=_REMOTE_SECONDS,
+        candidates=lambda: _matching_windows(store, question),
+    )  # fmt: skip
     meaning = Meaning(store, embedding, text, reader=question.reader)
     return store.together(lambda: _answer(store, embedding, meaning, question))
+
+
+def _matching_windows(store: Store, question: Question) -> list[tuple[int, int]]:
+    """Return the windows that match by words: with a vector each, the hits that words find are scored as all others are."""
+    return [
+        (match.item, match.window)
+        for where in _searched(question)
+        for match in store.find_text(question.text, where, languages=question.languages, limit=_CANDIDATES)
+    ]
 
 
 def _answer(store: Store, embedding: Embedding, meaning: Meaning, question: Question) -> list[Hit]:
@@ -168,14 +185,8 @@ def _candidates(store: Store, meaning: Meaning, question: Question) -> tuple[dic
 def _search(store: Store, meaning: Meaning, question: Question, depth: int) -> dict[int, _Found]:
     """Ask every arm, space by space: messages, being many, must not crowd out memories."""
     found: dict[int, _Found] = {}
-    for spaces in (tuple(s for s in question.spaces if s != "message"), tuple(s for s in question.spaces if s == "message")):
-        if not spaces:
-            continue
-        memories = "message" not in spaces
-        where = Candidates(
-            reader=question.reader, spaces=spaces, without_session=question.without_session,
-            kinds=question.memory_kinds if memories else None, where=question.where if memories else None,
-        )  # fmt: skip
+    for where in _searched(question):
+        memories = "message" not in where.spaces
         limit = depth if memories else max(depth, _COMPANY)
         _collect(found, "meaning", meaning.nearest(where, limit=limit))
         _collect(found, "text", store.find_text(question.text, where, languages=question.languages, limit=limit))
@@ -184,6 +195,18 @@ def _search(store: Store, meaning: Meaning, question: Question, depth: int) -> d
             _add_said_then(store, meaning, question, replace(where, said=days), found)
     _add_recent(store, question, found)
     return found
+
+
+def _searched(question: Question) -> Iterator[Candidates]:
+    """Yield what each arm searches: memories, then messages."""
+    memories = tuple(space for space in question.spaces if space != "message")
+    if memories:
+        yield Candidates(
+            reader=question.reader, spaces=memories, without_session=question.without_session,
+            kinds=question.memory_kinds, where=question.where,
+        )  # fmt: skip
+    if "message" in question.spaces:
+        yield Candidates(reader=question.reader, spaces=("message",), without_session=question.without_session)
 
 
 def _collect(found: dict[int, _Found], arm: str, matches: Sequence[Match]) -> None:

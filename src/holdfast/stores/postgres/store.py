@@ -149,18 +149,22 @@ class PostgresStore(SQLReads):
         return Narrowed(narrowed, filtered)
 
     @guarded
-    def waiting(self, model: str, *, reader: Scope | None = None, limit: int) -> list[Waiting]:
+    def waiting(
+        self, model: str, *, reader: Scope | None = None, windows: Collection[tuple[int, int]] | None = None, limit: int
+    ) -> list[Waiting]:
         """List windows that have no vector of this model yet: a reader's memories first, and the newest first."""
         number = embeddings.model_number(self.connection, self.tenant, model)
-        if number is None:
+        if number is None or (windows is not None and not windows):
             return []
         clauses, order = Clauses(POSTGRES, "tenant = ? AND model = ?", self.tenant, number), "partition, item, window"
         values: list[Any] = []
         if reader is not None:
             seen = partitions.visible(self.connection, reader, ("memory", "message"))
             clauses.among("partition", list(seen))
-            order = "partition = ANY(?), item DESC"
+            order = "partition = ANY(?), item DESC, window"
             values = [[partition for partition, space in seen.items() if space == "message"]]
+        if windows is not None:
+            clauses.pairs("item, window", windows)
         found = fetch(
             self.connection,
             "SELECT queued.item, queued.window, coalesce(messages.speaker || ': ', '') || "
