@@ -107,9 +107,11 @@ class Session:
 
     def messages(self, *, limit: int | None = None) -> list[Message]:
         """Return the conversation so far, oldest first, or its last ``limit`` messages."""
+        wanted = MessageFilter(session=self.id, newest=limit)
         if self.off_record:
-            return self._unrecorded[-limit:] if limit else list(self._unrecorded)
-        found = self._record.store.messages(MessageFilter(session=self.id, newest=limit))
+            first = 0 if limit is None else max(len(self._unrecorded) - limit, 0)
+            return self._unrecorded[first:]
+        found = self._record.store.messages(wanted)
         return [message for message in found if message.scope == self.scope]
 
     def window(self) -> list[Message]:
