@@ -45,7 +45,7 @@ class PostgresStore(SQLReads):
         self._place = place_of(url)
         self._index_from = index_from
         chosen = limits or Limits()
-        with translated(self._place), contextlib.closing(connect(url, limits=chosen)) as raw:
+        with translated(), contextlib.closing(connect(url, limits=chosen)) as raw:
             self._role = migrate(raw)
             arguments = plain_arguments(raw, chosen)
         confine = confined(chosen, role=self._role)
@@ -89,7 +89,7 @@ class PostgresStore(SQLReads):
     def write(self, *, durable: bool = True) -> Iterator[PostgresTransaction]:
         """Begin a transaction; it is on disk when the block ends, and undone if the block raises."""
         with self._connections.write(durable=durable) as session:
-            transaction = PostgresTransaction(session, tenant=self.tenant, place=self._place)
+            transaction = PostgresTransaction(session, tenant=self.tenant)
             yield transaction
             transaction.finish()
         if transaction.has_new_jobs:
@@ -226,7 +226,7 @@ class PostgresStore(SQLReads):
         """Rewrite the tables and the log as far as this user may; what cannot be seen from here is named."""
         self._connections.check_open()
         with self._connections.owner() as session:
-            return scrubbing.scrub(session, self._place, needles)
+            return scrubbing.scrub(session, needles)
 
     def backup(self, target: Path) -> None:
         """Refuse: a database is backed up by its own tools."""
