@@ -74,12 +74,15 @@ class Caller:
     def session_found(self, id: str, right: Right) -> SessionRecord:
         """Return a session they may see or change."""
         self.may(right)
-        absent = f"There is no session {id}."
         found = self.memory.store.session(id)
         if found is None:
-            raise NotFound(absent)
-        check_found(self.principal, right, found.scope, absent=absent)
+            raise NotFound(f"There is no session {id}.")
+        self.check_session(found, right)
         return found
+
+    def check_session(self, session: SessionRecord, right: Right) -> None:
+        """Raise the same ``NotFound`` for a session that is not theirs as for a missing one."""
+        check_found(self.principal, right, session.scope, absent=f"There is no session {session.id}.")
 
 
 async def _caller(request: Request) -> AsyncIterator[Caller]:
