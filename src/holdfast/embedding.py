@@ -181,8 +181,11 @@ class Embedding:
         Of a longer backlog, it embeds the ``candidates``, and the newest up to one batch. The bound is a count, so that no score depends
         on the load of the machine; only an embedder that waits for a server stops after ``remote_seconds`` as well.
         """
-        if reader is not None and not self._store.together(lambda: self._owes(reader)):
-            return 0
+        if reader is not None:
+            with self._store.snapshot():
+                owes = self._owes(reader)
+            if not owes:
+                return 0
         done = self._catch_up(reader, limit, remote_seconds, candidates)
         if self.second is not None and self.second.is_wanted:
             done += self.second._catch_up(reader, limit, remote_seconds, candidates)  # noqa: SLF001  (its own kind)

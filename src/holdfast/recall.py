@@ -104,7 +104,8 @@ def recall(store: Store, embedding: Embedding, question: Question) -> list[Hit]:
         candidates=lambda: _matching_windows(store, question),
     )  # fmt: skip
     meaning = Meaning(store, embedding, text, reader=question.reader)
-    return store.together(lambda: _answer(store, embedding, meaning, question))
+    with store.snapshot():
+        return _answer(store, embedding, meaning, question)
 
 
 def _matching_windows(store: Store, question: Question) -> list[tuple[int, int]]:

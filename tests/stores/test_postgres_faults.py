@@ -32,6 +32,18 @@ def test_a_read_whose_connection_was_lost_is_asked_again(open_store: OpenPostgre
     assert _texts(store) == ["one"]
 
 
+def test_a_connection_that_is_lost_within_a_snapshot_is_replaced(open_store: OpenPostgres, as_owner: Run) -> None:
+    store = open_store()
+    remember(store, a_memory("one"))
+    with store.snapshot():
+        assert _texts(store) == ["one"]
+        assert as_owner(f"SELECT pg_terminate_backend(pid, 5000) {_OTHERS}")
+        assert _texts(store) == ["one"]
+        before = store.guard(lambda: store.connection)
+        assert store.guard(lambda: store.connection) is before
+    assert store.guard(lambda: store.connection) is not before
+
+
 def test_a_write_begins_on_a_connection_that_lives(open_store: OpenPostgres, as_owner: Run) -> None:
     store = open_store()
     remember(store, a_memory("one"))

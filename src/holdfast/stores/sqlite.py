@@ -102,12 +102,14 @@ class SQLiteStore(SQLReads):
         with translated(self.path):
             return ask()
 
-    def together(self, ask: Callable[[], R]) -> R:
-        """Ask several things of one moment. What an index outside the file knows is of no moment: it is asked as ever."""
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Run several reads in one snapshot. An external index is not part of it: with one, there is no snapshot."""
         if self._outside is not None or self.connection.known is not None:
-            return ask()
+            yield
+            return
         with translated(self.path), self.connection.moment():
-            return ask()
+            yield
 
     @contextlib.contextmanager
     def write(self, *, durable: bool = True) -> Iterator[SQLiteTransaction]:
@@ -243,7 +245,10 @@ class SQLiteStore(SQLReads):
 
     @guarded
     def _read_words(self) -> bool:
-        return self.words.is_used and self.together(lambda: self.words.read_wanted(self.connection, self.tenant))
+        if not self.words.is_used:
+            return False
+        with self.snapshot():
+            return self.words.read_wanted(self.connection, self.tenant)
 
     @guarded
     def _feed_some(self) -> bool:

@@ -21,6 +21,19 @@ from holdfast.stores.postgres.shared import join, leave
 from holdfast.stores.sql import R, Row
 
 
+class _Held:
+    """The connection that a thread keeps between reads, once the first has run."""
+
+    def __init__(self) -> None:
+        self.lease = contextlib.ExitStack()
+        self.session: Session | None = None
+
+    def give_back(self) -> None:
+        """Give the connection back to the pool; the next read takes another."""
+        self.session = None
+        self.lease.close()
+
+
 class Connections:
     """One tenant's use of the connections of this process. At most half of them write, so that a writer can always read."""
 
@@ -71,15 +84,45 @@ class Connections:
             return self._read_once(ask)
         except ConnectionLost:
             self._pool.drain()  # the others that waited here are most likely gone, too
+            held: _Held | None = getattr(self._local, "held", None)
+            if held is not None:
+                held.give_back()
             return self._read_once(ask)
 
     def _read_once(self, ask: Callable[[], R]) -> R:
-        with translated(), self._lent() as raw:
-            self._local.session = self._make(raw)
+        with translated(), self._reading() as session:
+            self._local.session = session
             try:
                 return ask()
             finally:
                 self._local.session = None
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[Session]:
+        """Lend a connection for one read; within :meth:`holding`, the one that is held."""
+        held: _Held | None = getattr(self._local, "held", None)
+        if held is None:
+            with self._lent() as raw:
+                yield self._make(raw)
+            return
+        if held.session is None:
+            held.session = self._make(held.lease.enter_context(self._lent()))
+            held.session.known = {}
+        yield held.session
+
+    @contextlib.contextmanager
+    def holding(self) -> Iterator[None]:
+        """Have this thread's reads share one connection; no fork happens meanwhile, for the child would share it."""
+        if getattr(self._local, "held", None) is not None or getattr(self._local, "session", None) is not None:
+            yield
+            return
+        with forks.inside:
+            held = self._local.held = _Held()
+            try:
+                yield
+            finally:
+                self._local.held = None
+                held.give_back()
 
     @contextlib.contextmanager
     def _lent(self) -> "Iterator[psycopg.Connection[Row]]":

@@ -75,15 +75,9 @@ class PostgresStore(SQLReads):
         """Ask with a connection of this tenant, once more if it was lost, and turn PostgreSQL's errors into ours."""
         return self._connections.read(ask)
 
-    def together(self, ask: Callable[[], R]) -> R:
-        """Ask several things on one connection; what is small and asked again is asked once."""
-
-        def asked() -> R:
-            if self.connection.known is None:
-                self.connection.known = {}
-            return ask()
-
-        return self._connections.read(asked)
+    def snapshot(self) -> contextlib.AbstractContextManager[None]:
+        """Run several reads on one connection; small lookups are made once. Each read sees what is committed when it runs."""
+        return self._connections.holding()
 
     @contextlib.contextmanager
     def write(self, *, durable: bool = True) -> Iterator[PostgresTransaction]:
