@@ -114,6 +114,10 @@ def open_session(caller: Caller, id: str | None, parts: ScopeParts, *, right: Li
 def _new_record(memory: Engine, id: str, parts: ScopeParts) -> SessionRecord:
     """Return the record of a conversation that begins now."""
     now = memory.clock.now()
-    named = {part: clean_name(parts[part], what=part) for part in ("user", "app", "agent")}
-    scope = Scope(tenant=memory.store.tenant, **named)
+    scope = Scope(
+        tenant=memory.store.tenant,
+        user=clean_name(parts["user"], what="user"),
+        app=clean_name(parts["app"], what="app"),
+        agent=clean_name(parts["agent"], what="agent"),
+    )
     return SessionRecord(id=id, scope=scope, started_at=now, last_at=now)
