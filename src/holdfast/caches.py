@@ -65,9 +65,6 @@ class QueryCache:
         self.after_fork()
         forks.watch(self)
 
-    def before_fork(self) -> None:
-        """Nothing: there is only memory to copy."""
-
     def after_fork(self) -> None:
         """Start empty in the child, with a new lock."""
         self._lock = threading.Lock()

@@ -78,9 +78,6 @@ class Embedding:
         if at_once and not self.is_wanted:
             self.want()
 
-    def before_fork(self) -> None:
-        """Nothing: the embedder looks after itself."""
-
     def after_fork(self) -> None:
         """Make a new lock: the old one may be held by a thread that is not here."""
         self._lock = threading.Lock()

@@ -54,9 +54,6 @@ class Reader:
         forks.watch(self)
         self._secret = _own_secret(store)
 
-    def before_fork(self) -> None:
-        """Nothing to let go of."""
-
     def after_fork(self) -> None:
         """Make a new lock; the parent writes down its own uses."""
         self._lock = threading.Lock()

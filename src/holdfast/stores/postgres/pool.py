@@ -58,9 +58,6 @@ class Connections:
         self._pool = join(url, limits=limits, arguments=arguments, confine=confine)
         forks.watch(self)
 
-    def before_fork(self) -> None:
-        """Nothing: the parent goes on with what it has."""
-
     def after_fork(self) -> None:
         """Begin anew in the child; the shared connections do so by themselves."""
         self._local = threading.local()
