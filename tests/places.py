@@ -39,7 +39,7 @@ class Place:
         return {"path": self.address, **options}
 
     def serving(self, **options: Any) -> dict[str, Any]:
-        """Return what ``open_house`` takes to serve the memory here."""
+        """Return what ``open_pool`` takes to serve the memory here."""
         opened = self.opening(**options)
         index = opened.pop("index", None)
         return {**opened, "settings": {"index": index}} if index else opened

@@ -42,7 +42,7 @@ LAYERS: list[list[str]] = [
     ["context"],
     ["meaning"],
     ["embedding"],
-    ["turns"],
+    ["turns", "caches"],
     ["mind"],
     ["presets"],
     ["policies", "prompts"],

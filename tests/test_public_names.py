@@ -34,7 +34,7 @@ def test_every_error_has_a_code_of_its_own_and_stands_in_the_drawn_tree() -> Non
 
 
 def test_the_async_engine_has_every_call_of_the_engine_with_the_same_signature() -> None:
-    inner = {"wake", "work_once", "flush_uses"}  # the worker's business
+    inner = {"wake", "work_once", "flush_uses", "resume"}  # for the worker and the server
     for name, method in inspect.getmembers(holdfast.Engine, inspect.isfunction):
         if name.startswith("_") or name in inner:
             continue

@@ -156,9 +156,6 @@ class Gate:
         self._lock = threading.Lock()
         forks.watch(self)
 
-    def before_fork(self) -> None:
-        """Nothing to let go of."""
-
     def after_fork(self) -> None:
         """Make a new lock; what was noted is the parent's to write down."""
         self._lock = threading.Lock()

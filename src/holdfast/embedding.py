@@ -11,13 +11,14 @@ first text or question that is not in English, and then for all there is: a stor
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast import forks
+from holdfast.caches import QueryCache
 from holdfast.errors import ModelError
-from holdfast.protocols import Embedder, Role, Store
+from holdfast.protocols import Embedder, Role, Store, Waiting
 from holdfast.text.language import is_foreign
 from holdfast.turns import Turn
 from holdfast.types import Scope
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 log = logging.getLogger("holdfast")
 _RETRY_SECONDS = 30.0
 _BATCH = 32
+
+Windows = Collection[tuple[int, int]]
+"""Pairs of an item and the number of one of its windows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +48,20 @@ class Embedding:
     """The embedder of one engine, and the queue of texts that wait for it."""
 
     def __init__(
-        self, store: Store, source: EmbedderSource | None, second: EmbedderSource | None = None, *, at_once: bool = True
+        self,
+        store: Store,
+        source: EmbedderSource | None,
+        second: EmbedderSource | None = None,
+        *,
+        at_once: bool = True,
+        queries: QueryCache | None = None,
     ) -> None:
         self._store = store
         self._source = source
-        self.second = Embedding(store, second, at_once=False) if source and second and source.name != second.name else None
+        self.queries = queries or QueryCache(store)
+        """The vectors of recent queries, of both embedders."""
+        beside = second if source and second and source.name != second.name else None
+        self.second = Embedding(store, beside, at_once=False, queries=self.queries) if beside else None
         """The embedder for what is not in English, where there is one."""
         self.foreign: dict[int, bool] = {}
         """Which items are in another language than English, of those that were looked at."""
@@ -64,9 +77,6 @@ class Embedding:
         self._older = {name for name in store.models() if name not in (self.name, self.second and self.second.name)}
         if at_once and not self.is_wanted:
             self.want()
-
-    def before_fork(self) -> None:
-        """Nothing: the embedder looks after itself."""
 
     def after_fork(self) -> None:
         """Make a new lock: the old one may be held by a thread that is not here."""
@@ -119,11 +129,15 @@ class Embedding:
         embedder = self.embedder()
         if embedder is None or not text.strip():
             return None
+        known, token = self.queries.get(embedder.name, text)
+        if known is not None:
+            return known
         try:
             vector: Vectors = _embed(embedder, [text], "query")[0]
         except ModelError as error:
             self._tell(error)
             return None
+        self.queries.put(embedder.name, text, vector, token)
         return vector
 
     def documents(self, texts: Sequence[str]) -> "Vectors | None":
@@ -143,7 +157,7 @@ class Embedding:
         if self.name is None or not self.is_wanted or not self._store.waiting(self.name, limit=1):
             return second
         # Who cannot embed must not keep the turn from those who can.
-        return second + (self._catch_up(None, limit, None) if self.embedder() is not None and self._turn.take() else 0)
+        return second + (self._catch_up(None, limit) if self.embedder() is not None and self._turn.take() else 0)
 
     def give_up_turn(self) -> None:
         """Let another process go on at once."""
@@ -151,14 +165,27 @@ class Embedding:
         if self.second is not None:
             self.second.give_up_turn()
 
-    def catch_up(self, *, reader: Scope | None = None, limit: int | None = None, seconds: float | None = None) -> int:
-        """Embed what waits, all of it or what a reader may see, within bounds; returns how many windows it did."""
-        if reader is not None and not self._store.together(lambda: self._owes(reader)):
-            return 0
-        deadline = None if seconds is None else time.monotonic() + seconds
-        done = self._catch_up(reader, limit, deadline)
-        if self.second is not None and (limit is None or done < limit) and self.second.is_wanted:
-            done += self.second._catch_up(reader, None if limit is None else limit - done, deadline)  # noqa: SLF001  (its own kind)
+    def catch_up(
+        self,
+        *,
+        reader: Scope | None = None,
+        limit: int | None = None,
+        remote_seconds: float | None = None,
+        candidates: Callable[[], Windows] = tuple,
+    ) -> int:
+        """Embed up to ``limit`` windows per model of what waits, or of what a reader may see; returns the number of windows.
+
+        Of a longer backlog, it embeds the ``candidates``, and the newest up to one batch. The bound is a count, so that no score depends
+        on the load of the machine; only an embedder that waits for a server stops after ``remote_seconds`` as well.
+        """
+        if reader is not None:
+            with self._store.snapshot():
+                owes = self._owes(reader)
+            if not owes:
+                return 0
+        done = self._catch_up(reader, limit, remote_seconds, candidates)
+        if self.second is not None and self.second.is_wanted:
+            done += self.second._catch_up(reader, limit, remote_seconds, candidates)  # noqa: SLF001  (its own kind)
         return done
 
     def _owes(self, reader: Scope) -> bool:
@@ -166,30 +193,57 @@ class Embedding:
         names = (self.name, self.second.name if self.second is not None and self.second.is_wanted else None)
         return any(self._store.waiting(name, reader=reader, limit=1) for name in names if name is not None)
 
-    def _catch_up(self, reader: Scope | None, limit: int | None, deadline: float | None) -> int:
+    def _catch_up(
+        self,
+        reader: Scope | None,
+        limit: int | None,
+        remote_seconds: float | None = None,
+        candidates: Callable[[], Windows] = tuple,
+    ) -> int:
         embedder = self.embedder()
         if embedder is None:
             return 0
+        computes = self._source is not None and self._source.computes
+        deadline = None if remote_seconds is None or computes else time.monotonic() + remote_seconds
         done = 0
-        while limit is None or done < limit:
-            size = _BATCH if limit is None else min(_BATCH, limit - done)
-            waiting = self._store.waiting(embedder.name, reader=reader, limit=size)
-            if not waiting:
+        for waiting in self._batches(embedder.name, reader, limit, candidates):
+            if not self._embed_windows(embedder, waiting):
                 break
-            try:
-                vectors = _embed(embedder, [window.text for window in waiting], "document")
-            except ModelError as error:
-                self._tell(error)
-                break
-            second = self._newly_needed([window.text for window in waiting])
-            with self._store.write(durable=False) as tx:
-                if second is not None:
-                    tx.use_model(second)
-                tx.put_vectors(embedder.name, [(window.item, window.window) for window in waiting], vectors)
             done += len(waiting)
             if deadline is not None and time.monotonic() >= deadline:
                 break
         return done
+
+    def _batches(
+        self, model: str, reader: Scope | None, limit: int | None, candidates: Callable[[], Windows]
+    ) -> Iterator[Sequence[Waiting]]:
+        """Yield the windows to embed: all that wait if they are within the limit, else candidates and one batch of the newest."""
+        if limit is None:
+            while waiting := self._store.waiting(model, reader=reader, limit=_BATCH):
+                yield waiting
+            return
+        waiting = self._store.waiting(model, reader=reader, limit=limit + 1)
+        if len(waiting) > limit:
+            chosen = self._store.waiting(model, reader=reader, windows=candidates(), limit=limit)
+            newest = waiting[: max(min(limit, _BATCH) - len(chosen), 0)]  # the worker does the rest
+            waiting = list(dict.fromkeys([*chosen, *newest]))
+        for start in range(0, len(waiting), _BATCH):
+            yield waiting[start : start + _BATCH]
+
+    def _embed_windows(self, embedder: Embedder, waiting: Sequence[Waiting]) -> bool:
+        """Embed windows and store their vectors; False if the embedder fails."""
+        texts = [window.text for window in waiting]
+        try:
+            vectors = _embed(embedder, texts, "document")
+        except ModelError as error:
+            self._tell(error)
+            return False
+        second = self._newly_needed(texts)
+        with self._store.write(durable=False) as tx:
+            if second is not None:
+                tx.use_model(second)
+            tx.put_vectors(embedder.name, [(window.item, window.window) for window in waiting], vectors)
+        return True
 
     def _newly_needed(self, texts: Sequence[str]) -> str | None:
         """Return the second embedder's name if these are the first texts that need it."""
@@ -200,11 +254,8 @@ class Embedding:
         return second.name
 
     def forget_queries(self) -> None:
-        """Drop what the embedder remembers of past questions, by loading it anew when it is next needed."""
-        with self._lock:
-            self._embedder = None
-        if self.second is not None:
-            self.second.forget_queries()
+        """Empty the cache of queries. The embedder stays loaded."""
+        self.queries.clear()
 
     def retire_other_models(self) -> list[str]:
         """Drop the vectors of models that are not configured any more, once this one's are complete."""

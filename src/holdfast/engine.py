@@ -119,9 +119,16 @@ class Engine(Upkeep):
                 if (user or app or agent) and known.scope != scope:
                     raise NotFound(f"There is no session {id} in this scope.")
                 scope = known.scope
+        return self._session(id or new_id("ses", self.clock.now()), scope, off_record=off_record)
+
+    def resume(self, record: SessionRecord) -> Session:
+        """Resume a conversation whose record the caller has read already, or made for a new one; it is not read again."""
+        return self._session(record.id, record.scope)
+
+    def _session(self, id: str, scope: Scope, *, off_record: bool = False) -> Session:
         self.files.use(scope)
         record = Recorder(store=self.store, clock=self.clock, pipeline=self.pipeline, wake=self.wake)
-        return Session(record, self.reader, id=id or new_id("ses", self.clock.now()), scope=scope, off_record=off_record)
+        return Session(record, self.reader, id=id, scope=scope, off_record=off_record)
 
     def sessions(
         self,

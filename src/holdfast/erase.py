@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from holdfast.caches import count_erasure
 from holdfast.presets.base import Preset
 from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter, Store, Transaction
 from holdfast.rebuild import rebuild
@@ -50,7 +51,7 @@ def erase(store: Store, preset: Preset, target: Mapping[str, str], now: datetime
         tx.set_action(unseen, "forgotten")
         _forget_sources(tx, targets)
         rebuilt = rebuild(writer, targets.mixed.values(), survivors)
-        tx.set_setting(SCRUB, "pending")  # with the rows: a process killed before the bytes are gone must not forget them
+        mark_erased(tx)
     complete, residue = store.scrub(_needles([*targets.texts, *_owner(target).values()]))
     if complete:
         with store.write() as tx:
@@ -66,6 +67,12 @@ def erase(store: Store, preset: Preset, target: Mapping[str, str], now: datetime
         backups=tuple(store.backups()),
         **counts,
     )
+
+
+def mark_erased(tx: Transaction) -> None:
+    """Note, in the transaction that removes rows, that bytes and caches are still to go: a killed process must not lose that."""
+    tx.set_setting(SCRUB, "pending")
+    count_erasure(tx)
 
 
 def _owner(target: Mapping[str, str]) -> dict[str, str]:

@@ -10,15 +10,21 @@ import os
 import threading
 import weakref
 from types import TracebackType
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
-class ForkAware(Protocol):
-    """Something with locks or files that a fork must not copy."""
+@runtime_checkable
+class BeforeFork(Protocol):
+    """Something with files or threads that a fork must not copy."""
 
     def before_fork(self) -> None:
-        """Let go of files; no thread is inside the gate, but for the one that forks."""
+        """Let go of them; no thread is inside the gate, but for the one that forks."""
         ...
+
+
+@runtime_checkable
+class AfterFork(Protocol):
+    """Something with locks, which a fork may copy while they are held."""
 
     def after_fork(self) -> None:
         """Make new locks, in the child."""
@@ -73,24 +79,26 @@ class _Gate:
 inside = _Gate()
 """``with inside:`` stands around everything that must not be under way during a fork."""
 
-_aware: "weakref.WeakSet[ForkAware]" = weakref.WeakSet()
+_watched: "weakref.WeakSet[BeforeFork | AfterFork]" = weakref.WeakSet()
 
 
-def watch(thing: ForkAware) -> None:
-    """Have a thing told of forks for as long as it lives."""
-    _aware.add(thing)
+def watch(thing: BeforeFork | AfterFork) -> None:
+    """Call the hooks that a thing has, ``before_fork`` and ``after_fork``, at every fork for as long as it lives."""
+    _watched.add(thing)
 
 
 def _before() -> None:
     inside.shut()
-    for thing in list(_aware):
-        thing.before_fork()
+    for thing in list(_watched):
+        if isinstance(thing, BeforeFork):
+            thing.before_fork()
 
 
 def _in_child() -> None:
     inside.renew()
-    for thing in list(_aware):
-        thing.after_fork()
+    for thing in list(_watched):
+        if isinstance(thing, AfterFork):
+            thing.after_fork()
 
 
 if hasattr(os, "register_at_fork"):

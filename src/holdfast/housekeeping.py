@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from holdfast.answers import KEEP
 from holdfast.clock import end_of_day
 from holdfast.embedding import Embedding
-from holdfast.erase import SCRUB, own_sources
+from holdfast.erase import SCRUB, mark_erased, own_sources
 from holdfast.pipeline import Pipeline
 from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Reads, Store, Transaction
@@ -56,7 +56,7 @@ class Housekeeping:
             tx.remove_messages(old)
             tx.remove_done_jobs(before=now - _KEEP_DONE)
             if gone or old:
-                tx.set_setting(SCRUB, "pending")
+                mark_erased(tx)
         self._next_scrub = now
         self._finish_scrubbing()
         return unused + len(gone) + len(old)

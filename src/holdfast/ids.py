@@ -14,9 +14,6 @@ _last = (0, 0)
 class _Renewal:
     """Makes the lock anew in a forked child."""
 
-    def before_fork(self) -> None:
-        """Nothing to let go of."""
-
     def after_fork(self) -> None:
         global _lock  # noqa: PLW0603  (the lock belongs to the process)
         _lock = threading.Lock()

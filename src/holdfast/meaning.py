@@ -6,10 +6,10 @@ were measured alone and mixed, see ``docs/decisions.md``). Its cosines are carri
 everything that ranks or limits by nearness goes on as it did.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.embedding import Embedding
+from holdfast.embedding import Embedding, Windows
 from holdfast.protocols import Candidates, Match, MemoryFilter, MessageFilter, Store
 from holdfast.text.language import is_foreign
 from holdfast.types import Scope
@@ -27,15 +27,17 @@ _REMEMBERED = 50_000
 """Items whose language is remembered."""
 
 
-def catch_up(embedding: Embedding, text: str, *, reader: Scope, limit: int, seconds: float) -> None:
-    """Embed what is new in a reader's scope by the models this question needs."""
+def catch_up(
+    embedding: Embedding, text: str, *, reader: Scope, limit: int, remote_seconds: float, candidates: Callable[[], Windows]
+) -> None:
+    """Embed what is new in a reader's scope by the models this question needs, candidates first."""
     second = embedding.second
     if second is None or not is_foreign(text) or second.embedder() is None:
-        embedding.catch_up(reader=reader, limit=limit, seconds=seconds)
+        embedding.catch_up(reader=reader, limit=limit, remote_seconds=remote_seconds, candidates=candidates)
         return
     if not second.is_wanted:
         second.want()
-    second.catch_up(reader=reader, limit=_AT_ONCE, seconds=seconds)
+    second.catch_up(reader=reader, limit=_AT_ONCE, remote_seconds=remote_seconds, candidates=candidates)
 
 
 class Meaning:

@@ -4,11 +4,11 @@ Each has two real implementations or stands before a model; ``holdfast.testing``
 suite for stores and one for embedders.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from holdfast.queries import (
     AppChanges,
@@ -50,7 +50,6 @@ __all__ = [
 ]  # fmt: skip
 
 Role: TypeAlias = Literal["query", "document"]
-R = TypeVar("R")
 
 
 class Clock(Protocol):
@@ -342,8 +341,8 @@ class Store(Reads, Protocol):
         """
         ...
 
-    def together(self, ask: Callable[[], R]) -> R:
-        """Ask several things of one moment, which is quicker than one by one; ``ask`` may be called twice, and must not wait."""
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Run the reads of the block in one snapshot, or at least on one connection. The block must not wait for anything else."""
         ...
 
     def find_text(self, query: str, where: Candidates, *, languages: Sequence[str], limit: int) -> list[Match]:
@@ -354,8 +353,10 @@ class Store(Reads, Protocol):
         """Rank by cosine within the reader's own partitions, the best window of each item."""
         ...
 
-    def waiting(self, model: str, *, reader: Scope | None = None, limit: int) -> list[Waiting]:
-        """List windows that have no vector of this model yet, newest first."""
+    def waiting(
+        self, model: str, *, reader: Scope | None = None, windows: Collection[tuple[int, int]] | None = None, limit: int
+    ) -> list[Waiting]:
+        """List windows that have no vector of this model yet, newest first; ``windows`` are the (item, window) pairs to look at."""
         ...
 
     def window_text(self, item: int, window: int, text: str) -> str:

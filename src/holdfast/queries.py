@@ -5,10 +5,25 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, NamedTuple, TypeAlias
 
+from holdfast.errors import InvalidInput
 from holdfast.types import MemoryStatus, Scope, SessionStatus, Where
 
 Space: TypeAlias = Literal["memory", "message", "archive"]
 """Where something is searched: live memories, raw messages, or what was once a live memory."""
+
+_MAX_NUMBER = 2**63 - 1
+"""The largest number a store counts with."""
+
+
+def check_page(*, limit: int | None = None, offset: int = 0) -> None:
+    """Refuse a limit or an offset that is no whole number from 0 on. Every listing and recall of every store checks here."""
+    for name, value in (("limit", limit), ("offset", offset)):
+        if value is None and name == "limit":
+            continue
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise InvalidInput(f"{name} must be a whole number, not {value!r}.")
+        if not 0 <= value <= _MAX_NUMBER:
+            raise InvalidInput(f"{name} is {value}; it must be 0 or more, and at most {_MAX_NUMBER}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +61,10 @@ class MemoryFilter:
     offset: int = 0
     newest_first: bool = True
 
+    def __post_init__(self) -> None:
+        """Refuse a negative limit or offset."""
+        check_page(limit=self.limit, offset=self.offset)
+
     @property
     def is_selective(self) -> bool:
         """Whether it names something that few memories have, so that they are best looked up by that."""
@@ -79,7 +98,11 @@ class MessageFilter:
     said: Sequence[tuple[datetime, datetime]] = ()
     """If any: only what was said in one of these stretches of time, their ends left out."""
     newest: int | None = None
-    """Only the last so many."""
+    """Only the last N."""
+
+    def __post_init__(self) -> None:
+        """Refuse a negative number of messages."""
+        check_page(limit=self.newest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +116,10 @@ class SessionFilter:
     active_since: datetime | None = None
     limit: int | None = None
     offset: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse a negative limit or offset."""
+        check_page(limit=self.limit, offset=self.offset)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

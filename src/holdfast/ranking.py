@@ -1,9 +1,12 @@
-"""One strength for what several arms have found, and what its company adds to it.
+"""The strength of a candidate from several arms, its adjustment by context, and the probability that follows from it.
 
-A strength is a logit: meaning and words add up, on a scale that means the same for every embedder. A message is
-worth more in a conversation that has more to say to the question, next to a message that matters, and when it was
-said by someone the question names, or at a time it names. Between a user and an assistant, what the user said is what a memory is for: an
-answer that fits speaks for what it answers.
+    strength   = bias + meaning * (cosine - low) / (high - low) + words * match
+    background = mean of n candidates at their median, and of a few unrelated ones
+    likelihood = sigmoid(a * strength + b * background + c * log(1 + n) + d)
+
+A strength is a logit: meaning and words add up, on a scale that means the same for every embedder. A message gains from a
+strong session, from a strong neighbor, from a speaker whom the question names and from a time that it names. Between a user
+and an assistant, the user's messages count more, and a fitting answer speaks for the message that it answers.
 """
 
 import itertools
@@ -17,42 +20,59 @@ from typing import Final
 from holdfast.text.clean import fold
 from holdfast.text.periods import Period
 
+# Strength
 MEANING: Final = 6.0
-"""What a cosine is worth as it goes from that of unrelated texts to that of matching ones."""
+"""Gain of a cosine that goes from ``low``, of unrelated texts, to ``high``, of matching ones (the embedder's calibration)."""
 WORDS: Final = 6.0
-"""What a full match of words is worth."""
-_EVEN: Final = -3.0
-_SAME_TALK: Final = 0.4
-_BEFORE: Final = 0.3
-_AFTER: Final = 0.2
-"""Between people who talk with each other: what comes from the message before, and from the one after."""
-_ANSWERED: Final = 0.2
-"""Between a user and an assistant: what a user's message has from its answer."""
-_NAMED: Final = 1.0
-_THE_USERS: Final = 1.0
-"""Between a user and an assistant: what the user's words gain, and the assistant's lose."""
-_IN_TIME: Final = 2.0
-"""What it is worth to have been said in the days that a question names; less where it names months, of which people also
-speak later."""
+"""Gain of a full match of words."""
+_BIAS: Final = -3.0
+
+# Gains and losses of a message from its context
+_SESSION: Final = 0.4
+"""Share of what the best message of its session exceeds the mean of all sessions by."""
+_FROM_PREVIOUS: Final = 0.3
+"""Share of the strength of the message before, between people who talk with each other."""
+_FROM_NEXT: Final = 0.2
+"""Share of the strength of the message after, between people who talk with each other."""
+_FROM_ANSWER: Final = 0.2
+"""Share of the strength of an assistant's answer, for the user's message that it answers."""
+_NAMED_SPEAKER: Final = 1.0
+"""Gain of a message by a speaker whom the question names."""
+_BY_USER: Final = 1.0
+"""Gain of the user's messages, and loss of the assistant's."""
+_MAX_GAP: Final = 2
+"""Numbers apart that neighbors of a conversation may be: a memory may have come between."""
+
+# Gains from the time that a question names
+_IN_DAYS: Final = 2.0
+"""Gain of what was said within the named days."""
+_IN_MONTHS: Final = 0.4 * _IN_DAYS
+"""Gain of what was said within a longer period: people also speak of it later."""
+_TIME_ONLY: Final = 10.0
+"""Gain where the question names nothing but a time: more than any similarity."""
 SHORT: Final = timedelta(days=22)
-"""A stretch of time shorter than this is one of days."""
-_LONG: Final = 0.4
-_ONLY_TIME: Final = 10.0
-"""What it is worth where the question names nothing but a time: more than any likeness of words."""
-_FARTHEST: Final = 2
-"""Numbers apart that two messages of a conversation may be and still be neighbours: a memory may have come between."""
+"""A period shorter than this counts as days."""
+
+# Likelihood, fitted to questions with and without an answer in the store, see docs/benchmarks.md.
+_STRENGTH: Final = 0.30
+_BACKGROUND: Final = -0.41
+_COUNT: Final = -0.80
+_INTERCEPT: Final = -1.26
+_MAX_LOGIT: Final = 30.0
+"""Bound that keeps the exponential in range."""
+_WORDS_ONLY_SCALE: Final = 2.5
+"""Stretch of strengths that come from words alone, which span less."""
+
+# Background
+_BACKGROUND_SIZE: Final = 32
+"""Best candidates that make up the background."""
+_PRIOR_STRENGTH: Final = -4.0
+"""Strength of an unrelated item."""
+_PRIOR_COUNT: Final = 6
+"""Unrelated items that the background assumes in addition."""
+_MAX_MEDIAN: Final = 4.0
+"""Cap on the median: candidates above it answer the question too, and make no hit less likely."""
 _WORD: Final = re.compile(r"\w+")
-_OTHERS: Final = 32
-"""How many of the best make the background that a hit is judged against."""
-_UNRELATED: Final = (-4.0, 6)
-"""The strength of what has nothing to do with a question, and how many of the others it stands in for where there are few."""
-_ALL_GOOD: Final = 4.0
-"""Others stronger than this are taken to answer as well: where much is to the point, each hit is no less so."""
-_LIKELY: Final = (0.30, -0.41, -0.80, -1.26)
-"""What a hit's strength, that of the others, the logarithm of how many they are, and nothing at all say of its likelihood:
-fitted to answers that were there and answers that were not, see ``docs/benchmarks.md``."""
-_WORDS_ALONE: Final = 2.5
-"""How much more strengths tell where they come from words alone, and so span less."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,21 +91,21 @@ class Place:
 
     @property
     def weight(self) -> float:
-        """What it is worth who said it."""
-        return 0.0 if self.speaker else _THE_USERS if self.role == "user" else -_THE_USERS
+        """Score adjustment for the speaker."""
+        return 0.0 if self.speaker else _BY_USER if self.role == "user" else -_BY_USER
 
 
 def strength(cosine: float | None, words: float, calibration: tuple[float, float] | None) -> float:
-    """Return how strongly the arms speak for something; without an embedder, words have to do."""
+    """Return how strongly the arms vote for an item, as a logit; without a cosine, by words alone."""
     if calibration is None or cosine is None:
-        return _EVEN + WORDS * words
+        return _BIAS + WORDS * words
     low, high = calibration
-    return _EVEN + MEANING * (cosine - low) / (high - low) + WORDS * words
+    return _BIAS + MEANING * (cosine - low) / (high - low) + WORDS * words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Background:
-    """What else was found: the best of many stands out by chance alone, the only one does not."""
+    """The other candidates. With many, the best one may be strong by chance."""
 
     strength: float
     count: int
@@ -93,23 +113,25 @@ class Background:
 
     @classmethod
     def of(cls, strengths: Sequence[float], *, words_alone: bool = False) -> "Background":
-        """Describe what was found, given best first."""
-        others, scale = strengths[:_OTHERS], _WORDS_ALONE if words_alone else 1.0
-        level, weight = _UNRELATED
-        middle = min(_scaled(others[len(others) // 2], scale), _ALL_GOOD) if others else level
-        return cls(strength=(len(others) * middle + weight * level) / (len(others) + weight), count=len(others), scale=scale)
+        """Describe the candidates, given best first."""
+        scale = _WORDS_ONLY_SCALE if words_alone else 1.0
+        best = strengths[:_BACKGROUND_SIZE]
+        count = len(best)
+        median = min(_scaled(best[count // 2], scale), _MAX_MEDIAN) if best else _PRIOR_STRENGTH
+        mean = (count * median + _PRIOR_COUNT * _PRIOR_STRENGTH) / (count + _PRIOR_COUNT)
+        return cls(strength=mean, count=count, scale=scale)
 
 
 def likelihood(strength: float, background: Background) -> float:
-    """Return how likely it is, 0 to 1, that something of this strength is what was asked for."""
-    own, others, count, always = _LIKELY
-    said = own * _scaled(strength, background.scale) + others * background.strength
-    logit = said + count * math.log1p(background.count) + always
-    return 1 / (1 + math.exp(-max(-30.0, min(30.0, logit))))
+    """Return the probability that an item of this strength answers the question."""
+    scaled, n = _scaled(strength, background.scale), background.count
+    logit = _STRENGTH * scaled + _BACKGROUND * background.strength + _COUNT * math.log1p(n) + _INTERCEPT
+    return 1 / (1 + math.exp(-max(-_MAX_LOGIT, min(_MAX_LOGIT, logit))))
 
 
 def _scaled(strength: float, scale: float) -> float:
-    return _EVEN + scale * (strength - _EVEN)
+    """Stretch a strength around the bias."""
+    return _BIAS + scale * (strength - _BIAS)
 
 
 def in_company(
@@ -147,8 +169,8 @@ def most_in_time(periods: Sequence[Period]) -> float:
 
 def _worth_of(period: Period) -> float:
     if period.alone:
-        return _ONLY_TIME
-    return _IN_TIME if period.end - period.start < SHORT else _IN_TIME * _LONG
+        return _TIME_ONLY
+    return _IN_DAYS if period.end - period.start < SHORT else _IN_MONTHS
 
 
 def _named(found: Mapping[int, float], places: Mapping[int, Place], question: str) -> dict[int, float]:
@@ -158,7 +180,7 @@ def _named(found: Mapping[int, float], places: Mapping[int, Place], question: st
     named = {speaker for speaker in speakers if asked & set(_WORD.findall(fold(speaker)))}
     if not named or len(named) == len(speakers) > 1:
         return dict(found)
-    return {seq: value + _NAMED * (places[seq].speaker in named) for seq, value in found.items()}
+    return {seq: value + _NAMED_SPEAKER * (places[seq].speaker in named) for seq, value in found.items()}
 
 
 def _among_sessions(found: Mapping[int, float], places: Mapping[int, Place]) -> dict[int, float]:
@@ -168,7 +190,7 @@ def _among_sessions(found: Mapping[int, float], places: Mapping[int, Place]) -> 
         session = places[seq].session
         best[session] = max(best.get(session, value), value)
     mean = sum(best.values()) / len(best)
-    return {seq: value + _SAME_TALK * (best[places[seq].session] - mean) for seq, value in found.items()}
+    return {seq: value + _SESSION * (best[places[seq].session] - mean) for seq, value in found.items()}
 
 
 def _beside(found: Mapping[int, float], places: Mapping[int, Place], answers: float) -> dict[int, float]:
@@ -177,7 +199,7 @@ def _beside(found: Mapping[int, float], places: Mapping[int, Place], answers: fl
     order: Sequence[int] = sorted(found)
     raised = dict(found)
     for one, other in itertools.pairwise(order):
-        if other - one > _FARTHEST or places[one].session != places[other].session:
+        if other - one > _MAX_GAP or places[one].session != places[other].session:
             continue
         before, after = _worth(places[one], places[other], answers)
         raised[other] += before * max(found[one] - mean, 0.0)
@@ -188,5 +210,5 @@ def _beside(found: Mapping[int, float], places: Mapping[int, Place], answers: fl
 def _worth(one: Place, other: Place, answers: float) -> tuple[float, float]:
     """Return what two neighbours are worth to each other: the first to the second, the second to the first."""
     if one.speaker or other.speaker:
-        return _BEFORE, _AFTER
-    return 0.0, answers * _ANSWERED if one.by_user else 0.0
+        return _FROM_PREVIOUS, _FROM_NEXT
+    return 0.0, answers * _FROM_ANSWER if one.by_user else 0.0

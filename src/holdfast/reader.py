@@ -15,6 +15,7 @@ from holdfast.mind import Mind, keeping
 from holdfast.policies.page_names import page_title
 from holdfast.presets.base import Preset, RecallPlan, Section
 from holdfast.protocols import Clock, MemoryFilter, SessionFilter, Store, Transaction
+from holdfast.queries import check_page
 from holdfast.recall import Question, recall
 from holdfast.reranking import Reranking
 from holdfast.sections import render_sections
@@ -53,9 +54,6 @@ class Reader:
         forks.watch(self)
         self._secret = _own_secret(store)
 
-    def before_fork(self) -> None:
-        """Nothing to let go of."""
-
     def after_fork(self) -> None:
         """Make a new lock; the parent writes down its own uses."""
         self._lock = threading.Lock()
@@ -76,6 +74,7 @@ class Reader:
         without_session: str | None = None,
     ) -> list[Hit]:
         """Return what matters for a query, best first."""
+        check_page(limit=limit)
         if kinds is not None:
             kinds = [kind if kind == "message" else self.preset.kind(kind).name for kind in kinds]
         question = Question(
@@ -97,7 +96,7 @@ class Reader:
         looked_at = self._reranking.rank(clean_query(query), found, now=question.now)
         likely = [hit for hit in looked_at if hit.score >= min_score]
         sources = {source for hit in likely if hit.memory for source in hit.memory.sources}
-        hits = [hit for hit in likely if hit.id not in sources][: max(limit, 0)]
+        hits = [hit for hit in likely if hit.id not in sources][:limit]
         if as_of is None:
             moment, least = self._clock.now(), least_worth_showing(hits)
             with self._lock:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from holdfast.embedding import Embedding
 from holdfast.meaning import Meaning, catch_up
@@ -22,16 +23,31 @@ _DEPTH = 32
 """Candidates an arm gives at least."""
 _COMPANY = 64
 """Messages an arm gives at least: what a conversation and its neighbours say of one counts, and they must have been found."""
-_CATCH_UP = (64, 0.4)
-"""Windows, and seconds, that a recall may spend on embedding what is new in its scope."""
+_CATCH_UP = 64
+"""Windows per model that a recall may embed of what is new in its scope. A count, not a time: an item without a vector is
+judged by words alone, so a time limit would make scores depend on the load of the machine."""
+_REMOTE_SECONDS = 0.4
+"""Seconds after which a recall asks an embedder on a server for no further batch."""
+_CANDIDATES = 32
+"""Matches by words, per space, that are embedded before others if more than ``_CATCH_UP`` windows wait."""
 _TIE = 5.0
-"""What age, importance and being pinned are worth beside meaning and words."""
+"""Weight of age, importance and being pinned next to meaning and words: enough to decide between equals."""
+_RECENCY = 0.02
+"""Tie-break for an item of now; it decays with age."""
+_RECENCY_DAYS = 30
+"""Age at which the tie-break for recency has fallen to 1/e."""
+_IMPORTANCE = 0.002
+"""Tie-break per point of a memory's importance."""
+_PINNED = 0.01
+"""Tie-break for a pinned memory."""
+_MESSAGE = 0.006
+"""Tie-break for a message, which has no importance of its own."""
 _CHAIN = 20
 """How many times over a fact may have been replaced for its latest value to be found."""
 _TODAY = timedelta(days=1)
 """What was said up to a day after now is not the future: clocks and time zones differ."""
-_MOST_TIE = 0.05
-"""The most that age, importance and being pinned come to."""
+_MAX_TIE = 0.05
+"""Upper bound of the sum of all tie-breaks."""
 _SAID_THEN = 24
 """Messages that an arm gives of the days a question names."""
 _SPARE = 5
@@ -75,6 +91,14 @@ class Question:
         return None if self.kinds is None else set(self.kinds) - {"message"}
 
 
+class _Vote(NamedTuple):
+    """An arm's opinion of an item. A ``Reason`` is made of it only for items that become hits, which are few."""
+
+    arm: str
+    rank: int
+    score: float
+
+
 @dataclass(slots=True)
 class _Found:
     """What the arms say of one item."""
@@ -83,8 +107,26 @@ class _Found:
     space: Space = "memory"
     similarity: float | None = None
     text: float = 0.0
-    why: list[tuple[str, int, float]] = field(default_factory=list)
-    """The arms that found it, each with the rank and score it gave; most of what is found is never shown, or explained."""
+    why: list[_Vote] = field(default_factory=list)
+    """One vote per arm that found it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    """An item that was read, with all that orders it. The smaller is the better, as a heap wants it."""
+
+    strength: float
+    said: datetime
+    owner: Memory | Message
+    successor: Memory | None
+
+    def __lt__(self, other: "_Ranked") -> bool:
+        """By strength, not by score: two hits that are both nearly certain differ in it. Then the newer, then by id."""
+        return self._order < other._order
+
+    @property
+    def _order(self) -> tuple[float, float, str]:
+        return -self.strength, -self.said.timestamp(), self.owner.id
 
 
 def recall(store: Store, embedding: Embedding, question: Question) -> list[Hit]:
@@ -94,9 +136,22 @@ def recall(store: Store, embedding: Embedding, question: Question) -> list[Hit]:
     if not question.spaces or question.limit < 1:
         return []
     # Models take their time: what they are needed for comes first, and then all that is asked of the store, at once.
-    catch_up(embedding, question.text, reader=question.reader, limit=_CATCH_UP[0], seconds=_CATCH_UP[1])
+    catch_up(
+        embedding, text, reader=question.reader, limit=_CATCH_UP, remote_seconds=_REMOTE_SECONDS,
+        candidates=lambda: _matching_windows(store, question),
+    )  # fmt: skip
     meaning = Meaning(store, embedding, text, reader=question.reader)
-    return store.together(lambda: _answer(store, embedding, meaning, question))
+    with store.snapshot():
+        return _answer(store, embedding, meaning, question)
+
+
+def _matching_windows(store: Store, question: Question) -> list[tuple[int, int]]:
+    """Return the windows that match by words: with a vector each, the hits that words find are scored as all others are."""
+    return [
+        (match.item, match.window)
+        for where in _searched(question)
+        for match in store.find_text(question.text, where, languages=question.languages, limit=_CANDIDATES)
+    ]
 
 
 def _answer(store: Store, embedding: Embedding, meaning: Meaning, question: Question) -> list[Hit]:
@@ -132,22 +187,21 @@ def _best_first(
     step = question.limit + _SPARE
     # A message's time has been counted; a memory's is known when it is read.
     timely = question.periods and any(entry.space != "message" for entry in found.values())
-    most = _TIE * _MOST_TIE + (most_in_time(question.periods) if timely else 0.0)
-    read: list[tuple[float, float, str, Memory | Message, Memory | None]] = []
+    max_gain = _TIE * _MAX_TIE + (most_in_time(question.periods) if timely else 0.0)
+    read: list[_Ranked] = []
     sources: set[str] = set()
     for end in range(step, len(ranked) + step, step):
         some = ranked[end - step : end]
         for owner, successor in _hydrate(store, question, some):
             value, said = _value(owner, question, strong)
-            # By strength, not by score: two that are both all but certain differ in it.
-            heapq.heappush(read, (-value, -said.timestamp(), owner.id, owner, successor))
+            heapq.heappush(read, _Ranked(value, said, owner, successor))
             if isinstance(owner, Memory) and owner.sources and likelihood(value, background) >= question.min_score:
                 sources.update(owner.sources)
-        reachable = strong[ranked[end]] + most if end < len(ranked) else -math.inf
-        while read and -read[0][0] >= reachable:
-            value, _, _, owner, successor = heapq.heappop(read)
-            if isinstance(owner, Memory) or question.with_sources or owner.id not in sources:
-                yield _hit(owner, successor, likelihood(-value, background), found)
+        reachable = strong[ranked[end]] + max_gain if end < len(ranked) else -math.inf
+        while read and read[0].strength >= reachable:
+            best = heapq.heappop(read)
+            if isinstance(best.owner, Memory) or question.with_sources or best.owner.id not in sources:
+                yield _hit(best.owner, best.successor, likelihood(best.strength, background), found)
 
 
 def _candidates(store: Store, meaning: Meaning, question: Question) -> tuple[dict[int, _Found], dict[int, Place]]:
@@ -168,14 +222,8 @@ def _candidates(store: Store, meaning: Meaning, question: Question) -> tuple[dic
 def _search(store: Store, meaning: Meaning, question: Question, depth: int) -> dict[int, _Found]:
     """Ask every arm, space by space: messages, being many, must not crowd out memories."""
     found: dict[int, _Found] = {}
-    for spaces in (tuple(s for s in question.spaces if s != "message"), tuple(s for s in question.spaces if s == "message")):
-        if not spaces:
-            continue
-        memories = "message" not in spaces
-        where = Candidates(
-            reader=question.reader, spaces=spaces, without_session=question.without_session,
-            kinds=question.memory_kinds if memories else None, where=question.where if memories else None,
-        )  # fmt: skip
+    for where in _searched(question):
+        memories = "message" not in where.spaces
         limit = depth if memories else max(depth, _COMPANY)
         _collect(found, "meaning", meaning.nearest(where, limit=limit))
         _collect(found, "text", store.find_text(question.text, where, languages=question.languages, limit=limit))
@@ -186,13 +234,26 @@ def _search(store: Store, meaning: Meaning, question: Question, depth: int) -> d
     return found
 
 
+def _searched(question: Question) -> Iterator[Candidates]:
+    """Yield what each arm searches: memories, then messages."""
+    memories = tuple(space for space in question.spaces if space != "message")
+    messages: tuple[Space, ...] = ("message",)
+    if memories:
+        yield Candidates(
+            reader=question.reader, spaces=memories, without_session=question.without_session,
+            kinds=question.memory_kinds, where=question.where,
+        )  # fmt: skip
+    if "message" in question.spaces:
+        yield Candidates(reader=question.reader, spaces=messages, without_session=question.without_session)
+
+
 def _collect(found: dict[int, _Found], arm: str, matches: Sequence[Match]) -> None:
     for rank, match in enumerate(matches, 1):
         item, window, score, space = match
         entry = found.get(item)
         if entry is None:
             entry = found[item] = _Found(window, space)
-        entry.why.append((arm, rank, score))
+        entry.why.append(_Vote(arm, rank, score))
         if arm == "meaning":
             entry.similarity, entry.window = score, window
         else:
@@ -204,13 +265,13 @@ def _add_said_then(store: Store, meaning: Meaning, question: Question, where: Ca
     if any(period.alone for period in question.periods):
         wanted = MessageFilter(reader=question.reader, said=where.said, newest=_SAID_THEN)
         for rank, message in enumerate(reversed(store.messages(wanted)), 1):
-            found.setdefault(message.seq, _Found(0, "message")).why.append(("time", rank, 1 / rank))
+            found.setdefault(message.seq, _Found(0, "message")).why.append(_Vote("time", rank, 1 / rank))
         return
     for arm, matches in (
         ("meaning", meaning.nearest(where, limit=_SAID_THEN)),
         ("text", store.find_text(question.text, where, languages=question.languages, limit=_SAID_THEN)),
     ):
-        known = {item for item, entry in found.items() if any(arm == name for name, *_ in entry.why)}
+        known = {item for item, entry in found.items() if any(vote.arm == arm for vote in entry.why)}
         _collect(found, arm, [match for match in matches if match.item not in known])
 
 
@@ -227,7 +288,7 @@ def _add_recent(store: Store, question: Question, found: dict[int, _Found]) -> N
         )  # fmt: skip
         for rank, memory in enumerate(store.memories(wanted), 1):
             entry = found.setdefault(memory.item, _Found(0))
-            entry.why.append((arm, rank, 1 / rank))
+            entry.why.append(_Vote(arm, rank, 1 / rank))
 
 
 def _hydrate(store: Store, question: Question, found: Sequence[int]) -> list[tuple[Memory | Message, Memory | None]]:
@@ -300,12 +361,13 @@ def _value(owner: Memory | Message, question: Question, strong: dict[int, float]
     """Return the strength of what was read, and when it was said; age and importance decide between equals."""
     if isinstance(owner, Memory):
         said, item = owner.valid_from, owner.item
-        own, timely = 0.002 * owner.importance + 0.01 * owner.pinned, in_time(said, question.periods)
+        own, timely = _IMPORTANCE * owner.importance + _PINNED * owner.pinned, in_time(said, question.periods)
     else:
         said, item = owner.at, owner.seq
-        own, timely = 0.006, 0.0  # its time has been counted among its company
-    age = max((question.now - said).total_seconds() / 86400, 0.0)
-    return strong[item] + _TIE * (0.02 * math.exp(-age / 30) + own) + timely, said
+        own, timely = _MESSAGE, 0.0  # its time has been counted among its company
+    age_days = max((question.now - said).total_seconds() / 86400, 0.0)
+    recency = _RECENCY * math.exp(-age_days / _RECENCY_DAYS)
+    return strong[item] + _TIE * (recency + own) + timely, said
 
 
 def _hit(owner: Memory | Message, successor: Memory | None, score: float, found: dict[int, _Found]) -> Hit:
@@ -317,7 +379,7 @@ def _hit(owner: Memory | Message, successor: Memory | None, score: float, found:
         message=message,
         score=round(score, 4),
         similarity=entry.similarity,
-        why=tuple([Reason(arm=arm, rank=rank, score=score) for arm, rank, score in entry.why]),
+        why=tuple([Reason(arm=vote.arm, rank=vote.rank, score=vote.score) for vote in entry.why]),
         successor=successor,
     )
 

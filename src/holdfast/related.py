@@ -14,7 +14,10 @@ _NEAR = 24
 """Neighbours looked at; what a wider scope shares is among them and is left out afterwards."""
 _DOCUMENTS = frozenset({"summary"})
 _LIVING: tuple[Space, ...] = ("memory",)
-_CATCH_UP = (256, 5.0)
+_CATCH_UP = 256
+"""Windows that may be embedded first."""
+_REMOTE_SECONDS = 5.0
+"""Seconds of it that an embedder on a server may take."""
 
 
 def near(store: Store, embedding: Embedding, puts: Sequence[Put], now: datetime) -> list[list[Related]]:
@@ -22,7 +25,7 @@ def near(store: Store, embedding: Embedding, puts: Sequence[Put], now: datetime)
     if not puts:
         return []
     for scope in {put.scope for put in puts}:
-        embedding.catch_up(reader=scope, limit=_CATCH_UP[0], seconds=_CATCH_UP[1])
+        embedding.catch_up(reader=scope, limit=_CATCH_UP, remote_seconds=_REMOTE_SECONDS)
     vectors = embedding.documents([_searched(put) for put in puts])
     found: list[list[Related]] = []
     for number, put in enumerate(puts):
@@ -46,7 +49,7 @@ def known_about(
     every = store.memories(MemoryFilter(exactly=scope, unexpired_at=now, limit=limit + 1))
     if len(every) <= limit:
         return [memory for memory in every if not _is_document(memory)]
-    embedding.catch_up(reader=scope, limit=_CATCH_UP[0], seconds=_CATCH_UP[1])
+    embedding.catch_up(reader=scope, limit=_CATCH_UP, remote_seconds=_REMOTE_SECONDS)
     where = Candidates(reader=scope, spaces=_LIVING)
     best: dict[int, float] = {}
     for text in texts:

@@ -92,24 +92,26 @@ class Session:
         return stored
 
     def _store(self, tx: Transaction, message: Message, now: datetime) -> Message:
-        session = tx.session(self.id)
-        if session is None:
-            tx.add_session(SessionRecord(id=self.id, scope=self.scope, started_at=message.at, last_at=now))
-        elif session.scope != self.scope:
+        known = tx.session(self.id)
+        if known is None:
+            session = SessionRecord(id=self.id, scope=self.scope, started_at=message.at, last_at=now)
+            tx.add_session(session)
+        elif known.scope != self.scope:
             raise NotFound(f"There is no session {self.id} in this scope.")
         else:
-            tx.set_session(replace(session, status="open", ended_at=None, last_at=now))
+            session = replace(known, status="open", ended_at=None, last_at=now)
+            tx.set_session(session)
         stored = tx.add_message(message)
-        present = tx.session(self.id)
-        if present is not None:
-            self._record.pipeline.after_message(tx, present, stored)
+        self._record.pipeline.after_message(tx, session, stored)
         return stored
 
     def messages(self, *, limit: int | None = None) -> list[Message]:
         """Return the conversation so far, oldest first, or its last ``limit`` messages."""
+        wanted = MessageFilter(session=self.id, newest=limit)
         if self.off_record:
-            return self._unrecorded[-limit:] if limit else list(self._unrecorded)
-        found = self._record.store.messages(MessageFilter(session=self.id, newest=limit))
+            first = 0 if limit is None else max(len(self._unrecorded) - limit, 0)
+            return self._unrecorded[first:]
+        found = self._record.store.messages(wanted)
         return [message for message in found if message.scope == self.scope]
 
     def window(self) -> list[Message]:

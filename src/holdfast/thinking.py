@@ -87,9 +87,6 @@ class Thinking:
         self._lock = threading.Lock()
         forks.watch(self)
 
-    def before_fork(self) -> None:
-        """Nothing to let go of."""
-
     def after_fork(self) -> None:
         """Make a new lock, and a new model: its connections are the parent's."""
         self._lock = threading.Lock()

@@ -24,9 +24,6 @@ class Turn:
         self.after_fork()
         forks.watch(self)
 
-    def before_fork(self) -> None:
-        """Nothing to let go of."""
-
     def after_fork(self) -> None:
         """Be somebody else: the parent keeps its turn."""
         self._who = secrets.token_hex(8)

@@ -102,6 +102,7 @@ class Upkeep:
         if self._inline or time.monotonic() >= self._next_flush:
             self._next_flush = time.monotonic() + _FLUSH_EVERY
             self.flush_uses()
+            self.embedding.queries.drop_erased()
         busy = bool(self._housekeeping.tick())
         busy |= self.jobs_runner.run_one()
         busy |= bool(self.embedding.catch_up_in_turn(limit=8))

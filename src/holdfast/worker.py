@@ -32,9 +32,6 @@ class WorkerThread:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
-    def before_fork(self) -> None:
-        """Nothing: the thread goes on in the parent."""
-
     def after_fork(self) -> None:
         """Start a thread of the child's own when there is work."""
         self._start()

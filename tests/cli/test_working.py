@@ -9,7 +9,7 @@ from holdfast import Engine
 from holdfast.cli.working import TenantsWork
 from holdfast.config import open_engine
 from holdfast.errors import StoreError
-from holdfast.server.house import House
+from holdfast.server.tenants import EnginePool
 
 
 def test_a_tenant_whose_memory_cannot_be_opened_does_not_keep_the_others_waiting(tmp_path: Path) -> None:
@@ -19,17 +19,17 @@ def test_a_tenant_whose_memory_cannot_be_opened_does_not_keep_the_others_waiting
         return open_engine(tmp_path / "memory.db", tenant=tenant, embedder="none", worker="none")
 
     said: list[str] = []
-    with House(opening, tenant="default") as house:
+    with EnginePool(opening, tenant="default") as pool:
         for tenant in ("default", "broken", "other"):
-            house.gate.create_key(level="admin", tenant=tenant)
+            pool.gate.create_key(level="admin", tenant=tenant)
         for tenant in ("default", "other"):
-            with house.lease(tenant) as memory:
+            with pool.lease(tenant) as memory:
                 session = memory.session(user="ana")
                 session.add("user", "I live in Lima.")
                 session.end()
         with pytest.raises(StoreError, match="not this one"):
-            TenantsWork(house, threading.Event(), said.append).everyone()
+            TenantsWork(pool, threading.Event(), said.append).everyone()
         for tenant in ("default", "other"):
-            with house.lease(tenant) as memory:
+            with pool.lease(tenant) as memory:
                 assert memory.jobs(states=("queued",)) == []
     assert any(line.startswith("broken: ") for line in said)

@@ -77,7 +77,6 @@ def test_what_was_just_stored_is_found_by_meaning_without_a_worker(known: Engine
 
 def test_the_limit_is_kept(known: Engine) -> None:
     assert [len(known.recall("parrot", user="ana", limit=limit)) for limit in (0, 1, 3)] == [0, 1, 3]
-    assert known.recall("parrot", user="ana", limit=-5) == []
 
 
 def test_no_hit_scores_below_the_floor(known: Engine) -> None:

@@ -1,14 +1,22 @@
 """What a score means: how likely a hit is what was asked for, however much is stored."""
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast import Engine
+from holdfast import Engine, Hit
+from holdfast.embedding import EmbedderSource
+from holdfast.protocols import Role
 from holdfast.ranking import Background, likelihood
+from holdfast.testing import HashEmbedder
 from holdfast.tools import MemoryTools
+
+if TYPE_CHECKING:
+    from holdfast.protocols import Vectors
 
 STRENGTHS = st.floats(-20, 30)
 MANY = 60
@@ -87,3 +95,56 @@ def test_the_search_tool_shows_what_is_found_where_all_is_alike(open_memory: Cal
     found = MemoryTools(memory, user="ana").call("search_memories", {"query": "which restaurant does Bea like?", "limit": 5})
     assert found.ok
     assert len(found.data) == 5
+
+
+class SlowEmbedder(HashEmbedder):
+    """Takes its time for every text, as on a busy machine, and notes how many texts it was given at a time."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self.seconds = seconds
+        self.batches: list[int] = []
+
+    def embed(self, texts: Sequence[str], *, role: Role) -> "Vectors":
+        """Embed after a pause."""
+        time.sleep(self.seconds * len(texts))
+        if role == "document":
+            self.batches.append(len(texts))
+        return super().embed(texts, role=role)
+
+
+def source(embedder: HashEmbedder, *, computes: bool = True) -> EmbedderSource:
+    return EmbedderSource(name=embedder.name, load=lambda: embedder, computes=computes)
+
+
+def parrot_and_boxes(memory: Engine, boxes: int) -> Hit:
+    """Return the best hit for the parrot, which was told before many other things, right after them."""
+    memory.remember("the parrot is called Basil", user="ana")
+    for number in range(boxes):
+        memory.remember(f"noted item {number} of the inventory, box {number % 13}", user="ana")
+    return memory.recall("what is the parrot called?", user="ana")[0]
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.02])
+def test_a_score_does_not_depend_on_how_fast_the_machine_is(open_memory: Callable[..., Engine], seconds: float) -> None:
+    memory = open_memory(embedder=source(SlowEmbedder(seconds)))
+    before = parrot_and_boxes(memory, MANY)
+    memory.drain()
+    after = memory.recall("what is the parrot called?", user="ana")[0]
+    assert (before.text, before.score, before.similarity) == (after.text, after.score, after.similarity)
+
+
+def test_in_a_large_backlog_what_words_find_is_embedded_first(open_memory: Callable[..., Engine]) -> None:
+    embedder = SlowEmbedder(0.0)
+    memory = open_memory(embedder=source(embedder))
+    hit = parrot_and_boxes(memory, 200)
+    assert hit.text == "the parrot is called Basil"
+    assert hit.similarity is not None
+    assert embedder.batches == [32]
+
+
+def test_a_slow_embedder_on_a_server_is_asked_for_one_batch(open_memory: Callable[..., Engine]) -> None:
+    embedder = SlowEmbedder(0.02)
+    hit = parrot_and_boxes(open_memory(embedder=source(embedder, computes=False)), 200)
+    assert hit.similarity is not None
+    assert embedder.batches == [32]

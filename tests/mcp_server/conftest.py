@@ -1,4 +1,4 @@
-"""A data directory, a house and a server over HTTP."""
+"""A data directory, a pool and a server over HTTP."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +10,7 @@ pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 
-from holdfast.server.house import House, open_house
+from holdfast.server.tenants import EnginePool, open_pool
 from holdfast.testing import HashEmbedder
 
 from .support import Served, Stdio, serving
@@ -22,12 +22,12 @@ def stdio(tmp_path: Path) -> Stdio:
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    with open_house(tmp_path / "house.db", embedder=HashEmbedder(), worker="none") as house:
-        yield house
+def pool(tmp_path: Path) -> Iterator[EnginePool]:
+    with open_pool(tmp_path / "pool.db", embedder=HashEmbedder(), worker="none") as pool:
+        yield pool
 
 
 @pytest.fixture
-def served(house: House) -> Iterator[Served]:
-    with serving(house) as served:
+def served(pool: EnginePool) -> Iterator[Served]:
+    with serving(pool) as served:
         yield served

@@ -25,10 +25,10 @@ from holdfast.mcp.caller import Caller
 from holdfast.mcp.http import make_mcp_app
 from holdfast.mcp.server import make_server
 from holdfast.server.app import make_app
-from holdfast.server.house import House
 from holdfast.server.metrics import make_metrics_app
 from holdfast.server.problem import problem_of
 from holdfast.server.security import principal_of
+from holdfast.server.tenants import EnginePool
 from holdfast.types import KeyLevel
 
 R = TypeVar("R")
@@ -87,7 +87,7 @@ class Served:
     """A server that listens."""
 
     url: str
-    house: House
+    pool: EnginePool
 
     def mcp(self, key: str | None = None, query: str = "") -> Any:
         """Return a way to its MCP server, with a key if there is one."""
@@ -96,13 +96,13 @@ class Served:
 
     def key(self, level: KeyLevel, **bound: Any) -> str:
         """Make a key."""
-        return self.house.gate.create_key(level=level, **bound)[1]
+        return self.pool.gate.create_key(level=level, **bound)[1]
 
 
 @contextmanager
-def serving(house: House) -> Iterator[Served]:
-    """Serve a house with uvicorn, on a free port of this machine."""
-    app = make_app(house, mcp_app=make_mcp_app(house, principal_of, problem_of, version="1"), metrics_app=make_metrics_app(house))
+def serving(pool: EnginePool) -> Iterator[Served]:
+    """Serve a pool with uvicorn, on a free port of this machine."""
+    app = make_app(pool, mcp_app=make_mcp_app(pool, principal_of, problem_of, version="1"), metrics_app=make_metrics_app(pool))
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         config = uvicorn.Config(app, log_level="error", proxy_headers=False, lifespan="on", ws="none")
@@ -114,7 +114,7 @@ def serving(house: House) -> Iterator[Served]:
             assert time.monotonic() < until, "the server did not start"
             time.sleep(0.02)
         try:
-            yield Served(f"http://127.0.0.1:{sock.getsockname()[1]}", house)
+            yield Served(f"http://127.0.0.1:{sock.getsockname()[1]}", pool)
         finally:
             server.should_exit = True
             thread.join(20)

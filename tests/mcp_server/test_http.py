@@ -8,7 +8,7 @@ import httpx2
 import pytest
 from mcp import Client
 
-from holdfast.server.house import House
+from holdfast.server.tenants import EnginePool
 
 from .support import ERAS, Served, tell, text_of
 
@@ -42,7 +42,7 @@ def test_an_id_that_a_search_gave_forgets_in_every_era(served: Served, era: str)
 
 
 def test_the_address_says_whose_memories_are_meant(served: Served) -> None:
-    served.house.operator.remember("prefers tea", user="ana")
+    served.pool.operator.remember("prefers tea", user="ana")
     assert tell(served.mcp(query="?user=ana"), _list) == ["prefers tea"]
     assert tell(served.mcp(query="?user=bob"), _list) == []
     assert tell(served.mcp(), _list) == []
@@ -75,15 +75,15 @@ def test_once_there_are_keys_nobody_comes_in_without_one(served: Served) -> None
 @pytest.mark.ledger("X8")
 def test_a_revoked_key_is_refused_at_once(served: Served) -> None:
     served.key("admin")
-    record, key = served.house.gate.create_key(level="write")
+    record, key = served.pool.gate.create_key(level="write")
     assert _post(served, authorization=f"Bearer {key}").status_code == 200
-    served.house.gate.revoke(record.id)
+    served.pool.gate.revoke(record.id)
     assert _post(served, authorization=f"Bearer {key}").status_code == 401
 
 
 @pytest.mark.ledger("X8")
 def test_a_key_that_may_read_changes_nothing(served: Served) -> None:
-    served.house.operator.remember("prefers tea", user="ana")
+    served.pool.operator.remember("prefers tea", user="ana")
     key = served.key("read", user="ana")
 
     async def story(client: Client) -> None:
@@ -94,7 +94,7 @@ def test_a_key_that_may_read_changes_nothing(served: Served) -> None:
             "store_memory": {"content": "prefers coffee"},
             "remember": {"key": "drink", "value": "coffee"},
             "forget": {"key": "drink"},
-            "forget_memory": {"memory_id": served.house.operator.memories(user="ana")[0].id},
+            "forget_memory": {"memory_id": served.pool.operator.memories(user="ana")[0].id},
         }.items():
             assert (await client.call_tool(name, given)).is_error
         assert await _list(client) == ["prefers tea"]
@@ -104,9 +104,10 @@ def test_a_key_that_may_read_changes_nothing(served: Served) -> None:
 
 @pytest.mark.ledger("X8")
 def test_a_bound_key_reaches_only_its_own_user_app_and_tenant(served: Served) -> None:
-    memory = served.house.operator
+    memory = served.pool.operator
     anas, bobs = memory.remember("prefers tea", user="ana"), memory.remember("prefers coffee", user="bob")
-    served.house.engine("other").remember("another tenant's", user="ana")
+    with served.pool.lease("other") as other:
+        other.remember("another tenant's", user="ana")
     key = served.key("write", user="ana")
 
     async def story(client: Client) -> None:
@@ -125,7 +126,7 @@ def test_a_bound_key_reaches_only_its_own_user_app_and_tenant(served: Served) ->
 @pytest.mark.ledger("X8")
 @pytest.mark.parametrize("name", ["forget_memory", "forget"])
 def test_a_key_of_an_app_forgets_nothing_that_all_apps_share(served: Served, name: str) -> None:
-    memory = served.house.operator
+    memory = served.pool.operator
     shared = memory.remember("the house has a garden", key="house")
     key = served.key("write", app="kitchen")
     given = {"memory_id": shared.id} if name == "forget_memory" else {"key": "house"}
@@ -158,10 +159,10 @@ def test_a_large_body_is_refused(served: Served) -> None:
     params = {"name": "store_memory", "arguments": {"content": "x" * 5_000_000}}
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     assert _post(served, call).status_code == 413
-    assert served.house.operator.memories() == []
+    assert served.pool.operator.memories() == []
 
 
-def test_many_clients_at_once_are_all_answered(served: Served, house: House) -> None:
+def test_many_clients_at_once_are_all_answered(served: Served, pool: EnginePool) -> None:
     async def one(number: int) -> None:
         async with Client(served.mcp(query=f"?user=u{number}")) as client:
             await client.call_tool("remember", {"key": "number", "value": f"is number {number}"})
@@ -171,7 +172,7 @@ def test_many_clients_at_once_are_all_answered(served: Served, house: House) -> 
         await asyncio.gather(*(one(number) for number in range(20)))
 
     asyncio.run(all_of_them())
-    assert house.operator.stats()["memories"] == 20
+    assert pool.operator.stats()["memories"] == 20
 
 
 def test_answers_are_utf_8_json(served: Served) -> None:

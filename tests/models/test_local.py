@@ -76,13 +76,6 @@ def test_a_question_carries_the_prefix_of_its_model(arctic: LocalEmbedder) -> No
     assert not np.array_equal(question, arctic.embed(["Where does Ana live?"], role="document"))
 
 
-def test_many_questions_do_not_confuse_the_cache(arctic: LocalEmbedder) -> None:
-    first = arctic.embed(["question 0"], role="query")
-    for number in range(1, 300):
-        arctic.embed([f"question {number}"], role="query")
-    assert np.array_equal(first, arctic.embed(["question 0"], role="query"))
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_calibration_lies_between_unrelated_and_matching_pairs(name: str, weights_of: Callable[[str], Path]) -> None:
     embedder = LocalEmbedder(find(name), weights_of(name))

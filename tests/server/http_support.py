@@ -20,7 +20,7 @@ from tests.places import Place
 from holdfast.access import Principal
 from holdfast.models.transcribers import Transcriber
 from holdfast.server.app import Server, make_app
-from holdfast.server.house import House, open_house
+from holdfast.server.tenants import EnginePool, open_pool
 from holdfast.settings import Settings
 from holdfast.testing import HashEmbedder
 
@@ -30,14 +30,14 @@ class Served:
     """A server in a thread of this process."""
 
     url: str
-    house: House
+    pool: EnginePool
     server: Server
     client: httpx.Client
     _clients: list[httpx.Client] = field(default_factory=list)
 
     def key(self, level: Any = "write", **bound: Any) -> str:
         """Make a key; from then on nobody comes in without one."""
-        return self.house.gate.create_key(level=level, **bound)[1]
+        return self.pool.gate.create_key(level=level, **bound)[1]
 
     def as_(self, key: str | None) -> httpx.Client:
         """Return a client that bears a key."""
@@ -47,7 +47,7 @@ class Served:
 
     @property
     def local(self) -> Principal:
-        return Principal.local(self.house.tenant)
+        return Principal.local(self.pool.tenant)
 
 
 @contextmanager
@@ -56,8 +56,8 @@ def serving(
 ) -> Iterator[Served]:
     """Serve the store in a folder, or in a place, while this lasts."""
     place = where if isinstance(where, Place) else Place(kind="sqlite", folder=where)
-    house = open_house(**place.serving(**{"embedder": HashEmbedder(), "worker": "none", **options}))
-    server = make_app(house, house.gate, settings or Settings(), transcriber=transcriber)
+    pool = open_pool(**place.serving(**{"embedder": HashEmbedder(), "worker": "none", **options}))
+    server = make_app(pool, settings or Settings(), transcriber=transcriber)
     config = uvicorn.Config(
         server, port=0, log_config=None, proxy_headers=False, server_header=False, ws="none", timeout_graceful_shutdown=5
     )
@@ -71,7 +71,7 @@ def serving(
         time.sleep(0.01)
     url = f"http://127.0.0.1:{running.servers[0].sockets[0].getsockname()[1]}"
     with httpx.Client(base_url=url, timeout=30) as client:
-        served = Served(url=url, house=house, server=server, client=client)
+        served = Served(url=url, pool=pool, server=server, client=client)
         try:
             yield served
         finally:
@@ -80,7 +80,7 @@ def serving(
             server.api.state.stopping.set()
             running.should_exit = True
             thread.join(20)
-            house.close()
+            pool.close()
 
 
 @dataclass

@@ -119,12 +119,12 @@ class World:
 
     def state(self) -> str:
         """Return all of the tenant's rows that an intruder could have changed."""
-        store = self.served.house.operator.store
+        store = self.served.pool.operator.store
         memories = sorted((each.id, each.revision, each.status) for each in store.memories(MemoryFilter(statuses=None)))
         sessions = sorted((each.id, each.status) for each in store.sessions(SessionFilter()))
         messages = [each.id for each in store.messages(MessageFilter())]
         jobs = [(each.id, each.state) for each in store.jobs()]
-        own = [each for each in self.served.house.gate.list_keys() if each.tenant == "default"]
+        own = [each for each in self.served.pool.gate.list_keys() if each.tenant == "default"]
         keys = [(each.id, each.revoked_at) for each in own]
         apps = [(each.app, each.uninstalled_at) for each in store.apps()]
         return repr((memories, sessions, messages, jobs, keys, apps, store.user("ana")))
@@ -166,7 +166,7 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             "job": client.get("/v1/jobs").json()["items"][0]["id"], "app": "kitchen",
         }  # fmt: skip
         client.put("/v1/users/ana", json={"language": "en"})
-        gate = served.house.gate
+        gate = served.pool.gate
         record, _ = gate.create_key(level="write", user="ana", label=SECRET)
         keys = {
             "nobody": None,

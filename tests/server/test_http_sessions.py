@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import apsw
 import httpx
 import pytest
 from tests.models.chat_server import ChatServer, Say, Silence
@@ -220,3 +221,32 @@ def test_what_changes_is_told_to_those_who_follow(served: Served) -> None:
         httpx.post(f"{served.url}/v1/memories", json={"text": "prefers tea"})
         told = [line for line in (next(lines) for _ in range(3)) if line.startswith("data: ")]
     assert json.loads(told[0].removeprefix("data: "))["memories"] == 1
+
+
+@pytest.fixture
+def statements() -> Iterator[list[str]]:
+    """Every statement that any SQLite connection runs from now on."""
+    ran: list[str] = []
+
+    def note(_cursor: Any, sql: str, _values: Any) -> bool:
+        ran.append(sql)
+        return True
+
+    def trace(connection: apsw.Connection) -> None:
+        connection.exec_trace = note
+
+    apsw.connection_hooks.append(trace)
+    yield ran
+    apsw.connection_hooks.remove(trace)
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_one_message_reads_the_session_at_most_twice(tmp_path: Path, statements: list[str], *, known: bool) -> None:
+    with serving(tmp_path) as served:
+        if known:
+            served.client.post("/v1/sessions/s1/messages", json={"role": "user", "text": "hello", "user": "ana"})
+        statements.clear()
+        served.client.post(
+            "/v1/sessions/s1/messages", json={"role": "user", "text": "I like tea", "user": "ana"}
+        ).raise_for_status()
+    assert 1 <= len([sql for sql in statements if "FROM sessions" in sql]) <= 2

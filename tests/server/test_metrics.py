@@ -15,23 +15,23 @@ parser = pytest.importorskip("prometheus_client.parser")
 
 from holdfast.chat import Reply, Usage  # noqa: E402  (after it is known that the extra is there)
 from holdfast.server.app import Server, make_app  # noqa: E402
-from holdfast.server.house import House, open_house  # noqa: E402
 from holdfast.server.metrics import make_metrics_app  # noqa: E402
+from holdfast.server.tenants import EnginePool, open_pool  # noqa: E402
 from holdfast.testing import HashEmbedder, ScriptedChat  # noqa: E402
 
 Samples = dict[tuple[str, ...], float]
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    with open_house(tmp_path / "memory.db", preset="apps", embedder=HashEmbedder(), worker="none") as house:
-        yield house
+def pool(tmp_path: Path) -> Iterator[EnginePool]:
+    with open_pool(tmp_path / "memory.db", preset="apps", embedder=HashEmbedder(), worker="none") as pool:
+        yield pool
 
 
 @pytest.fixture
-def server(house: House) -> Iterator[Server]:
-    app = make_metrics_app(house)
-    yield make_app(house, metrics_app=app)
+def server(pool: EnginePool) -> Iterator[Server]:
+    app = make_metrics_app(pool)
+    yield make_app(pool, metrics_app=app)
     app.metrics.close()
 
 
@@ -61,8 +61,8 @@ def scraped(server: Server, *before: tuple[str, str], key: str | None = None) ->
     return found
 
 
-def test_what_the_store_holds_is_counted(server: Server, house: House) -> None:
-    memory = house.operator
+def test_what_the_store_holds_is_counted(server: Server, pool: EnginePool) -> None:
+    memory = pool.operator
     memory.remember("salt is out", app="kitchen")
     talk = memory.session(app="kitchen")
     talk.add("user", "What is missing?")
@@ -80,8 +80,8 @@ def test_what_the_store_holds_is_counted(server: Server, house: House) -> None:
 
 
 @pytest.mark.ledger("A10")
-def test_the_designs_five_metrics_are_there(server: Server, house: House) -> None:
-    memory = house.operator
+def test_the_designs_five_metrics_are_there(server: Server, pool: EnginePool) -> None:
+    memory = pool.operator
     for app, text in [("kitchen", "The salt is out and we decided to buy more salt on Monday."), ("garden", "hm")]:
         memory.apps.install(app)
         talk = memory.session(app=app)
@@ -104,8 +104,8 @@ def test_the_designs_five_metrics_are_there(server: Server, house: House) -> Non
 
 
 @pytest.mark.ledger("A10")
-def test_compactions_are_counted(server: Server, house: House) -> None:
-    memory = house.operator
+def test_compactions_are_counted(server: Server, pool: EnginePool) -> None:
+    memory = pool.operator
     for number in range(12):
         talk = memory.session(app="kitchen")
         talk.add("user", f"We decided that shelf number {number} is for jar number {number} and nothing else.")
@@ -114,10 +114,10 @@ def test_compactions_are_counted(server: Server, house: House) -> None:
     assert scraped(server)["holdfast_app_compactions_per_app_per_day",] == 2
 
 
-def test_recalls_and_other_operations_are_timed(server: Server, house: House) -> None:
-    house.operator.remember("salt is out", app="kitchen")
-    house.operator.recall("salt", app="kitchen")
-    house.operator.recall("salt", app="kitchen")
+def test_recalls_and_other_operations_are_timed(server: Server, pool: EnginePool) -> None:
+    pool.operator.remember("salt is out", app="kitchen")
+    pool.operator.recall("salt", app="kitchen")
+    pool.operator.recall("salt", app="kitchen")
     samples = scraped(server)
     assert samples["holdfast_recall_seconds_count",] == samples["holdfast_recall_seconds_bucket", "+Inf"] == 2
     assert samples["holdfast_recall_seconds_sum",] > 0
@@ -128,15 +128,15 @@ def test_spend_and_tokens_are_counted_by_purpose_and_model(tmp_path: Path) -> No
     usage = Usage(calls=1, input_tokens=120, output_tokens=30, seconds=0.5, cost=0.002)
     answer = '{"paragraph": "Ana keeps bees in the garden.", "importance": 5, "tags": ["bees"]}'
     chat = ScriptedChat(Reply(text=answer, usage=usage))
-    with open_house(tmp_path / "m.db", preset="apps", embedder="none", chat=chat, worker="none") as house:
-        talk = house.operator.session(app="garden")
+    with open_pool(tmp_path / "m.db", preset="apps", embedder="none", chat=chat, worker="none") as pool:
+        talk = pool.operator.session(app="garden")
         talk.add("user", "Ana keeps bees in the garden.")
         talk.end()
-        house.operator.drain()
-        app = make_metrics_app(house)
-        samples = scraped(make_app(house, metrics_app=app))
+        pool.operator.drain()
+        app = make_metrics_app(pool)
+        samples = scraped(make_app(pool, metrics_app=app))
         app.metrics.close()
-        spent = house.operator.spend()
+        spent = pool.operator.spend()
     assert sum(each.input_tokens for each in spent) > 0
     by_model = {name: value for name, value in samples.items() if name[0] == "holdfast_tokens_total"}
     assert sum(by_model.values()) == sum(each.input_tokens + each.output_tokens for each in spent)
@@ -166,24 +166,25 @@ def test_a_refusal_before_any_route_is_counted(server: Server) -> None:
 
 
 @pytest.mark.ledger("X8")
-def test_metrics_are_for_administrators_who_are_bound_to_nobody(server: Server, house: House) -> None:
-    admin = house.gate.create_key(level="admin")[1]
+def test_metrics_are_for_administrators_who_are_bound_to_nobody(server: Server, pool: EnginePool) -> None:
+    admin = pool.gate.create_key(level="admin")[1]
     assert ask(server, ("GET", "/metrics")).status_code == 401
     refused: list[dict[str, Any]] = [{"level": "read"}, {"level": "write"}, {"level": "admin", "user": "ana"}]
     for bound in refused:
-        key = house.gate.create_key(**bound)[1]
+        key = pool.gate.create_key(**bound)[1]
         answer = ask(server, ("GET", "/metrics"), key=key)
         assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
     assert ("holdfast_messages",) in scraped(server, key=admin)
 
 
 @pytest.mark.ledger("X8")
-def test_another_tenants_administrator_sees_its_own_store_and_nothing_of_the_server(server: Server, house: House) -> None:
-    house.gate.create_key(level="admin")
-    key = house.gate.create_key(level="admin", tenant="other")[1]
-    house.operator.remember("salt is out", app="kitchen")
-    house.engine("other").remember("one")
-    house.engine("other").remember("two")
+def test_another_tenants_administrator_sees_its_own_store_and_nothing_of_the_server(server: Server, pool: EnginePool) -> None:
+    pool.gate.create_key(level="admin")
+    key = pool.gate.create_key(level="admin", tenant="other")[1]
+    pool.operator.remember("salt is out", app="kitchen")
+    with pool.lease("other") as other:
+        other.remember("one")
+        other.remember("two")
     samples = scraped(server, key=key)
     assert samples["holdfast_memories", "memory"] == 2
     assert not [name for name in samples if name[0].startswith(("holdfast_requests", "holdfast_recall"))]

@@ -14,7 +14,7 @@ from tests.cli.support import executable
 from tests.places import Place
 from tests.server.http_support import Process, eventually, process
 
-from holdfast.server.house import open_house
+from holdfast.server.tenants import open_pool
 
 pytestmark = [pytest.mark.everywhere("postgres"), pytest.mark.ledger("X9")]
 
@@ -39,8 +39,8 @@ def worker(home: Path, place: Place, *args: str, one: bool = False) -> Iterator[
 @pytest.fixture
 def keys(place: Place) -> dict[str, str]:
     """A key for each tenant."""
-    with open_house(**place.serving(embedder="none", worker="none")) as house:
-        return {tenant: house.gate.create_key(level="admin", tenant=tenant)[1] for tenant in TENANTS}
+    with open_pool(**place.serving(embedder="none", worker="none")) as pool:
+        return {tenant: pool.gate.create_key(level="admin", tenant=tenant)[1] for tenant in TENANTS}
 
 
 def _talk(servers: list[Process], tenant: str, key: str) -> None:
@@ -87,8 +87,8 @@ def test_a_worker_that_runs_once_works_for_every_tenant_with_a_key_and_says_so(
     tmp_path: Path, place: Place, keys: dict[str, str]
 ) -> None:
     for tenant in TENANTS:
-        with open_house(**place.serving(embedder="none", worker="none")) as house:
-            talk = house.engine(tenant).session(user="ana")
+        with open_pool(**place.serving(embedder="none", worker="none")) as pool, pool.lease(tenant) as memory:
+            talk = memory.session(user="ana")
             talk.add("user", "I have two daughters.")
             talk.end()
     with worker(tmp_path, place, "--once") as running:
@@ -100,8 +100,8 @@ def test_a_worker_that_runs_once_works_for_every_tenant_with_a_key_and_says_so(
 def test_a_worker_of_one_tenant_hears_of_a_job_that_another_process_queues_and_ends_when_told_to(
     tmp_path: Path, place: Place
 ) -> None:
-    with open_house(**place.serving(embedder="none", worker="none")) as house, worker(tmp_path, place, one=True) as running:
-        memory = house.operator
+    with open_pool(**place.serving(embedder="none", worker="none")) as pool, worker(tmp_path, place, one=True) as running:
+        memory = pool.operator
         talk = memory.session(user="ana")
         talk.add("user", "I have two daughters.")
         talk.end()

@@ -137,7 +137,7 @@ SECRET = "hunter2-s3cret"
 def test_a_wrong_address_is_an_error_that_never_shows_the_password(url: str, holdfast: Holdfast, source: str) -> None:
     ran = holdfast("store", "copy", source, url, exit=1)
     assert "error: " in ran.stderr
-    assert SECRET not in ran.stdout + ran.stderr
+    assert not [part for part in (SECRET, "ana", "127.0.0.1") if part in ran.stdout + ran.stderr]
     assert "Unexpected" not in ran.stderr
 
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 from tests.stores.postgres_support import OpenPostgres, Run, as_owner, open_store, server, url
 
-from holdfast.errors import InvalidInput, StoreBusy, StoreClosed, StoreError
+from holdfast.errors import HoldfastError, InvalidInput, StoreBusy, StoreClosed, StoreError
 from holdfast.protocols import MemoryFilter
 from holdfast.stores.postgres import Limits, PostgresStore
 from holdfast.stores.postgres.pool import Connections
@@ -29,6 +30,18 @@ def test_a_read_whose_connection_was_lost_is_asked_again(open_store: OpenPostgre
     remember(store, a_memory("one"))
     assert as_owner(f"SELECT pg_terminate_backend(pid, 5000) {_OTHERS}")
     assert _texts(store) == ["one"]
+
+
+def test_a_connection_that_is_lost_within_a_snapshot_is_replaced(open_store: OpenPostgres, as_owner: Run) -> None:
+    store = open_store()
+    remember(store, a_memory("one"))
+    with store.snapshot():
+        assert _texts(store) == ["one"]
+        assert as_owner(f"SELECT pg_terminate_backend(pid, 5000) {_OTHERS}")
+        assert _texts(store) == ["one"]
+        before = store.guard(lambda: store.connection)
+        assert store.guard(lambda: store.connection) is before
+    assert store.guard(lambda: store.connection) is not before
 
 
 def test_a_write_begins_on_a_connection_that_lives(open_store: OpenPostgres, as_owner: Run) -> None:
@@ -124,11 +137,37 @@ def test_a_question_that_takes_too_long_is_ended(open_store: OpenPostgres) -> No
         store.guard(lambda: store.connection.execute("SELECT pg_sleep(5)").fetchall())
 
 
-def test_a_server_that_is_not_there_gives_an_error_without_the_password() -> None:
-    with pytest.raises(StoreError, match="cannot be reached") as caught:
-        PostgresStore("postgresql://ana:hush-hush@127.0.0.1:1/memories", limits=Limits(connect_timeout=2))
-    assert "hush" not in str(caught.value)
-    assert "postgresql://ana@127.0.0.1:1/memories" in str(caught.value)
+def names_in(error: BaseException, *names: str) -> list[str]:
+    """Return which parts of an address an error's text holds."""
+    return [name for name in ("postgresql://", *names) if name in str(error)]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "nowhere.invalid"])
+def test_a_server_that_is_not_there_gives_an_error_without_its_address(host: str) -> None:
+    with pytest.raises(StoreError, match="The PostgreSQL store cannot be reached: ") as caught:
+        PostgresStore(f"postgresql://ana:hush-hush@{host}:1/memories", limits=Limits(connect_timeout=2))
+    assert names_in(caught.value, "ana", "hush", host, "memories") == []
+
+
+def test_a_refused_login_gives_an_error_without_user_host_and_database(url: str) -> None:
+    host = str(conninfo_to_dict(url)["host"])
+    with pytest.raises(StoreError, match="The PostgreSQL store cannot be reached: ") as caught:
+        PostgresStore(f"postgresql://zebedee:hush-hush@/nonesuch?host={host}")
+    assert names_in(caught.value, "zebedee", "hush", host, "nonesuch") == []
+
+
+def test_errors_of_an_open_store_name_no_address(open_store: OpenPostgres, url: str) -> None:
+    store, host = open_store(), str(conninfo_to_dict(url)["host"])
+    failures: list[BaseException] = []
+    for ask in (lambda: store.connection.execute("SELECT 1/0"), lambda: store.connection.execute("SELECT * FROM nonesuch")):
+        with pytest.raises(HoldfastError) as caught:
+            store.guard(ask)
+        failures.append(caught.value)
+    store.close()
+    with pytest.raises(StoreClosed, match="The PostgreSQL store has been closed") as caught:
+        store.memories(MemoryFilter())
+    for failure in (*failures, caught.value):
+        assert names_in(failure, host, "postgres@") == []
 
 
 @pytest.mark.parametrize(

@@ -210,29 +210,15 @@ def test_a_nested_write_on_one_thread_is_refused(open_store: OpenStore) -> None:
         pass
 
 
-def test_questions_asked_together_see_one_moment(open_store: OpenStore) -> None:
+def test_reads_in_a_snapshot_see_one_state(open_store: OpenStore) -> None:
     store, other = open_store(), open_store()
     remember(store, a_memory(text="first"))
-
-    def ask() -> tuple[int, int]:
+    with store.snapshot():
         before = len(store.memories(MemoryFilter()))
         remember(other, a_memory(text="second"))
-        return before, len(store.memories(MemoryFilter()))
-
-    assert store.together(ask) == (1, 1)
-    assert store.together(lambda: len(store.memories(MemoryFilter()))) == 2
-
-
-def test_an_error_among_questions_asked_together_leaves_the_store_usable(open_store: OpenStore, tmp_path: Path) -> None:
-    store = open_store()
-
-    def fail() -> None:
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        store.together(fail)
-    remember(open_store(), a_memory(text="later"))
-    assert [memory.text for memory in store.memories(MemoryFilter())] == ["later"]
+        assert (before, len(store.memories(MemoryFilter()))) == (1, 1)
+    with store.snapshot():
+        assert len(store.memories(MemoryFilter())) == 2
 
 
 def test_a_forked_child_writes_beside_its_parent(open_store: OpenStore) -> None:

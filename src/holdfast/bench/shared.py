@@ -22,7 +22,7 @@ from holdfast.bench.serve_load import milliseconds, server
 from holdfast.bench.shared_load import Seen, clients, strangers
 from holdfast.config import open_engine
 from holdfast.protocols import MemoryFilter, MessageFilter
-from holdfast.server.house import open_house
+from holdfast.server.tenants import open_pool
 
 _CLIENT_PROCESSES = 2
 _ALONE_SECONDS = 30.0
@@ -65,8 +65,8 @@ def measure(url: str, *, servers: int, workers: int, tenants: int, number: int, 
 
 
 def _make_keys(place: str, settings: Path, tenants: int) -> dict[int, str]:
-    with open_house(place, settings=settings, worker="none") as house:
-        return {number: house.gate.create_key(level="write", tenant=f"t{number}")[1] for number in range(tenants)}
+    with open_pool(place, settings=settings, worker="none") as pool:
+        return {number: pool.gate.create_key(level="write", tenant=f"t{number}")[1] for number in range(tenants)}
 
 
 @contextlib.contextmanager

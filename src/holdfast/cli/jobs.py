@@ -112,16 +112,16 @@ def worker(flags: Flags, *, once: bool, all_tenants: bool) -> None:
 def _work_for_all(flags: Flags, *, once: bool) -> None:
     """Work for every tenant of the store."""
     from holdfast.cli.working import TenantsWork  # noqa: PLC0415  (numpy and the store: not needed for help)
-    from holdfast.server.house import open_house  # noqa: PLC0415  (as above)
+    from holdfast.server.tenants import open_pool  # noqa: PLC0415  (as above)
 
     with (
         notes(as_json=flags.json, traces=flags.debug),
-        open_house(flags.store, preset=flags.preset, settings=flags.settings, tenant=flags.tenant, worker="none") as house,
+        open_pool(flags.store, preset=flags.preset, settings=flags.settings, tenant=flags.tenant, worker="none") as pool,
         _stop_signals() as stop,
     ):
-        work = TenantsWork(house, stop, lambda message: _log(flags, message))
+        work = TenantsWork(pool, stop, lambda message: _log(flags, message))
         if not once:
-            _log(flags, f"working on {house.operator.store.location} for {count(len(work.tenants()), 'tenant')}; Ctrl-C ends it")
+            _log(flags, f"working on {pool.operator.store.location} for {count(len(work.tenants()), 'tenant')}; Ctrl-C ends it")
         total = work.everyone() if once else work.go_on()
     emit({"steps": total}, [f"Done: {count(total, 'step')}."], as_json=flags.json)
 

@@ -24,10 +24,10 @@ from holdfast.config import load_settings, make_transcriber, share_metrics
 from holdfast.errors import SettingsError
 from holdfast.server.app import Server, make_app
 from holdfast.server.failures import problem_for
-from holdfast.server.house import House, open_house
 from holdfast.server.logs import log_config
 from holdfast.server.metrics import make_metrics_app
 from holdfast.server.security import check_bind, principal_of
+from holdfast.server.tenants import EnginePool, open_pool
 from holdfast.settings import Settings
 
 _FINISH_SECONDS = 30
@@ -55,9 +55,9 @@ class Plan:
         named = {"store": self.store, "preset": self.preset, "tenant": self.tenant}
         return load_settings(self.settings, **named, chat=self.chat, embedder=self.embedder)
 
-    def open(self) -> House:
+    def open(self) -> EnginePool:
         """Open the memories."""
-        return open_house(
+        return open_pool(
             self.store, preset=self.preset, settings=self.settings, tenant=self.tenant, chat=self.chat, embedder=self.embedder
         )
 
@@ -86,8 +86,8 @@ def listen(host: str, port: int) -> socket.socket:
 
 def check(plan: Plan) -> None:
     """Open the store once, before anything is served: an old one is brought up to date, and a key must guard it."""
-    with plan.open() as house:
-        check_bind(plan.host, house.gate.has_keys(), tenant=house.tenant)
+    with plan.open() as pool:
+        check_bind(plan.host, pool.gate.has_keys(), tenant=pool.tenant)
 
 
 def serve_here(plan: Plan, sock: socket.socket, started: Announcing, shares: Shares | None = None, place: int = 0) -> None:
@@ -115,22 +115,22 @@ def serve_here(plan: Plan, sock: socket.socket, started: Announcing, shares: Sha
 def build(plan: Plan) -> Server:
     """Return the whole server over the plan's store."""
     settings = plan.load()
-    house = plan.open()
+    pool = plan.open()
     return make_app(
-        house, house.gate, settings,
-        host=plan.host, transcriber=make_transcriber(settings), mcp_app=_mcp(house),
-        metrics_app=make_metrics_app(house), close_house=True,
+        pool, settings,
+        host=plan.host, transcriber=make_transcriber(settings), mcp_app=_mcp(pool),
+        metrics_app=make_metrics_app(pool), close_pool=True,
     )  # fmt: skip
 
 
-def _mcp(house: House) -> Any:
+def _mcp(pool: EnginePool) -> Any:
     try:
         from holdfast.mcp.http import make_mcp_app  # noqa: PLC0415  (an extra)
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
             raise
         return None
-    return make_mcp_app(house, principal_of, problem_for, version=__version__)
+    return make_mcp_app(pool, principal_of, problem_for, version=__version__)
 
 
 def serve_many(plan: Plan, sock: socket.socket, announcing: Announcing, workers: int) -> None:

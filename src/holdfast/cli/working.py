@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from holdfast.errors import HoldfastError
 from holdfast.protocols import TellsOfJobs
-from holdfast.server.house import House
+from holdfast.server.tenants import EnginePool
 
 _AT_ONCE = 32
 """Steps for one tenant before the next has its turn."""
@@ -25,8 +25,8 @@ _LISTEN = 0.5
 class TenantsWork:
     """Goes from tenant to tenant. Several processes may do so at once: each begins with another."""
 
-    def __init__(self, house: House, stop: threading.Event, say: Callable[[str], None]) -> None:
-        self._house = house
+    def __init__(self, pool: EnginePool, stop: threading.Event, say: Callable[[str], None]) -> None:
+        self._pool = pool
         self._stop = stop
         self._say = say
         self._heard: set[str] = set()
@@ -36,7 +36,7 @@ class TenantsWork:
 
     def tenants(self) -> list[str]:
         """List all there are, in an order of chance."""
-        named = {self._house.tenant, *self._heard, *(record.tenant for record in self._house.gate.list_keys())}
+        named = {self._pool.tenant, *self._heard, *(record.tenant for record in self._pool.gate.list_keys())}
         return self._order.sample(sorted(named), len(named))
 
     def everyone(self) -> int:
@@ -90,7 +90,7 @@ class TenantsWork:
     def _turn(self, tenant: str) -> int:
         """Work for one tenant, for a while at most."""
         steps, began = 0, time.monotonic()
-        with self._house.lease(tenant) as memory:
+        with self._pool.lease(tenant) as memory:
             while steps < _AT_ONCE and not self._stop.is_set() and memory.work_once():
                 steps += 1
         if steps:
@@ -99,7 +99,7 @@ class TenantsWork:
 
     def _wait(self, until: float) -> list[str]:
         """Wait until there is something to do, and tell for whom; nobody, when it is time to look at all."""
-        store = self._house.operator.store
+        store = self._pool.operator.store
         while not self._stop.is_set() and time.monotonic() < until:
             if not isinstance(store, TellsOfJobs):
                 self._stop.wait(1.0)

@@ -98,9 +98,6 @@ class _Loop:
         self._loop: asyncio.AbstractEventLoop | None = None
         forks.watch(self)
 
-    def before_fork(self) -> None:
-        """Nothing: the parent goes on with its loop."""
-
     def after_fork(self) -> None:
         """Forget the loop, whose thread is not here."""
         self._starting, self._loop = threading.Lock(), None

@@ -29,9 +29,6 @@ class Connection:
         self._client: Any = None
         forks.watch(self)
 
-    def before_fork(self) -> None:
-        """Nothing: the parent goes on with its client."""
-
     def after_fork(self) -> None:
         """Forget the client, for two processes must not share a socket, and a lock that a lost thread may hold."""
         self._making, self._client = threading.Lock(), None

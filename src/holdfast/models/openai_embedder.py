@@ -98,9 +98,6 @@ class OpenAIEmbedder:
         self._usage = Usage()
         forks.watch(self)
 
-    def before_fork(self) -> None:
-        """Nothing: the parent goes on."""
-
     def after_fork(self) -> None:
         """Make a new lock: the old one may be held by a thread that is not here."""
         self._counting = threading.Lock()

@@ -103,9 +103,6 @@ class PocketSphinxTranscriber:
         self._lock = threading.Lock()
         forks.watch(self)
 
-    def before_fork(self) -> None:
-        """Nothing to let go of."""
-
     def after_fork(self) -> None:
         """Make a new lock: the old one may be held by a thread that is not here."""
         self._lock = threading.Lock()

@@ -11,7 +11,6 @@ from starlette.concurrency import run_in_threadpool
 from starlette.staticfiles import StaticFiles
 
 from holdfast import __version__
-from holdfast.access import Gate
 from holdfast.models.transcribers import Transcriber
 from holdfast.server import (
     apps,
@@ -30,11 +29,11 @@ from holdfast.server import (
 from holdfast.server.documented import add_schemas
 from holdfast.server.events import Watch
 from holdfast.server.failures import add_handlers
-from holdfast.server.house import House
 from holdfast.server.latency import Latency
 from holdfast.server.metrics import MetricsApp, counting, naming_routes
 from holdfast.server.security import App, Identify, Policy, Security
 from holdfast.server.stopping import Stopping
+from holdfast.server.tenants import EnginePool
 from holdfast.server.threads import recall_limiter, talk_limiter
 from holdfast.settings import Settings
 
@@ -73,26 +72,25 @@ class Server:
 
 
 def make_app(
-    house: House,
-    gate: Gate | None = None,  # noqa: ARG001  (the house has its own; named so that a caller can see what guards it)
+    pool: EnginePool,
     settings: Settings | None = None,
     *,
     host: str | None = None,
     transcriber: Transcriber | None = None,
     metrics_app: App | None = None,
     mcp_app: App | None = None,
-    close_house: bool = False,
+    close_pool: bool = False,
 ) -> Server:
-    """Return the server over a house; ``host`` is the address it really listens on.
+    """Return the server over a pool of engines; ``host`` is the address it really listens on.
 
-    ``metrics_app`` and ``mcp_app`` are served at ``/metrics`` and ``/mcp``. With ``close_house`` the house is closed when
+    ``metrics_app`` and ``mcp_app`` are served at ``/metrics`` and ``/mcp``. With ``close_pool`` the pool is closed when
     the server ends.
     """
     chosen = settings or Settings()
     beside = {path: app for path, app in (("/metrics", metrics_app), ("/mcp", mcp_app)) if app is not None}
     running = [cast("Running", app).run for app in (metrics_app, mcp_app) if hasattr(app, "run")]
-    api = make_api(house, chosen, transcriber=transcriber, running=running, close_house=close_house)
-    return Server(api, {**beside, **_dashboard()}, policy=Policy.of(chosen, host=host), identify=house.identify)
+    api = make_api(pool, chosen, transcriber=transcriber, running=running, close_pool=close_pool)
+    return Server(api, {**beside, **_dashboard()}, policy=Policy.of(chosen, host=host), identify=pool.identify)
 
 
 def _dashboard() -> dict[str, App]:
@@ -105,18 +103,18 @@ def _dashboard() -> dict[str, App]:
 
 
 def make_api(
-    house: House,
+    pool: EnginePool,
     settings: Settings,
     *,
     transcriber: Transcriber | None = None,
     running: Sequence[Callable[[], AbstractAsyncContextManager[None]]] = (),
-    close_house: bool = False,
+    close_pool: bool = False,
 ) -> FastAPI:
     """Return the routes alone; what is ``running`` beside them lasts as long as they do."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.talks, app.state.recalls = talk_limiter(), recall_limiter(house.operator)
+        app.state.talks, app.state.recalls = talk_limiter(), recall_limiter(pool.operator)
         app.state.stopping.listen()
         try:
             async with AsyncExitStack() as stack:
@@ -125,14 +123,14 @@ def make_api(
                 yield
         finally:
             app.state.stopping.restore()
-            if close_house:
-                await run_in_threadpool(house.close)
+            if close_pool:
+                await run_in_threadpool(pool.close)
 
     api = FastAPI(
         title="Holdfast", version=__version__, description=_ABOUT, lifespan=lifespan, docs_url=None, redoc_url=None,
         openapi_url="/openapi.json", redirect_slashes=False,
     )  # fmt: skip
-    api.state.house, api.state.settings, api.state.transcriber = house, settings, transcriber
+    api.state.pool, api.state.settings, api.state.transcriber = pool, settings, transcriber
     api.state.latency, api.state.watch, api.state.stopping = Latency(), Watch(), Stopping()
     for each in _ROUTERS:
         api.include_router(each.router)

@@ -1,6 +1,8 @@
 """Who is asking, what they may do, and the memory they ask: what every route begins with."""
 
-from contextlib import AbstractContextManager
+import threading
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -9,8 +11,8 @@ from fastapi import Depends, Query, Request
 from holdfast.access import Principal, ScopeParts, authorize, check_found, may_see
 from holdfast.engine import Engine
 from holdfast.errors import NotFound
-from holdfast.server.house import House
 from holdfast.server.security import principal_of
+from holdfast.server.tenants import EnginePool
 from holdfast.types import Memory, Scope, SessionRecord
 
 Right: TypeAlias = Literal["read", "write", "admin"]
@@ -23,21 +25,29 @@ def needs(right: Right) -> dict[str, Any]:
     return {RIGHT: right}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """One request's principal, and the memory of their tenant."""
+    """One request's principal, and the engine of their tenant, which is leased from its first use until the request ends."""
 
-    principal: Principal
-    house: House
+    def __init__(self, principal: Principal, pool: EnginePool) -> None:
+        self.principal = principal
+        self.pool = pool
+        self._lease = ExitStack()
+        self._engine: Engine | None = None
+        self._lock = threading.Lock()
 
     @property
     def memory(self) -> Engine:
-        """The memory, for a short call; opening it may take a moment, so never on the event loop."""
-        return self.house.engine(self.principal.tenant)
+        """The engine; opening it may take a moment, so never on the event loop."""
+        with self._lock:
+            if self._engine is None:
+                self._engine = self._lease.enter_context(self.pool.lease(self.principal.tenant))
+            return self._engine
 
-    def lease(self) -> AbstractContextManager[Engine]:
-        """Return the memory for a longer time."""
-        return self.house.lease(self.principal.tenant)
+    def close(self) -> None:
+        """End the lease."""
+        with self._lock:
+            self._engine = None
+            self._lease.close()
 
     def may(
         self, right: Right, *, user: str | None = None, app: str | None = None, agent: str | None = None, whole: bool = False
@@ -64,16 +74,21 @@ class Caller:
     def session_found(self, id: str, right: Right) -> SessionRecord:
         """Return a session they may see or change."""
         self.may(right)
-        absent = f"There is no session {id}."
         found = self.memory.store.session(id)
         if found is None:
-            raise NotFound(absent)
-        check_found(self.principal, right, found.scope, absent=absent)
+            raise NotFound(f"There is no session {id}.")
+        self.check_session(found, right)
         return found
 
+    def check_session(self, session: SessionRecord, right: Right) -> None:
+        """Raise the same ``NotFound`` for a session that is not theirs as for a missing one."""
+        check_found(self.principal, right, session.scope, absent=f"There is no session {session.id}.")
 
-async def _caller(request: Request) -> Caller:
-    return Caller(principal=principal_of(request.scope), house=request.app.state.house)
+
+async def _caller(request: Request) -> AsyncIterator[Caller]:
+    """Yield the caller for the whole request: a streamed response is part of it."""
+    with closing(Caller(principal_of(request.scope), request.app.state.pool)) as caller:
+        yield caller
 
 
 Calling: TypeAlias = Annotated[Caller, Depends(_caller)]

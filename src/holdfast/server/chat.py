@@ -53,15 +53,13 @@ def _agent(caller: Caller, id: str, body: bodies.Chat, parts: ScopeParts) -> Age
 
 
 def _answered(caller: Caller, id: str, body: bodies.Chat, parts: ScopeParts, message: str | None) -> schemas.ChatAnswer:
-    with caller.lease():
-        return shown.answer(_agent(caller, id, body, parts).reply(body.text, id=message))
+    return shown.answer(_agent(caller, id, body, parts).reply(body.text, id=message))
 
 
 def _pieces(
     caller: Caller, id: str, body: bodies.Chat, parts: ScopeParts, message: str | None
 ) -> Generator[str | Answer, None, None]:
-    with caller.lease():
-        yield from _agent(caller, id, body, parts).stream(body.text, id=message)
+    yield from _agent(caller, id, body, parts).stream(body.text, id=message)
 
 
 async def _events(

@@ -51,11 +51,10 @@ def device_session(caller: Caller, parts: ScopeParts) -> Session:
 
 def answer(caller: Caller, parts: ScopeParts, text: str) -> Spoken:
     """Keep what was said, ask the model, keep the reply; it may find that it was not spoken to."""
-    with caller.lease() as memory:
-        talk = device_session(caller, parts)
-        language = language_for(memory, talk.scope.user)
-        agent = Agent(memory, session=talk, persona=_persona(language), noise=IGNORE)
-        said = agent.reply(text, state=sensed(memory, talk))
+    memory, talk = caller.memory, device_session(caller, parts)
+    language = language_for(memory, talk.scope.user)
+    agent = Agent(memory, session=talk, persona=_persona(language), noise=IGNORE)
+    said = agent.reply(text, state=sensed(memory, talk))
     return Spoken(response="", action=IGNORE) if said.noise else Spoken(response=said.text, action=RESPOND)
 
 

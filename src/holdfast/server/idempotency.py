@@ -8,6 +8,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Coroutine
+from contextlib import ExitStack
 from typing import Any, TypeAlias
 
 from fastapi import Request, Response
@@ -15,11 +16,12 @@ from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
 from holdfast.access import Principal, authorize
+from holdfast.answers import Answers
 from holdfast.errors import InvalidInput
 from holdfast.server.caller import RIGHT
-from holdfast.server.house import House
 from holdfast.server.security import principal_of
 from holdfast.server.sse import EventStream
+from holdfast.server.tenants import EnginePool
 from holdfast.types import KeptAnswer
 
 HEADER = "Idempotency-Key"
@@ -61,31 +63,40 @@ def client_id(request: Request) -> str | None:
 async def _once(request: Request, principal: Principal, key: str, handle: Handler) -> Response:
     if not key.strip() or len(key) > _LONGEST_KEY:
         raise InvalidInput(f"The header {HEADER} has 1 to {_LONGEST_KEY} characters.")
-    house: House = request.app.state.house
-    answers = await run_in_threadpool(house.answers, principal.tenant)
-    claim = await run_in_threadpool(answers.begin, principal, key, await _fingerprint(request))
-    if claim.status is not None:
-        return _again(claim)
-    try:
-        response = await handle(request)
-    except asyncio.CancelledError:  # its thread may still finish what it began: the claim stands until it lapses
-        raise
-    except BaseException:
-        await run_in_threadpool(answers.drop, claim)
-        raise
-
-    async def keep(body: bytes, complete: bool) -> None:  # noqa: FBT001  (the stream's callback)
-        if complete and response.status_code < 500:
-            headers = {name: value for name, value in response.headers.items() if name in _KEPT_HEADERS}
-            await run_in_threadpool(answers.keep, claim, status=response.status_code, headers=headers, body=body)
-        else:
+    pool: EnginePool = request.app.state.pool
+    with ExitStack() as lease:
+        engine = await run_in_threadpool(lease.enter_context, pool.lease(principal.tenant))
+        answers = Answers(engine.store, engine.clock)
+        claim = await run_in_threadpool(answers.begin, principal, key, await _fingerprint(request))
+        if claim.status is not None:
+            return _again(claim)
+        try:
+            response = await handle(request)
+        except asyncio.CancelledError:  # its thread may still finish what it began: the claim stands until it lapses
+            raise
+        except BaseException:
             await run_in_threadpool(answers.drop, claim)
+            raise
+        if not isinstance(response, EventStream):
+            await _keep(answers, claim, response, bytes(response.body))
+            return response
+        streaming = lease.pop_all()
 
-    if isinstance(response, EventStream):
-        response.when_done(keep)
-    else:
-        await keep(bytes(response.body), True)
+    async def finish(body: bytes, complete: bool) -> None:  # noqa: FBT001  (the stream's callback)
+        with streaming:
+            await _keep(answers, claim, response, body if complete else None)
+
+    response.when_done(finish)
     return response
+
+
+async def _keep(answers: Answers, claim: KeptAnswer, response: Response, body: bytes | None) -> None:
+    """Keep a complete answer for retries; after a failure or half an answer, a retry begins from the start."""
+    if body is None or response.status_code >= 500:
+        await run_in_threadpool(answers.drop, claim)
+        return
+    headers = {name: value for name, value in response.headers.items() if name in _KEPT_HEADERS}
+    await run_in_threadpool(answers.keep, claim, status=response.status_code, headers=headers, body=body)
 
 
 async def _fingerprint(request: Request) -> bytes:

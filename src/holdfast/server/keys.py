@@ -54,7 +54,7 @@ class MadeKey(Key):
 def keys(caller: Calling) -> Listed[Key]:
     """List keys; what makes them work is not kept."""
     caller.may("admin")
-    found = caller.house.gate.list_keys(by=caller.principal)
+    found = caller.pool.gate.list_keys(by=caller.principal)
     return Listed(items=[Key.model_validate(_shown(each)) for each in found])
 
 
@@ -62,7 +62,7 @@ def keys(caller: Calling) -> Listed[Key]:
 def create(body: NewKey, caller: Calling) -> MadeKey:
     """Make a key. It is shown in this answer and never again."""
     caller.may("admin", user=body.user, app=body.app, agent=body.agent)
-    record, token = caller.house.gate.create_key(
+    record, token = caller.pool.gate.create_key(
         level=body.scope, label=body.label, tenant=body.tenant, user=body.user, app=body.app, agent=body.agent,
         expires_at=body.expires_at, by=caller.principal,
     )  # fmt: skip
@@ -73,7 +73,7 @@ def create(body: NewKey, caller: Calling) -> MadeKey:
 def revoke(id: str, caller: Calling) -> Key:
     """Revoke a key; it stops working at once."""
     caller.may("admin")
-    return Key.model_validate(_shown(caller.house.gate.revoke(id, by=caller.principal)))
+    return Key.model_validate(_shown(caller.pool.gate.revoke(id, by=caller.principal)))
 
 
 def _shown(record: KeyRecord) -> dict[str, object]:

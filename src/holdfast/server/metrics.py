@@ -21,10 +21,10 @@ from holdfast.access import authorize
 from holdfast.config import metrics_folder
 from holdfast.engine import Engine
 from holdfast.errors import HoldfastError
-from holdfast.server.house import House
 from holdfast.server.problem import AsgiMessage, AsgiScope, Receive, Send, problem_of, problem_response
 from holdfast.server.security import App, principal_of
 from holdfast.server.stats import lag
+from holdfast.server.tenants import EnginePool
 from holdfast.tracing import Operation, listen
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -115,8 +115,8 @@ def naming_routes(app: App, *, fixed: Container[str] = ()) -> App:
 class MetricsApp:
     """The ASGI application for ``/metrics``."""
 
-    def __init__(self, house: House, metrics: ServerMetrics) -> None:
-        self._house = house
+    def __init__(self, pool: EnginePool, metrics: ServerMetrics) -> None:
+        self._pool = pool
         self.metrics = metrics
 
     @asynccontextmanager
@@ -148,9 +148,9 @@ class MetricsApp:
 
     def _gather(self, tenant: str, encode: Any) -> bytes:
         families: list[Metric] = []
-        with self._house.lease(tenant) as memory:
+        with self._pool.lease(tenant) as memory:
             families += store_families(memory)
-        if tenant == self._house.tenant:
+        if tenant == self._pool.tenant:
             families += self.metrics.registry().collect()
         shown: bytes = encode(_Gathered(families))
         return shown
@@ -168,9 +168,9 @@ class _Gathered(CollectorRegistry):
         yield from self._families
 
 
-def make_metrics_app(house: House, metrics: ServerMetrics | None = None) -> MetricsApp:
+def make_metrics_app(pool: EnginePool, metrics: ServerMetrics | None = None) -> MetricsApp:
     """Return the application for ``/metrics``; ``metrics`` are those that :func:`counting` counts with."""
-    return MetricsApp(house, metrics or ServerMetrics())
+    return MetricsApp(pool, metrics or ServerMetrics())
 
 
 # What the store holds

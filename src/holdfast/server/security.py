@@ -116,7 +116,7 @@ def request_id_of(scope: AsgiScope) -> str:
 
 
 class Security:
-    """The middleware: ``Security(app, policy=..., identify=house.identify)``."""
+    """The middleware: ``Security(app, policy=..., identify=pool.identify)``."""
 
     def __init__(self, app: App, *, policy: Policy, identify: Identify, rates: Rates | None = None) -> None:
         self._app = app

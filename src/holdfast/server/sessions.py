@@ -13,7 +13,8 @@ from holdfast.server.caller import Caller, Calling, Paged, Whose, needs
 from holdfast.server.documented import problems
 from holdfast.server.idempotency import Route, client_id
 from holdfast.session import Session
-from holdfast.types import SessionRecord, SessionStatus
+from holdfast.text.clean import clean_name
+from holdfast.types import Scope, SessionRecord, SessionStatus
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=Route)
 
@@ -63,7 +64,7 @@ def messages(
 ) -> schemas.Messages:
     """List what was said, oldest first: the last ``limit`` messages, or the first ones after ``after_seq``."""
     record = caller.session_found(id, "read")
-    talk = resumed(caller.memory, record)
+    talk = caller.memory.resume(record)
     if after_seq is None:
         return schemas.Messages(items=[shown.message(each) for each in talk.messages(limit=limit)], next_seq=None)
     found = caller.memory.store.messages(MessageFilter(session=id, exactly=record.scope, after_seq=after_seq))
@@ -84,7 +85,7 @@ def context(id: str, body: bodies.SessionContext, caller: Calling, whose: Whose)
 def end(id: str, caller: Calling) -> schemas.Session:
     """End a conversation and queue what is to be learnt from it; both are on disk when the answer comes."""
     record = caller.session_found(id, "write")
-    resumed(caller.memory, record).end()
+    caller.memory.resume(record).end()
     return shown.session(caller.session_found(id, "write"))
 
 
@@ -97,17 +98,26 @@ def erase(id: str, caller: Calling) -> schemas.Receipt:
 
 def open_session(caller: Caller, id: str | None, parts: ScopeParts, *, right: Literal["read", "write"] = "write") -> Session:
     """Return a conversation to go on with, or a new one in this scope; a foreign one is not there."""
-    memory = caller.memory
-    known = memory.store.session(id) if id else None
+    memory, name = caller.memory, clean_name(id, what="session id")
+    if name is None:
+        return memory.session(**parts)
+    known = memory.store.session(name)
     if known is None:
-        return memory.session(id=id, **parts)
-    found = caller.session_found(known.id, right)
+        return memory.resume(_new_record(memory, name, parts))
+    caller.check_session(known, right)
     named = {name: part for name, part in parts.items() if part is not None}
-    if any(getattr(found.scope, name) != part for name, part in named.items()):
+    if any(getattr(known.scope, name) != part for name, part in named.items()):
         raise NotFound(f"There is no session {known.id}.")
-    return resumed(memory, found)
+    return memory.resume(known)
 
 
-def resumed(memory: Engine, record: SessionRecord) -> Session:
-    """Return a conversation that is there."""
-    return memory.session(id=record.id)
+def _new_record(memory: Engine, id: str, parts: ScopeParts) -> SessionRecord:
+    """Return the record of a conversation that begins now."""
+    now = memory.clock.now()
+    scope = Scope(
+        tenant=memory.store.tenant,
+        user=clean_name(parts["user"], what="user"),
+        app=clean_name(parts["app"], what="app"),
+        agent=clean_name(parts["agent"], what="agent"),
+    )
+    return SessionRecord(id=id, scope=scope, started_at=now, last_at=now)

@@ -1,6 +1,7 @@
 """The paths of the design for a talking device, at the root and with its own names: chat, sensors, health."""
 
 import socket
+from contextlib import closing
 from functools import partial
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -10,6 +11,7 @@ from pydantic import ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 
+from holdfast.access import authorize
 from holdfast.errors import HoldfastError, InvalidInput, NoTranscriber
 from holdfast.models.providers import PROVIDERS
 from holdfast.models.transcribers import Transcriber
@@ -113,11 +115,12 @@ def sensors(
 def health(request: Request) -> Health:
     """Say that the server is up; to those who may read everything, also how its parts are."""
     try:
-        caller = Caller(principal=principal_of(request.scope), house=request.app.state.house)
-        caller.may("read", whole=True)
+        principal = principal_of(request.scope)
+        authorize(principal, "read", whole=True)
     except HoldfastError:
         return Health(status="ok")
-    return _inside(caller, request.app.state.settings)
+    with closing(Caller(principal, request.app.state.pool)) as caller:
+        return _inside(caller, request.app.state.settings)
 
 
 def _inside(caller: Caller, settings: Settings) -> Health:

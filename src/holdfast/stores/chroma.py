@@ -148,9 +148,6 @@ class _Folders:
         self._inherited: list[object] = []
         forks.watch(self)
 
-    def before_fork(self) -> None:
-        """Change nothing: the parent goes on as before."""
-
     def after_fork(self) -> None:
         """Leave everything as it is, and never touch it."""
         self._lock = threading.Lock()

@@ -1,5 +1,6 @@
 """Filters as SQL. Every value is bound; only column names of our own are ever formatted."""
 
+import itertools
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -31,6 +32,10 @@ class Clauses:
     def among(self, column: str, wanted: Collection[object]) -> None:
         """Require a column to be one of these values."""
         self.add(*self.dialect.among(column, list(wanted)))
+
+    def pairs(self, columns: str, wanted: Collection[tuple[int, int]]) -> None:
+        """Require two columns to be one of these pairs, of which there must be at least one."""
+        self.add(f"({columns}) IN (VALUES {', '.join(['(?, ?)'] * len(wanted))})", *itertools.chain.from_iterable(wanted))
 
     @property
     def sql(self) -> str:

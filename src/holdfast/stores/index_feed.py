@@ -55,9 +55,6 @@ class IndexFeed:
         self.after_fork()
         forks.watch(self)
 
-    def before_fork(self) -> None:
-        """Change nothing: the parent goes on as before."""
-
     def after_fork(self) -> None:
         """Begin anew, in a child as at first; what the parent has open stays the parent's."""
         self._lock = threading.RLock()

@@ -5,6 +5,7 @@ from datetime import datetime
 from operator import itemgetter
 
 from holdfast.protocols import AppChanges, DayCount, MemoryFilter, MessageFilter, SessionFilter
+from holdfast.queries import check_page
 from holdfast.stores import partitions
 from holdfast.stores.access import AccessReads
 from holdfast.stores.filters import Clauses, memory_clauses, message_clauses, session_clauses
@@ -139,6 +140,7 @@ class SQLReads(AccessReads):
         self, *, states: Collection[JobState] | None = None, ids: Collection[str] | None = None, limit: int | None = None
     ) -> list[Job]:
         """List jobs, oldest first."""
+        check_page(limit=limit)
         sql, values = f"SELECT {JOB_COLUMNS} FROM jobs WHERE tenant = ?", [self.tenant]
         for column, wanted in (("state", states), ("id", ids)):
             if wanted is not None:

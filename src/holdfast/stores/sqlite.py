@@ -1,7 +1,7 @@
 """The default store: everything in one SQLite file, several threads and processes at once."""
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,12 +102,14 @@ class SQLiteStore(SQLReads):
         with translated(self.path):
             return ask()
 
-    def together(self, ask: Callable[[], R]) -> R:
-        """Ask several things of one moment. What an index outside the file knows is of no moment: it is asked as ever."""
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Run several reads in one snapshot. An external index is not part of it: with one, there is no snapshot."""
         if self._outside is not None or self.connection.known is not None:
-            return ask()
+            yield
+            return
         with translated(self.path), self.connection.moment():
-            return ask()
+            yield
 
     @contextlib.contextmanager
     def write(self, *, durable: bool = True) -> Iterator[SQLiteTransaction]:
@@ -174,22 +176,24 @@ class SQLiteStore(SQLReads):
         return {row[0] for row in rows}
 
     @guarded
-    def waiting(self, model: str, *, reader: Scope | None = None, limit: int) -> list[Waiting]:
+    def waiting(
+        self, model: str, *, reader: Scope | None = None, windows: Collection[tuple[int, int]] | None = None, limit: int
+    ) -> list[Waiting]:
         """List windows that have no vector of this model yet: a reader's memories first, and the newest first."""
         connection = self.connection
         number = embeddings.model_number(connection, self.tenant, model)
-        if number is None:
+        if number is None or (windows is not None and not windows):
             return []
-        sql, values = "tenant = ? AND model = ?", [self.tenant, number]
-        order = ""
+        clauses, order = Clauses(connection.dialect, "tenant = ? AND model = ?", self.tenant, number), ""
         if reader is not None:
             seen = partitions.visible(connection, reader, ("memory", "message"))
             messages = ", ".join(str(partition) for partition, space in seen.items() if space == "message")
-            sql = f"{sql} AND partition IN ({marks(list(seen))})"
-            order = f"ORDER BY partition IN ({messages}), item DESC"
-            values.extend(seen)
-        queued = f"SELECT item, window FROM unembedded WHERE {sql} {order} LIMIT ?"
-        found = once(connection, ("waiting", *values, limit), lambda: fetch(connection, queued, (*values, limit)))
+            clauses.among("partition", list(seen))
+            order = f"ORDER BY partition IN ({messages}), item DESC, window"
+        if windows is not None:
+            clauses.pairs("item, window", windows)
+        queued, values = f"SELECT item, window FROM unembedded WHERE {clauses.sql} {order} LIMIT ?", (*clauses.values, limit)
+        found = once(connection, (queued, *values), lambda: fetch(connection, queued, values))
         return [Waiting(item, window, text) for item, window in found if (text := self._window(item, window)) is not None]
 
     def _window(self, item: int, window: int) -> str | None:
@@ -241,7 +245,10 @@ class SQLiteStore(SQLReads):
 
     @guarded
     def _read_words(self) -> bool:
-        return self.words.is_used and self.together(lambda: self.words.read_wanted(self.connection, self.tenant))
+        if not self.words.is_used:
+            return False
+        with self.snapshot():
+            return self.words.read_wanted(self.connection, self.tenant)
 
     @guarded
     def _feed_some(self) -> bool:

@@ -122,6 +122,26 @@ class RemovalPromises:
         return row_counts() if row_counts else {}
 
 
+class SnapshotPromises:
+    """Several reads at once."""
+
+    def test_a_snapshot_reads_what_was_stored_before_it(self, store: Store, open_store: OpenStore) -> None:
+        """And one within another is part of it."""
+        remember(store, a_memory("one"))
+        other = open_store()
+        with other.snapshot(), other.snapshot():
+            assert [memory.text for memory in other.memories(MemoryFilter())] == ["one"]
+            assert other.count_memories(MemoryFilter()) == 1
+
+    def test_an_error_in_a_snapshot_leaves_the_store_usable(self, store: Store, open_store: OpenStore) -> None:
+        """For reads and for snapshots to come."""
+        with pytest.raises(ZeroDivisionError), store.snapshot():
+            raise ZeroDivisionError
+        remember(open_store(), a_memory("later"))
+        with store.snapshot():
+            assert [memory.text for memory in store.memories(MemoryFilter())] == ["later"]
+
+
 class CarePromises:
     """Counting, checking, copying."""
 

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from holdfast.errors import InvalidInput
 from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter, Store
 from holdfast.testing.samples import ANA, AT, BOB, DAY, SHARED, OpenStore, a_change, a_memory, a_message, a_session, remember, say
 from holdfast.types import Scope, Spend, UserProfile, UserRecord
@@ -246,6 +247,16 @@ class MemoryPromises:
         found = store.memories(MemoryFilter(unused_since=AT + DAY))
         assert [memory.text for memory in found] == ["idle"]
         assert store.memories(MemoryFilter(unused_since=AT)) == []
+
+    @pytest.mark.parametrize("limit", [-1, 2**63])
+    def test_a_limit_out_of_range_is_refused(self, store: Store, limit: int) -> None:
+        """In the same words by every store."""
+        with pytest.raises(InvalidInput, match=f"limit is {limit}"):
+            store.memories(MemoryFilter(limit=limit))
+        with pytest.raises(InvalidInput, match=f"limit is {limit}"):
+            store.sessions(SessionFilter(limit=limit))
+        with pytest.raises(InvalidInput, match=f"limit is {limit}"):
+            store.jobs(limit=limit)
 
     def test_counting_equals_listing_without_its_limit(self, store: Store) -> None:
         """So that a page can say how many there are."""

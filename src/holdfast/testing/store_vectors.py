@@ -70,6 +70,19 @@ class VectorPromises:
         remember(store, a_memory("old"), a_memory("new"), a_memory("bob's", scope=BOB))
         assert [w.text for w in store.waiting("a", reader=ANA, limit=10)] == ["new", "old"]
 
+    def test_chosen_windows_that_wait_are_listed(self, store: Store) -> None:
+        """Those a reader may see, and none that has a vector or was not chosen."""
+        _want(store, "a")
+        done, old, new, others = remember(
+            store, a_memory("done"), a_memory("old"), a_memory("new"), a_memory("bob's", scope=BOB)
+        )  # fmt: skip
+        with store.write(durable=False) as tx:
+            tx.put_vectors("a", [(done.item, 0)], towards(0))
+        chosen = [(memory.item, 0) for memory in (done, old, others)]
+        assert [w.text for w in store.waiting("a", reader=ANA, windows=chosen, limit=10)] == ["old"]
+        assert [w.text for w in store.waiting("a", reader=ANA, windows=[(old.item, 0), (new.item, 0)], limit=1)] == ["new"]
+        assert store.waiting("a", reader=ANA, windows=[], limit=10) == []
+
     def test_vectors_rank_by_cosine(self, store: Store) -> None:
         """The score is the cosine, to a hundredth."""
         _want(store, "a")

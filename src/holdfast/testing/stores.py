@@ -26,7 +26,7 @@ from holdfast.protocols import Store
 from holdfast.testing.samples import Alter, OpenStore, RowCounts
 from holdfast.testing.store_access import AccessPromises
 from holdfast.testing.store_apps import AppPromises
-from holdfast.testing.store_care import CarePromises, RemovalPromises, TenantPromises
+from holdfast.testing.store_care import CarePromises, RemovalPromises, SnapshotPromises, TenantPromises
 from holdfast.testing.store_records import MemoryPromises, MessagePromises, SessionPromises, SmallPromises
 from holdfast.testing.store_search import TextPromises
 from holdfast.testing.store_vectors import MetadataPromises, VectorPromises
@@ -49,6 +49,7 @@ class StoreSuite(
     JobPromises,
     RemovalPromises,
     CarePromises,
+    SnapshotPromises,
     TenantPromises,
 ):
     """The promises of :class:`holdfast.protocols.Store`."""

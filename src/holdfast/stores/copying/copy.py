@@ -30,7 +30,7 @@ def copy_store(source: Side, target: Side, *, progress: Progress | None = None, 
     """
     started = time.monotonic()
     if source.place == target.place:
-        raise Conflict(f"{source.place} is both source and target.")
+        raise Conflict(f"{source.title} is both source and target.")
     with source.snapshot():
         return _Copy(source, target, progress or (lambda *_: None), batch).run(started)
 
@@ -40,7 +40,7 @@ def tables_of(source: Side, target: Side) -> list[tuple[Layout, Layout]]:
     pairs = [(source.layout(table), target.layout(table)) for table in COPIED]
     for here, there in pairs:
         if (here.columns, here.key) != (there.columns, there.key):
-            raise StoreError(f"The table {here.table} is not the same in {source.place} and {target.place}: upgrade holdfast.")
+            raise StoreError(f"The table {here.table} differs between {source.title} and {target.title}: upgrade holdfast.")
     return pairs
 
 
@@ -87,7 +87,8 @@ class _Copy:
 
     def _check_own(self, begun: str) -> None:
         if begun != self._source.place:
-            raise Conflict(f"{self._target.place} holds an unfinished copy of {begun}. Finish that one, or name another target.")
+            other = "another database" if "://" in begun else begun
+            raise Conflict(f"{self._target.title} holds an unfinished copy of {other}. Finish that one, or name another target.")
 
     def _is_full(self) -> bool:
         """Tell whether the target may be this very copy, finished before; refuses one that holds something else."""
@@ -101,7 +102,7 @@ class _Copy:
 
     def _refusal(self, tables: Sequence[str]) -> Conflict:
         return Conflict(
-            f"{self._target.place} holds other data than {self._source.place} (in {', '.join(tables)}). "
+            f"{self._target.title} holds other data than {self._source.title} (in {', '.join(tables)}). "
             "Nothing was changed; name an empty target."
         )
 

@@ -21,7 +21,7 @@ from holdfast.stores.copying.side import Side
 from holdfast.stores.copying.tables import COPIED, NUMBERS, Layout, layout_of
 from holdfast.stores.migrate import COPYING, Migration, migrations
 from holdfast.stores.postgres.connect import SCHEMA, Limits, check_address, connect
-from holdfast.stores.postgres.errors import place_of, translated
+from holdfast.stores.postgres.errors import NAME, place_of, translated
 from holdfast.stores.postgres.migrate import migrate
 from holdfast.stores.postgres.session import Session
 from holdfast.stores.rows import marks
@@ -45,6 +45,7 @@ class PostgresSide(Side):
     def __init__(self, url: str, *, new: bool = False) -> None:
         self._url = url
         self.place = place_of(url)
+        self.title = NAME
         check_address(url)
         self._types: dict[str, dict[str, str]] = {}
         self._tenants: set[str] | None = None
@@ -52,7 +53,7 @@ class PostgresSide(Side):
             self._reader = self._connect()
             if not new and not self._has_tables():
                 self._reader.raw.close()
-                raise NotFound(f"There is no store in {self.place}.")
+                raise NotFound("There is no store in the database of that address.")
             self._writer = self._connect()
             if not new or self._has_tables():
                 self._know_vectors()
@@ -71,7 +72,7 @@ class PostgresSide(Side):
 
     def guard(self) -> contextlib.AbstractContextManager[None]:
         """Turn PostgreSQL's errors into ours."""
-        return translated(self.place)
+        return translated()
 
     def _has_tables(self) -> bool:
         return fetch_value(self._reader, f"SELECT to_regclass('{SCHEMA}.migrations')") is not None

@@ -32,7 +32,9 @@ class Side(ABC):
 
     kind: ClassVar[str]
     place: str
-    """Where it is, as people may read it: without a password."""
+    """Where it is, without a password: for its operator, in a report."""
+    title: str
+    """What errors call it: a file's path, or a database without its address."""
     fills: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """Columns that are not copied, and what the target has in them; all others have their default."""
 
@@ -151,7 +153,7 @@ class Side(ABC):
         with self.guard():
             rows = fetch(self.reader, "SELECT number, sha256 FROM migrations WHERE number <> ?", (COPYING,))
         if pending(dict(rows), known):
-            raise StoreError(f"The copy into {self.place} was begun by an older version: remove it and copy anew.")
+            raise StoreError(f"The copy into {self.title} was begun by an older version: remove it and copy again.")
 
     def begin(self, source: str) -> None:
         """Mark that a copy is under way, so that nobody uses half of it; what opening wrote makes room."""
@@ -172,7 +174,7 @@ class Side(ABC):
         with self.guard():
             rows = fetch(self.reader, "SELECT place, count FROM copying WHERE name = ?", (table,))
         if not rows:
-            raise StoreError(f"The copy into {self.place} has lost its bookmarks: remove it and copy anew.")
+            raise StoreError(f"The copy into {self.title} has lost its bookmarks: remove it and copy again.")
         return Bookmark(rows[0][0] or None, rows[0][1])
 
     def move_bookmark(self, connection: Connection, table: str, old: Bookmark, new: Bookmark) -> None:
@@ -182,7 +184,7 @@ class Side(ABC):
             (new.after or "", new.rows, table, old.after or "", old.rows),
         )
         if connection.changes() != 1:
-            raise Conflict(f"Another copy into {self.place} is under way.")
+            raise Conflict(f"Another copy into {self.title} is under way.")
 
     def end(self, numbers: Mapping[str, int]) -> None:
         """Take the mark away: from now on the target may be used."""

@@ -38,7 +38,7 @@ class SQLiteSide(Side):
         except OSError as error:
             raise StoreError(f"{path.parent} cannot be used as a folder: {error}.") from error
         self._path = path.resolve()
-        self.place = str(self._path)
+        self.place = self.title = str(self._path)
         # A key is for files that are encrypted, and for new ones: a plain file beside them is read as it is.
         self._connections = Connections(self._path, key=None if _is_plain(self._path) else key)
 

@@ -1,6 +1,7 @@
-"""PostgreSQL's errors as ours, which say what to do and never hold a password."""
+"""PostgreSQL's errors as ours, which say what to do and never name an address."""
 
 import contextlib
+import re
 from collections.abc import Iterator
 
 import psycopg
@@ -32,9 +33,11 @@ def is_lost(error: psycopg.Error, raw: "psycopg.Connection[tuple[object, ...]] |
     return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and (raw is None or raw.closed or raw.broken)
 
 
+NAME = "The PostgreSQL store"
+"""What errors call a database. Its address, user and host are for its operator alone, and errors reach others."""
 _NOTHING = "Nothing of this was stored"
 _OURS: tuple[tuple[tuple[type[Exception], ...], type[HoldfastError], str], ...] = (
-    ((PoolTimeout, TooManyRequests), StoreBusy, "no connection came free, or the server cannot be reached: {told}"),
+    ((PoolTimeout, TooManyRequests), StoreBusy, "has no free connection, or cannot be reached: {told}"),
     ((PoolClosed,), StoreClosed, "has been closed"),
     (
         (
@@ -42,32 +45,42 @@ _OURS: tuple[tuple[tuple[type[Exception], ...], type[HoldfastError], str], ...] 
             errors.TooManyConnections,
         ),
         StoreBusy,
-        f"{{told}}. {_NOTHING}; try again",
+        f"is busy: {{told}}. {_NOTHING}; try again",
     ),
-    ((errors.UniqueViolation,), StoreError, f"the same was stored before: {{told}}. {_NOTHING}"),
-    ((errors.DataCorrupted, errors.IndexCorrupted), StoreCorrupt, "damaged: {told}. Restore a backup"),
-    ((errors.DiskFull,), StoreError, f"the disk is full. {_NOTHING}; free space and repeat it"),
-    ((psycopg.DataError,), InvalidInput, "a value cannot be stored or looked for: {told}"),
-    ((errors.InsufficientPrivilege,), StoreError, "{told}. The user needs to own the tables; see docs/scale.md"),
+    ((errors.UniqueViolation,), StoreError, f"has this row already: {{told}}. {_NOTHING}"),
+    ((errors.DataCorrupted, errors.IndexCorrupted), StoreCorrupt, "is damaged: {told}. Restore a backup"),
+    ((errors.DiskFull,), StoreError, f"has no disk space left. {_NOTHING}; free some space and retry"),
+    ((psycopg.DataError,), InvalidInput, "refused a value: {told}"),
+    ((errors.InsufficientPrivilege,), StoreError, "denied access: {told}. The user must own the tables; see docs/scale.md"),
     ((psycopg.OperationalError, psycopg.InterfaceError), ConnectionLost, f"cannot be reached: {{told}}. {_NOTHING}"),
-    ((psycopg.Error,), StoreError, "{told}"),
+    ((psycopg.Error,), StoreError, "reported an error: {told}"),
 )  # fmt: skip
-"""The first that fits tells what an error becomes, and what it says."""
+"""The first entry that fits decides which error of ours is raised, and its text."""
+_CONNECTING = re.compile(
+    r'(?:connection failed: )?connection to server (?:at|on socket) "[^"]*"(?: \([^)]*\))?(?:, port \d+)? failed: '
+)
+_QUOTED = re.compile(r'"[^"]*"|\'[^\']*\'')
 
 
 @contextlib.contextmanager
-def translated(place: str) -> Iterator[None]:
+def translated() -> Iterator[None]:
     """Turn PostgreSQL's errors into ours; no fork happens meanwhile."""
     try:
         with forks.inside:
             yield
     except psycopg.Error as error:
         ours, text = next((ours, text) for theirs, ours, text in _OURS if isinstance(error, theirs))
-        raise ours(f"{place}: {text.format(told=_told(error))}.") from error
+        raise ours(f"{NAME} {text.format(told=_told(error))}.") from error
     except UnicodeEncodeError as error:
         raise InvalidInput(f"A value cannot be stored or looked for: {error}.") from error
 
 
 def _told(error: psycopg.Error) -> str:
-    """Return the first line of what the server said: the rest may quote values."""
-    return (error.diag.message_primary or str(error).partition("\n")[0] or type(error).__name__).rstrip(".")
+    """Return the first line of the server's message; further lines may quote values.
+
+    An error without a server's diagnosis comes from the client library, which names host, port, user and database in quotes.
+    """
+    if error.diag.message_primary:
+        return error.diag.message_primary.rstrip(".")
+    first = _CONNECTING.sub("", str(error).partition("\n")[0])
+    return _QUOTED.sub("...", first).rstrip(".") or type(error).__name__

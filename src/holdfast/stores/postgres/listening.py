@@ -30,9 +30,6 @@ class Listener:
         self._lock = threading.Lock()
         self._raw: psycopg.Connection[Row] | None = None
 
-    def before_fork(self) -> None:
-        """Nothing: the parent goes on with what it has."""
-
     def after_fork(self) -> None:
         """Begin anew in the child: two processes that read from one connection would take each other's answers."""
         _inherited.append(self._raw)

@@ -15,10 +15,23 @@ import psycopg
 from holdfast import forks
 from holdfast.errors import StoreBusy, StoreClosed, StoreError
 from holdfast.stores.postgres.connect import Limits, connect
-from holdfast.stores.postgres.errors import ConnectionLost, is_lost, place_of, translated
+from holdfast.stores.postgres.errors import NAME, ConnectionLost, is_lost, translated
 from holdfast.stores.postgres.session import Session
 from holdfast.stores.postgres.shared import join, leave
 from holdfast.stores.sql import R, Row
+
+
+class _Held:
+    """The connection that a thread keeps between reads, once the first has run."""
+
+    def __init__(self) -> None:
+        self.lease = contextlib.ExitStack()
+        self.session: Session | None = None
+
+    def give_back(self) -> None:
+        """Give the connection back to the pool; the next read takes another."""
+        self.session = None
+        self.lease.close()
 
 
 class Connections:
@@ -34,7 +47,6 @@ class Connections:
         confine: "Callable[[psycopg.Connection[Row]], None]",
         session: type[Session] = Session,
     ) -> None:
-        self.place = place_of(url)
         self.limits = limits
         self._url = url
         self._tenant = tenant
@@ -46,9 +58,6 @@ class Connections:
         self._pool = join(url, limits=limits, arguments=arguments, confine=confine)
         forks.watch(self)
 
-    def before_fork(self) -> None:
-        """Nothing: the parent goes on with what it has."""
-
     def after_fork(self) -> None:
         """Begin anew in the child; the shared connections do so by themselves."""
         self._local = threading.local()
@@ -56,7 +65,7 @@ class Connections:
     def check_open(self) -> None:
         """Raise if the store was closed."""
         if self._closed:
-            raise StoreClosed(f"{self.place} has been closed.")
+            raise StoreClosed(f"{NAME} has been closed.")
 
     @property
     def session(self) -> Session:
@@ -72,15 +81,45 @@ class Connections:
             return self._read_once(ask)
         except ConnectionLost:
             self._pool.drain()  # the others that waited here are most likely gone, too
+            held: _Held | None = getattr(self._local, "held", None)
+            if held is not None:
+                held.give_back()
             return self._read_once(ask)
 
     def _read_once(self, ask: Callable[[], R]) -> R:
-        with translated(self.place), self._lent() as raw:
-            self._local.session = self._make(raw)
+        with translated(), self._reading() as session:
+            self._local.session = session
             try:
                 return ask()
             finally:
                 self._local.session = None
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[Session]:
+        """Lend a connection for one read; within :meth:`holding`, the one that is held."""
+        held: _Held | None = getattr(self._local, "held", None)
+        if held is None:
+            with self._lent() as raw:
+                yield self._make(raw)
+            return
+        if held.session is None:
+            held.session = self._make(held.lease.enter_context(self._lent()))
+            held.session.known = {}
+        yield held.session
+
+    @contextlib.contextmanager
+    def holding(self) -> Iterator[None]:
+        """Have this thread's reads share one connection; no fork happens meanwhile, for the child would share it."""
+        if getattr(self._local, "held", None) is not None or getattr(self._local, "session", None) is not None:
+            yield
+            return
+        with forks.inside:
+            held = self._local.held = _Held()
+            try:
+                yield
+            finally:
+                self._local.held = None
+                held.give_back()
 
     @contextlib.contextmanager
     def _lent(self) -> "Iterator[psycopg.Connection[Row]]":
@@ -99,10 +138,10 @@ class Connections:
         self.check_open()
         writers = self._pool.writers  # those of now: a child that was forked meanwhile has its own
         if not writers.acquire(timeout=self.limits.lock_timeout):
-            raise StoreBusy(f"{self.place}: {self.limits.connections // 2} writes are under way already; try again.")
+            raise StoreBusy(f"{NAME}: {self.limits.connections // 2} writes are under way already; try again.")
         self._local.writing = True
         try:
-            with translated(self.place), self._begun(durable=durable) as (raw, number):
+            with translated(), self._begun(durable=durable) as (raw, number):
                 try:
                     yield self._make(raw)
                 except BaseException:
@@ -142,7 +181,7 @@ class Connections:
             self._find_out(number, error)
             return
         if ended == "ROLLBACK":  # a statement failed and whoever wrote went on: the server answers that without an error
-            raise StoreError(f"{self.place}: a part of this write failed, so the server has undone it. Nothing of it was stored.")
+            raise StoreError(f"{NAME}: a part of this write failed, so the server has undone it. Nothing of it was stored.")
 
     def _find_out(self, number: str, lost: psycopg.Error) -> None:
         """Return if a transaction was committed, raise if it was not, or if nobody can tell."""
@@ -153,11 +192,11 @@ class Connections:
                 return
             if status == "aborted":
                 raise ConnectionLost(
-                    f"{self.place}: the connection was lost, and the server has undone the write. Nothing of it was stored."
+                    f"{NAME}: the connection was lost, and the server has undone the write. Nothing of it was stored."
                 ) from lost
             if time.monotonic() > deadline:
                 raise StoreError(
-                    f"{self.place}: the connection was lost in a COMMIT and the server cannot be asked what became of it. "
+                    f"{NAME}: the connection was lost in a COMMIT and the server cannot be asked what became of it. "
                     f"Whether this write was stored can be seen with: SELECT pg_xact_status('{number}'::xid8)."
                 ) from lost
             time.sleep(0.1)
@@ -174,13 +213,13 @@ class Connections:
     def connect(self) -> "psycopg.Connection[Row]":
         """Open a connection with all the rights of the address's user; whoever asked for it closes it."""
         self.check_open()
-        with translated(self.place):
+        with translated():
             return connect(self._url, limits=self.limits)
 
     @contextlib.contextmanager
     def owner(self) -> Iterator[Session]:
         """Open such a connection for one use: for looking after tables."""
-        with translated(self.place), contextlib.closing(self.connect()) as raw:
+        with translated(), contextlib.closing(self.connect()) as raw:
             yield Session(raw)
 
     def close(self) -> None:

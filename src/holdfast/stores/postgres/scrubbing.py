@@ -15,6 +15,7 @@ from psycopg import errors
 
 from holdfast.stores.maintenance import held
 from holdfast.stores.postgres.connect import SCHEMA
+from holdfast.stores.postgres.errors import NAME
 from holdfast.stores.postgres.session import Session
 from holdfast.stores.sql import fetch, fetch_value
 
@@ -27,7 +28,7 @@ _SEGMENTS = 12
 """Segments of the log that are written over at once, of 16 MB each."""
 
 
-def scrub(session: Session, place: str, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
+def scrub(session: Session, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
     """Rewrite tables and log; tells whether all that can be done was, and what still holds a needle or cannot be looked into."""
     if not _nobody_looks_back(session):
         return False, ()
@@ -35,16 +36,16 @@ def scrub(session: Session, place: str, needles: Sequence[bytes]) -> tuple[bool,
     session.execute(f"SET lock_timeout = '{_PATIENCE:g}s'")
     try:
         unseen = _rewrite_tables(session)
-        unseen += _rewrite_statistics(session, place)
+        unseen += _rewrite_statistics(session)
     except (errors.LockNotAvailable, errors.DeadlockDetected):
         return False, ()
-    unseen += _rewrite_log(session, place)
+    unseen += _rewrite_log(session)
     wanted = [needle for needle in needles if len(needle) >= 8]
     if not wanted:
         return True, ()
     folder = _data_folder(session)
     if folder is None:
-        return True, (*unseen, f"{place}: the server's files cannot be read from here")
+        return True, (*unseen, f"{NAME}: the server's files cannot be read from here")
     return True, (*unseen, *_residue(session, folder, wanted))
 
 
@@ -82,10 +83,10 @@ def _rewrite_tables(session: Session) -> list[str]:
     return large
 
 
-def _rewrite_statistics(session: Session, place: str) -> list[str]:
+def _rewrite_statistics(session: Session) -> list[str]:
     """Forget what the planner knows of the tables, and let it look anew: it keeps samples, also of rows that are gone."""
     if not fetch_value(session, "SELECT rolsuper FROM pg_roles WHERE rolname = current_user"):
-        return [f"{place}: this user may not empty pg_statistic, where the server keeps samples of values"]
+        return [f"{NAME}: this user may not empty pg_statistic, where the server keeps samples of values"]
     tables = f"SELECT oid FROM pg_class WHERE relnamespace = '{SCHEMA}'::regnamespace"
     session.execute(f"DELETE FROM pg_catalog.pg_statistic WHERE starelid IN ({tables})")
     session.execute("VACUUM FULL pg_catalog.pg_statistic")
@@ -94,7 +95,7 @@ def _rewrite_statistics(session: Session, place: str) -> list[str]:
     return []
 
 
-def _rewrite_log(session: Session, place: str) -> list[str]:
+def _rewrite_log(session: Session) -> list[str]:
     """Let the server be done with the log so far, then write over the segments it keeps for later."""
     try:
         session.execute("CHECKPOINT")
@@ -106,8 +107,8 @@ def _rewrite_log(session: Session, place: str) -> list[str]:
             session.execute("SELECT pg_switch_wal()")
         left = _spare_segments(session) if _spare_segments(session) > _SEGMENTS else 0
     except errors.InsufficientPrivilege:
-        return [f"{place}: this user may not empty the write-ahead log; the server writes over it in time"]
-    return [f"{place}: {left} segments of the write-ahead log are not yet written over"] if left else []
+        return [f"{NAME}: this user may not empty the write-ahead log; the server writes over it in time"]
+    return [f"{NAME}: {left} segments of the write-ahead log are not yet written over"] if left else []
 
 
 def _spare_segments(session: Session) -> int:

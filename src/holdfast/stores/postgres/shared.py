@@ -40,9 +40,6 @@ class SharedPool:
             max_size=max(2, self._limits.connections), reconnect_timeout=_TRY_ANEW, name="holdfast",
         )  # fmt: skip
 
-    def before_fork(self) -> None:
-        """Nothing: the parent goes on with what it has."""
-
     def after_fork(self) -> None:
         """Begin anew in the child; psycopg does not close there what another process opened."""
         self._pool._closed = True  # noqa: SLF001  (or it would wait for threads that are not here)
@@ -107,9 +104,6 @@ _lock = threading.Lock()
 
 class _Renewal:
     """Gives a child a lock of its own: the parent's may be held by a thread that is not there."""
-
-    def before_fork(self) -> None:
-        """Nothing: no thread holds it for long."""
 
     def after_fork(self) -> None:
         """Make a new one."""

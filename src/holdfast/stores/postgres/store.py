@@ -45,7 +45,7 @@ class PostgresStore(SQLReads):
         self._place = place_of(url)
         self._index_from = index_from
         chosen = limits or Limits()
-        with translated(self._place), contextlib.closing(connect(url, limits=chosen)) as raw:
+        with translated(), contextlib.closing(connect(url, limits=chosen)) as raw:
             self._role = migrate(raw)
             arguments = plain_arguments(raw, chosen)
         confine = confined(chosen, role=self._role)
@@ -75,21 +75,15 @@ class PostgresStore(SQLReads):
         """Ask with a connection of this tenant, once more if it was lost, and turn PostgreSQL's errors into ours."""
         return self._connections.read(ask)
 
-    def together(self, ask: Callable[[], R]) -> R:
-        """Ask several things on one connection; what is small and asked again is asked once."""
-
-        def asked() -> R:
-            if self.connection.known is None:
-                self.connection.known = {}
-            return ask()
-
-        return self._connections.read(asked)
+    def snapshot(self) -> contextlib.AbstractContextManager[None]:
+        """Run several reads on one connection; small lookups are made once. Each read sees what is committed when it runs."""
+        return self._connections.holding()
 
     @contextlib.contextmanager
     def write(self, *, durable: bool = True) -> Iterator[PostgresTransaction]:
         """Begin a transaction; it is on disk when the block ends, and undone if the block raises."""
         with self._connections.write(durable=durable) as session:
-            transaction = PostgresTransaction(session, tenant=self.tenant, place=self._place)
+            transaction = PostgresTransaction(session, tenant=self.tenant)
             yield transaction
             transaction.finish()
         if transaction.has_new_jobs:
@@ -149,18 +143,22 @@ class PostgresStore(SQLReads):
         return Narrowed(narrowed, filtered)
 
     @guarded
-    def waiting(self, model: str, *, reader: Scope | None = None, limit: int) -> list[Waiting]:
+    def waiting(
+        self, model: str, *, reader: Scope | None = None, windows: Collection[tuple[int, int]] | None = None, limit: int
+    ) -> list[Waiting]:
         """List windows that have no vector of this model yet: a reader's memories first, and the newest first."""
         number = embeddings.model_number(self.connection, self.tenant, model)
-        if number is None:
+        if number is None or (windows is not None and not windows):
             return []
         clauses, order = Clauses(POSTGRES, "tenant = ? AND model = ?", self.tenant, number), "partition, item, window"
         values: list[Any] = []
         if reader is not None:
             seen = partitions.visible(self.connection, reader, ("memory", "message"))
             clauses.among("partition", list(seen))
-            order = "partition = ANY(?), item DESC"
+            order = "partition = ANY(?), item DESC, window"
             values = [[partition for partition, space in seen.items() if space == "message"]]
+        if windows is not None:
+            clauses.pairs("item, window", windows)
         found = fetch(
             self.connection,
             "SELECT queued.item, queued.window, coalesce(messages.speaker || ': ', '') || "
@@ -225,7 +223,7 @@ class PostgresStore(SQLReads):
         """Rewrite the tables and the log as far as this user may; what cannot be seen from here is named."""
         self._connections.check_open()
         with self._connections.owner() as session:
-            return scrubbing.scrub(session, self._place, needles)
+            return scrubbing.scrub(session, needles)
 
     def backup(self, target: Path) -> None:
         """Refuse: a database is backed up by its own tools."""

@@ -42,10 +42,9 @@ class PostgresTransaction(SQLTransaction):
     _row_lock = "FOR UPDATE"
     _free_row_lock = "FOR UPDATE SKIP LOCKED"
 
-    def __init__(self, connection: Session, *, tenant: str, place: str) -> None:
+    def __init__(self, connection: Session, *, tenant: str) -> None:
         super().__init__(connection, tenant=tenant)
         self._session = connection
-        self._place = place
         self._postings = self._text = Postings()
         self._locks = Locks(connection, tenant)
         self._sessions: set[str] = set()
@@ -53,7 +52,7 @@ class PostgresTransaction(SQLTransaction):
 
     def guard(self, ask: Callable[[], R]) -> R:
         """Ask, and turn PostgreSQL's errors into ours."""
-        with translated(self._place):
+        with translated():
             return ask()
 
     def finish(self) -> None:
