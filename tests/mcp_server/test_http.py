@@ -171,7 +171,7 @@ def test_many_clients_at_once_are_all_answered(served: Served, house: House) -> 
         await asyncio.gather(*(one(number) for number in range(20)))
 
     asyncio.run(all_of_them())
-    assert house.operator.stats()["memories"] == 20
+    assert house.operator.stats().memories == 20
 
 
 def test_answers_are_utf_8_json(served: Served) -> None:

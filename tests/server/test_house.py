@@ -11,9 +11,10 @@ import pytest
 
 from holdfast import Engine
 from holdfast.access import Principal
-from holdfast.config import open_engine
+from holdfast.config.opening import open_engine
 from holdfast.errors import StoreClosed, StoreError
 from holdfast.server.house import House, open_house
+from holdfast.services import services
 from holdfast.testing import HashEmbedder, ScriptedChat
 
 
@@ -138,10 +139,10 @@ def test_models_are_loaded_once_for_all_tenants(tmp_path: Path) -> None:
 
     embedder, chat = Counted(), ScriptedChat("hello")
     with open_house(tmp_path / "memory.db", embedder=embedder, chat=chat, worker="none", tenant="operator", most=1) as house:
-        assert (house.tenant, house.operator.store.tenant) == ("operator", "operator")
+        assert (house.tenant, services(house.operator).store.tenant) == ("operator", "operator")
         engines = [house.engine(tenant) for tenant in ("a", "b")]
-        assert {id(engine.embedding.embedder()) for engine in engines} == {id(embedder)}
-        first, second = (engine.thinking.model()[0] for engine in engines)
+        assert {id(services(engine).embedding.embedder()) for engine in engines} == {id(embedder)}
+        first, second = (services(engine).chat.model()[0] for engine in engines)
         assert first is not None
         assert second is not None
         engines[0].close()  # one that leaves takes the model from nobody

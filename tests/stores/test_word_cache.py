@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import holdfast
 from holdfast import Engine
 from holdfast.protocols import Candidates, Match
+from holdfast.services import services
 from holdfast.stores import fulltext, partitions
 from holdfast.stores.sqlite import SQLiteStore
 from holdfast.stores.word_cache import WordCache
@@ -28,12 +29,13 @@ def opened(folder: Path) -> Engine:
 
 
 def by_words(memory: Engine, query: str, where: Candidates = LIVE) -> list[Match]:
-    return memory.store.find_text(query, where, languages=("en", "es"), limit=50)
+    return services(memory).store.find_text(query, where, languages=("en", "es"), limit=50)
 
 
 def store_of(memory: Engine) -> SQLiteStore:
-    assert isinstance(memory.store, SQLiteStore)
-    return memory.store
+    store = services(memory).store
+    assert isinstance(store, SQLiteStore)
+    return store
 
 
 def asked(cache: WordCache, memory: Engine, user: str) -> list[Match] | None:
@@ -192,7 +194,7 @@ def test_a_reader_at_an_earlier_moment_finds_what_was_there_then(tmp_path: Path)
             other.join()
             return by_words(memory, "heron"), by_words(memory, "stork")
 
-        before, after = memory.store.together(ask)
+        before, after = services(memory).store.together(ask)
         assert (len(before), after) == (1, [])
         assert (by_words(memory, "heron"), len(by_words(memory, "stork"))) == ([], 1)
 

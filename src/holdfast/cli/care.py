@@ -7,6 +7,7 @@ import click
 
 from holdfast.cli.options import Flags, open_memory, with_flags
 from holdfast.cli.output import emit, table
+from holdfast.services import services
 
 
 @click.command(epilog="Example: holdfast backup memory-2026-03-01.db")
@@ -36,7 +37,7 @@ def doctor(flags: Flags, *, quick: bool, rebuild_index: bool) -> None:
         _rebuild_index(flags)
     with open_memory(flags, quiet=True) as memory:
         findings = memory.doctor(deep=not quick)
-        location = memory.store.location
+        location = services(memory).store.location
     rows = [("ok" if each.ok else "FAIL", each.check, each.detail) for each in findings]
     lines = [f"store: {location}", *table(rows)]
     lines += [f"  -> {each.check}: {each.remedy}" for each in findings if each.remedy and not each.ok]
@@ -46,7 +47,8 @@ def doctor(flags: Flags, *, quick: bool, rebuild_index: bool) -> None:
 
 
 def _rebuild_index(flags: Flags) -> None:
-    from holdfast.config import load_settings, make_store  # noqa: PLC0415  (heavy: not needed for help)
+    from holdfast.config.settings import load_settings  # noqa: PLC0415  (heavy: not needed for help)
+    from holdfast.config.stores import make_store  # noqa: PLC0415  (heavy: not needed for help)
 
     store = make_store(load_settings(flags.settings, store=flags.store, preset=flags.preset, tenant=flags.tenant))
     try:
@@ -60,8 +62,8 @@ def _rebuild_index(flags: Flags) -> None:
 def stats(flags: Flags) -> None:
     """Count what is stored."""
     with open_memory(flags) as memory:
-        found = memory.stats()
-        location = memory.store.location
+        found = memory.stats().to_dict()
+        location = services(memory).store.location
     rows = [("store", location), *((name.replace("_", " "), _cell(name, value)) for name, value in found.items())]
     emit({"store": location, **found}, table(rows), as_json=flags.json)
 

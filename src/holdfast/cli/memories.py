@@ -10,6 +10,7 @@ from holdfast.cli.console import say
 from holdfast.cli.options import Flags, digest_waiting, limit_option, open_memory, pairs, with_flags
 from holdfast.cli.output import brief, count, day, emit, memory_line, plain, safe
 from holdfast.errors import InvalidInput
+from holdfast.services import services
 from holdfast.types import ChangeRecord, Memory, Message
 
 if TYPE_CHECKING:
@@ -73,10 +74,10 @@ def list_memories(flags: Flags, *, kinds: tuple[str, ...], where: dict[str, Any]
 def _why_empty(memory: "Engine", flags: Flags) -> str:
     """Say where memories are, to someone who looked where none are."""
     stats = memory.stats()
-    if not stats["memories"]:
+    if not stats.memories:
         return 'Nothing is remembered yet. Try: holdfast remember "prefers tea" --key drink'
-    if flags.user is None and stats["users"]:
-        whose = f"{count(stats['memories'], 'memory')} of {count(stats['users'], 'user')}"
+    if flags.user is None and stats.users:
+        whose = f"{count(stats.memories, 'memory')} of {count(stats.users, 'user')}"
         return f"Nothing here is shared by all users; the store holds {whose}: name one with --user."
     return "Nothing was found with these options."
 
@@ -93,8 +94,8 @@ def show(flags: Flags, id: str) -> None:
 
     with open_memory(flags) as memory:
         found = memory.get(id)
-        said = memory.store.messages(MessageFilter(ids=found.sources)) if found.sources else []
-        made_of = memory.store.memories(MemoryFilter(ids=found.sources, statuses=None)) if found.sources else []
+        said = services(memory).store.messages(MessageFilter(ids=found.sources)) if found.sources else []
+        made_of = services(memory).store.memories(MemoryFilter(ids=found.sources, statuses=None)) if found.sources else []
     fields = plain(found)
     value = {**fields, "source_messages": said, "source_memories": made_of}
     lines = [f"{name:13} {_cell(content)}" for name, content in fields.items() if content not in (None, [], {}, "")]

@@ -65,7 +65,7 @@ def _every_model() -> list[Spec]:
 
 
 def _state(spec: Spec) -> dict[str, Any]:
-    from holdfast.config import models_directory  # noqa: PLC0415  (heavy: not needed for help)
+    from holdfast.config.folders import models_directory  # noqa: PLC0415  (heavy: not needed for help)
     from holdfast.models.weights import locate  # noqa: PLC0415  (as above)
 
     try:
@@ -100,7 +100,7 @@ def pull(flags: Flags, name: str, source: Path | None) -> None:
 
     NAME is one of `holdfast models list`; without it, the default embedding model.
     """
-    from holdfast.config import models_directory  # noqa: PLC0415  (heavy: not needed for help)
+    from holdfast.config.folders import models_directory  # noqa: PLC0415  (heavy: not needed for help)
     from holdfast.models.weights import pull as fetch  # noqa: PLC0415  (as above)
 
     spec = find_any(name)
@@ -117,7 +117,7 @@ def pull(flags: Flags, name: str, source: Path | None) -> None:
 @with_flags(scope=False, store=False)
 def path(flags: Flags, name: str | None) -> None:
     """Print where weights live, or where those of NAME are."""
-    from holdfast.config import models_directory  # noqa: PLC0415  (heavy: not needed for help)
+    from holdfast.config.folders import models_directory  # noqa: PLC0415  (heavy: not needed for help)
     from holdfast.models.weights import locate  # noqa: PLC0415  (as above)
 
     if name is None:
@@ -136,7 +136,7 @@ def verify(flags: Flags, name: str | None) -> None:
 
     NAME is a model; without it, every model that is here is checked.
     """
-    from holdfast.config import models_directory  # noqa: PLC0415  (heavy: not needed for help)
+    from holdfast.config.folders import models_directory  # noqa: PLC0415  (heavy: not needed for help)
     from holdfast.models.weights import verify as check  # noqa: PLC0415  (as above)
 
     found: list[dict[str, Any]] = []

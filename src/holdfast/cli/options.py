@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 import click
 
 from holdfast.cli.console import notes
+from holdfast.services import services
 
 if TYPE_CHECKING:
     from holdfast.engine import Engine
@@ -119,7 +120,7 @@ yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 @contextmanager
 def open_memory(flags: Flags, *, quiet: bool = False) -> Iterator["Engine"]:
     """Open the memory the flags name; what the engine has to say on the way goes to stderr, once."""
-    from holdfast.config import open_engine  # noqa: PLC0415  (numpy and the store: not needed for help)
+    from holdfast.config.opening import open_engine  # noqa: PLC0415  (numpy and the store: not needed for help)
 
     with (
         notes(as_json=flags.json, quiet=quiet, traces=flags.debug),
@@ -131,8 +132,8 @@ def open_memory(flags: Flags, *, quiet: bool = False) -> Iterator["Engine"]:
 def digest_waiting(memory: "Engine") -> None:
     """Digest conversations that ended, or fell silent, and that no worker has come to yet: for a moment at most."""
     until = time.monotonic() + _SECONDS_OF_WORK
-    memory.pipeline.close_idle_sessions()
-    while time.monotonic() < until and memory.jobs_runner.run_one():
+    services(memory).digestion.close_idle_sessions()
+    while time.monotonic() < until and services(memory).jobs.run_one():
         pass
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from holdfast.cli.app import app
+from holdfast.config.settings import Settings, variables
 from holdfast.presets.settings import DESIGNS
-from holdfast.settings import Settings, variables
 
 _DOCS = Path(__file__).parents[3] / "docs"
 

@@ -12,6 +12,7 @@ from starlette.staticfiles import StaticFiles
 
 from holdfast import __version__
 from holdfast.access import Gate
+from holdfast.config.settings import Settings
 from holdfast.models.transcribers import Transcriber
 from holdfast.server import (
     apps,
@@ -36,7 +37,6 @@ from holdfast.server.metrics import MetricsApp, counting, naming_routes
 from holdfast.server.security import App, Identify, Policy, Security
 from holdfast.server.stopping import Stopping
 from holdfast.server.threads import recall_limiter, talk_limiter
-from holdfast.settings import Settings
 
 _ROUTERS = (sessions, chat, memories, recall, topics, jobs, stats, people, keys, events, apps, source_paths)
 DASHBOARD = Path(__file__).parent / "dashboard"

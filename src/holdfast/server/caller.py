@@ -11,6 +11,7 @@ from holdfast.engine import Engine
 from holdfast.errors import NotFound
 from holdfast.server.house import House
 from holdfast.server.security import principal_of
+from holdfast.services import services
 from holdfast.types import Memory, Scope, SessionRecord
 
 Right: TypeAlias = Literal["read", "write", "admin"]
@@ -57,7 +58,7 @@ class Caller:
             found = self.memory.get(id)
         except NotFound as error:
             raise NotFound(absent) from error
-        sharing = self.memory.store.apps_sharing_with(self.principal.app) if self.principal.app else ()
+        sharing = services(self.memory).store.apps_sharing_with(self.principal.app) if self.principal.app else ()
         check_found(self.principal, right, found.scope, absent=absent, also_apps=tuple(sharing))
         return found
 
@@ -65,7 +66,7 @@ class Caller:
         """Return a session they may see or change."""
         self.may(right)
         absent = f"There is no session {id}."
-        found = self.memory.store.session(id)
+        found = services(self.memory).store.session(id)
         if found is None:
             raise NotFound(absent)
         check_found(self.principal, right, found.scope, absent=absent)

@@ -18,12 +18,14 @@ from typing import Any, Literal, Self
 from holdfast.access import Gate, Principal
 from holdfast.answers import Answers
 from holdfast.chat import ChatModel
-from holdfast.config import load_settings, make_models, make_preset, open_engine
+from holdfast.config.models import make_models
+from holdfast.config.opening import make_preset, open_engine
+from holdfast.config.settings import SettingsSource, load_settings
 from holdfast.engine import Engine
 from holdfast.errors import HoldfastError, StoreClosed
 from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, Embedder
-from holdfast.settings import SettingsSource
+from holdfast.services import services
 from holdfast.thinking import ChatSource
 
 log = logging.getLogger("holdfast.server")
@@ -54,7 +56,7 @@ class House:
         self.tenant = tenant
         """The operator's."""
         self.operator = self.engine(tenant)
-        self.gate = Gate(self.operator.store, self.operator.clock)
+        self.gate = Gate(services(self.operator).store, services(self.operator).clock)
         self._caretaker = threading.Thread(target=self._take_care, name="holdfast-house", daemon=True)
         self._caretaker.start()
 
@@ -81,7 +83,7 @@ class House:
     def answers(self, tenant: str) -> Answers:
         """Return a tenant's answers to requests that may be sent again."""
         engine = self.engine(tenant)
-        return Answers(engine.store, engine.clock)
+        return Answers(services(engine).store, services(engine).clock)
 
     def close(self) -> None:
         """Close every memory; queued work stays queued."""

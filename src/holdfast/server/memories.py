@@ -13,6 +13,7 @@ from holdfast.server import bodies, schemas, shown
 from holdfast.server.caller import Caller, Calling, Paged, Whose, needs
 from holdfast.server.documented import problems
 from holdfast.server.idempotency import Route
+from holdfast.services import services
 from holdfast.types import Where
 
 router = APIRouter(prefix="/v1", tags=["memories"], route_class=Route)
@@ -88,7 +89,7 @@ def history(id: str, caller: Calling) -> schemas.History:
 @router.get("/memories/{id}/sources", operation_id="memory_sources", responses=problems(), openapi_extra=needs("read"))
 def sources(id: str, caller: Calling) -> schemas.Sources:
     """Return the messages and memories a memory was made from, where they are still kept."""
-    found, store = caller.memory_found(id, "read"), caller.memory.store
+    found, store = caller.memory_found(id, "read"), services(caller.memory).store
     said = store.messages(MessageFilter(ids=found.sources)) if found.sources else []
     made = store.memories(MemoryFilter(ids=found.sources, statuses=None)) if found.sources else []
     return schemas.Sources(
@@ -108,9 +109,10 @@ def forget(body: bodies.Forget, caller: Calling) -> schemas.Forgotten:
         return schemas.Forgotten(forgotten=caller.memory.forget(found.id, **parts))
     if not caller.principal.is_bound:
         return schemas.Forgotten(forgotten=caller.memory.forget(key=body.key, kind=body.kind, **parts))
-    kinds = None if body.kind is None else [body.kind]
-    meant = caller.memory.memories(key=body.key, kinds=kinds, limit=10_000, **parts)
+    meant = caller.memory.memories(key=body.key, kind=body.kind, limit=10_000, **parts)
     own = [each for each in meant if may_change(caller.principal, each.scope)]  # not what all users share
+    if not own:
+        raise NotFound(f"There is no memory with the key {body.key!r} in this scope. Nothing was forgotten.")
     return schemas.Forgotten(forgotten=sum(caller.memory.forget(each.id) for each in own))
 
 
@@ -156,7 +158,7 @@ def _where(given: str | None) -> Where | None:
 def _check_change(caller: Caller, id: str) -> None:
     """Make sure that all a change is undone with is the caller's to change."""
     absent = f"There is no change {id}; `history` lists the changes of a memory."
-    store = caller.memory.store
+    store = services(caller.memory).store
     found = store.changes(id=id)
     batch = store.changes(batch=found[0].batch) if found else []
     touched = store.memories(MemoryFilter(ids={each.memory for each in batch}, statuses=None)) if batch else []
@@ -165,6 +167,6 @@ def _check_change(caller: Caller, id: str) -> None:
 
 
 def _check_message(caller: Caller, id: str) -> None:
-    found = caller.memory.store.messages(MessageFilter(ids=(id,)))
+    found = services(caller.memory).store.messages(MessageFilter(ids=(id,)))
     if not found or not may_change(caller.principal, found[0].scope):
         raise NotFound(f"There is no message {id}.")

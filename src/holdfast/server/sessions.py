@@ -12,6 +12,7 @@ from holdfast.server import bodies, schemas, shown
 from holdfast.server.caller import Caller, Calling, Paged, Whose, needs
 from holdfast.server.documented import problems
 from holdfast.server.idempotency import Route, client_id
+from holdfast.services import services
 from holdfast.session import Session
 from holdfast.types import SessionRecord, SessionStatus
 
@@ -66,7 +67,7 @@ def messages(
     talk = resumed(caller.memory, record)
     if after_seq is None:
         return schemas.Messages(items=[shown.message(each) for each in talk.messages(limit=limit)], next_seq=None)
-    found = caller.memory.store.messages(MessageFilter(session=id, exactly=record.scope, after_seq=after_seq))
+    found = services(caller.memory).store.messages(MessageFilter(session=id, exactly=record.scope, after_seq=after_seq))
     last = found[limit - 1].seq if len(found) > limit else None
     return schemas.Messages(items=[shown.message(each) for each in found[:limit]], next_seq=last)
 
@@ -98,7 +99,7 @@ def erase(id: str, caller: Calling) -> schemas.Receipt:
 def open_session(caller: Caller, id: str | None, parts: ScopeParts, *, right: Literal["read", "write"] = "write") -> Session:
     """Return a conversation to go on with, or a new one in this scope; a foreign one is not there."""
     memory = caller.memory
-    known = memory.store.session(id) if id else None
+    known = services(memory).store.session(id) if id else None
     if known is None:
         return memory.session(id=id, **parts)
     found = caller.session_found(known.id, right)
