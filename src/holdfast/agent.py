@@ -143,8 +143,8 @@ class Agent:
         """End the conversation; what it leaves is worked out in the background."""
         self.session.end()
 
-    def learn_now(self) -> None:
-        """Learn from what was said so far: what is to be forgotten must be known first, or it would be learnt afterwards."""
+    def digest_now(self) -> None:
+        """Digest what was said so far: what is to be forgotten must be stored first, or a later digestion would bring it back."""
         self.session.digest()
         until = time.monotonic() + self._timeout
         while time.monotonic() < until and services(self._memory).jobs.run_one():
@@ -245,7 +245,7 @@ class Agent:
         if call.name in _FORGETTING_TOOLS and sources:
             with services(self._memory).store.write() as tx:
                 tx.set_action(sources, FORGETTING)
-            self.learn_now()
+            self.digest_now()
         use = ToolUse(call=call, result=self.tools.run(call, sources=sources, seen=exchange.window))
         exchange.uses.append(use)
         return use

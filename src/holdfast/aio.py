@@ -7,6 +7,7 @@ the thread finishes it.
 import asyncio
 import contextvars
 import functools
+import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
@@ -235,7 +236,10 @@ def _same_arguments(
     """Give a function the arguments of another, for readers and type checkers."""
 
     def dress(function: Callable[..., Pending[AsyncEngine]]) -> Callable[P, Pending[AsyncEngine]]:
-        return functools.wraps(model, assigned=(), updated=())(function)
+        dressed = functools.wraps(model, assigned=(), updated=())(function)
+        signature = inspect.signature(model).replace(return_annotation=Pending[AsyncEngine])
+        dressed.__signature__ = signature  # type: ignore[attr-defined]
+        return dressed
 
     return dress
 

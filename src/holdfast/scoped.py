@@ -47,6 +47,7 @@ class ScopedMemory:
     def __init__(self, services: Services, scope: Scope) -> None:
         self._services = services
         self.scope = scope
+        """Tenant, user, app and agent."""
 
     def __repr__(self) -> str:
         parts = [f"{part} {value!r}" for part, value in self._owner.items()]

@@ -1,4 +1,4 @@
-"""A conversation: what is said goes in and is on disk when ``add`` returns."""
+"""A conversation. A message is durable when ``add`` returns."""
 
 import logging
 from dataclasses import replace
@@ -38,8 +38,11 @@ class Session:
         self._services = services
         self._unrecorded: list[Message] = []
         self.id = id
+        """The id, with which ``Engine.session(id=...)`` resumes it."""
         self.scope = scope
+        """Tenant, user, app and agent."""
         self.off_record = off_record
+        """True if nothing of it is stored."""
 
     def __enter__(self) -> Self:
         return self
@@ -56,7 +59,7 @@ class Session:
         return f"<holdfast.Session {self.id}{', off the record' if self.off_record else ''}>"
 
     def begin(self) -> SessionRecord:
-        """Note the conversation before anything is said in it; it is durable when this returns. Most need not."""
+        """Store the session before its first message; :meth:`add` does so by itself."""
         now = self._services.clock.now()
         new = SessionRecord(id=self.id, scope=self.scope, started_at=now, last_at=now)
         if self.off_record:
@@ -80,7 +83,7 @@ class Session:
         origin: MessageOrigin | None = None,
         action: str | None = None,
     ) -> Message:
-        """Keep a message; it is durable when this returns. With ``id``, a retry does not double it."""
+        """Add a message. It is durable when the call returns. Adding the same ``id`` again stores it once."""
         now = self._services.clock.now()
         text = redact(clean_text(text)).text
         message = Message(
@@ -119,21 +122,21 @@ class Session:
         return stored
 
     def messages(self, *, limit: int | None = None) -> list[Message]:
-        """Return the conversation so far, oldest first, or its last ``limit`` messages."""
+        """Return the messages so far, oldest first, or the last ``limit`` of them."""
         if self.off_record:
             return self._unrecorded[-limit:] if limit else list(self._unrecorded)
         found = self._services.store.messages(MessageFilter(session=self.id, newest=limit))
         return [message for message in found if message.scope == self.scope]
 
     def window(self) -> list[Message]:
-        """Return the last turns, which go along with the context; a closed conversation has none."""
+        """Return the last messages, which follow the context in the prompt."""
         begins = 0 if self.off_record else self._mind().window_from
         return [
             message for message in self.messages(limit=self._services.preset.window) if message.seq > begins or self.off_record
         ]
 
     def clear_window(self) -> None:
-        """Let the window begin after what was said so far; the messages stay."""
+        """Start the window after the messages so far; they stay stored."""
         if self.off_record:
             self._unrecorded.clear()
             return
@@ -158,10 +161,10 @@ class Session:
         state: str | None = None,
         persona: str | None = None,
     ) -> Context:
-        """Return the block for the system prompt; without a query, for the last thing the user said.
+        """Return the block for the system prompt; without a query, for the user's last message.
 
-        ``persona`` is the host's own first layer. ``state`` is what it knows of itself right now (sensors), for
-        presets that show it.
+        ``persona`` comes first in the block. ``state`` is what the host knows of itself right now, such as sensor
+        readings, for presets that show it.
         """
         if query is None:
             said = [message.text for message in self.messages(limit=20) if message.role == "user"]
@@ -203,7 +206,7 @@ class Session:
         self._services.scheduler.wake()
 
     def end(self) -> None:
-        """Close the conversation and queue its digestion; both are durable when this returns."""
+        """End the session and queue its digestion. Both are durable when the call returns."""
         if self.off_record:
             self._unrecorded.clear()
             return
