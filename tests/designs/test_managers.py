@@ -101,6 +101,7 @@ def test_rumis_manager_remembers_forgets_and_writes_the_block(store: rumi.Memory
     )
     assert manager.format_for_prompt([rumi.Fact(key="hobby", value="remo")]).splitlines()[2] == "- hobby: remo"
     assert manager.forget("nombre") == 1
+    assert (manager.forget("nombre"), manager.store.delete("mem_absent")) == (0, False)
     assert [fact.key for fact in manager.load_all()] == ["nota"]
     store.close()
 

@@ -129,6 +129,7 @@ def test_from_the_first_message_to_a_restart(open_manager: OpenManager, clock: F
             assert contents(await memory.search("trip to the sea")) == ["Alex told of a trip to the sea"]
             assert await memory.forget(fact) is True
             assert await memory.forget(fact) is False
+            assert await memory.forget("mem_absent") is False
             assert await memory.search("what does the user prefer to be called", MemoryType.FACT) == []
 
     fact = asyncio.run(first_day())

@@ -37,6 +37,7 @@ def memories(
     paged: Paged,
     *,
     kind: Annotated[list[str] | None, Query(max_length=50)] = None,
+    kinds: Annotated[list[str] | None, Query(max_length=50, description="The same as kind.")] = None,
     key: Annotated[str | None, Query(min_length=1, max_length=512)] = None,
     topic: Annotated[str | None, Query(min_length=1, max_length=512)] = None,
     retired: Annotated[bool, Query(description="Those that no longer count, in place of those that do.")] = False,
@@ -47,7 +48,7 @@ def memories(
     """List memories, the newest first."""
     parts = caller.may("read", **whose.parts)
     wanted: dict[str, Any] = {
-        "kinds": kind, "key": key, "topic": topic, "retired": retired, "as_of": as_of, "known_at": known_at,
+        "kind": kind, "kinds": kinds, "key": key, "topic": topic, "retired": retired, "as_of": as_of, "known_at": known_at,
         "where": _where(where), **parts,
     }  # fmt: skip
     found = caller.memory.memories(limit=paged.limit + 1, offset=paged.offset, **wanted)
@@ -108,8 +109,8 @@ def forget(body: bodies.Forget, caller: Calling) -> schemas.Forgotten:
         found = caller.memory_found(body.id, "write")
         return schemas.Forgotten(forgotten=caller.memory.forget(found.id, **parts))
     if not caller.principal.is_bound:
-        return schemas.Forgotten(forgotten=caller.memory.forget(key=body.key, kind=body.kind, **parts))
-    meant = caller.memory.memories(key=body.key, kind=body.kind, limit=10_000, **parts)
+        return schemas.Forgotten(forgotten=caller.memory.forget(key=body.key, kind=body.kind, kinds=body.kinds, **parts))
+    meant = caller.memory.memories(key=body.key, kind=body.kind, kinds=body.kinds, limit=10_000, **parts)
     own = [each for each in meant if may_change(caller.principal, each.scope)]  # not what all users share
     if not own:
         raise NotFound(f"There is no memory with the key {body.key!r} in this scope. Nothing was forgotten.")
