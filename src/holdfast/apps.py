@@ -143,8 +143,7 @@ class Apps:
 
         Its conversations stay in the log, but what was said so far is neither recalled nor learnt from any more.
         """
-        wanted = self._known(_app(app)).app
-        return self._erase({MEMORIES_OF_APP: wanted}, wanted)
+        return self._erase({MEMORIES_OF_APP: _app(app)}, _app(app))
 
     def _erase(self, target: Mapping[str, str], app: str) -> int:
         had = self._count(app)

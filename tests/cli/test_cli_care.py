@@ -192,7 +192,7 @@ def _killed_while_writing(holdfast: Holdfast, copy: Path) -> None:
     holdfast("remember", "before")
     holdfast("backup", str(copy))
     script = (
-        "import os, sys; from holdfast.config import open_engine\n"
+        "import os, sys; from holdfast.config.opening import open_engine\n"
         "memory = open_engine(sys.argv[1], embedder='none', worker='none')\n"
         "for n in range(50): memory.remember(f'after {n}')\n"
         "os._exit(9)\n"
