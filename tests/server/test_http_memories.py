@@ -1,5 +1,7 @@
 """Memories over HTTP: what goes in comes out, corrected, forgotten, undone and erased."""
 
+from typing import Any
+
 import pytest
 from tests.server.http_support import Served
 
@@ -94,7 +96,7 @@ def test_forgetting_an_unknown_key_is_not_found_for_every_caller(served: Served)
 
 
 @pytest.mark.parametrize("given", [{"kind": "fact"}, {"kinds": "fact"}, {"kind": ["fact"]}, {"kinds": ["fact"]}])
-def test_kind_and_kinds_take_one_or_several(served: Served, given: dict[str, object]) -> None:
+def test_kind_and_kinds_take_one_or_several(served: Served, given: dict[str, Any]) -> None:
     _remember(served, key="drink")
     _remember(served, "had tea with her sister", kind="event")
     hits = served.client.post("/v1/recall", json={"query": "tea", "user": "ana", **given}).json()["hits"]
