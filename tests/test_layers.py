@@ -17,6 +17,7 @@ LAYERS: list[list[str]] = [
     ["mcp"],
     ["importers"],
     ["aio"],
+    ["readiness"],
     ["config"],
     ["agent"],
     ["tools"],

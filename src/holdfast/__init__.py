@@ -67,6 +67,7 @@ if TYPE_CHECKING:
         Spend,
         Stats,
         UserProfile,
+        UserRecord,
     )
 
 __all__ = [
@@ -118,6 +119,7 @@ __all__ = [
     "TextTooLong",
     "Unauthorized",
     "UserProfile",
+    "UserRecord",
     "WeightsCorrupt",
     "WeightsMissing",
     "WeightsUnavailable",
@@ -140,7 +142,7 @@ _HOMES = {
     "Session": "holdfast.session",
 }
 _TYPES = frozenset(
-    "ChangeRecord Context Finding Hit Job Kind Memory Message Reason Receipt Scope SessionRecord Spend Stats UserProfile".split()
+    "ChangeRecord Context Finding Hit Job Kind Memory Message Reason Receipt Scope SessionRecord Spend Stats UserProfile UserRecord".split()
 )
 
 

@@ -192,7 +192,9 @@ class Agent:
                 context=context,
                 message_id=said.id,
             )
-        sentence = f"{problem[0].upper()}{problem[1:]}. What was said is kept."
+        # A name keeps its case: "openai:gpt-4o needs the package openai".
+        named = problem.startswith(self._thinking.name or "\0")
+        sentence = f"{problem if named else problem[0].upper() + problem[1:]}. What was said is kept."
         raise SpendLimit(sentence) if problem.startswith("today's limit") else ModelUnavailable(sentence)
 
     def _answered(self, exchange: _Exchange, *, streamed: bool) -> Iterator[str | Answer]:

@@ -180,6 +180,7 @@ class AsyncEngine:
     count_memories = _awaited(Engine.count_memories)
     get = _awaited(Engine.get)
     history = _awaited(Engine.history)
+    users = _awaited(Engine.users)
     set_user = _awaited(Engine.set_user)
     jobs = _awaited(Engine.jobs)
     rerun = _awaited(Engine.rerun)

@@ -34,10 +34,12 @@ from holdfast.types import (
     Spend,
     Stats,
     UserProfile,
+    UserRecord,
     Where,
 )
 
-log = logging.getLogger("holdfast")
+hints = logging.getLogger("holdfast.hints")
+"""Hints for whoever writes the calls. The command line drops them: it has its own, in terms of its options."""
 _HINT_SECONDS = 60.0
 """Interval between two counts of users for the hint: counting reads the whole store."""
 
@@ -288,6 +290,11 @@ class Engine:
         """Set a user's time zone, which decides when a day ends, or their language."""
         return self._in(user=user).set_user(timezone=timezone, language=language)
 
+    def users(self, *, limit: int = 100, offset: int = 0) -> list[UserRecord]:
+        """List users by name, each with the number of their memories and sessions and their last activity."""
+        names = self._services.store.user_names(limit=limit, offset=offset)
+        return self._services.store.user_records(names, unexpired_at=self._services.clock.now())
+
     def jobs(self, *, states: Sequence[JobState] | None = None, limit: int = 100) -> list[Job]:
         """List background jobs, oldest first. ``states=["dead"]`` lists those that failed too often."""
         return self._services.store.jobs(states=states, limit=limit)
@@ -361,4 +368,4 @@ class Engine:
         if users:
             self._next_hint = None
             who = "1 user" if users == 1 else f"{users} users"
-            log.warning("This recall names no user. Memories of %s are only found with user=...", who)
+            hints.warning("This recall names no user. Memories of %s are only found with user=...", who)

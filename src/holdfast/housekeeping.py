@@ -143,5 +143,6 @@ class Housekeeping:
         detail = f"{embedding.name} ready" if loaded else f"{embedding.name} not available: {embedding.problem}"
         if embedding.second is not None and loaded:
             detail = f"{detail}, {embedding.second.name} for what is not in English"
-        remedy = None if loaded else f"holdfast models pull {embedding.name}"
+        served = ":" in embedding.name  # what a served model lacks stands in the detail
+        remedy = None if loaded or served else f"holdfast models pull {embedding.name}"
         return [*findings, Finding(check="embedder", ok=loaded, detail=detail, remedy=remedy)]

@@ -35,6 +35,7 @@ from holdfast.types import (
     SessionRecord,
     Spend,
     UserProfile,
+    UserRecord,
 )
 
 if TYPE_CHECKING:
@@ -126,6 +127,14 @@ class Reads(Protocol):
 
     def user(self, user: str) -> UserProfile:
         """Return what is known of a user; a stranger has the defaults."""
+        ...
+
+    def user_names(self, *, limit: int | None = None, offset: int = 0) -> list[str]:
+        """List every user who has a profile, memories (live or retired), sessions or messages, by code point."""
+        ...
+
+    def user_records(self, names: Collection[str], *, unexpired_at: datetime) -> list[UserRecord]:
+        """Count what each of these users has, in the order of their names; a user with nothing is not an error."""
         ...
 
     def app(self, app: str) -> AppRecord | None:

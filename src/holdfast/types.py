@@ -74,6 +74,18 @@ class UserProfile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UserRecord:
+    """A user as a list of users shows them."""
+
+    user: str
+    memories: int = 0
+    """Live memories of theirs, in all apps."""
+    sessions: int = 0
+    last_at: datetime | None = None
+    """The last activity in a session, or the last change of a memory, whichever is later."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AppRecord:
     """What the registry knows of an app. One that was only ever talked to has no record."""
 

@@ -115,7 +115,7 @@ def test_commands_remember_list_search_and_forget(holdfast: Holdfast) -> None:
     result = holdfast("chat", "--user", "ana", input=typed)
     (kept,) = holdfast.json("list", "--user", "ana")
     assert result.stdout.count(kept["id"]) == 3
-    assert "found by words" in result.stdout
+    assert "found by text" in result.stdout
     assert "Say what: /remember TEXT" in result.stderr
     assert "Nothing is remembered under wine." in result.stdout
     gone = holdfast("chat", "--user", "ana", input=f"/forget {kept['id']}\n")
@@ -145,7 +145,7 @@ def test_why_and_context_show_what_a_model_was_told(holdfast: Holdfast) -> None:
     out = holdfast("chat", "--user", "ana", "--persona", "You are a cook.", input=typed).stdout
     assert "Nothing has been said yet." in out
     assert "Recalled for your last message" in out
-    assert "found by words #1" in out
+    assert "found by text #1" in out
     assert out.count("You are a cook.") == 2
     assert out.index("You are a cook.") < out.index("allergic to peanuts")
 

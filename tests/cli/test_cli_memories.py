@@ -290,3 +290,10 @@ def test_erase_does_not_take_a_user_along_with_a_memory(holdfast: Holdfast) -> N
 
     assert holdfast.error("erase", "--id", id, "--user", "ana", "--yes", exit=2)["code"] == "usage"
     assert len(holdfast.json("list", "--user", "ana")) == 1
+
+
+def test_a_recall_without_a_user_gets_the_hint_of_the_command_line_alone(holdfast: Holdfast) -> None:
+    holdfast("remember", "prefers tea", "--user", "ana")
+    told = holdfast("recall", "tea").stderr
+    assert "--user" in told
+    assert "user=" not in told

@@ -189,4 +189,18 @@ def test_completion_prints_a_script_for_the_shell(holdfast: Holdfast, shell: str
 def test_completion_knows_the_commands(holdfast: Holdfast) -> None:
     ran = holdfast.run(_HOLDFAST_COMPLETE="bash_complete", COMP_WORDS="holdfast re", COMP_CWORD="1")
 
-    assert set(ran.stdout.decode().split()) == {"plain,remember", "plain,recall", "plain,restore"}
+    assert set(ran.stdout.decode().split()) == {"plain,remember", "plain,recall", "plain,restore", "plain,revise"}
+
+
+@pytest.mark.parametrize("args", [(), ("users",), ("import",)])
+def test_a_bare_command_or_group_prints_its_help_once_and_succeeds(holdfast: Holdfast, args: tuple[str, ...]) -> None:
+    ran = holdfast.run(*args)
+
+    assert ran.stderr == b""
+    assert ran.stdout.decode().count("Usage: holdfast") == 1
+    assert b"Commands:" in ran.stdout
+
+
+@pytest.mark.parametrize("args", [(), ("recall",), ("users",), ("keys", "create")])
+def test_dash_h_is_help_everywhere(holdfast: Holdfast, args: tuple[str, ...]) -> None:
+    assert holdfast(*args, "-h").stdout == holdfast(*args, "--help").stdout

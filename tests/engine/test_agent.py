@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from tests.models.chat_server import ChatServer, Say
@@ -11,14 +11,14 @@ from tests.models.chat_server import ChatServer, Say
 import holdfast
 from holdfast import Agent, Answer, Engine
 from holdfast.chat import Reply, ToolCall, Turn, Usage
-from holdfast.errors import AnswerInvalid, ModelError, ModelUnavailable, NoChatModel, SpendLimit, StoreError
+from holdfast.errors import AnswerInvalid, KeyMissing, ModelError, ModelUnavailable, NoChatModel, SpendLimit, StoreError
 from holdfast.presets import find_preset
 from holdfast.protocols import Candidates, Match
 from holdfast.services import services
 from holdfast.stores.sqlite import SQLiteStore
 from holdfast.testing import Asked, FrozenClock, HashEmbedder, ScriptedChat
 from holdfast.testing.engines import build_engine
-from holdfast.thinking import Limits
+from holdfast.thinking import ChatSource, Limits
 from holdfast.types import Context
 
 OpenMemory = Callable[..., Engine]
@@ -469,3 +469,12 @@ def test_what_was_said_and_forgotten_in_one_conversation_is_not_learnt_at_its_en
     assistant.end()
     memory.drain()
     assert memory.memories() == []
+
+
+def test_an_error_that_begins_with_the_models_name_keeps_its_case(open_memory: OpenMemory) -> None:
+    def load() -> NoReturn:
+        raise KeyMissing("openai:gpt-4o needs a key: set OPENAI_API_KEY.")
+
+    agent = Agent(open_memory(chat=ChatSource(name="openai:gpt-4o", load=load)))
+    with pytest.raises(ModelUnavailable, match=r"^openai:gpt-4o needs a key: set OPENAI_API_KEY\. What was said is kept\.$"):
+        agent.reply("Hello.")

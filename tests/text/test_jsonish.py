@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.chat import Schema
-from holdfast.text.jsonish import LONGEST, conform, read, read_json
+from holdfast.text.jsonish import MAX_CHARS, conform, read, read_json
 
 FACTS: Schema = {
     "type": "object",
@@ -127,7 +127,7 @@ def test_a_huge_or_deep_answer_takes_bounded_time(name: str) -> None:
 
 
 def test_an_answer_beyond_the_limit_counts_as_cut_off() -> None:
-    assert not read('{"a": 1}' + " " * LONGEST).whole
+    assert not read('{"a": 1}' + " " * MAX_CHARS).whole
 
 
 KEPT = [

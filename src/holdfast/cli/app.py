@@ -31,6 +31,7 @@ COMMANDS = {
     "chat": Entry("chat:chat", "Talk to an assistant that remembers."),
     "list": Entry("memories:list_memories", "List memories, the newest first."),
     "show": Entry("memories:show", "Show one memory with its sources."),
+    "revise": Entry("memories:revise", "Correct a memory: its text, tags, importance, topic or pin."),
     "history": Entry("memories:history", "Show how a memory came to be what it is."),
     "forget": Entry("forgetting:forget", "Hide memories; can be undone for a while."),
     "undo": Entry("forgetting:undo", "Undo a change and those made with it."),
@@ -38,7 +39,7 @@ COMMANDS = {
     "sessions": Entry("sessions:sessions", "List conversations, or show one."),
     "apps": Entry("apps:apps", "List apps, install and uninstall them, and see how memory serves them."),
     "topics": Entry("topics:topics", "List topics, show a page, and keep the topic files in step."),
-    "users": Entry("sessions:users", "Set or show a user's time zone and language."),
+    "users": Entry("sessions:users", "List users, and set or show their time zone and language."),
     "jobs": Entry("jobs:jobs", "List background work, or queue it again."),
     "worker": Entry("jobs:worker", "Do background work until stopped."),
     "serve": Entry("serve:serve", "Serve this memory over HTTP, with a dashboard."),
@@ -104,6 +105,9 @@ class App(click.Group):
         extra["windows_expand_args"] = False
         try:
             result = super().main(given, prog_name or "holdfast", complete_var, standalone_mode=False, **extra)
+        except click.exceptions.NoArgsIsHelpError as error:  # a bare `holdfast`, or a bare group such as `holdfast users`
+            click.echo(error.format_message())
+            sys.exit(0)
         except click.UsageError as error:
             usage = error.ctx.get_usage() if error.ctx else None
             fail(one_error("usage", error.format_message()), as_json="--json" in flags, before=usage)
@@ -144,7 +148,12 @@ holdfast recall "what should I pour her?" --user ana
 """
 
 
-@click.command(cls=App, help=_HELP, epilog="Each command explains itself: holdfast recall --help")
+@click.command(
+    cls=App,
+    help=_HELP,
+    epilog="Each command explains itself: holdfast recall --help",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, prog_name="holdfast", message="%(prog)s %(version)s")
 @common_options
 def app() -> None:

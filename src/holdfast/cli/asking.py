@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from holdfast.cli.console import say
+from holdfast.cli.hints import nothing_found, unknown_user
 from holdfast.cli.options import Flags, digest_waiting, limit_option, open_memory, pairs, with_flags
 from holdfast.cli.output import brief, count, day, emit
 from holdfast.types import Hit
@@ -25,15 +26,17 @@ def recall(
 ) -> None:
     """Find what matters for a question, best first.
 
-    QUERY is a question or any words. Searches by meaning and by words; what is new is made searchable first.
+    QUERY is a question or any words. Searches by meaning and by text; what is new is made searchable first.
     """
     with open_memory(flags) as memory:
         digest_waiting(memory)
         hits = memory.recall(" ".join(query), kinds=kinds or None, where=where or None, **wanted, **flags.scope)
+        narrowed = {"kind": kinds, "where": where, "as_of": wanted["as_of"], "min_score": wanted["min_score"]}
+        hint = None if hits else nothing_found(memory, flags, said=True, narrowed=narrowed)
     lines = [line for place, hit in enumerate(hits, 1) for line in hit_lines(place, hit, explain=explain)]
     emit(hits, lines, as_json=flags.json)
-    if not hits:
-        say("Nothing was found in this scope." + ("" if flags.user else " Name a user with --user."), as_json=flags.json)
+    if hint:
+        say(hint, as_json=flags.json)
 
 
 def hit_lines(place: int, hit: Hit, *, explain: bool = False) -> list[str]:
@@ -63,10 +66,11 @@ def context(flags: Flags, query: tuple[str, ...], max_tokens: int | None) -> Non
     with open_memory(flags) as memory:
         digest_waiting(memory)
         block = memory.context(" ".join(query), max_tokens=max_tokens, **flags.scope)
+        hint = None if block.text else unknown_user(memory, flags.user)
     emit(block, [block.text] if block.text else [], as_json=flags.json)
     if block.left_out:
         say(f"Left out, for want of space: {count(len(block.left_out), 'hit')}", as_json=flags.json)
         for hit in block.left_out:
             say(f"  {hit.score:.2f}  {day(hit.at)}  {brief(str(hit))}  ({hit.id})", as_json=flags.json)
     elif not block.text:
-        say("Nothing that is remembered matters here.", as_json=flags.json)
+        say(hint or "Nothing that is remembered matters here.", as_json=flags.json)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from holdfast.cli.console import notes
-from holdfast.cli.options import Flags, with_flags
+from holdfast.cli.options import Flags, check_models, with_flags
 from holdfast.services import services
 
 if TYPE_CHECKING:
@@ -31,13 +31,14 @@ def chat(
     Each message is on disk before the model is asked. /help lists what else can be typed; /end or Ctrl-D ends the
     conversation and shows what was learnt. A conversation that is cut short, even by a kill, is gone through later. Without
     a chat model (HOLDFAST_CHAT) it still remembers, and shows what it would tell one. With --json, every line of input
-    gives a line of JSON.
+    gives a line of JSON. Exits with 1 if the model could not answer the last message.
     """
     from holdfast.agent import Agent  # noqa: PLC0415  (the engine: not needed for help)
     from holdfast.cli.talk import Talk  # noqa: PLC0415  (as above)
     from holdfast.cli.talk_commands import take  # noqa: PLC0415  (as above)
     from holdfast.cli.talk_output import Voice  # noqa: PLC0415  (as above)
 
+    check_models(flags)
     ids = iter([session] if session else [])
     with _opened(flags) as memory:
 
@@ -54,6 +55,8 @@ def chat(
             if not take(talk, line):
                 break
         talk.finish()
+    if talk.unanswered:
+        click.get_current_context().exit(1)
 
 
 @contextlib.contextmanager

@@ -8,11 +8,19 @@ from typing import TextIO
 
 import click
 
+from holdfast.cli.wrapping import fit
+
 
 def say(message: str, *, as_json: bool = False) -> None:
     """Tell a person something beside the result, on stderr; programs get silence."""
     if not as_json:
-        click.echo(message, err=True)
+        click.echo(fit(message, sys.stderr), err=True)
+
+
+def note(message: str, *, as_json: bool = False) -> None:
+    """Print a warning on stderr; programs get it as a line of JSON."""
+    shown = json.dumps({"note": message}, ensure_ascii=False) if as_json else fit(f"note: {message}", sys.stderr)
+    click.echo(shown, err=True)
 
 
 def one_error(code: str, message: str) -> Mapping[str, Mapping[str, str]]:
@@ -27,7 +35,11 @@ def fail(error: Mapping[str, Mapping[str, str]], *, as_json: bool, before: str |
         return
     if before:
         click.echo(before, err=True)
-    click.echo(f"error: {error['error']['message']}", err=True)
+    click.echo(fit(f"error: {error['error']['message']}", sys.stderr), err=True)
+
+
+_HINTS = "holdfast.hints"
+"""The logger of hints for programmers, which name arguments of the Python API."""
 
 
 @contextmanager
@@ -43,12 +55,12 @@ def notes(*, as_json: bool, quiet: bool = False, traces: bool = False) -> Iterat
         def emit(self, record: logging.LogRecord) -> None:
             """Print it, unless it was said before."""
             message = record.getMessage()
-            if quiet or message in self.said:
+            if quiet or message in self.said or record.name == _HINTS:
                 return
             self.said |= {message}
             if traces and record.exc_info:
                 message = self.format(record)
-            click.echo(json.dumps({"note": message}, ensure_ascii=False) if as_json else f"note: {message}", err=True)
+            note(message, as_json=as_json)
 
     logger, handler = logging.getLogger("holdfast"), Notes(logging.WARNING)
     logger.addHandler(handler)

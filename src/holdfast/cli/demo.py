@@ -9,7 +9,7 @@ import click
 
 from holdfast.cli.asking import hit_lines
 from holdfast.cli.options import Flags, open_memory
-from holdfast.cli.output import brief
+from holdfast.cli.output import brief, echo
 from holdfast.services import services
 
 if TYPE_CHECKING:
@@ -42,11 +42,11 @@ def demo() -> None:
         with open_memory(flags, quiet=True) as memory:  # another process, as far as the store can tell
             _second_session(memory)
             _let_go(memory)
-    click.echo('\nNow your own: holdfast remember "prefers tea" --key drink --user ana')
+    echo('\nNow your own: holdfast remember "prefers tea" --key drink --user ana')
 
 
 def _title(text: str) -> None:
-    click.echo(f"\n== {text}")
+    echo(f"\n== {text}")
 
 
 def _first_session(memory: "Engine") -> None:
@@ -55,35 +55,35 @@ def _first_session(memory: "Engine") -> None:
     then = services(memory).clock.now() - timedelta(days=4)
     for minute, (role, text) in enumerate(_TALK):
         talk.add(role, text, at=then + timedelta(minutes=minute))
-        click.echo(f"  {role:>9}: {text}")
+        echo(f"  {role:>9}: {text}")
     talk.end()
     services(memory).jobs.run_one()
     _title("The conversation ends and is digested. What was kept, and the message it came from")
     said = {message.id: message for message in talk.messages()}
     for each in reversed(memory.memories(user=_USER)):
-        click.echo(f"  {each.kind:8} {brief(each.text)}")
+        echo(f"  {each.kind:8} {brief(each.text)}")
         for source in each.sources:
-            click.echo(f"           <- {source[:14]}...  {brief(said[source].text)}")
-    click.echo("  (Questions, small talk and what the assistant said are in the log, and make no memory.)")
+            echo(f"           <- {source[:14]}...  {brief(said[source].text)}")
+    echo("  (Questions, small talk and what the assistant said are in the log, and make no memory.)")
 
 
 def _second_session(memory: "Engine") -> None:
     _title("Today. Another process opens the store, and the assistant must answer")
     hits = memory.recall(_BY_MEANING, user=_USER, limit=1)
     if services(memory).embedding.embedder() is None:
-        click.echo(f"  Searching by words alone: {services(memory).embedding.problem or 'no embedder is configured'}.")
-        click.echo(f"  With the weights, {_BY_MEANING!r} would find the allergy. By words:")
+        echo(f"  Searching by text alone: {services(memory).embedding.problem or 'no embedder is configured'}.")
+        echo(f"  With the weights, {_BY_MEANING!r} would find the allergy. By text:")
         _ask(memory, _BY_WORDS)
     else:
-        click.echo(f"  {_BY_MEANING}")
-        click.echo("\n".join(f"  {line}" for hit in hits for line in hit_lines(1, hit, explain=True)))
+        echo(f"  {_BY_MEANING}")
+        echo("\n".join(f"  {line}" for hit in hits for line in hit_lines(1, hit, explain=True)))
         shared = {word for hit in hits for word in _words(hit.text)} & _words(_BY_MEANING)
         common = f"Words in common: {', '.join(sorted(shared))}" if shared else "No word in common"
-        click.echo(f"        {common}: it was found by meaning, with a model that runs on this machine.")
+        echo(f"        {common}: it was found by meaning, with a model that runs on this machine.")
     _ask(memory, _SPANISH)
     _title("The block for the system prompt, within 120 tokens")
     question = _BY_WORDS if services(memory).embedding.embedder() is None else _BY_MEANING
-    click.echo("\n".join(f"  {line}" for line in memory.context(question, user=_USER, max_tokens=120).text.splitlines()))
+    echo("\n".join(f"  {line}" for line in memory.context(question, user=_USER, max_tokens=120).text.splitlines()))
 
 
 def _words(text: str) -> set[str]:
@@ -91,9 +91,9 @@ def _words(text: str) -> set[str]:
 
 
 def _ask(memory: "Engine", question: str) -> None:
-    click.echo(f"  {question}")
+    echo(f"  {question}")
     for hit in memory.recall(question, user=_USER, limit=1):
-        click.echo("\n".join(f"  {line}" for line in hit_lines(1, hit, explain=True)))
+        echo("\n".join(f"  {line}" for line in hit_lines(1, hit, explain=True)))
 
 
 def _let_go(memory: "Engine") -> None:
@@ -101,10 +101,10 @@ def _let_go(memory: "Engine") -> None:
     allergy = next(each for each in memory.memories(user=_USER) if "allergic" in each.text)
     forgotten = memory.forget(id=allergy.id)
     left = [hit for hit in memory.recall(_BY_WORDS, user=_USER) if "allergic" in hit.text]
-    click.echo(f"  forget:  {forgotten} memory hidden; asking again finds it {len(left)} times, its message included")
+    echo(f"  forget:  {forgotten} memory hidden; asking again finds it {len(left)} times, its message included")
     memory.undo(memory.history(allergy.id)[-1])
     back = [hit for hit in memory.recall(_BY_WORDS, user=_USER) if "allergic" in hit.text]
-    click.echo(f"  undo:    it is back; asking again finds it {len(back)} time")
+    echo(f"  undo:    it is back; asking again finds it {len(back)} time")
     receipt = memory.erase(user=_USER)
     gone = "no file holds a byte of it" if receipt.verified else f"not verified: {receipt.status}"
-    click.echo(f"  erase:   {receipt.memories} memories, {receipt.messages} messages, {receipt.vectors} vectors gone; {gone}")
+    echo(f"  erase:   {receipt.memories} memories, {receipt.messages} messages, {receipt.vectors} vectors gone; {gone}")

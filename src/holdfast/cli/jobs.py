@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from holdfast.cli.console import notes, say
-from holdfast.cli.options import Flags, limit_option, open_memory, with_flags
+from holdfast.cli.options import Flags, check_models, limit_option, open_memory, with_flags
 from holdfast.cli.output import brief, count, emit
 from holdfast.cli.progress import Progress
 from holdfast.errors import HoldfastError
@@ -96,6 +96,7 @@ def worker(flags: Flags, *, once: bool, all_tenants: bool) -> None:
     a SIGTERM ends it after the step under way. Several may run at once, also on several machines with a PostgreSQL
     store: it tells them of new work, so that they need not ask.
     """
+    check_models(flags)
     if all_tenants:
         _work_for_all(flags, once=once)
         return

@@ -1,4 +1,4 @@
-"""Commands on memories themselves: remember, list, show, history."""
+"""Commands on memories themselves: remember, list, show, revise, history."""
 
 import json
 import sys
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from holdfast.cli.console import say
+from holdfast.cli.hints import nothing_found
 from holdfast.cli.options import Flags, digest_waiting, limit_option, open_memory, pairs, with_flags
 from holdfast.cli.output import brief, count, day, emit, memory_line, plain, safe
 from holdfast.errors import InvalidInput
@@ -65,21 +66,11 @@ def list_memories(flags: Flags, *, kinds: tuple[str, ...], where: dict[str, Any]
     with open_memory(flags) as memory:
         digest_waiting(memory)
         found = memory.memories(kinds=kinds or None, where=where or None, **wanted, **flags.scope)
-        hint = None if found else _why_empty(memory, flags)
+        narrowed = {"kind": kinds, "where": where, **{name: value for name, value in wanted.items() if name != "limit"}}
+        hint = None if found else nothing_found(memory, flags, said=False, narrowed=narrowed)
     emit(found, [memory_line(each) for each in found], as_json=flags.json)
     if hint:
         say(hint, as_json=flags.json)
-
-
-def _why_empty(memory: "Engine", flags: Flags) -> str:
-    """Say where memories are, to someone who looked where none are."""
-    stats = memory.stats()
-    if not stats.memories:
-        return 'Nothing is remembered yet. Try: holdfast remember "prefers tea" --key drink'
-    if flags.user is None and stats.users:
-        whose = f"{count(stats.memories, 'memory')} of {count(stats.users, 'user')}"
-        return f"Nothing here is shared by all users; the store holds {whose}: name one with --user."
-    return "Nothing was found with these options."
 
 
 @click.command(epilog="Example: holdfast show mem_01k4...")
@@ -90,16 +81,20 @@ def show(flags: Flags, id: str) -> None:
 
     ID is a memory's id, as `list` and `recall` print it.
     """
+    with open_memory(flags) as memory:
+        value, lines = _whole(memory, memory.get(id))
+    emit(value, lines, as_json=flags.json)
+
+
+def _whole(memory: "Engine", found: Memory) -> tuple[dict[str, Any], list[str]]:
+    """Return a memory with its sources, for programs and for people."""
     from holdfast.protocols import MemoryFilter, MessageFilter  # noqa: PLC0415  (not needed for help)
 
-    with open_memory(flags) as memory:
-        found = memory.get(id)
-        said = services(memory).store.messages(MessageFilter(ids=found.sources)) if found.sources else []
-        made_of = services(memory).store.memories(MemoryFilter(ids=found.sources, statuses=None)) if found.sources else []
+    said = services(memory).store.messages(MessageFilter(ids=found.sources)) if found.sources else []
+    made_of = services(memory).store.memories(MemoryFilter(ids=found.sources, statuses=None)) if found.sources else []
     fields = plain(found)
-    value = {**fields, "source_messages": said, "source_memories": made_of}
     lines = [f"{name:13} {_cell(content)}" for name, content in fields.items() if content not in (None, [], {}, "")]
-    emit(value, [*lines, *_source_lines(found, said, made_of)], as_json=flags.json)
+    return {**fields, "source_messages": said, "source_memories": made_of}, [*lines, *_source_lines(found, said, made_of)]
 
 
 def _cell(content: Any) -> str:
@@ -118,6 +113,37 @@ def _source_lines(memory: Memory, said: list[Message], made_of: list[Memory]) ->
         return []
     gone = len(memory.sources) - len(said) - len(made_of)
     return ["came from:", *lines, *([f"  ({count(gone, 'source')} no longer kept)"] if gone else [])]
+
+
+@click.command(epilog='Example: holdfast revise mem_01k4... "prefers green tea" --tag drinks --reason "said so today"')
+@click.argument("id")
+@click.argument("text", nargs=-1)
+@click.option("--tag", "tags", multiple=True, help="A tag; may be repeated. Replaces all earlier tags.")
+@click.option("--no-tags", is_flag=True, help="Remove all tags.")
+@click.option("--importance", type=click.FloatRange(0, 10), help="From 0 to 10.")
+@click.option("--topic", help="The topic it belongs to.")
+@click.option("--pinned/--no-pinned", default=None, help="Make it part of every context, or not.")
+@click.option("--reason", help="Why, for the history.")
+@with_flags(scope=False)
+def revise(
+    flags: Flags, id: str, text: tuple[str, ...], *, tags: tuple[str, ...], no_tags: bool, reason: str | None, **changed: Any
+) -> None:
+    """Correct a memory: its text, tags, importance, topic or pin.
+
+    ID is a memory's id, which stays. TEXT replaces the text; `-` reads it from standard input. What is not given stays as it
+    is. The earlier revision stays in the history, and the change can be undone.
+    """
+    if tags and no_tags:
+        raise click.UsageError("Give --tag or --no-tags, not both.")
+    if not text and not tags and not no_tags and all(value is None for value in changed.values()):
+        raise click.UsageError("Say what to change: TEXT, --tag, --no-tags, --importance, --topic, --pinned or --no-pinned.")
+    new = _standard_input() if text == ("-",) else " ".join(text) if text else None
+    with open_memory(flags) as memory:
+        revised = memory.revise(id, new, tags=tags if tags or no_tags else None, reason=reason, **changed)
+        value, lines = _whole(memory, revised)
+        change = memory.history(id)[-1].id
+    emit(value, lines, as_json=flags.json)
+    say(f"To undo this: holdfast undo {change}", as_json=flags.json)
 
 
 @click.command(epilog="Example: holdfast history mem_01k4...   then: holdfast undo chg_01k4...")

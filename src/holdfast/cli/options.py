@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import click
 
-from holdfast.cli.console import notes
+from holdfast.cli.console import note, notes
 from holdfast.services import services
 
 if TYPE_CHECKING:
+    from holdfast.config.settings import Settings
     from holdfast.engine import Engine
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -127,6 +128,17 @@ def open_memory(flags: Flags, *, quiet: bool = False) -> Iterator["Engine"]:
         open_engine(flags.store, preset=flags.preset, settings=flags.settings, tenant=flags.tenant, worker="none") as memory,
     ):
         yield memory
+
+
+def check_models(flags: Flags, settings: "Settings | None" = None) -> None:
+    """Stop if a configured model lacks its package or key; warn of a server that does not answer."""
+    from holdfast import readiness  # noqa: PLC0415  (as above)
+    from holdfast.config.opening import make_preset  # noqa: PLC0415  (as above)
+    from holdfast.config.settings import load_settings  # noqa: PLC0415  (as above)
+
+    loaded = settings or load_settings(flags.settings, store=flags.store, preset=flags.preset, tenant=flags.tenant)
+    for warning in readiness.check_models(loaded, make_preset(loaded)):
+        note(warning, as_json=flags.json)
 
 
 def digest_waiting(memory: "Engine") -> None:

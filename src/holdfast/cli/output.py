@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from holdfast.cli.console import reconfigure
+from holdfast.cli.wrapping import display_width, fit
 from holdfast.types import Hit, Memory, Scope
 
 _LONGEST_LINE = 400
@@ -68,7 +69,12 @@ def emit(value: Any, lines: Sequence[str], *, as_json: bool) -> None:
     if as_json:
         print_json(value)
     elif lines:
-        click.echo("\n".join(lines))
+        echo("\n".join(lines))
+
+
+def echo(text: str) -> None:
+    """Print lines for people, wrapped at words on a terminal."""
+    click.echo(fit(text, sys.stdout))
 
 
 def brief(text: str) -> str:
@@ -97,8 +103,12 @@ def day(moment: datetime | None) -> str:
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return rows as lines with columns of equal width."""
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    widths = [max(display_width(cell) for cell in column) for column in zip(*rows, strict=True)]
+    return ["  ".join(_padded(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _padded(cell: str, width: int) -> str:
+    return cell + " " * (width - display_width(cell))
 
 
 def count(number: int, what: str) -> str:

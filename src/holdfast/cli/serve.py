@@ -1,11 +1,13 @@
 """The command that serves a memory over HTTP: serve."""
 
 import json
+import sys
+from dataclasses import dataclass
 
 import click
 
 from holdfast.cli.console import say
-from holdfast.cli.options import Flags, with_flags
+from holdfast.cli.options import Flags, check_models, with_flags
 from holdfast.errors import ExtraMissing
 
 _PACKAGES = ("fastapi", "uvicorn", "starlette", "pydantic", "anyio", "python_multipart", "multipart")
@@ -35,19 +37,34 @@ def serve(flags: Flags, *, host: str | None, port: int | None, workers: int, cha
         debug=flags.debug,
     )  # fmt: skip
     settings = asked.load()
+    check_models(flags, settings)
     plan = serving.at(asked, host or settings.serve_host)
     serving.check(plan)
     sock = serving.listen(plan.host, settings.serve_port if port is None else port)
-    _announce(flags, plan.host, sock.getsockname()[1])
+    if sys.stderr.isatty():  # a log has its own lines
+        say("Starting the server ...", as_json=flags.json)
+    started = _Address(flags, plan.host, sock.getsockname()[1])
     with sock:
         if workers == 1:
-            serving.serve_here(plan, sock)
+            serving.serve_here(plan, sock, started)
         else:
-            serving.serve_many(plan, sock, workers)
+            serving.serve_many(plan, sock, started, workers)
+
+
+@dataclass(frozen=True, slots=True)
+class _Address:
+    """Prints where the dashboard is, once the server answers."""
+
+    flags: Flags
+    host: str
+    port: int
+
+    def set(self) -> None:
+        """Print it."""
+        _announce(self.flags, self.host, self.port)
 
 
 def _announce(flags: Flags, host: str, port: int) -> None:
-    """Say where the dashboard is."""
     shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
     url = f"http://{shown}:{port}/"
     click.echo(json.dumps({"url": url}) if flags.json else f"Dashboard: {url}")

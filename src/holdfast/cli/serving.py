@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from multiprocessing.process import BaseProcess
+from multiprocessing.synchronize import Event
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -18,7 +19,7 @@ from typing import Any
 import uvicorn
 
 from holdfast import __version__
-from holdfast.cli.sharing import Shares, SharingServer
+from holdfast.cli.sharing import Announcing, AnnouncingServer, Shares, SharingServer
 from holdfast.config.environment import share_metrics
 from holdfast.config.models import make_transcriber
 from holdfast.config.settings import Settings, load_settings
@@ -33,6 +34,8 @@ from holdfast.server.security import check_bind, principal_of
 _FINISH_SECONDS = 30
 """How long requests under way may take once the end was asked for."""
 _RESTART_SECONDS = 1.0
+_STARTING_SECONDS = 0.1
+"""How often to look whether a worker has started."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,10 +91,11 @@ def check(plan: Plan) -> None:
         check_bind(plan.host, house.gate.has_keys(), tenant=house.tenant)
 
 
-def serve_here(plan: Plan, sock: socket.socket, shares: Shares | None = None, place: int = 0) -> None:
+def serve_here(plan: Plan, sock: socket.socket, started: Announcing, shares: Shares | None = None, place: int = 0) -> None:
     """Serve in this process until it is told to end; requests under way are finished, and queued work stays queued.
 
-    With ``shares``, clients are shared with the other processes at the same socket, of which this is the one at ``place``.
+    ``started`` is set once requests are answered. With ``shares``, clients are shared with the other processes at the same
+    socket, of which this is the one at ``place``.
     """
     config = uvicorn.Config(
         build(plan),
@@ -104,7 +108,7 @@ def serve_here(plan: Plan, sock: socket.socket, shares: Shares | None = None, pl
         timeout_keep_alive=75,
         timeout_graceful_shutdown=_FINISH_SECONDS,
     )
-    server = uvicorn.Server(config) if shares is None else SharingServer(config, shares, place)
+    server = AnnouncingServer(config, started) if shares is None else SharingServer(config, started, shares, place)
     with _asked_to_end():  # uvicorn raises the signal once more when it is done, which would look like a crash
         server.run(sockets=[sock])
 
@@ -130,24 +134,43 @@ def _mcp(house: House) -> Any:
     return make_mcp_app(house, principal_of, problem_for, version=__version__)
 
 
-def serve_many(plan: Plan, sock: socket.socket, workers: int) -> None:
-    """Serve in several processes; one that dies is started again, and all end when this one is told to."""
+def serve_many(plan: Plan, sock: socket.socket, announcing: Announcing, workers: int) -> None:
+    """Serve in several processes; one that dies is started again, and all end when this one is told to.
+
+    ``announcing`` is set once the first of them answers requests.
+    """
     spawn = multiprocessing.get_context("spawn")
     with TemporaryDirectory(prefix="holdfast-metrics-") as counters, _asked_to_end() as end:
         share_metrics(Path(counters))
         # Windows has no way to wait at a door without going in.
         shares = None if sys.platform == "win32" else Shares(workers, spawn)
         running: dict[int, BaseProcess] = {}
+        started, announced = spawn.Event(), False
         while not end.is_set():
             for place in range(workers):
                 if place in running and running[place].is_alive():
                     continue
                 if shares is not None:
                     shares.leave(place)  # one that was killed could not do so itself
-                running[place] = spawn.Process(target=serve_here, args=(plan, sock, shares, place), name="holdfast-serve")
+                running[place] = spawn.Process(
+                    target=serve_here, args=(plan, sock, started, shares, place), name="holdfast-serve"
+                )
                 running[place].start()
-            end.wait(_RESTART_SECONDS)
+            if not announced:
+                announced = _has_started(started, end)
+                if announced:
+                    announcing.set()
+            else:
+                end.wait(_RESTART_SECONDS)
         _end(list(running.values()))
+
+
+def _has_started(started: Event, end: threading.Event) -> bool:
+    """Wait for the first worker to start, as long as for a restart at most; True if it has."""
+    until = time.monotonic() + _RESTART_SECONDS
+    while not started.is_set() and time.monotonic() < until and not end.wait(_STARTING_SECONDS):
+        pass
+    return started.is_set()
 
 
 def _end(running: Sequence[BaseProcess]) -> None:

@@ -1,12 +1,14 @@
 """Commands on conversations and on the people in them: sessions, users."""
 
+from datetime import datetime
 from typing import Any
 
 import click
 
 from holdfast.cli.console import say
+from holdfast.cli.hints import unknown_user
 from holdfast.cli.options import Flags, limit_option, open_memory, with_flags
-from holdfast.cli.output import emit, plain, safe
+from holdfast.cli.output import emit, plain, safe, table
 from holdfast.errors import NotFound
 from holdfast.services import services
 from holdfast.types import Message, SessionRecord, UserProfile
@@ -24,9 +26,10 @@ def _list_options(function: Any) -> Any:
 def _print_sessions(flags: Flags, *, statuses: tuple[Any, ...], limit: int, offset: int) -> None:
     with open_memory(flags) as memory:
         found = memory.sessions(statuses=statuses or None, limit=limit, offset=offset, **flags.scope)
+        hint = None if found else unknown_user(memory, flags.user)
     emit(found, [_line(session) for session in found], as_json=flags.json)
     if not found:
-        say("No conversations.", as_json=flags.json)
+        say(hint or "No conversations.", as_json=flags.json)
 
 
 def _line(session: SessionRecord) -> str:
@@ -79,7 +82,32 @@ def _message(message: Message) -> str:
 
 @click.group()
 def users() -> None:
-    """Set or show a user's time zone and language."""
+    """List users, and set or show their time zone and language."""
+
+
+@users.command("list", epilog="Example: holdfast users list --limit 20 --json")
+@limit_option(100)
+@click.option("--offset", type=click.IntRange(min=0), default=0, metavar="N", help="Skip the first N.")
+@with_flags(scope=False)
+def list_users(flags: Flags, *, limit: int, offset: int) -> None:
+    """List users by name, with their memories, sessions and last activity.
+
+    Listed is everyone with a profile, memories (also forgotten ones), sessions or messages.
+    """
+    with open_memory(flags) as memory:
+        found = memory.users(limit=limit, offset=offset)
+    rows = [("user", "memories", "sessions", "last activity")]
+    rows += [(safe(each.user), f"{each.memories:,}", f"{each.sessions:,}", _moment(each.last_at)) for each in found]
+    emit(found, table(rows) if found else [], as_json=flags.json)
+    if not found:
+        say(
+            "No further users." if offset else "No users yet: a user exists once something is stored with --user.",
+            as_json=flags.json,
+        )
+
+
+def _moment(moment: datetime | None) -> str:
+    return f"{moment:%Y-%m-%d %H:%M}" if moment else "-"
 
 
 @users.command("set", epilog="Example: holdfast users set ana --timezone Europe/Madrid --language es")

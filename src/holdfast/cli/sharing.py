@@ -10,7 +10,7 @@ import contextlib
 import logging
 import socket
 from multiprocessing.context import BaseContext
-from typing import Any
+from typing import Any, Protocol
 
 import uvicorn
 
@@ -43,11 +43,33 @@ class Shares:
         return any(_AWAY < other < own for other in self._counts)
 
 
-class SharingServer(uvicorn.Server):
+class Announcing(Protocol):
+    """What a server tells that it has started: an event of this process or of another, or anything with ``set``."""
+
+    def set(self) -> object:
+        """Note that requests are answered."""
+        ...
+
+
+class AnnouncingServer(uvicorn.Server):
+    """A server that says when it has started; one that fails to start says nothing."""
+
+    def __init__(self, config: uvicorn.Config, announcing: Announcing) -> None:
+        super().__init__(config)
+        self._announcing = announcing
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to serve, and say so."""
+        await super().startup(sockets=sockets)
+        if self.started:
+            self._announcing.set()
+
+
+class SharingServer(AnnouncingServer):
     """A server that takes in a client only when it is its turn."""
 
-    def __init__(self, config: uvicorn.Config, shares: Shares, place: int) -> None:
-        super().__init__(config)
+    def __init__(self, config: uvicorn.Config, announcing: Announcing, shares: Shares, place: int) -> None:
+        super().__init__(config, announcing)
         self._shares = shares
         self._place = place
         self._doors: list[asyncio.Task[None]] = []

@@ -36,11 +36,14 @@ class Talk:
         self._begin = begin
         self._streamed = streamed
         self._told_of_no_model = False
+        self.unanswered = False
+        """Whether the model failed to answer the last message."""
 
     # A turn.
 
     def say(self, text: str) -> None:
         """Take a message and print the reply; whatever goes wrong is told, and the conversation goes on."""
+        self.unanswered = False
         try:
             answer = self._stream(text) if self._streamed else self.agent.reply(text)
         except KeyboardInterrupt:
@@ -81,9 +84,11 @@ class Talk:
         self.voice.show({**value, **one_error(error.code, str(error))}, [told])
 
     def _failed(self, error: HoldfastError) -> None:
+        self.unanswered = True
         if self.voice.as_json:
             self.voice.show({**self._turn(reply=None), **one_error(error.code, str(error))}, [])
             return
+        self.voice.end_pieces()
         if self._streamed:
             click.echo()
         fail(one_error(error.code, str(error)), as_json=False)

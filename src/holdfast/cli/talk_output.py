@@ -4,7 +4,7 @@ import json
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -12,7 +12,8 @@ from typing import Any
 import click
 
 from holdfast.cli.console import reconfigure, say
-from holdfast.cli.output import brief, day, plain, safe
+from holdfast.cli.output import brief, day, echo, plain, safe
+from holdfast.cli.wrapping import Flow, columns
 from holdfast.types import Hit
 
 
@@ -39,6 +40,8 @@ class Voice:
 
     language: str = "en"
     as_json: bool = False
+    _flows: list[Flow] = field(default_factory=list, init=False, repr=False)
+    """The reply that is being printed in pieces, if any."""
 
     def words(self, name: str, /, **values: Any) -> str:
         """Return some of the program's own words."""
@@ -60,7 +63,8 @@ class Voice:
     def show(self, value: Any, lines: Sequence[str]) -> None:
         """Print a result: one line of JSON, or lines."""
         if not self.as_json:
-            click.echo("\n".join(lines))
+            self.end_pieces()
+            echo("\n".join(lines))
             return
         if not sys.stdout.isatty():
             reconfigure(sys.stdout, encoding="utf-8")
@@ -69,7 +73,23 @@ class Voice:
     def piece(self, text: str) -> None:
         """Print a piece of a reply; what a model says must not steer a terminal."""
         if not self.as_json:
-            click.echo(safe(text), nl=False)
+            self._flow(safe(text))
+
+    def _flow(self, text: str) -> None:
+        """Print as the words come: whole on a terminal, at once elsewhere."""
+        width = columns(sys.stdout)
+        if width is None:
+            click.echo(text, nl=False)
+            return
+        if not self._flows:
+            self._flows.append(Flow(lambda piece: click.echo(piece, nl=False), width))
+        self._flows[0].feed(text)
+
+    def end_pieces(self) -> None:
+        """Print the last word of a reply that came in pieces, or was broken off."""
+        for flow in self._flows:
+            flow.finish()
+        self._flows.clear()
 
     def aside(self, text: str) -> None:
         """Say something beside the conversation."""

@@ -102,7 +102,7 @@ def make_remote_embedder(name: str, url: str | None) -> EmbedderSource:
     providers.check_name(name, url)
 
     def load() -> Embedder:
-        return providers.remote_embedder(name, base_url=url, api_key=_provider_key(providers.key_variable(name)))
+        return providers.remote_embedder(name, base_url=url, api_key=provider_key(providers.key_variable(name)))
 
     return EmbedderSource(name=name, load=load)
 
@@ -125,7 +125,7 @@ def make_chat(chat: "str | ChatModel | ChatSource | Callable[..., Any]", setting
     providers.check_name(chat, settings.chat_url)
 
     def load() -> ChatModel:
-        key = settings.chat_key or _provider_key(providers.key_variable(chat))
+        key = settings.chat_key or provider_key(providers.key_variable(chat))
         return providers.chat_model(chat, base_url=settings.chat_url, api_key=key)
 
     return ChatSource(name=chat, load=load)
@@ -144,7 +144,7 @@ def make_transcriber(settings: Settings) -> "Transcriber | None":
     """Return what turns speech into text for the server; None where nothing is set."""
     from holdfast.models.transcribers import find_transcriber, transcriber_key  # noqa: PLC0415  (only for those who use one)
 
-    key = _provider_key(transcriber_key(settings.transcriber))
+    key = provider_key(transcriber_key(settings.transcriber))
     return find_transcriber(settings.transcriber, settings.transcriber_url, key)
 
 
@@ -178,5 +178,6 @@ def make_reranker(reranker: "str | Reranker") -> "Reranker | Literal['chat'] | N
     return CrossEncoder(registry.RERANKERS[reranker], models_directory())
 
 
-def _provider_key(name: str | None) -> str | None:
+def provider_key(name: str | None) -> str | None:
+    """Return the key that a provider's own environment variable holds."""
     return environment.variable(name) if name else None

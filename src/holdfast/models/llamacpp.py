@@ -11,6 +11,7 @@ ready, or where there are none a port of this machine and a random key, so nobod
 """
 
 import importlib
+import importlib.util
 import os
 import queue
 import secrets
@@ -47,6 +48,8 @@ _BATCH: Final = 128
 """Tokens of a question read at once; a question that was given up is let go of between two batches."""
 _MOST_THREADS: Final = 4
 """More threads than this gain little: the memory is the bottleneck."""
+_PACKAGE: Final = "xllamacpp"
+_NO_PACKAGE: Final = "{name} needs the package xllamacpp: pip install 'holdfast[llamacpp]'"
 _SCHEMA: Final = "response_format"
 _ONE_LINE: Final = MappingProxyType({"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "})
 """Blanks as most JSON on one line has them; written without any, arrays came out empty."""
@@ -88,6 +91,12 @@ class LlamaCppChat:
     def name(self) -> str:
         """Its full name, such as ``local:qwen2.5-1.5b``."""
         return self._weights.name
+
+    def check(self) -> None:
+        """Raise if the package or the weights are missing; loads nothing."""
+        if importlib.util.find_spec(_PACKAGE) is None:
+            raise ExtraMissing(_NO_PACKAGE.format(name=self.name))
+        self._weights.locate()
 
     def load(self) -> None:
         """Load the model now rather than with the first question."""
@@ -269,9 +278,9 @@ class _Weights:
 
 def _package() -> Any:
     try:
-        return importlib.import_module("xllamacpp")
+        return importlib.import_module(_PACKAGE)
     except ImportError as error:
-        raise ExtraMissing("This model needs the package xllamacpp: pip install 'holdfast[llamacpp]'") from error
+        raise ExtraMissing(_NO_PACKAGE.format(name="This model")) from error
 
 
 def _held_to(schema: Schema | None) -> Mapping[str, Any]:

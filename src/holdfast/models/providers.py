@@ -18,7 +18,16 @@ from holdfast.models.prices import FREE, Price, find_price
 from holdfast.models.retrying import Patience
 from holdfast.protocols import Embedder
 
-__all__ = ["PROVIDERS", "Provider", "chat_model", "check_name", "key_variable", "remote_embedder"]
+__all__ = [
+    "PROVIDERS",
+    "Provider",
+    "chat_model",
+    "chat_service",
+    "check_name",
+    "embedding_service",
+    "key_variable",
+    "remote_embedder",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +123,21 @@ def check_name(name: str, base_url: str | None = None) -> None:
     _split(name, base_url)
 
 
+def chat_service(name: str, *, base_url: str | None = None, api_key: str | None = None) -> Service:
+    """Return where a chat model is served; raise ExtraMissing or KeyMissing where its package or key is missing."""
+    provider, model = _split(name, base_url)
+    return _service(provider, name, model, base_url=base_url, api_key=api_key)
+
+
+def embedding_service(name: str, *, base_url: str | None = None, api_key: str | None = None) -> Service:
+    """Return where an embedder is served, with the same errors."""
+    provider, model = _split(name, base_url)
+    if not provider.embeds:
+        having = ", ".join(known.name for known in _TABLE if known.embeds)
+        raise ModelUnknown(f"{provider.name} has no embedding models; these providers have: {having}.")
+    return _service(provider, name, model, base_url=base_url, api_key=api_key)
+
+
 def chat_model(
     name: str,
     *,
@@ -128,7 +152,7 @@ def chat_model(
     in and out, by full name, and come before those that are known.
     """
     provider, model = _split(name, base_url)
-    service = _service(provider, name, model, base_url=base_url, api_key=api_key)
+    service = chat_service(name, base_url=base_url, api_key=api_key)
     price = _price(provider, name, prices)
     from holdfast.models.remote import Dialect, RemoteChat  # noqa: PLC0415  (only for those who use it)
 
@@ -156,11 +180,8 @@ def remote_embedder(
     patience: Patience | None = None,
 ) -> Embedder:
     """Return an embedder by its full name, such as ``ollama:nomic-embed-text``; nothing is called yet."""
-    provider, model = _split(name, base_url)
-    if not provider.embeds:
-        having = ", ".join(known.name for known in _TABLE if known.embeds)
-        raise ModelUnknown(f"{provider.name} has no embedding models; these providers have: {having}.")
-    service = _service(provider, name, model, base_url=base_url, api_key=api_key)
+    service = embedding_service(name, base_url=base_url, api_key=api_key)
+    provider, _ = _split(name, base_url)
     from holdfast.models.openai_embedder import OpenAIEmbedder  # noqa: PLC0415  (only for those who use it)
 
     return OpenAIEmbedder(

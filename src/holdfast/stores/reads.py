@@ -28,7 +28,19 @@ from holdfast.stores.rows import (
     to_spend,
 )
 from holdfast.stores.sql import Row, fetch, guarded, once
-from holdfast.types import AppRecord, ChangeRecord, Job, JobState, Memory, Message, Scope, SessionRecord, Spend, UserProfile
+from holdfast.types import (
+    AppRecord,
+    ChangeRecord,
+    Job,
+    JobState,
+    Memory,
+    Message,
+    Scope,
+    SessionRecord,
+    Spend,
+    UserProfile,
+    UserRecord,
+)
 
 _CHANGED_AT = itemgetter(MEMORY_COLUMNS.split(", ").index("updated_at"), 0)
 """What memories are listed by: when they last changed, and among equals the order they were made in."""
@@ -139,6 +151,47 @@ class SQLReads(AccessReads):
         """Return what is known of a user; a stranger has the defaults."""
         rows = self._rows("SELECT timezone, language FROM users WHERE tenant = ? AND user = ?", (self.tenant, user))
         return UserProfile(user=user, timezone=rows[0][0], language=rows[0][1]) if rows else UserProfile(user=user)
+
+    @guarded
+    def user_names(self, *, limit: int | None = None, offset: int = 0) -> list[str]:
+        """List every user who has a profile, memories (live or retired), sessions or messages, by code point."""
+        # A partition may outlive its rows, so that it alone is no sign of a user.
+        within = "tenant = partitions.tenant AND {0}.partition = partitions.partition"
+        rows = self._rows(
+            "SELECT user FROM (SELECT user FROM users WHERE tenant = ? "
+            "UNION SELECT user FROM sessions WHERE tenant = ? AND user <> '' "
+            "UNION SELECT user FROM partitions WHERE tenant = ? AND user <> '' AND ("
+            f"EXISTS (SELECT 1 FROM memories WHERE memories.{within.format('memories')} AND memories.recorded_to IS NULL) "
+            f"OR EXISTS (SELECT 1 FROM messages WHERE messages.{within.format('messages')}))) AS named "
+            "ORDER BY user LIMIT ? OFFSET ?",
+            (self.tenant, self.tenant, self.tenant, self._limit(limit), offset),
+        )
+        return [row[0] for row in rows]
+
+    @guarded
+    def user_records(self, names: Collection[str], *, unexpired_at: datetime) -> list[UserRecord]:
+        """Count what each of these users has, in the order of their names; a user with nothing is not an error."""
+        sessions = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
+        sessions.among("user", names)
+        talked = self._rows(
+            f"SELECT user, count(*), max(last_at) FROM sessions WHERE {sessions.sql} GROUP BY user", sessions.values
+        )
+        owners = Clauses(self.connection.dialect, "partitions.tenant = ?", self.tenant)
+        owners.among("partitions.user", names)
+        kept = self._rows(
+            "SELECT partitions.user, count(*) FILTER (WHERE memories.status = 'live' AND "
+            "(memories.expires_at IS NULL OR memories.expires_at > ?)), max(memories.updated_at) FROM partitions CROSS JOIN memories "
+            "ON memories.tenant = partitions.tenant AND memories.partition = partitions.partition "
+            f"AND memories.recorded_to IS NULL WHERE {owners.sql} GROUP BY partitions.user",
+            (stamp(unexpired_at), *owners.values),
+        )
+        of_sessions, of_memories = ({row[0]: row[1:] for row in rows} for rows in (talked, kept))
+        found = []
+        for name in sorted(set(names)):
+            (many, spoke), (live, changed) = of_sessions.get(name, (0, None)), of_memories.get(name, (0, None))
+            last = max((at for at in (spoke, changed) if at is not None), default=None)
+            found.append(UserRecord(user=name, memories=live, sessions=many, last_at=None if last is None else moment(last)))
+        return found
 
     @guarded
     def app(self, app: str) -> AppRecord | None:

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter, Store
 from holdfast.testing.samples import ANA, AT, BOB, DAY, SHARED, OpenStore, a_change, a_memory, a_message, a_session, remember, say
-from holdfast.types import Scope, Spend, UserProfile
+from holdfast.types import Scope, Spend, UserProfile, UserRecord
 
 
 class SessionPromises:
@@ -313,6 +313,43 @@ class SmallPromises:
             tx.set_user(UserProfile(user="ana", timezone="Europe/Madrid"))
             tx.set_user(UserProfile(user="ana", timezone="America/Lima", language="es"))
         assert open_store().user("ana") == UserProfile(user="ana", timezone="America/Lima", language="es")
+
+    def test_users_are_listed_by_name_with_what_they_have(self, store: Store, open_store: OpenStore) -> None:
+        """Everyone with a profile, a memory, a session or a message; once each, and only of one's own tenant."""
+        (old,) = remember(store, a_memory("retired", scope=Scope(user="retired")))
+        remember(
+            store,
+            a_memory("one", scope=ANA), a_memory("two", scope=Scope(user="ana", app="kitchen"), at=AT + DAY),
+            a_memory("expired", scope=ANA, expires_at=AT), a_memory("for all", scope=SHARED),
+            a_memory("soon gone", scope=Scope(user="gone"), id="mem_gone"),
+            replace(old, status="forgotten", recorded_at=AT + DAY, updated_at=AT + DAY),
+        )  # fmt: skip
+        say(store, a_message("Hi", scope=BOB, session="ses_bob", at=AT + 2 * DAY))
+        with store.write() as tx:
+            tx.add_session(a_session("ses_ana", scope=ANA))
+            tx.set_user(UserProfile(user="zoë", timezone="Europe/Madrid"))
+            tx.remove_memories(["mem_gone"])
+        names = store.user_names()
+        assert names == ["ana", "bob", "retired", "zoë"]
+        assert store.user_records([*names, "nobody"], unexpired_at=AT) == [
+            UserRecord(user="ana", memories=2, sessions=1, last_at=AT + DAY),
+            UserRecord(user="bob", sessions=1, last_at=AT + 2 * DAY),
+            UserRecord(user="nobody"),
+            UserRecord(user="retired", last_at=AT + DAY),
+            UserRecord(user="zoë"),
+        ]
+        other = open_store(tenant="other")
+        assert (other.user_names(), other.user_records(["ana"], unexpired_at=AT)) == ([], [UserRecord(user="ana")])
+
+    def test_users_are_listed_in_pages(self, store: Store) -> None:
+        """By code point, whatever the database's own order is."""
+        with store.write() as tx:
+            for name in ("b", "Z", "a", "é"):
+                tx.set_user(UserProfile(user=name))
+        assert store.user_names() == ["Z", "a", "b", "é"]
+        assert store.user_names(limit=2, offset=1) == ["a", "b"]
+        assert store.user_names(offset=4) == []
+        assert store.user_records([], unexpired_at=AT) == []
 
     def test_a_setting_comes_back_as_stored(self, store: Store, open_store: OpenStore) -> None:
         """None until it is set; the last word counts."""

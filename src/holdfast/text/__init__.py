@@ -1,1 +1,1 @@
-"""Text as data: cleaning, languages, search terms. Nothing here stores or asks anything."""
+"""Text processing: cleaning, language identification, search terms. No storage and no model calls."""

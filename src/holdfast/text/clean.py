@@ -1,4 +1,4 @@
-"""Making any string safe to store, to compare and to show inside a prompt."""
+"""Make any string safe to store, compare and include in a prompt."""
 
 import hashlib
 import math
@@ -10,7 +10,7 @@ from typing import Any
 from holdfast.errors import InvalidInput, TextTooLong
 
 MAX_TEXT = 4 * 1024 * 1024
-"""Characters one message or memory may have; longer texts belong in several messages."""
+"""Maximum characters of one message or memory."""
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _LINE_BREAKS = re.compile(r"[\s\x1c-\x1f\x85\u2028\u2029]+")
@@ -22,7 +22,7 @@ _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
 def clean_text(text: str, *, what: str = "text") -> str:
-    """Return the text as it can be stored; NUL and lone surrogates become U+FFFD, all else stays."""
+    """Return the text with NUL and lone surrogates replaced by U+FFFD, or raise if it is empty or too long."""
     if not isinstance(text, str):
         raise InvalidInput(f"{what} must be a string, not {type(text).__name__}.")
     if len(text) > MAX_TEXT:
@@ -34,7 +34,7 @@ def clean_text(text: str, *, what: str = "text") -> str:
 
 
 def clean_name(name: str | None, *, what: str) -> str | None:
-    """Return a user, app, key or other short name without odd characters; None stays None."""
+    """Return a short name (user, app, key) on one line without invisible characters. None stays None."""
     if name is None:
         return None
     cleaned = one_line(clean_text(name, what=what))
@@ -46,14 +46,14 @@ def clean_name(name: str | None, *, what: str) -> str | None:
 
 
 def clean_tags(tags: Sequence[str]) -> tuple[str, ...]:
-    """Return tags as short names, each once."""
+    """Return the tags as short names without duplicates."""
     if isinstance(tags, str):
         raise InvalidInput("tags is a list of words, not one string.")
     return tuple(dict.fromkeys(cleaned for tag in tags if (cleaned := clean_name(tag, what="tag"))))
 
 
 def clean_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return metadata with text keys and values of the kinds that can be stored and filtered on."""
+    """Return metadata with string keys and values that can be stored and filtered, or raise InvalidInput."""
     if not isinstance(metadata, Mapping):
         raise InvalidInput(f"metadata is a mapping from names to values, not {type(metadata).__name__}.")
     cleaned = {}
@@ -81,26 +81,26 @@ def _clean_value(key: str, value: Any) -> Any:
 
 
 def clean_query(query: str, *, limit: int = 20_000) -> str:
-    """Return a query's beginning, storable; a query may be anything, also empty."""
+    """Return the first ``limit`` characters of a query in storable form. A query may be empty."""
     if not isinstance(query, str):
         raise InvalidInput(f"the query must be a string, not {type(query).__name__}.")
     return _UNSTORABLE.sub("\ufffd", query[:limit])
 
 
 def one_line(text: str) -> str:
-    """Fold every kind of line break and invisible direction mark away."""
-    if text.isascii() and text.isprintable() and "  " not in text:  # as most text is: there is nothing to fold
+    """Collapse whitespace and line breaks to single spaces and remove invisible characters."""
+    if text.isascii() and text.isprintable() and "  " not in text:  # fast path for most text
         return text.strip()
     return _LINE_BREAKS.sub(" ", _INVISIBLE.sub("", text)).strip()
 
 
 def escape_line(text: str) -> str:
-    """Return one line that can neither close a prompt block nor open another."""
+    """Return one line, escaped so that it can neither close nor open a prompt block."""
     return one_line(text).translate(_ESCAPES)
 
 
 def fold(text: str) -> str:
-    """Return the text for comparing: case, accents, width and punctuation at the ends do not count."""
+    """Return the text for comparison, without case, accents, width and surrounding punctuation."""
     plain = one_line(text).casefold()
     if not plain.isascii():
         plain = "".join(c for c in unicodedata.normalize("NFKD", plain) if not unicodedata.combining(c))
@@ -108,13 +108,13 @@ def fold(text: str) -> str:
 
 
 def content_hash(*parts: str | None) -> str:
-    """Return the identity of a text (with its kind and key): equal when they say the same."""
+    """Return a hash of folded parts, equal for texts that differ only in form."""
     joined = "\x1f".join("" if part is None else fold(part) for part in parts)
     return hashlib.sha256(joined.encode()).hexdigest()[:32]
 
 
 def count_tokens(text: str) -> int:
-    """Estimate the tokens of a text, rather too high than too low, for any provider's tokenizer."""
+    """Estimate the tokens of a text for any tokenizer, erring on the high side."""
     dense = len(_DENSE_SCRIPT.findall(text))
     plain = sum(c.isascii() for c in text)
     other = len(text) - dense - plain

@@ -1,8 +1,8 @@
-"""Making data fit a schema: what is valid is kept, what is not is dropped one by one, and named.
+"""Fit data to a schema: keep valid parts, drop the others one by one and report them.
 
-The schema is JSON Schema of the plain sort: ``type`` (one or several), ``properties``, ``required``, ``items``, ``enum``,
-``minimum``, ``maximum``, ``maxItems``, ``minLength``, ``maxLength``, ``additionalProperties``. The names given to flaws
-say where and what, never what the text was: they end up in logs.
+The schema is a subset of JSON Schema: ``type`` (one or several), ``properties``, ``required``, ``items``, ``enum``,
+``minimum``, ``maximum``, ``maxItems``, ``minLength``, ``maxLength``, ``additionalProperties``. Flaws
+name the place and the problem, never the text, because they are logged.
 """
 
 import math
@@ -13,11 +13,11 @@ from typing import Any
 from holdfast.chat import Schema
 from holdfast.text.json_parse import parse_container
 
-_MOST_FLAWS = 20
+_MAX_FLAWS = 20
 
 
 class _Unfit(ValueError):
-    """A value that no harmless change makes valid."""
+    """A value that no safe conversion makes valid."""
 
     def __init__(self, where: str, why: str) -> None:
         super().__init__(f"{where or 'the answer'} {why}")
@@ -25,7 +25,7 @@ class _Unfit(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
-    """A valid value, and what had to go. ``lost`` counts only what the schema had a place for."""
+    """A valid value and its flaws. ``lost`` counts only dropped values that the schema defines."""
 
     value: Any
     flaws: tuple[str, ...] = ()
@@ -33,24 +33,24 @@ class _Fit:
 
 
 def conform(data: Any, schema: Schema) -> tuple[Any, tuple[str, ...]]:
-    """Return what of the data is valid, and the names of what was dropped.
+    """Return the valid part of the data and the flaws.
 
-    Raise ValueError when nothing valid is left although something was there.
+    Raise ValueError if the data had content and none of it is valid.
     """
     fit = _fit(data, schema, "")
     dropped_all = isinstance(data, Mapping | list) and bool(data) and fit.value in ({}, [])
-    if (fit.lost or dropped_all) and not _holds_anything(fit.value):
-        raise ValueError("; ".join(_few(fit.flaws)) or "nothing in the answer is what was asked for")
-    return fit.value, _few(fit.flaws)
+    if (fit.lost or dropped_all) and not _has_values(fit.value):
+        raise ValueError("; ".join(_limit_flaws(fit.flaws)) or "nothing in the answer is what was asked for")
+    return fit.value, _limit_flaws(fit.flaws)
 
 
-def _few(flaws: tuple[str, ...]) -> tuple[str, ...]:
-    more = len(flaws) - _MOST_FLAWS
-    return (*flaws[:_MOST_FLAWS], f"and {more} more") if more > 0 else flaws
+def _limit_flaws(flaws: tuple[str, ...]) -> tuple[str, ...]:
+    more = len(flaws) - _MAX_FLAWS
+    return (*flaws[:_MAX_FLAWS], f"and {more} more") if more > 0 else flaws
 
 
-def _holds_anything(value: Any) -> bool:
-    """Tell whether there is any value in nested containers."""
+def _has_values(value: Any) -> bool:
+    """Return True if nested containers hold any scalar."""
     waiting = [value]
     while waiting:
         each = waiting.pop()
@@ -61,10 +61,10 @@ def _holds_anything(value: Any) -> bool:
 
 
 def _fit(value: Any, schema: Schema, where: str) -> _Fit:
-    """Fit by the first of the schema's types that takes the value as it is, or else with a harmless change."""
+    """Fit by the first type that accepts the value as is, or else after a safe conversion."""
     types = _types(schema)
     if not types:
-        return _Fit(_within_enum(value, schema, where))
+        return _Fit(_match_enum(value, schema, where))
     exact = [name for name in types if _CHECKS[name](value)]
     unfit: _Unfit | None = None
     for name in (*exact, *(name for name in types if name not in exact)):
@@ -83,8 +83,8 @@ def _types(schema: Schema) -> tuple[str, ...]:
     return (named,) if isinstance(named, str) else tuple(named)
 
 
-def _within_enum(value: Any, schema: Schema, where: str) -> Any:
-    """Return the enum's own value for one that differs at most in case and spaces around it."""
+def _match_enum(value: Any, schema: Schema, where: str) -> Any:
+    """Return the enum's value, ignoring case and surrounding spaces."""
     if "enum" not in schema:
         return value
     for allowed in schema["enum"]:
@@ -106,12 +106,14 @@ def _fit_object(value: Any, schema: Schema, where: str) -> _Fit:
     for name, item in found.items():
         rule: Any = known.get(name, schema.get("additionalProperties", True))
         if rule is False:
-            flaws.append(f"{where or 'the answer'} holds something that was not asked for")  # its name is a model's words
+            flaws.append(
+                f"{where or 'the answer'} holds something that was not asked for"
+            )  # the name comes from the model, so it is not logged
             continue
         try:
             fit = _fit(item, {} if rule is True else rule, _inside(where, name))
         except _Unfit as unfit:
-            if item is not None:  # null is how many say "none", and that is no flaw
+            if item is not None:  # many models write null for "none", which is no flaw
                 flaws.append(str(unfit))
                 lost += 1
             continue
@@ -120,7 +122,7 @@ def _fit_object(value: Any, schema: Schema, where: str) -> _Fit:
         lost += fit.lost
     missing = [name for name in schema.get("required", ()) if name not in kept]
     if missing:
-        raise _Unfit(where, "; ".join([f"lacks {', '.join(missing)}", *flaws[:_MOST_FLAWS]]))
+        raise _Unfit(where, "; ".join([f"lacks {', '.join(missing)}", *flaws[:_MAX_FLAWS]]))
     return _Fit(kept, tuple(flaws), lost)
 
 
@@ -130,9 +132,9 @@ def _inside(where: str, name: str) -> str:
 
 
 def _as_object(value: Any, schema: Schema, where: str) -> Mapping[str, Any]:
-    """Return the mapping; also one that was written into a string, or put alone into a list, or left out around a list."""
+    """Return the mapping, also from a JSON string, a one-item list, or a bare list of its only array."""
     if isinstance(value, str):
-        value = _unpacked(value)
+        value = _parse_if_json(value)
     if isinstance(value, Mapping):
         return {name: item for name, item in value.items() if isinstance(name, str)}
     if isinstance(value, list):
@@ -142,7 +144,7 @@ def _as_object(value: Any, schema: Schema, where: str) -> Mapping[str, Any]:
         lists = [name for name, rule in known.items() if "array" in _types(rule)]
         if len(lists) == 1:
             return {lists[0]: value}
-    raise _Unfit(where, f"is {_named(value)}, not an object")
+    raise _Unfit(where, f"is {_type_name(value)}, not an object")
 
 
 def _fit_array(value: Any, schema: Schema, where: str) -> _Fit:
@@ -150,10 +152,10 @@ def _fit_array(value: Any, schema: Schema, where: str) -> _Fit:
     kept: list[Any] = []
     flaws: list[str] = []
     lost = 0
-    most = schema.get("maxItems")
+    max_items = schema.get("maxItems")
     for place, item in enumerate(_as_array(value, rule, where)):
-        if most is not None and len(kept) >= most:
-            flaws.append(f"{where or 'the answer'} has more than {most} items")
+        if max_items is not None and len(kept) >= max_items:
+            flaws.append(f"{where or 'the answer'} has more than {max_items} items")
             break
         try:
             fit = _fit(item, rule, f"{where}[{place}]")
@@ -168,12 +170,12 @@ def _fit_array(value: Any, schema: Schema, where: str) -> _Fit:
 
 
 def _as_array(value: Any, rule: Schema, where: str) -> list[Any]:
-    """Return the list; also one written into a string, one under a name, or a lone item."""
+    """Return the list, also from a JSON string, an object with one list, or a single item."""
     if isinstance(value, list):
         return value
     if value is None:
         return []
-    unpacked = _unpacked(value) if isinstance(value, str) else value
+    unpacked = _parse_if_json(value) if isinstance(value, str) else value
     if isinstance(unpacked, list):
         return unpacked
     try:
@@ -182,11 +184,11 @@ def _as_array(value: Any, rule: Schema, where: str) -> list[Any]:
         lists = [item for item in unpacked.values() if isinstance(item, list)] if isinstance(unpacked, Mapping) else []
         if len(lists) == 1:
             return lists[0]
-        raise _Unfit(where, f"is {_named(value)}, not a list") from None
+        raise _Unfit(where, f"is {_type_name(value)}, not a list") from None
     return [value]
 
 
-def _unpacked(text: str) -> Any:
+def _parse_if_json(text: str) -> Any:
     try:
         return parse_container(text)
     except ValueError:
@@ -199,8 +201,8 @@ def _fit_string(value: Any, schema: Schema, where: str) -> _Fit:
     elif isinstance(value, int | float):
         value = str(value)
     if not isinstance(value, str):
-        raise _Unfit(where, f"is {_named(value)}, not a text")
-    value = _within_enum(value, schema, where)
+        raise _Unfit(where, f"is {_type_name(value)}, not a text")
+    value = _match_enum(value, schema, where)
     if len(value) < schema.get("minLength", 0):
         raise _Unfit(where, f"is shorter than {schema['minLength']}")
     if len(value) > schema.get("maxLength", math.inf):
@@ -211,8 +213,8 @@ def _fit_string(value: Any, schema: Schema, where: str) -> _Fit:
 def _fit_number(value: Any, schema: Schema, where: str) -> _Fit:
     number = _as_number(value)
     if number is None:
-        raise _Unfit(where, f"is {_named(value)}, not a number")
-    _within_enum(number, schema, where)
+        raise _Unfit(where, f"is {_type_name(value)}, not a number")
+    _match_enum(number, schema, where)
     if number < schema.get("minimum", -math.inf):
         raise _Unfit(where, f"is below {schema['minimum']}")
     if number > schema.get("maximum", math.inf):
@@ -234,7 +236,7 @@ def _as_number(value: Any) -> int | float | None:
 def _fit_integer(value: Any, schema: Schema, where: str) -> _Fit:
     number = _as_number(value)
     if number is None or number != int(number):
-        raise _Unfit(where, f"is {_named(value)}, not a whole number")
+        raise _Unfit(where, f"is {_type_name(value)}, not a whole number")
     return _fit_number(int(number), schema, where)
 
 
@@ -242,18 +244,18 @@ def _fit_boolean(value: Any, schema: Schema, where: str) -> _Fit:
     if isinstance(value, str):
         value = {"true": True, "false": False}.get(value.strip().casefold(), value)
     if not isinstance(value, bool):
-        raise _Unfit(where, f"is {_named(value)}, neither true nor false")
-    return _Fit(_within_enum(value, schema, where))
+        raise _Unfit(where, f"is {_type_name(value)}, neither true nor false")
+    return _Fit(_match_enum(value, schema, where))
 
 
 def _fit_null(value: Any, schema: Schema, where: str) -> _Fit:
     del schema
     if value is not None:
-        raise _Unfit(where, f"is {_named(value)}, not null")
+        raise _Unfit(where, f"is {_type_name(value)}, not null")
     return _Fit(None)
 
 
-def _named(value: Any) -> str:
+def _type_name(value: Any) -> str:
     names = {str: "a text", bool: "true or false", int: "a number", float: "a number", list: "a list", type(None): "null"}
     return names.get(type(value), "an object" if isinstance(value, Mapping) else "of another sort")
 

@@ -1,6 +1,6 @@
-"""The details of a text: its names, numbers, dates, times, sums of money, addresses and titles.
+"""Extract the details of a text: names, numbers, dates, times, amounts of money, addresses and titles.
 
-They are what a summary must not lose. Two spellings of one thing give the same detail: "14 March", "March 14th" and
+A summary must keep them. Two spellings of one thing yield the same detail: "14 March", "March 14th" and
 "el 14 de marzo", or "€42", "42 euros" and "42,00 €".
 """
 
@@ -13,14 +13,14 @@ from holdfast.text.language import STOP_WORDS
 from holdfast.text.names import find_names
 from holdfast.text.wordlists import DAYS, MONTHS, NUMBERS, UNITS
 
-_IDLE = STOP_WORDS["en"] | STOP_WORDS["es"]
+_STOP_WORDS = STOP_WORDS["en"] | STOP_WORDS["es"]
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _NUM = r"\d{1,3}(?:[.,\u00a0 ]\d{3})+(?:[.,]\d{1,2})?(?!\d)|\d+(?:[.,]\d+)?"
 _MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
 _YEAR = r"(?:1[5-9]|20|21)\d\d"
-_LATER = {"pm", "p.m", "de la tarde", "de la noche", "in the afternoon", "in the evening", "at night"}
+_PM_PHRASES = {"pm", "p.m", "de la tarde", "de la noche", "in the afternoon", "in the evening", "at night"}
 _PART = r"[ap]\.?m\b|de la (?:tarde|noche|mañana)|in the (?:morning|afternoon|evening)|at night"
-_MANY = {
+_MAGNITUDES = {
     "k": "k",
     "mil": "k",
     "thousand": "k",
@@ -36,7 +36,7 @@ _MANY = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detail:
-    """One detail: ``key`` is the same for all its spellings, ``short`` is a spelling, ``full`` has a word around a bare number."""
+    """One detail: a normalized ``key``, one spelling (``short``), and that spelling with the counted noun (``full``)."""
 
     key: str
     short: str
@@ -44,12 +44,12 @@ class Detail:
 
 
 def details(text: str) -> frozenset[str]:
-    """Return the details of a text in their common spelling: lower case, no accents, months in English."""
+    """Return the normalized details of a text: lower case, no accents, months in English."""
     return frozenset(find_details(text))
 
 
 def find_details(text: str) -> dict[str, Detail]:
-    """Return the details of a text by their keys, in no particular order, as they were first spelled."""
+    """Return the details of a text by key, in their first spelling and in no particular order."""
     rest = _CODE.sub(" ", text)
     found: dict[str, Detail] = {}
     for pattern, key_of in _PATTERNS:
@@ -71,14 +71,14 @@ def find_details(text: str) -> dict[str, Detail]:
 
 
 def missing(wanted: Iterable[str], text: str) -> set[str]:
-    """Return which of some details a text does not hold; a name is held wherever its words stand, also within a longer name."""
+    """Return the details that a text lacks. A name also counts as present within a longer name."""
     have = details(text)
     words = f" {_words(text)} "
     return {key for key in wanted if key not in have and (any(c.isdigit() for c in key) or f" {_words(key)} " not in words)}
 
 
 def kept(source: str, summary: str) -> float:
-    """Return the share of a text's details that a summary of it still holds; 1 when there are none to lose."""
+    """Return the share of a text's details that its summary keeps; 1 if the text has none."""
     wanted = details(source)
     return 1.0 - len(missing(wanted, summary)) / len(wanted) if wanted else 1.0
 
@@ -88,14 +88,14 @@ def _words(text: str) -> str:
 
 
 def _in_context(text: str, match: re.Match[str], short: str) -> str:
-    """Return a bare number with the word that says what it counts: "12 guests", "gate 14"."""
+    """Return a bare number with the noun it counts or labels: "12 guests", "gate 14"."""
     if not short.isdigit():
         return short
     after = re.match(r"[ -]([^\W\d_]{3,})", text[match.end() : match.end() + 30])
-    if after and fold(after[1]) not in _IDLE and after[1].islower():
+    if after and fold(after[1]) not in _STOP_WORDS and after[1].islower():
         return f"{short} {after[1]}"
     before = re.search(r"([^\W\d_]{3,}) $", text[max(0, match.start() - 30) : match.start()])
-    if before and fold(before[1]) not in _IDLE and before[1].islower():
+    if before and fold(before[1]) not in _STOP_WORDS and before[1].islower():
         return f"{before[1]} {short}"
     return short
 
@@ -143,7 +143,7 @@ def _month(match: re.Match[str]) -> str:
 
 
 def _is_monthly(match: re.Match[str]) -> bool:
-    """Tell "in May" and "June" from "you may" and "march on"."""
+    """Return True for "in May" and "June", False for "you may" and "march on"."""
     word = match["month"]
     if not word[0].isupper():
         return False
@@ -155,7 +155,7 @@ def _is_monthly(match: re.Match[str]) -> bool:
 
 def _clock(match: re.Match[str]) -> str:
     hour, minute = int(match["hour"]), int(match["minute"] or 0)
-    if (match["part"] or "").casefold() in _LATER and hour < 12:
+    if (match["part"] or "").casefold() in _PM_PHRASES and hour < 12:
         hour += 12
     return f"{hour}:{minute:02}" if hour <= 24 and minute < 60 else ""
 
@@ -164,7 +164,7 @@ def _at_hour(match: re.Match[str]) -> str:
     word = fold(match["hour"])
     hour = int(word) if word.isdigit() else 1 if word == "una" else NUMBERS.get(word, 99)
     past = {"media": 30, "cuarto": 15}.get(fold(match["past"] or ""), 0)
-    if (match["part"] or "").casefold() in _LATER and hour < 12:
+    if (match["part"] or "").casefold() in _PM_PHRASES and hour < 12:
         hour += 12
     return f"{hour}:{past:02}" if hour <= 24 else ""
 
@@ -175,12 +175,12 @@ def _phone(match: re.Match[str]) -> str:
 
 
 def _money(match: re.Match[str]) -> str:
-    return f"{_number(match['num'])}{_MANY.get(fold(match['many'] or ''), '')} {match['sign']}"
+    return f"{_number(match['num'])}{_MAGNITUDES.get(fold(match['many'] or ''), '')} {match['sign']}"
 
 
 def _measure(match: re.Match[str]) -> str:
     unit = "%" if "cient" in match["unit"] else UNITS.get(fold(match["unit"]))
-    many = _MANY.get(fold(match["many"] or ""), "")
+    many = _MAGNITUDES.get(fold(match["many"] or ""), "")
     return f"{_number(match['num'])}{many} {unit}" if unit else ""
 
 
@@ -190,12 +190,12 @@ def _worded_measure(match: re.Match[str]) -> str:
 
 
 def _plain(match: re.Match[str]) -> str:
-    many = _MANY.get(fold(match["many"] or ""), "")
+    many = _MAGNITUDES.get(fold(match["many"] or ""), "")
     return f"{_number(match['num'])}{many}"
 
 
 def _number(spelled: str) -> str:
-    """Return a number without separators of thousands, with a point for decimals and no idle zeros."""
+    """Return a number without thousands separators or trailing zeros, with a decimal point."""
     plain = re.sub(r"\s", "", spelled)
     if re.fullmatch(r"[1-9]\d{0,2}(?:[.,]\d{3})+", plain):
         return re.sub(r"[.,]", "", plain)
@@ -253,7 +253,7 @@ def _patterns() -> Iterator[tuple[re.Pattern[str], Callable[[re.Match[str]], str
         (rf"(?<![\w.])(?P<num>{_NUM})(?: ?{many}\b)?", _plain),
         (rf"\b({'|'.join(NUMBERS)})[ -]([^\W\d_]+)\b", _worded_measure),
     ):
-        # A letter case that matters ("Title", "3M") is asked for in the pattern itself.
+        # Patterns where case matters ("Title", "3M") require it themselves.
         exact = key_of is _title or r"[A-Z]{2,}" in source
         yield re.compile(source, 0 if exact else re.IGNORECASE), key_of
 

@@ -1,6 +1,6 @@
-"""What stands over a text when it is searched: who said it, and the day, in words.
+"""Heading that is indexed with a text: the speaker and the date in words.
 
-People ask "what did Ana say in May", and the text itself holds neither the name nor the month.
+Questions such as "what did Ana say in May" use a name and a month that the text itself lacks.
 """
 
 from datetime import datetime
@@ -17,6 +17,6 @@ _DAYS: Final = {
 
 
 def day_in_words(at: datetime, language: str | None) -> str:
-    """Return a day as it is spoken of: its number, month, year and weekday."""
+    """Return a date in words: day, month, year and weekday."""
     spoken = language if language in _MONTHS else "en"
     return f"{at.day} {_MONTHS[spoken][at.month - 1]} {at.year} {_DAYS[spoken][at.weekday()]}"

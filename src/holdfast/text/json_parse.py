@@ -1,7 +1,7 @@
-"""Reading one JSON value that starts at a known place, however badly it was written.
+"""Lenient parser for one JSON value at a known position.
 
-What is sound JSON is read exactly. Anything else is read by a parser that never recurses: it closes what was left
-open, accepts what other languages write, and skips what it cannot read. It never guesses at a half text or number.
+Valid JSON goes through the standard decoder. Anything else goes through a parser that never recurses: it closes open
+containers, accepts literals of other languages and skips what it cannot parse. It never completes a truncated string or number.
 """
 
 import json
@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-DEEPEST = 64
-"""Containers within each other; what lies deeper is cut off, so that nobody's recursion can fail on it."""
+MAX_DEPTH = 64
+"""Nesting limit. Deeper levels are cut off so that recursive callers cannot overflow."""
 
 _TOKEN = re.compile(
     r"""\s*(?:(?P<open>[\[{])|(?P<close>[\]}])|(?P<mark>[,:])|(?P<quote>["'“])"""
@@ -20,7 +20,7 @@ _TOKEN = re.compile(
 _CLOSERS = {"[": "]", "{": "}"}
 _CLOSING_QUOTE = {'"': '"', "'": "'", "“": "”"}
 _LITERAL = r"(?i:true|false|null|none|nan|undefined|[-+]?infinity)\b"
-# A quote inside a text is often not escaped. So a quote only closes one where JSON could go on after it.
+# Inner quotes are often not escaped, so a quote closes a string only where JSON could continue after it.
 _AFTER_ITEM = rf"""\s*(?:[\]}}]|\Z|,\s*(?:["'“\[{{\]}}]|[-+.]?\d|{_LITERAL}|[A-Za-z]{{0,9}}\Z))|[^\S\n]*\n\s*["'“]"""
 _AFTER_VALUE = (
     r"""\s*(?:[\]}]|\Z|,\s*(?:["'“][^"'”\\]{0,100}(?:["'”]\s*(?::|\Z)|\Z)|[\]}]|\w+\s*(?::|\Z)|\Z))"""
@@ -35,13 +35,13 @@ _ESCAPE = re.compile(
 _SHORT_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", "\n": "\n"}
 _SHORT_ESCAPES |= {quote: quote for quote in "\"'“”"}
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-_LONGEST_INTEGER = 4000
+_MAX_INTEGER_DIGITS = 4000
 _MISSING = object()
 
 
 def _closing(quote: str, after: str) -> re.Pattern[str]:
     end = _CLOSING_QUOTE[quote]
-    # A look ahead never gives back what it took, which a possessive repeat would say plainly; that one is broken in Python 3.11.2.
+    # The lookahead stands in for a possessive repeat, which is broken in Python 3.11.2: it never backtracks.
     return re.compile(rf"(?=((?:[^\\{end}]|\\.|{end}(?!{after}))*))\1{end}", re.DOTALL)
 
 
@@ -52,7 +52,7 @@ _KEY = {quote: re.compile(rf"(?=((?:[^\\{end}]|\\.)*))\1{end}", re.DOTALL) for q
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
-    """One value, from ``start`` to ``end``; not ``whole`` when parts were skipped or the text ended too early."""
+    """A value and its span. ``whole`` is False if parts were skipped or the text was truncated."""
 
     value: Any
     start: int
@@ -61,15 +61,15 @@ class Parsed:
 
 
 @dataclass(slots=True)
-class _Open:
-    """A container that has not been closed yet; an object has a key while it waits for the key's value."""
+class _OpenContainer:
+    """An open container. An object has a ``key`` while it waits for that key's value."""
 
     holds: list[Any] | dict[str, Any]
     closer: str
     key: str | None = None
 
     def put(self, value: Any) -> bool:
-        """Take a value in; an object takes one only under a key."""
+        """Add a value. Return False if an object has no key for it."""
         if isinstance(self.holds, list):
             self.holds.append(value)
             return True
@@ -81,42 +81,42 @@ class _Open:
 
 
 @dataclass(slots=True)
-class Effort:
-    """What may still be spent on one text: tokens, and attempts that lead to nothing."""
+class Budget:
+    """Remaining budget for one text: tokens and failed attempts."""
 
     tokens_left: int = 1_000_000
     failures_left: int = 24
 
 
-def parse_at(text: str, start: int, effort: Effort) -> Parsed | None:
-    """Read the container that opens at ``start``; None when it holds nothing sound."""
-    effort.tokens_left -= 10
-    return _exactly(text, start) or _Parser(text=text, start=start, effort=effort).run()
+def parse_at(text: str, start: int, budget: Budget) -> Parsed | None:
+    """Parse the container that opens at ``start``. Return None if it has no valid content."""
+    budget.tokens_left -= 10
+    return _parse_strict(text, start) or _Parser(text=text, start=start, budget=budget).run()
 
 
 def parse_container(text: str) -> Any:
-    """Read a text that is one container and nothing else; raise ValueError when it is not."""
+    """Parse a text that consists of exactly one container, or raise ValueError."""
     bare = text.strip()
-    parsed = parse_at(bare, 0, Effort(tokens_left=10_000)) if bare[:1] in _CLOSERS else None
+    parsed = parse_at(bare, 0, Budget(tokens_left=10_000)) if bare[:1] in _CLOSERS else None
     if parsed is None or not parsed.whole or parsed.end != len(bare):
         raise ValueError("The text is no JSON object or array.")
     return parsed.value
 
 
 def parse_scalar(text: str) -> Any:
-    """Read a whole text that is one number, word or quoted string; raise ValueError when it is none."""
+    """Parse a text that consists of one number, literal or quoted string, or raise ValueError."""
     if text[:1] in _CLOSING_QUOTE and len(text) > 1:
         match = _KEY[text[0]].fullmatch(text, 1)
         if match:
             return unescape(match[1])
-    value = _bare(text)
+    value = _parse_bare_word(text)
     if value is _MISSING:
         raise ValueError("The text holds no JSON.")
     return value
 
 
 def unescape(raw: str) -> str:
-    """Resolve what JSON and Python escape; an unknown escape stays as written, and nothing unstorable comes out."""
+    """Resolve JSON and Python escapes. Keep unknown escapes and replace characters that cannot be stored."""
     plain = _ESCAPE.sub(_escaped, raw) if "\\" in raw else raw
     return _UNSTORABLE.sub("\ufffd", plain)
 
@@ -130,33 +130,33 @@ def _escaped(match: re.Match[str]) -> str:
     return _SHORT_ESCAPES.get(short, match[0])
 
 
-def _bare(word: str) -> Any:
-    """Return what an unquoted word stands for, or ``_MISSING``."""
+def _parse_bare_word(word: str) -> Any:
+    """Return the value of an unquoted word, or ``_MISSING``."""
     number = _NUMBER.fullmatch(word)
     if number is None:
         return _LITERALS.get(word.lstrip("+-").casefold(), _MISSING)
-    if number[1] and len(word) <= _LONGEST_INTEGER:
+    if number[1] and len(word) <= _MAX_INTEGER_DIGITS:
         return int(word)
     value = float(word)
     return value if math.isfinite(value) else None
 
 
-_SOUND = json.JSONDecoder(parse_constant=lambda name: None, parse_float=_bare)
+_STRICT_DECODER = json.JSONDecoder(parse_constant=lambda name: None, parse_float=_parse_bare_word)
 
 
-def _exactly(text: str, start: int) -> Parsed | None:
-    """Read sound JSON; None when it is not, or too deep."""
+def _parse_strict(text: str, start: int) -> Parsed | None:
+    """Parse valid JSON. Return None if it is invalid or too deep."""
     try:
-        value, end = _SOUND.raw_decode(text, start)
+        value, end = _STRICT_DECODER.raw_decode(text, start)
     except (ValueError, RecursionError):
         return None
     return Parsed(value=value, start=start, end=end, whole=True) if _make_storable(value) else None
 
 
 def _make_storable(value: Any) -> bool:
-    """Replace, in place, what no store takes; tell whether it is shallow enough to be used."""
+    """Replace characters that cannot be stored, in place. Return False if the value is too deep."""
     level = [value]
-    for _ in range(DEEPEST):
+    for _ in range(MAX_DEPTH):
         below: list[Any] = []
         for holder in level:
             for key, item in list(holder.items() if isinstance(holder, dict) else enumerate(holder)):
@@ -174,33 +174,33 @@ def _make_storable(value: Any) -> bool:
 
 @dataclass(slots=True)
 class _Parser:
-    """Reads tokens one by one and keeps the open containers on a stack of its own."""
+    """Token-by-token parser with an explicit stack of open containers."""
 
     text: str
     start: int
-    effort: Effort
+    budget: Budget
     at: int = field(init=False)
-    stack: list[_Open] = field(init=False, default_factory=list)
+    stack: list[_OpenContainer] = field(init=False, default_factory=list)
     root: Any = None
     last_good: int = field(init=False, default=0)
     whole: bool = True
 
     def run(self) -> Parsed | None:
-        """Read until the first container closes, or the text or the effort ends."""
+        """Parse until the first container closes or the text or budget ends."""
         self._open(self.text[self.start])
         self.at = self.start + 1
         while self.stack and self._step():
             pass
         if self.stack:
-            self._cut_off()
+            self._close_truncated()
         if self.whole:
             return Parsed(value=self.root, start=self.start, end=self.at, whole=True)
         if not self.last_good:
             return None
         return Parsed(value=self.root, start=self.start, end=self.last_good, whole=False)
 
-    def _cut_off(self) -> None:
-        """Close what is open, without the containers at the end that had only just begun."""
+    def _close_truncated(self) -> None:
+        """Close the open containers and drop empty ones at the end."""
         self.whole = False
         for parent, last in zip(self.stack[-2::-1], self.stack[:0:-1], strict=True):
             holds: Any = parent.holds
@@ -212,10 +212,10 @@ class _Parser:
             del holds[newest]
 
     def _step(self) -> bool:
-        """Read one token; False when there is no sense in going on."""
-        self.effort.tokens_left -= 1
+        """Parse one token. Return False to stop."""
+        self.budget.tokens_left -= 1
         match = _TOKEN.match(self.text, self.at)
-        if match is None or self.effort.tokens_left < 0:
+        if match is None or self.budget.tokens_left < 0:
             return False
         self.at = match.end()
         kind, token = match.lastgroup, match[match.lastgroup or 0]
@@ -232,9 +232,9 @@ class _Parser:
         return True
 
     def _open(self, bracket: str) -> bool:
-        if len(self.stack) >= DEEPEST:
+        if len(self.stack) >= MAX_DEPTH:
             return False
-        opened = _Open(holds=[] if bracket == "[" else {}, closer=_CLOSERS[bracket])
+        opened = _OpenContainer(holds=[] if bracket == "[" else {}, closer=_CLOSERS[bracket])
         if not self.stack:
             self.root = opened.holds
         elif not self.stack[-1].put(opened.holds):
@@ -243,7 +243,7 @@ class _Parser:
         return True
 
     def _close(self, bracket: str) -> None:
-        """Close the nearest container of this sort, and with it those that somebody forgot to close."""
+        """Close the nearest container of this type and any unclosed ones inside it."""
         if self.stack[-1].key is not None:
             self.whole = False
         if all(opened.closer != bracket for opened in self.stack):
@@ -263,7 +263,7 @@ class _Parser:
         patterns = _ITEM if is_item else _KEY if is_key else _VALUE
         match = patterns[quote].match(self.text, self.at)
         if match is None:
-            return False  # cut off within a text; a half text may say the opposite of the whole
+            return False  # truncated inside a string; half a string may state the opposite of the whole
         self.at = match.end()
         text = unescape(match[1])
         if is_key:
@@ -277,7 +277,7 @@ class _Parser:
         if isinstance(opened.holds, dict) and opened.key is None:
             self._name(word)
             return
-        value = _bare(word)
+        value = _parse_bare_word(word)
         cut = self.at == len(self.text) and isinstance(value, int | float) and not isinstance(value, bool)
         if value is _MISSING or cut:
             opened.key = None

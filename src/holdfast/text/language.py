@@ -1,4 +1,4 @@
-"""Which language a text is in, told by its commonest words; small, offline, good enough to stem by."""
+"""Identify a text's language by its stop words. Small and offline; docs/decisions.md has its accuracy."""
 
 import re
 from collections import Counter
@@ -40,25 +40,27 @@ STOP_WORDS: dict[str, frozenset[str]] = {
         "seu sua tambem te tem tenho um uma voce".split()
     ),
 }
-_USUAL = ("en", "es")
-_VOTES = 2
-"""For other languages one common word alone says nothing: "au" stands in French and in "tea au lait"."""
+_DEFAULT_LANGUAGES = ("en", "es")
+_MIN_VOTES = 2
+"""Other languages need two votes: "au" is French, and part of "tea au lait"."""
 _WORD = re.compile(r"[^\W\d_]+")
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
 _SPANISH_SIGNS = re.compile("[¿¡ñ]", re.IGNORECASE)
-_OTHER_LETTERS = re.compile("[\u0250-\u1dff\u2c00-\ua71f\ua800-\ufdff\uff66-\uffdc\U00010000-\U0001efff\U00020000-\U0003ffff]")
-"""Letters of scripts that English is not written in."""
-_OFTEN_SAID = frozenset(
+_NON_LATIN_LETTERS = re.compile(
+    "[\u0250-\u1dff\u2c00-\ua71f\ua800-\ufdff\uff66-\uffdc\U00010000-\U0001efff\U00020000-\U0003ffff]"
+)
+"""Letters of scripts other than Latin."""
+_SPANISH_CONTENT_WORDS = frozenset(
     "buenos buenas casa compre cuales cuentame cumplo dime encanta gusta gustan gustaria hablo hijo hija llama llamo "
     "marido mujer necesito odio prefiero puedo quiero recuerda recuerdame suelo tenemos trabajo vamos vivimos vivo".split()
 )
-"""Words of people who speak Spanish about themselves, beside those that every sentence has."""
+"""Common Spanish words about oneself, in addition to the stop words."""
 _ACCENTS = str.maketrans("áàâäãéèêëíìîïóòôöõúùûüçñ", "aaaaaeeeeiiiiooooouuuucn")
 
 
 @lru_cache(maxsize=4096)
 def detect_language(text: str) -> str | None:
-    """Return the two-letter code of the text's language, or None when its words do not tell."""
+    """Return the two-letter code of the text's language, or None if the evidence is insufficient."""
     sample = text[:2000].casefold()
     if len(_CYRILLIC.findall(sample)) > len(sample) // 4:
         return "ru"
@@ -73,38 +75,38 @@ def detect_language(text: str) -> str | None:
     if not ranked or (len(ranked) > 1 and ranked[0][1] == ranked[1][1]):
         return None
     language, count = ranked[0]
-    return language if count >= (1 if language in _USUAL else _VOTES) else None
+    return language if count >= (1 if language in _DEFAULT_LANGUAGES else _MIN_VOTES) else None
 
 
 def is_stop_word(word: str, language: str | None) -> bool:
-    """Tell whether a folded word carries no meaning of its own in this language."""
+    """Return True if a folded word is a stop word in this language (English if None)."""
     return word in STOP_WORDS.get(language or "en", frozenset())
 
 
 def is_foreign(text: str) -> bool:
-    """Tell whether a text is clearly not in English; a few words that could be either are taken as English."""
-    return _is_foreign(text[:2000])  # what is remembered is never longer than what was looked at
+    """Return True if a text is clearly not in English. Ambiguous short texts count as English."""
+    return _is_foreign(text[:2000])  # bounds the size of a cache key
 
 
 @lru_cache(maxsize=4096)
 def _is_foreign(sample: str) -> bool:
     letters = sum(map(str.isalpha, sample))
-    if 2 * len(_OTHER_LETTERS.findall(sample)) > letters:
+    if 2 * len(_NON_LATIN_LETTERS.findall(sample)) > letters:
         return True
     words = _WORD.findall(sample)
     plain = [word.casefold().translate(_ACCENTS) for word in words]
-    named = _names(words)
+    named = _name_positions(words)
     counted = [word for place, word in enumerate(plain) if place not in named and word != "ya"]  # "See ya!"
     english = sum(word in STOP_WORDS["en"] for word in counted)
     votes = {code: sum(word in stops for word in counted) for code, stops in STOP_WORDS.items() if code != "en"}
-    votes["es"] += sum(word in _OFTEN_SAID for word in counted) + 2 * len(_SPANISH_SIGNS.findall(sample))
+    votes["es"] += sum(word in _SPANISH_CONTENT_WORDS for word in counted) + 2 * len(_SPANISH_SIGNS.findall(sample))
     accents = sum(word.casefold() != bare for word, bare in zip(words, plain, strict=True))
     spanish, other = votes["es"], max(votes.values()) + accents
-    return other > english and (spanish > 0 or other >= _VOTES)
+    return other > english and (spanish > 0 or other >= _MIN_VOTES)
 
 
-def _names(words: list[str]) -> set[int]:
-    """Return the places of words that seem part of a name: "Las" of "Las Vegas" says nothing about a language."""
+def _name_positions(words: list[str]) -> set[int]:
+    """Return the positions of words in names: "Las" in "Las Vegas" is no evidence of a language."""
     if sum(word.isupper() for word in words) * 2 > len(words):
         return set()
     capital = [word[:1].isupper() for word in words] + [False]

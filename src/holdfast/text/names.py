@@ -1,4 +1,4 @@
-"""Finds names by their capitals: people, places, firms, products, titles of several words."""
+"""Find names by capitalization: people, places, companies, products and multi-word titles."""
 
 import re
 from collections.abc import Iterator
@@ -14,17 +14,17 @@ _TITLES = frozenset(
     "dr dra mr mrs ms sr sra srta prof lic ing don dona uncle aunt auntie tia tio doctor doctora senor senora profesor profesora".split()
 )
 _OPENERS = frozenset("new buenos san santa saint".split())
-"""Ordinary words that open a name all the same: "New York", "Buenos Aires"."""
+"""Ordinary words that can start a name: "New York", "Buenos Aires"."""
 _NAMED = re.compile(r"\b(?:named|called|name is|name's|se llama|llamad[oa]|me llamo|nombre es) ([^\W\d_]{3,})\b(?!['’])")
-_IDLE = STOP_WORDS["en"] | STOP_WORDS["es"] | ORDINARY
-_LONGEST_NAME = 8
-_MOST_SIGNS = 6
-"""More signs than this are not a word's quotes and brackets."""
+_COMMON_WORDS = STOP_WORDS["en"] | STOP_WORDS["es"] | ORDINARY
+_MAX_NAME_TOKENS = 8
+_MAX_SIGNS = 6
+"""Maximum punctuation marks skipped before a word; more are not quotes and brackets."""
 _BEFORE_START = frozenset(':"“«¿¡.?!…;')
 
 
 def find_names(text: str) -> list[str]:
-    """Return the names of a text as they are first spelled; a part of a longer name is not one of its own."""
+    """Return the names of a text in their first spelling, without names that are part of a longer one."""
     if _is_shouted(text):
         return []
     plain = _HONORIFIC.sub(r"\1", text)
@@ -33,7 +33,7 @@ def find_names(text: str) -> list[str]:
     found = {fold(name): name for tokens in reversed(sentences) for name in _names_in(tokens, known)}
     for match in _NAMED.finditer(plain):
         word = match[1]
-        if word.islower() and fold(word) not in _IDLE:
+        if word.islower() and fold(word) not in _COMMON_WORDS:
             found.setdefault(fold(word), word.capitalize())
     parts = {part for key in found for part in _parts(key)}
     return [name for key, name in found.items() if key not in parts]
@@ -48,7 +48,7 @@ def _parts(name: str) -> Iterator[str]:
 
 
 class _KnownNames:
-    """What the rest of a text tells of a word: that it is a name in mid-sentence, or is written small."""
+    """Evidence from the whole text: words seen as names in mid-sentence, and words seen in lower case."""
 
     def __init__(self, sentences: list[list[str]]) -> None:
         self.small: set[str] = set()
@@ -78,21 +78,21 @@ def _names_in(tokens: list[str], known: _KnownNames) -> Iterator[str]:
 
 
 def _run(tokens: list[str], at: int, known: _KnownNames) -> int:
-    """Return how many tokens the name that begins here has; 0 when none does."""
+    """Return the number of tokens of the name that starts here, or 0."""
     if not _is_capital(tokens[at]) or (_opens(tokens, at) and not _is_name_at_start(tokens, at, known)):
         return 0
     end = at + 1
-    while end < len(tokens) and end - at < _LONGEST_NAME and not _ends_name(tokens[end - 1]):
+    while end < len(tokens) and end - at < _MAX_NAME_TOKENS and not _ends_name(tokens[end - 1]):
         step = _connector(tokens, end)
         if end + step >= len(tokens) or not _is_capital(tokens[end + step]):
             break
         end += step + 1
-    # A name is more than ordinary words with capitals.
-    return end - at if any(fold(_bare(word)) not in _IDLE for word in tokens[at:end]) else 0
+    # Ordinary words with capitals alone are not a name.
+    return end - at if any(fold(_bare(word)) not in _COMMON_WORDS for word in tokens[at:end]) else 0
 
 
 def _connector(tokens: list[str], at: int) -> int:
-    """Return how many tokens link the name before to a capital after: "Museum of Art", "María de la Paz"."""
+    """Return the number of tokens that connect the name to a following capital: "Museum of Art", "María de la Paz"."""
     for linked in CONNECTORS:
         size = len(linked.split())
         if " ".join(tokens[at : at + size]) == linked:
@@ -101,13 +101,13 @@ def _connector(tokens: list[str], at: int) -> int:
 
 
 def _is_name_at_start(tokens: list[str], at: int, known: _KnownNames) -> bool:
-    """Tell a name from a word that has its capital only because a sentence begins."""
+    """Return True if a capitalized word at the start of a sentence is a name."""
     token, following = tokens[at], tokens[at + 1] if at + 1 < len(tokens) else ""
     plain = fold(_bare(token))
     nameable = bool(following) and _is_capital(following) and fold(_bare(following)) not in ORDINARY
     if plain in _OPENERS or plain in _TITLES:
         return nameable
-    if plain in _IDLE or (plain in known.small and plain not in GIVEN_NAMES):
+    if plain in _COMMON_WORDS or (plain in known.small and plain not in GIVEN_NAMES):
         return False
     certain = plain in GIVEN_NAMES or plain in known.certain or any(c.isupper() for c in token[1:])
     if certain or nameable or fold(following or "-") in PERSON_VERBS:
@@ -118,11 +118,11 @@ def _is_name_at_start(tokens: list[str], at: int, known: _KnownNames) -> bool:
 
 
 def _opens(tokens: list[str], at: int) -> bool:
-    """Tell whether a word opens its sentence, or what is quoted in it; signs before it do not count."""
+    """Return True if a word starts a sentence or quotation, ignoring punctuation before it."""
     if at == 0 or tokens[at - 1] in _BEFORE_START:
         return True
-    before = tokens[max(0, at - _MOST_SIGNS) : at]
-    return len(before) < _MOST_SIGNS and not any(token[0].isalnum() or token[0] == "\x00" for token in before)
+    before = tokens[max(0, at - _MAX_SIGNS) : at]
+    return len(before) < _MAX_SIGNS and not any(token[0].isalnum() or token[0] == "\x00" for token in before)
 
 
 def _is_capital(token: str) -> bool:

@@ -1,6 +1,6 @@
-"""When a question asks about: "two weeks ago", "el martes pasado", "in March", as a stretch of time before now.
+"""Parse the periods that a question names ("two weeks ago", "el martes pasado", "in March").
 
-The stretches are wide at their edges. People count days loosely, and their day is not ours: it depends on where they are.
+Periods have wide margins, because people count days loosely and live in other time zones.
 """
 
 import re
@@ -13,7 +13,7 @@ from holdfast.text.clean import fold
 from holdfast.text.language import is_stop_word
 from holdfast.text.wordlists import DAYS, MONTHS, NUMBERS
 
-_EDGE: Final = timedelta(hours=14)
+_MARGIN: Final = timedelta(hours=14)
 _DAY: Final = timedelta(days=1)
 _MONTH_NUMBERS: Final = {name: number for number, name in enumerate(dict.fromkeys(MONTHS.values()), 1)}
 _DAY_NUMBERS: Final = {name: number for number, name in enumerate(dict.fromkeys(DAYS.values()))}
@@ -21,70 +21,72 @@ _UNITS: Final = {
     "day": 1, "days": 1, "dia": 1, "dias": 1, "week": 7, "weeks": 7, "semana": 7, "semanas": 7, "month": 30, "months": 30,
     "mes": 30, "meses": 30, "year": 365, "years": 365, "ano": 365, "anos": 365,
 }  # fmt: skip
-_LOOSE: Final = {1: 0.6, 7: 3, 30: 9, 365: 60}
-"""Days by which "two of them ago" may be off, for each unit."""
-_SOME: Final = {"a": 1, "an": 1, "one": 1, "un": 1, "una": 1, "couple": 2, "par": 2, "few": 3, "several": 4, "unos": 3, "unas": 3, "varios": 4, "varias": 4}  # fmt: skip
-_FEASTS: Final = {
+_SLACK_DAYS: Final = {1: 0.6, 7: 3, 30: 9, 365: 60}
+"""Tolerance in days for "N units ago", by the unit's length in days."""
+_VAGUE_AMOUNTS: Final = {"a": 1, "an": 1, "one": 1, "un": 1, "una": 1, "couple": 2, "par": 2, "few": 3, "several": 4, "unos": 3, "unas": 3, "varios": 4, "varias": 4}  # fmt: skip
+_HOLIDAYS: Final = {
     "christmas eve": (12, 24), "christmas": (12, 25), "new year's eve": (12, 31), "new years eve": (12, 31), "halloween": (10, 31),
     "valentine's": (2, 14), "valentines": (2, 14), "san valentin": (2, 14), "nochebuena": (12, 24), "navidad": (12, 25),
     "nochevieja": (12, 31), "dia de reyes": (1, 6),
 }  # fmt: skip
 
-_TALK: Final = frozenset(
+_CONVERSATION_WORDS: Final = frozenset(
     "talk talked talking speak spoke spoken say said saying tell told telling discuss discussed discussing mention mentioned chat "
     "chatted conversation conversations happen happened remind summarise summarize summary recap cover covered us "
     "hablar hablamos hablando hablado hable hablaste hablo decir dije dijiste dijo dijimos dijeron dicho digo contar conte contaste "
     "conto contamos contaron contado comentar comentamos comentado comente charlar charlamos charlando charlado conversar conversamos "
     "conversacion conversaciones paso hice hiciste hicimos estuve estuvimos resume resumen resumir".split()
 )
-"""Words for talking itself, without accents: with nothing beside them, everything that was said is meant."""
+"""Words about the conversation itself, without accents. A question with no others asks for everything said."""
 
-_AMOUNT: Final = rf"(?P<amount>\d{{1,3}}|{'|'.join(sorted({*NUMBERS, *_SOME}, key=len, reverse=True))})"
+_AMOUNT: Final = rf"(?P<amount>\d{{1,3}}|{'|'.join(sorted({*NUMBERS, *_VAGUE_AMOUNTS}, key=len, reverse=True))})"
 _UNIT: Final = rf"(?P<unit>{'|'.join(sorted(_UNITS, key=len, reverse=True))})"
 _MONTH: Final = rf"(?P<month>{'|'.join(sorted((m for m in MONTHS if len(m) > 3 or m == 'may'), key=len, reverse=True))})"
 _WEEKDAY: Final = rf"(?P<weekday>{'|'.join(sorted(DAYS, key=len, reverse=True))})"
 _YEAR: Final = r"(?P<year>(?:19|20)\d\d)"
 _WORD: Final = re.compile(r"\w+")
 _HINTS: Final = frozenset({
-    *_UNITS, *MONTHS, *DAYS, *(word for feast in _FEASTS for word in _WORD.findall(feast)), "yesterday", "anteayer", "antier",
+    *_UNITS, *MONTHS, *DAYS, *(word for feast in _HOLIDAYS for word in _WORD.findall(feast)), "yesterday", "anteayer", "antier",
     "ayer", "anoche", "night", "today", "tonight", "morning", "afternoon", "evening", "hoy", "manana", "tarde", "noche", "weekend",
 })  # fmt: skip
-"""Words, or a digit, without which no time is named: most questions are not looked at further."""
+"""Words that can name a time. A question with none of them and no digit is skipped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A stretch of time that a question is about."""
+    """A period that a question names."""
 
     start: datetime
     end: datetime
     alone: bool = False
-    """Whether the question asks for nothing else: all that was said then is meant."""
+    """True if the question asks for everything said in the period."""
 
     def holds(self, moment: datetime) -> bool:
-        """Tell whether a moment lies in it."""
+        """Return True if the moment lies within the period."""
         return self.start <= moment < self.end
 
 
 def periods_of(question: str, now: datetime) -> list[Period]:
-    """Return the stretches of time a question names, seen from now; none for most questions."""
+    """Return the periods a question names, relative to ``now``. Most questions name none."""
     text = fold(question).replace("\u2019", "'")
     if _HINTS.isdisjoint(_WORD.findall(text)) and not any(map(str.isdigit, text)):
         return []
     found: list[Period] = []
     for pattern, make in _RULES:
         for match in pattern.finditer(text):
-            found.extend(Period(start - _EDGE, end + _EDGE) for start, end in make(match, now.astimezone(UTC)))
-        # What one rule has read is not read again by a looser one: "last month" is not also the month.
+            found.extend(Period(start - _MARGIN, end + _MARGIN) for start, end in make(match, now.astimezone(UTC)))
+        # Remove each match so that a looser rule cannot match it again.
         text = pattern.sub(" | ", text)
     return [replace(period, alone=True) for period in found] if found and _asks_nothing(text) else found
 
 
 def _asks_nothing(rest: str) -> bool:
-    """Tell whether what is left of a question without its times asks for no thing, but for what was said: "what did we talk about"."""
+    """Return True if the question without its times asks only what was said: "what did we talk about"."""
     words = _WORD.findall(rest)
-    about_talk = any(word in _TALK for word in words) or {"did", "do"} <= set(words)
-    return about_talk and all(word in _TALK or is_stop_word(word, "en") or is_stop_word(word, "es") for word in words)
+    about_talk = any(word in _CONVERSATION_WORDS for word in words) or {"did", "do"} <= set(words)
+    return about_talk and all(
+        word in _CONVERSATION_WORDS or is_stop_word(word, "en") or is_stop_word(word, "es") for word in words
+    )
 
 
 _Spans = Iterator[tuple[datetime, datetime]]
@@ -95,15 +97,15 @@ def _midnight(moment: datetime) -> datetime:
 
 
 def _count(word: str) -> int:
-    return int(word) if word.isdigit() else NUMBERS.get(word) or _SOME[word]
+    return int(word) if word.isdigit() else NUMBERS.get(word) or _VAGUE_AMOUNTS[word]
 
 
 def _ago(match: re.Match[str], now: datetime) -> _Spans:
     unit = _UNITS[match["unit"]]
     amount = _count(match["amount"])
-    vague = 1.5 if match["amount"] in _SOME and amount > 1 else 1.0
+    vague = 1.5 if match["amount"] in _VAGUE_AMOUNTS and amount > 1 else 1.0
     middle = _midnight(now) - amount * unit * _DAY
-    slack = timedelta(days=_LOOSE[unit] * vague)
+    slack = timedelta(days=_SLACK_DAYS[unit] * vague)
     yield middle - slack, middle + slack + (_DAY if unit == 1 else timedelta())
 
 
@@ -133,7 +135,7 @@ def _this_unit(match: re.Match[str], now: datetime) -> _Spans:
 
 
 def _weekend(_match: re.Match[str], now: datetime) -> _Spans:
-    back = (now.weekday() - 5) % 7 + (7 if now.weekday() >= 5 else 0)  # on a Sunday, the last one is not this one
+    back = (now.weekday() - 5) % 7 + (7 if now.weekday() >= 5 else 0)  # on a weekend, "last weekend" is the one before
     saturday = _midnight(now) - back * _DAY
     yield saturday, saturday + 2 * _DAY
 
@@ -160,16 +162,16 @@ def _iso_date(match: re.Match[str], now: datetime) -> _Spans:
     yield from _on(int(match["month"]), int(match["day"]), now, match["year"])
 
 
-def _feast(match: re.Match[str], now: datetime) -> _Spans:
-    yield from _on(*_FEASTS[match["feast"]], now, None)
+def _holiday(match: re.Match[str], now: datetime) -> _Spans:
+    yield from _on(*_HOLIDAYS[match["feast"]], now, None)
 
 
 def _on(month: int, day: int, now: datetime, year: str | None) -> _Spans:
-    """Yield the latest such day that is not after now, or the one of the year that is named."""
+    """Yield the day in the given year, or else its latest occurrence up to ``now``."""
     for number in [int(year)] if year else [now.year, now.year - 1]:
         try:
             found = datetime(number, month, day, tzinfo=UTC)
-        except ValueError:  # there is no such day
+        except ValueError:  # no such day in this year
             continue
         if year or found <= now:
             yield found, found + _DAY
@@ -207,7 +209,7 @@ _RULES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], datetime], _
         (rf"\b(?:last|previous|pasad[oa]) {_UNIT}\b", _last_unit),
         (rf"\b{_UNIT} pasad[oa]\b", _last_unit),
         (rf"\b(?:this|este|esta) {_UNIT}\b", _this_unit),
-        (rf"\b(?:on )?(?P<feast>{'|'.join(sorted(_FEASTS, key=len, reverse=True))})\b", _feast),
+        (rf"\b(?:on )?(?P<feast>{'|'.join(sorted(_HOLIDAYS, key=len, reverse=True))})\b", _holiday),
         (
             rf"\b(?:in|during|of|last|since|en|durante|de|desde)(?: the month of| el mes de)?(?: early| late| mid)? {_MONTH}\b(?:,? (?:of |del? )?{_YEAR})?",
             _month,

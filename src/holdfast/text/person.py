@@ -1,6 +1,6 @@
-"""From the first person to the third: what someone said of themselves, as a sentence that stands alone.
+"""Rewrite a first-person statement in the third person, as a sentence that stands alone.
 
-Only what can be turned safely is turned; anything else becomes a report of what was said, which is never wrong.
+A clause that cannot be rewritten safely becomes a quotation, which is always correct.
 """
 
 import re
@@ -9,11 +9,13 @@ from holdfast.text.person_en import turn_english
 from holdfast.text.person_es import speaks_as_woman, turn_spanish
 
 _THE_USER = {"en": "The user", "es": "El usuario"}
-_PLACE = "\x00"
-"""Stands where the subject goes, until it is known what to call it."""
-_SPANISH_AT = re.compile(rf"\b[aA] {_PLACE}")
-_SPANISH_OF = re.compile(rf"\bde {_PLACE}")
-_SPANISH_OWNED = re.compile(rf"^(?:(?P<to>Al|A(?= l))? ?(?P<article>El|La|Los|Las|la|los|las)? ?)(?P<what>[\w ]+?) de {_PLACE}")
+_PLACEHOLDER = "\x00"
+"""Placeholder for the subject."""
+_SPANISH_AT = re.compile(rf"\b[aA] {_PLACEHOLDER}")
+_SPANISH_OF = re.compile(rf"\bde {_PLACEHOLDER}")
+_SPANISH_OWNED = re.compile(
+    rf"^(?:(?P<to>Al|A(?= l))? ?(?P<article>El|La|Los|Las|la|los|las)? ?)(?P<what>[\w ]+?) de {_PLACEHOLDER}"
+)
 _NAME = {
     "en": re.compile(
         r"^(?:my (?:full |first |real )?name(?:'s| is)|i'?m called|i am called|(?:you can |please |just |everyone calls me |people )*call me|i go by|i'?m|i am)"
@@ -48,9 +50,9 @@ _NAME_KEYS = frozenset(("name", "nombre"))
 
 
 def third_person(text: str, language: str, *, subject: str | None = None) -> str:
-    """Return a first-person clause as a sentence in the third person, of "the user" or of a named speaker.
+    """Return a first-person clause as a third-person sentence about "the user" or a named speaker.
 
-    "I live in Lyon" becomes "The user lives in Lyon". What cannot be turned safely is reported:
+    "I live in Lyon" becomes "The user lives in Lyon". A clause that cannot be rewritten safely is quoted:
     ``The user said: "..."``.
     """
     turned = _turned(text, language)
@@ -61,7 +63,7 @@ def third_person(text: str, language: str, *, subject: str | None = None) -> str
 
 
 def observed(text: str, language: str, *, subject: str | None = None) -> str:
-    """Return what was said to someone of themselves, and they confirmed, as a sentence in the third person."""
+    """Return an observation that the user confirmed, as a third-person sentence."""
     if language == "en" and _TO_YOU.search(text):
         as_own = _YOU.sub(lambda match: _AS_OWN[match[0].lower()], text.replace("’", "'"))
         turned = _turned(_OBSERVER.sub("", as_own), language)
@@ -72,7 +74,7 @@ def observed(text: str, language: str, *, subject: str | None = None) -> str:
 
 
 def bare_predicate(text: str, language: str, *, key: str | None = None) -> str:
-    """Return what is said of the speaker, without naming them: "works at Google"; for a name, the name itself."""
+    """Return the predicate without its subject ("works at Google"), or the name if the key is a name."""
     if key in _NAME_KEYS and (found := _NAME.get(language, _NAME["en"]).match(text.strip())):
         return found["name"]
     turned = _turned(text, language)
@@ -81,10 +83,10 @@ def bare_predicate(text: str, language: str, *, key: str | None = None) -> str:
     bare = turned.rstrip(" .!")
     if language == "es":
         bare = _SPANISH_OWNED.sub(_owned_by_them, bare)
-        bare = re.sub(rf"^A {_PLACE} ", "", bare)
-    bare = re.sub(rf"^{_PLACE}'s ", "their ", bare)
-    bare = re.sub(rf"^{_PLACE} ", "", bare)
-    if _PLACE not in bare:
+        bare = re.sub(rf"^A {_PLACEHOLDER} ", "", bare)
+    bare = re.sub(rf"^{_PLACEHOLDER}'s ", "their ", bare)
+    bare = re.sub(rf"^{_PLACEHOLDER} ", "", bare)
+    if _PLACEHOLDER not in bare:
         return bare
     return _named(bare, language, _the_user(text, language), given=False)
 
@@ -101,10 +103,10 @@ def _owned_by_them(found: re.Match[str]) -> str:
 
 
 def _turned(text: str, language: str) -> str | None:
-    """Return the text with a mark in the subject's place, or None when it cannot be turned."""
+    """Return the rewritten text with a placeholder as subject, or None if that is not safe."""
     plain = text.strip().replace("’", "'")
     turn = turn_spanish if language == "es" else turn_english
-    return turn(plain, _PLACE) if plain else None
+    return turn(plain, _PLACEHOLDER) if plain else None
 
 
 def _named(turned: str, language: str, who: str, *, given: bool) -> str:
@@ -112,8 +114,8 @@ def _named(turned: str, language: str, who: str, *, given: bool) -> str:
     if language == "es" and inner == "el usuario":
         turned = _SPANISH_AT.sub(lambda match: f"{match[0][0]}l usuario", turned)
         turned = _SPANISH_OF.sub("del usuario", turned)
-    named = turned.replace(_PLACE, who, 1) if turned.startswith(_PLACE) else turned
-    named = named.replace(_PLACE, inner)
+    named = turned.replace(_PLACEHOLDER, who, 1) if turned.startswith(_PLACEHOLDER) else turned
+    named = named.replace(_PLACEHOLDER, inner)
     return named[:1].upper() + named[1:]
 
 

@@ -1,4 +1,4 @@
-"""English: a first-person clause in the third person."""
+"""Rewrite an English first-person clause in the third person."""
 
 import re
 
@@ -40,7 +40,7 @@ _CONDITION = re.compile(r"\bif i\b", re.IGNORECASE)
 
 
 def turn_english(text: str, place: str) -> str | None:
-    """Return the clause in the third person with ``place`` for its subject, or None when that is not safe."""
+    """Return the clause in the third person with ``place`` as its subject, or None if that is not safe."""
     if '"' in text or "“" in text or _ADDRESSED.search(text) or _CONDITION.search(text):
         return None
     lower = text.lower()
@@ -48,7 +48,7 @@ def turn_english(text: str, place: str) -> str | None:
         return _without_first_person(text, lower, place)
     if _ORDER.match(text):
         return None
-    return _Turning(place).turn(text)
+    return _Rewriter(place).turn(text)
 
 
 def _without_first_person(text: str, lower: str, place: str) -> str | None:
@@ -59,17 +59,17 @@ def _without_first_person(text: str, lower: str, place: str) -> str | None:
     return None if _ORDER.match(text) else text
 
 
-class _Turning:
-    """One clause on its way; the first mention is the subject's, later ones are "they" and "their"."""
+class _Rewriter:
+    """Rewriter for one clause. The first mention becomes the subject, later ones "they" and "their"."""
 
     def __init__(self, place: str) -> None:
         self._place = place
         self._named = False
         self._verb_next = False
         self._agrees = 1
-        """Which form of a verb to take: 0 after the subject itself, 1 after "they"."""
+        """Index of the verb form: 0 after the subject, 1 after "they"."""
         self._free = False
-        """A second verb of the same subject may follow "and"."""
+        """True if a second verb of the same subject may follow "and"."""
 
     def turn(self, text: str) -> str | None:
         out: list[str] = []
@@ -127,7 +127,7 @@ class _Turning:
 
 
 def _third(verb: str) -> str:
-    """Return a verb as he, she or it does it."""
+    """Return the third-person singular of a verb."""
     if verb in ("have", "go", "do"):
         return {"have": "has", "go": "goes", "do": "does"}[verb]
     if verb.endswith(("s", "sh", "ch", "x", "z", "o")):

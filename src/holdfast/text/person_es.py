@@ -1,4 +1,4 @@
-"""Spanish: a first-person clause in the third person."""
+"""Rewrite a Spanish first-person clause in the third person."""
 
 import re
 
@@ -50,7 +50,7 @@ _TIMES = frozenset(
     "año años verano invierno vez ayer anoche hoy".split()
 )
 _BEFORE_VERB = _JOINTS | _LEADS | _CLITICS | _TIMES | {"me"}
-_SHE = re.compile(
+_FEMININE_SPEAKER = re.compile(
     r"\b(?:soy|estoy|era|fui|he sido|estaba) (?:muy |ya |bastante |felizmente )?(?!\w*(?:ista|nauta|cida)\b|una\b|la\b|(?:hincha|poeta|colega|atleta|belga|policía|guía)\b)"
     r"\w+(?:ada|ida|ica|íaca|iaca|ana|era|ora|osa|iva|esta|eta|ina|nda|rta|rda|lta|gada|aria|ra)\b",
     re.IGNORECASE,
@@ -58,7 +58,7 @@ _SHE = re.compile(
 
 
 def turn_spanish(text: str, place: str) -> str | None:
-    """Return the clause in the third person with ``place`` for its subject, or None when that is not safe."""
+    """Return the clause in the third person with ``place`` as its subject, or None if that is not safe."""
     if any(mark in text for mark in '"«“') or _SECOND_PERSON.search(text) or _ORDER.match(text):
         return None
     if re.match(r"(?:yo|Yo) ", text):
@@ -66,11 +66,11 @@ def turn_spanish(text: str, place: str) -> str | None:
     owned = re.match(r"(?P<to>a )?(?P<my>mis?) (?P<rest>.+)$", text, re.IGNORECASE)
     if owned is not None:
         return _owned(owned, place)
-    return _Turning(place).turn(text)
+    return _Rewriter(place).turn(text)
 
 
 def _owned(found: re.Match[str], place: str) -> str | None:
-    """Turn what begins with something of one's own: "mi hermana" is the sister of the one who said so."""
+    """Rewrite a clause that starts with a possessive: "mi hermana" becomes "la hermana de" the speaker."""
     words = found["rest"].split(" ")
     length = 2 if words[0].lower() in _ADJECTIVES and len(words) > 1 else 1
     noun, rest = words[:length], words[length:]
@@ -82,17 +82,17 @@ def _owned(found: re.Match[str], place: str) -> str | None:
     )
     article = ("las" if feminine else "los") if found["my"].lower() == "mis" else ("la" if feminine else "el")
     start = ("Al" if article == "el" else f"A {article}") if found["to"] else article.capitalize()
-    after = _Turning(place, named=True).turn(" ".join(rest))
+    after = _Rewriter(place, named=True).turn(" ".join(rest))
     return None if after is None else f"{start} {' '.join(noun)} de {place} {after}"
 
 
 def speaks_as_woman(text: str) -> bool:
-    """Tell whether a clause shows that a woman says it: "soy alérgica"."""
-    return _SHE.search(text) is not None
+    """Return True if the grammar shows a female speaker: "soy alérgica"."""
+    return _FEMININE_SPEAKER.search(text) is not None
 
 
-class _Turning:
-    """One clause on its way."""
+class _Rewriter:
+    """Rewriter for one clause."""
 
     def __init__(self, place: str, *, named: bool = False) -> None:
         self._place = place
@@ -133,7 +133,7 @@ class _Turning:
         return bool(re.search(r"\b(?:me|mi|mis|yo|conmigo|mí)\b", text, re.IGNORECASE))
 
     def _with_subject(self, out: list[str], tokens: list[str]) -> str:
-        """Put the subject before its verb and the small words that go with it."""
+        """Insert the subject before the verb and its clitics."""
         if self._named:
             return "".join(out)
         changed = next(
@@ -150,7 +150,7 @@ class _Turning:
 
 
 def _third(word: str, *, sure: bool) -> str | None:
-    """Return a first-person verb in the third person; regular ones only where a verb is sure to stand."""
+    """Return a first-person verb in the third person. Regular verbs need ``sure``, since they look like nouns."""
     if word in _IRREGULAR:
         return (
             _IRREGULAR[word]

@@ -1,4 +1,4 @@
-"""How long ago something was, in words."""
+"""Format elapsed time in words."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -22,11 +22,11 @@ _SPANISH: Final = {
 
 
 def ago(then: datetime, now: datetime, language: str | None = None) -> str:
-    """Return ``2 days ago``, in the largest unit that fits whole twice, or once where there is no smaller one to say."""
+    """Return ``2 days ago``, in the largest unit that fits twice, or once for days, hours and minutes."""
     passed = max(now - then, timedelta())
     for size, unit in _UNITS:
         number = passed // size
-        # Ten days are better told as 10 days than as 1 week.
+        # "10 days" is more precise than "1 week".
         if number >= 2 or (number == 1 and unit in ("day", "hour", "minute")):
             return _spoken(number, unit, language)
     return "hace un momento" if language == "es" else "just now"

@@ -1,7 +1,7 @@
-"""Secrets that are known by the words before them: passwords, PINs, tokens and seed phrases, in English and Spanish.
+"""Detect secrets by their labels: passwords, PINs, tokens and seed phrases, in English and Spanish.
 
-People say much about passwords without telling one: "my password is too short". So what follows must look like a
-secret, or stand in quotes, or be a lone word that ends the sentence and describes nothing.
+Not every mention is a secret: "my password is too short". So the value must look like a secret, be quoted, or be a
+single word that ends the sentence and is not a description.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import TypeAlias
 from holdfast.text.language import STOP_WORDS
 
 Span: TypeAlias = tuple[int, int, str]
-"""Where a secret stands, and its kind."""
+"""Start, end and kind of a secret."""
 
 _END = r"(?![^\W_])"
 _PASSWORDS = r"pass(?:word|code|phrase|wd)|pwd|contrase(?:ñ|n|n\u0303)a|clave\sde\sacceso"
@@ -51,8 +51,8 @@ _SEED = re.compile(
     r"(?P<plain>(?:(?:\d{1,2}[.)]\s?)?[a-záéíóúñ]{3,12}[\s,]{1,3}){11,23}(?:\d{1,2}[.)]\s?)?[a-záéíóúñ]{3,12})",
     re.IGNORECASE,
 )
-_OF_A_KEY = re.compile(r"(?:api|secret|access|auth|encryption|client|signing|aws|app)[ _-]?$")
-_NO_PASSWORD = ("boarding ", "bus ", "ski ", "train ", "season ", "palabra ", "palabras ")
+_KEY_PREFIX = re.compile(r"(?:api|secret|access|auth|encryption|client|signing|aws|app)[ _-]?$")
+_NOT_PASSWORD_PREFIXES = ("boarding ", "bus ", "ski ", "train ", "season ", "palabra ", "palabras ")
 _PLACEHOLDER = re.compile(
     r"\[redacted|[*•xX.#_-]+$|<[^<>]*>?$|\$\{|\$[A-Z_]+\b|\{\{|%[sd(]|[^(]*\(|(?:process|os|env|settings|config|self)\.|.*://"
 )
@@ -64,7 +64,7 @@ _AT_END = re.compile(r"\s*(?:$|[\n.,;!?)|]|[-–—/]\s|(?:and|but|so|y|pero)\s)
 _WORDS_TO_END = re.compile(r"(?:[a-záéíóúñ]{3,12} ){3,7}[a-záéíóúñ]{3,12}(?=\s*(?:$|[\n.,;!?]))", re.IGNORECASE)
 _DESCRIBES = re.compile(r".*(?:ed|en|ing|able|ible|[ai]d[oa]s?|[ae]nte|ly|mente)$", re.IGNORECASE)
 _SIGN_WITHIN = re.compile(r".[!@#$%^&*+=~]|[!@#$%^&*+=~].|[a-z][A-Z]")
-_NO_SECRETS = frozenset(
+_NOT_SECRET_WORDS = frozenset(
     """strong weak wrong right long short safe secure insecure secret correct incorrect simple hard easy ready old new set here there
     same it that this these fine ok okay gone lost empty blank unique invalid valid public private optional mandatory null none true
     false yes no unknown bad good great terrible awful complex random bcrypt base64 sha1 sha256 sha512 md5 utf8 utf-8 argon2 argon2id
@@ -77,8 +77,8 @@ _NO_SECRETS = frozenset(
 
 
 def labelled(text: str) -> Iterator[Span]:
-    """Yield where secrets stand that their words give away."""
-    lowered = text.replace("İ", "i").lower()  # the one letter that gets longer in lower case
+    """Yield the spans of labeled secrets."""
+    lowered = text.replace("İ", "i").lower()  # "İ" is the only letter that gets longer in lower case
     for match in _after(text, lowered, _SEED, "recovery", "seed", "mnemonic", "backup", "wallet", "frase", "palabras"):
         if _is_seed(match["plain"]):
             yield _span(match, "seed phrase")
@@ -90,7 +90,7 @@ def labelled(text: str) -> Iterator[Span]:
         if span:
             yield span
     for match in _after(text, lowered, _ADJOINING, "passw", "passc", "contrase", "clave"):
-        if _is_code(match["plain"], shortest=6) and not _PLACEHOLDER.match(match["plain"]):
+        if _is_code(match["plain"], min_length=6) and not _PLACEHOLDER.match(match["plain"]):
             yield _span(match, "password")
     yield from (_span(match, "pin") for match in _after(text, lowered, _PIN, "pin", "nip"))
     found = _after(text, lowered, _CARD_CODE, "cvv", "cvc", "csc", "security", "código", "codigo")
@@ -98,7 +98,7 @@ def labelled(text: str) -> Iterator[Span]:
 
 
 def _after(text: str, lowered: str, pattern: re.Pattern[str], *stems: str) -> Iterator[re.Match[str]]:
-    """Yield the matches that begin where a word begins with a stem; looking for plain stems first keeps long texts fast."""
+    """Yield the matches at words that start with a stem. Searching for plain stems first keeps long texts fast."""
     for stem in stems:
         at = lowered.find(stem)
         while at >= 0:
@@ -119,14 +119,14 @@ def _span(match: re.Match[str], kind: str) -> Span:
 
 
 def _bare(word: str) -> str:
-    """Return a word without what ends the sentence around it; an exclamation mark is often a password's own."""
+    """Return a word without sentence punctuation. Keep "!", which is often part of a password."""
     return word.rstrip(".,;:)?\"'`]}>|*")
 
 
 def _value(match: re.Match[str]) -> Span | None:
-    """Return where the secret after a label stands, if it is one."""
+    """Return the span of the secret after a label, or None."""
     before = match.string[max(0, match.start() - 12) : match.start()].lower()
-    if before.endswith(_NO_PASSWORD) or (match["label"].lower() == "key" and not _OF_A_KEY.search(before)):
+    if before.endswith(_NOT_PASSWORD_PREFIXES) or (match["label"].lower() == "key" and not _KEY_PREFIX.search(before)):
         return None
     kind = "api key" if match["key"] else "token" if match["token"] else "password"
     takes_words = bool(match["password"]) or (match["label"].lower() == "clave" and before.endswith(("mi ", "nuestra ")))
@@ -146,24 +146,24 @@ def _value(match: re.Match[str]) -> Span | None:
 
 
 def _end_of_words(text: str, start: int, end: int) -> int:
-    """Return where a password of plain words ends, or 0 when they are none."""
+    """Return the end of a password of plain words, or 0."""
     phrase = _WORDS_TO_END.match(text, start)
-    if phrase and not _tells_something(phrase[0].split()[1:]):
+    if phrase and not _describes_password(phrase[0].split()[1:]):
         return phrase.end()
     word = text[start:end].rstrip("!")
-    lone = word.isalpha() and _AT_END.match(text, start + len(word)) and not _tells_something([word])
+    lone = word.isalpha() and _AT_END.match(text, start + len(word)) and not _describes_password([word])
     return end if lone else 0
 
 
 def _is_told_in_quotes(match: re.Match[str], value: str, *, takes_words: bool) -> bool:
     if _PLACEHOLDER.match(value):
         return False
-    return _looks_secret(match, value) or (takes_words and not _tells_something(value.split()))
+    return _looks_secret(match, value) or (takes_words and not _describes_password(value.split()))
 
 
 def _looks_secret(match: re.Match[str], value: str) -> bool:
-    """Tell whether a value looks like a secret of the sort that its label names."""
-    if value.casefold() in _NO_SECRETS:
+    """Return True if a value looks like a secret of the kind its label names."""
+    if value.casefold() in _NOT_SECRET_WORDS:
         return False
     if match["key"] or match["token"]:
         return _is_code(value)
@@ -171,20 +171,20 @@ def _looks_secret(match: re.Match[str], value: str) -> bool:
     return len(value) >= 4 and (has_digit or bool(match["password"] and _SIGN_WITHIN.search(value.rstrip("!"))))
 
 
-def _is_code(value: str, *, shortest: int = 8) -> bool:
+def _is_code(value: str, *, min_length: int = 8) -> bool:
     digits = sum(letter.isdigit() for letter in value)
-    return len(value) >= shortest and digits >= 1 and any(letter.isalpha() for letter in value)
+    return len(value) >= min_length and digits >= 1 and any(letter.isalpha() for letter in value)
 
 
-def _tells_something(words: list[str]) -> bool:
-    """Tell whether words say something about a password rather than being one."""
+def _describes_password(words: list[str]) -> bool:
+    """Return True if the words describe a password instead of being one."""
     return any(
-        word.casefold() in _NO_SECRETS or word.casefold() in STOP_WORDS["en"] | STOP_WORDS["es"] or _DESCRIBES.match(word)
+        word.casefold() in _NOT_SECRET_WORDS or word.casefold() in STOP_WORDS["en"] | STOP_WORDS["es"] or _DESCRIBES.match(word)
         for word in words
     )
 
 
 def _is_seed(phrase: str) -> bool:
-    """Tell a list of words from a sentence; some common words are in such lists, too."""
+    """Return True for a seed phrase, False for a sentence. Seed lists contain some common words."""
     common = STOP_WORDS["en"] | STOP_WORDS["es"]
     return sum(word.casefold() in common for word in phrase.split()) <= 2

@@ -1,8 +1,7 @@
-"""Taking secrets out of a text before anybody keeps it or a model sees it.
+"""Redact secrets before a text is stored or sent to a model.
 
-Two ways lead to a secret: its shape (a provider's key, a token, a card number) and what is said before it ("my
-password is ..."; see ``secret_labels``). What merely looks random stays: hashes, ids and numbers are what people talk
-about. An IBAN is no secret, and neither is a public key.
+Secrets are detected by shape (a provider's key, a token, a card number) and by label ("my password is ..."; see
+``secret_labels``). Text that only looks random stays, because people talk about hashes, ids and numbers. An IBAN is no secret, and neither is a public key.
 """
 
 import re
@@ -16,7 +15,7 @@ __all__ = ["Redacted", "redact"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redacted:
-    """A text without its secrets, and the kinds of secrets that were in it."""
+    """A redacted text and the kinds of secrets found in it."""
 
     text: str
     found: tuple[str, ...] = ()
@@ -24,7 +23,7 @@ class Redacted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Shape:
-    """A secret known by its looks. It begins with one of the ``hints``; group 1, where there is one, goes."""
+    """The shape of a secret. It starts with one of the ``hints``; group 1, if any, is the part to redact."""
 
     kind: str
     hints: tuple[str, ...]
@@ -32,14 +31,14 @@ class _Shape:
     holds: Callable[[re.Match[str]], bool] = lambda match: True
 
 
-_ROUNDS = 4
-"""What is taken out may bare what it touched: a label right behind a card number begins a word only then."""
+_MAX_ROUNDS = 4
+"""A redaction can expose another secret: a label directly after a card number starts a word only then."""
 
 
 def redact(text: str) -> Redacted:
-    """Return the text with every secret replaced by what it was, such as ``[redacted api key]``."""
+    """Return the text with every secret replaced by its kind, such as ``[redacted api key]``."""
     found: dict[str, None] = {}
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         before = text
         for spans in (_shaped, labelled, _cards):
             text = _without(text, sorted(spans(text)), found)
@@ -49,7 +48,7 @@ def redact(text: str) -> Redacted:
 
 
 def _without(text: str, spans: list[Span], found: dict[str, None]) -> str:
-    """Replace the spans; of two that overlap, what the second has more goes with the first."""
+    """Replace the spans. Overlapping spans are merged into the first."""
     pieces: list[str] = []
     at = 0
     for start, end, kind in spans:
@@ -61,7 +60,7 @@ def _without(text: str, spans: list[Span], found: dict[str, None]) -> str:
 
 
 def _shaped(text: str) -> Iterator[Span]:
-    """Yield where secrets stand that their looks give away; looking for the hints first keeps long texts fast."""
+    """Yield the spans of secrets with a known shape. Searching for the hints first keeps long texts fast."""
     for shape in _SHAPES:
         group = min(shape.pattern.groups, 1)
         for hint in shape.hints:
@@ -78,7 +77,7 @@ def _cards(text: str) -> Iterator[Span]:
 
 
 def _has_digits(match: re.Match[str]) -> bool:
-    """Tell a key from a name of many words, such as a package's."""
+    """Return True for a key, False for a name of several words such as a package name."""
     return sum(letter.isdigit() for letter in match[0]) >= 3
 
 
@@ -156,6 +155,6 @@ def _is_card(match: re.Match[str]) -> bool:
 
 
 def _passes_luhn(digits: str) -> bool:
-    """Tell whether the last digit is the one that card issuers compute from the others."""
+    """Return True if the last digit is a valid Luhn check digit."""
     doubled = (int(digit) * (2 if place % 2 else 1) for place, digit in enumerate(reversed(digits)))
     return sum(value - 9 if value > 9 else value for value in doubled) % 10 == 0

@@ -1,4 +1,4 @@
-"""Cuts a text into sentences: prose, lists, chat and dictation, in English and in Spanish."""
+"""Split a text into sentences: prose, lists, chat and dictation, in English and Spanish."""
 
 import re
 from collections.abc import Iterator
@@ -11,20 +11,20 @@ _NEVER_LAST = frozenset(
     "mr mrs ms dr prof st rev hon gen col capt sgt lt jr messrs mme sr sra srta sres dra dn dña d lic ing arq fr hno vs cf "
     "eg e.g ie i.e viz approx aprox ca tel tfno avda av c ctra pza esq ud uds vd vds ee ej p.ej gral cía sto sta".split()
 )
-"""Abbreviations with something after them: the point is part of the word."""
+"""Abbreviations that never end a sentence."""
 _NUMBERED = frozenset(
     "no nr núm num nº n p pp pág págs pag fig art cap vol ed sec ch vers v jan feb mar apr jun jul aug sep sept oct nov dec".split()
 )
-"""Abbreviations before a number; before anything else the point ends a sentence ("No. I won't.")."""
+"""Abbreviations before a number. Before anything else the period ends a sentence ("No. I won't.")."""
 _PERHAPS_LAST = frozenset("etc a.m p.m inc ltd co corp s.a s.l u.s u.k ee.uu uu b.c a.d ph.d a.c d.c m".split())
-"""Abbreviations that may end a sentence: they do when a capital follows."""
-_NEARBY = 40
-"""How far to look around a point; abbreviations are short."""
-_WRAPPED = 45
-"""A line this long that ends in mid-sentence was wrapped, not ended."""
-_UNPUNCTUATED = 24
-_PIECE = 5
-_JOINTS = frozenset(
+"""Abbreviations that end a sentence if a capital follows."""
+_CONTEXT_CHARS = 40
+"""Characters examined around a period; abbreviations are short."""
+_MIN_WRAPPED_CHARS = 45
+"""A line of at least this length that ends in mid-sentence was wrapped."""
+_MAX_UNPUNCTUATED_WORDS = 24
+_MIN_PIECE_WORDS = 5
+_CONJUNCTIONS = frozenset(
     "and but so because then also anyway however while though well okay y e pero entonces porque luego también tambien además ademas "
     "aunque después despues bueno así asi pues".split()
 )
@@ -33,19 +33,19 @@ _JOINTS = frozenset(
 def split_sentences(text: str) -> list[str]:
     """Return the sentences of a text, in order, each on one line and without its bullet.
 
-    Abbreviations, decimals, addresses and trailing dots do not end a sentence. Dictation without any
-    punctuation is cut at its conjunctions, so that no piece is endless.
+    Abbreviations, decimals, addresses and ellipses do not end a sentence. Dictation without
+    punctuation is split at conjunctions to bound the length of each piece.
     """
-    return [piece for line in _lines(text) for sentence in _cut(line) for piece in _breathe(sentence)]
+    return [piece for line in _lines(text) for sentence in _cut(line) for piece in _split_at_conjunctions(sentence)]
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Yield the lines of a text, with wrapped ones joined again and bullets taken off."""
+    """Yield the lines of a text, with wrapped lines joined and bullets removed."""
     held = ""
     for raw in re.split(r"[\r\n\u2028\u2029\x85]", text):
         line = " ".join(raw.split())
         is_item = _BULLET.match(raw) is not None
-        if held and line and not is_item and len(held) >= _WRAPPED and line[0].islower() and held[-1] not in ".!?…:":
+        if held and line and not is_item and len(held) >= _MIN_WRAPPED_CHARS and line[0].islower() and held[-1] not in ".!?…:":
             held = f"{held} {line}"
             continue
         if held:
@@ -69,7 +69,7 @@ def _cut(line: str) -> Iterator[str]:
 
 
 def _ends_here(line: str, end: re.Match[str]) -> bool:
-    signs, rest = end[0], line[end.end() : end.end() + _NEARBY]
+    signs, rest = end[0], line[end.end() : end.end() + _CONTEXT_CHARS]
     following = _NEXT_WORD.match(rest)
     if following is None:
         return True
@@ -78,9 +78,9 @@ def _ends_here(line: str, end: re.Match[str]) -> bool:
         return False
     if not signs.startswith(".") or signs.startswith(".."):
         return True
-    if rest.casefold().startswith(" ej"):  # "p. ej.", which is written with a space
+    if rest.casefold().startswith(" ej"):  # "p. ej." is written with a space
         return False
-    return not _is_abbreviated(line[max(0, end.start() - _NEARBY) : end.start()], following[1])
+    return not _is_abbreviated(line[max(0, end.start() - _CONTEXT_CHARS) : end.start()], following[1])
 
 
 def _is_abbreviated(before: str, following: str) -> bool:
@@ -98,15 +98,15 @@ def _is_abbreviated(before: str, following: str) -> bool:
     return len(word) == 1 and word.isupper() and word != "I" and following.isupper()
 
 
-def _breathe(sentence: str) -> Iterator[str]:
-    """Cut a long run of words that has no punctuation at its conjunctions."""
+def _split_at_conjunctions(sentence: str) -> Iterator[str]:
+    """Split a long sentence without punctuation at its conjunctions."""
     words = sentence.split()
-    if len(words) <= _UNPUNCTUATED or any(word[-1] in ",;:" for word in words):
+    if len(words) <= _MAX_UNPUNCTUATED_WORDS or any(word[-1] in ",;:" for word in words):
         yield sentence
         return
     start = 0
     for at, word in enumerate(words):
-        if word.casefold() in _JOINTS and at - start >= _PIECE and len(words) - at >= _PIECE:
+        if word.casefold() in _CONJUNCTIONS and at - start >= _MIN_PIECE_WORDS and len(words) - at >= _MIN_PIECE_WORDS:
             yield " ".join(words[start:at])
             start = at
     yield " ".join(words[start:])

@@ -1,8 +1,7 @@
-"""The terms a text is found by: stemmed words, and odd tokens kept whole.
+"""Search terms of a text: stemmed words, and tokens with symbols kept whole.
 
-``v2.5``, ``C++`` and ``a/b.py`` are indexed both as their words and as one token of their own, spelled in
-letters and digits alone, so that no character of a stored text or a query ever reaches the full-text
-engine as syntax.
+``v2.5``, ``C++`` and ``a/b.py`` are indexed as their words and as one token, spelled with letters and
+digits only. So no character of a text or query reaches the full-text engine as syntax.
 """
 
 import re
@@ -24,7 +23,7 @@ _STEMMERS = {
     "pt": "portuguese",
     "ru": "russian",
 }
-_USUAL = ("en", "es")
+_DEFAULT_LANGUAGES = ("en", "es")
 _WORD = re.compile(r"[^\W_]+")
 _NO_SPACES = re.compile("[\u0e00-\u0eff\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+")
 _EDGES = ".,;:!?¡¿()[]{}\"'`«»“”‘’…<>"
@@ -34,11 +33,11 @@ _thread = threading.local()
 
 
 def document_terms(text: str, language: str | None) -> list[str]:
-    """Return the terms of a stored text, in order, repeats included.
+    """Return the terms of a stored text, in order, with duplicates.
 
-    A text whose language does not show is indexed as if it were in either of the usual ones.
+    A text of unknown language is indexed with the stems of every default language.
     """
-    stem_in = (language,) if language in _STEMMERS else _USUAL
+    stem_in = (language,) if language in _STEMMERS else _DEFAULT_LANGUAGES
     terms: list[str] = []
     for word, plain in _tokens(text):
         terms += dict.fromkeys(_stem(word, code) for code in stem_in) if plain else (word,)
@@ -46,9 +45,9 @@ def document_terms(text: str, language: str | None) -> list[str]:
 
 
 def query_terms(query: str, languages: Sequence[str]) -> list[frozenset[str]]:
-    """Return what a query looks for: per word its spellings under each language, stop words left out.
+    """Return the terms of a query: per word its stems in each language, without stop words.
 
-    A short question rarely shows its language, so every word is stemmed for each that is plausible.
+    The language of a short question is often unclear, so every word is stemmed in each plausible one.
     """
     spoken = detect_language(query)
     plausible = tuple(dict.fromkeys(code for code in (spoken, *languages) if code in _STEMMERS)) or ("en",)
@@ -66,9 +65,9 @@ def query_terms(query: str, languages: Sequence[str]) -> list[frozenset[str]]:
 
 
 def _tokens(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield (token, is it a plain word that can be stemmed)."""
+    """Yield pairs of a token and whether it is a plain word that can be stemmed."""
     for chunk in unicodedata.normalize("NFKC", text).casefold().split():
-        if chunk.isascii() and chunk.isalnum():  # what follows comes to the same, and most words are such
+        if chunk.isascii() and chunk.isalnum():  # fast path for most words, with the same result
             yield chunk[:_MAX_TERM], True
             continue
         words = _WORD.findall(chunk)
@@ -88,7 +87,7 @@ def _tokens(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _pairs(run: str) -> Iterator[str]:
-    """Yield the overlapping pairs of a run written without spaces, and what stands beside it."""
+    """Yield overlapping character pairs of text without spaces, and the words around it."""
     for piece in _NO_SPACES.split(run):
         if piece:
             yield piece[:_MAX_TERM]
@@ -101,7 +100,7 @@ def _pairs(run: str) -> Iterator[str]:
 
 
 def _spell(token: str) -> str:
-    """Write a token with symbols in letters and digits alone."""
+    """Spell a token with symbols in letters and digits only."""
     return "".join(c if c.isalnum() else f"z{ord(c):x}z" for c in _unaccent(token[:_MAX_TERM]))
 
 
@@ -110,7 +109,7 @@ def _stem(word: str, language: str) -> str:
     """Return a word's stem without accents. Stemmers keep state, so each thread has its own."""
     stemmers = _thread.__dict__.setdefault("stemmers", {})
     if language not in stemmers:
-        stemmers[language] = Stemmer.Stemmer(_STEMMERS[language], 0)  # the words are remembered here
+        stemmers[language] = Stemmer.Stemmer(_STEMMERS[language], 0)  # results are cached here
     return _unaccent(stemmers[language].stemWord(word))
 
 

@@ -1,8 +1,8 @@
-"""Cuts a long text into overlapping windows that an embedder can read whole.
+"""Split a long text into overlapping windows that fit an embedder.
 
-A window ends where a paragraph, a sentence, a line or a word ends, if one does in its last fifth. The same text
-always gives the same windows, and they cover every character: a limit on their number, far above what the
-largest text Holdfast accepts needs at the usual size, is the only exception.
+A window ends at a paragraph, sentence, line or word boundary if there is one in its last fifth. Splitting is
+deterministic and covers every character, up to MAX_WINDOWS, which the largest accepted text stays far below at the
+default size.
 """
 
 import re
@@ -22,12 +22,12 @@ _SPACE: Final = _BOUNDARIES[-1]
 
 
 def split_windows(text: str, size: int = 1600, overlap: int = 200) -> list[str]:
-    """Cut a text into windows of at most ``size`` characters; a text that fits is its own only window."""
+    """Split a text into windows of at most ``size`` characters. A text that fits is a single window."""
     return [text[start:end] for start, end in window_spans(text, size, overlap)]
 
 
 def window_spans(text: str, size: int = 1600, overlap: int = 200) -> list[tuple[int, int]]:
-    """Return where each window starts and ends, in order."""
+    """Return the start and end of each window, in order."""
     if size < 1 or not 0 <= overlap <= size // 2:
         message = f"windows of {size} characters cannot overlap by {overlap}"
         raise ValueError(message)
@@ -42,7 +42,7 @@ def window_spans(text: str, size: int = 1600, overlap: int = 200) -> list[tuple[
 
 
 def _end_of_window(text: str, start: int, size: int) -> int:
-    """Find the last good place to stop; the least step it leaves bounds the number of windows."""
+    """Return the last boundary in the final fifth. This minimum step bounds the number of windows."""
     floor, limit = start + size - size // 5, start + size
     for boundary in _BOUNDARIES:
         ends = [match.end() for match in boundary.finditer(text, floor, limit)]
@@ -52,6 +52,6 @@ def _end_of_window(text: str, start: int, size: int) -> int:
 
 
 def _start_of_next(text: str, earliest: int, end: int) -> int:
-    """Start the next window with a whole word, but leave no gap."""
+    """Return the start of the next window, at a whole word and without a gap."""
     match = _SPACE.search(text, earliest, end)
     return match.end() if match else earliest

@@ -1,4 +1,4 @@
-"""Words that tell a name from an ordinary word with a capital: openers of sentences, given names, months and days.
+"""Word lists that separate names from capitalized ordinary words: sentence openers, given names, months and days.
 
 All are folded: lower case, no accents.
 """
@@ -21,7 +21,7 @@ MONTHS: dict[str, str] = {
     }.items()
     for spelling in spellings.split()
 }
-"""Each spelling of a month and its English name, by which dates are compared across languages."""
+"""Month spellings mapped to English names, so that dates compare across languages."""
 
 DAYS: dict[str, str] = {
     spelling: day
@@ -164,7 +164,7 @@ ORDINARY = frozenset(
         "clave curso mencionado"
     ).split()
 )
-"""Words that say nothing of a name when they open a sentence with a capital."""
+"""Words whose capital at the start of a sentence is no evidence of a name."""
 
 GIVEN_NAMES = frozenset(
     "ana anna maria carmen rosa lucia laura marta elena sara sarah paula pilar teresa isabel cristina beatriz silvia raquel andrea alba irene "
@@ -180,13 +180,13 @@ GIVEN_NAMES = frozenset(
     "sean simon stephen steve steven stuart theo tony tyler walter zach priya raj amir omar ali fatima aisha yuki kenji mei wei chen "
     "ingrid lars sven bjorn freya giulia marco luca chiara pierre marie claire amelie hans greta klaus".split()
 )
-"""Common given names, believed at the start of a sentence without further signs."""
+"""Common given names, accepted at the start of a sentence without other evidence."""
 
 PERSON_VERBS = frozenset(
     "said says told tells called calls wants wanted lives lived asked asks thinks knows agreed promised arrives arrived moved offered "
     "sent wrote recommended suggested texted emailed mentioned insisted dijo dice quiere vive viene vino piensa cree prefiere trabaja "
     "mando pidio recomendo sugirio llega cumple propuso insistio nacio".split()
 )
-"""What only people do: a capitalised opener before one of these is a name."""
+"""Verbs with a person as subject: a capitalized opener before one of these is a name."""
 
 CONNECTORS = ("de la", "de los", "de las", "of the", "de", "del", "of", "van der", "van", "von", "da", "di", "&")

@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import psycopg
+
 from holdfast.stores import counts
-from holdfast.stores.postgres.connect import SCHEMA
+from holdfast.stores.postgres.connect import SCHEMA, Limits, connect
 from holdfast.stores.postgres.session import Session
 from holdfast.stores.sql import Row, fetch, fetch_value
 from holdfast.types import Finding
@@ -63,6 +65,20 @@ def _vector_extension(connection: Session) -> Finding:
             remedy="Install pgvector 0.8.2 or newer on the server, then run: ALTER EXTENSION vector UPDATE",
         )  # fmt: skip
     return Finding(check="pgvector", ok=True, detail=f"pgvector {version}")
+
+
+def check_distance(url: str) -> Finding:
+    """Compute one distance on a connection of its own: a pgvector built for another CPU kills the server process."""
+    try:
+        with connect(url, limits=Limits()) as raw:
+            raw.execute("SELECT '[1,2,3]'::halfvec(3) <#> '[4,5,6]'::halfvec(3)")
+    except psycopg.OperationalError:
+        return Finding(
+            check="vector search", ok=False, detail="computing a distance kills the server process",
+            remedy="The pgvector on the server was built for CPU instructions that it lacks (SVE or AVX-512): install a build for "
+            'this CPU, or compile pgvector with OPTFLAGS=""',
+        )  # fmt: skip
+    return Finding(check="vector search", ok=True, detail="a distance was computed")
 
 
 def _setting(connection: Session, name: str, *, remedy: str) -> Finding:

