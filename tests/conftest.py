@@ -25,8 +25,8 @@ pytest.register_assert_rewrite(
 
 from tests.places import Place, a_place, parametrize  # noqa: E402
 
-import holdfast  # noqa: E402  (after the rewriting of its asserts was asked for)
-from holdfast import Engine  # noqa: E402
+from holdfast import Engine  # noqa: E402  (after the rewriting of its asserts was asked for)
+from holdfast.config.opening import open_engine  # noqa: E402
 from holdfast.testing import FrozenClock, HashEmbedder  # noqa: E402
 
 
@@ -79,7 +79,7 @@ def open_memory(place: Place, clock: FrozenClock) -> Iterator[Callable[..., Engi
     opened: list[Engine] = []
 
     def open_one(**options: Any) -> Engine:
-        opened.append(holdfast.open(**place.opening(**{"worker": "none", "embedder": HashEmbedder(), "clock": clock, **options})))
+        opened.append(open_engine(**place.opening(**{"worker": "none", "embedder": HashEmbedder(), "clock": clock, **options})))
         return opened[-1]
 
     yield open_one

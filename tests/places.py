@@ -31,18 +31,12 @@ class Place:
         if "path" in options:
             return options
         if self.address is None:
-            chosen = {"index": "chroma"} if self.kind == "chroma" else {}
+            chosen = {"settings": {"index": "chroma"}} if self.kind == "chroma" else {}
             return {"path": self.folder / "memory.db", **chosen, **options}
         preset = find_preset(options["preset"]) if isinstance(options.get("preset"), str) else options.get("preset")
         if preset is not None and preset.topics_dir is not None and not Path(preset.topics_dir).is_absolute():
             options["preset"] = replace(preset, topics_dir=str(self.folder / preset.topics_dir))  # else in the data directory
         return {"path": self.address, **options}
-
-    def serving(self, **options: Any) -> dict[str, Any]:
-        """Return what ``open_pool`` takes to serve the memory here."""
-        opened = self.opening(**options)
-        index = opened.pop("index", None)
-        return {**opened, "settings": {"index": index}} if index else opened
 
     @property
     def arguments(self) -> list[str]:

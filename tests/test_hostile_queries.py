@@ -9,6 +9,7 @@ import pytest
 
 import holdfast
 from holdfast import Engine
+from holdfast.services import services
 from holdfast.testing import FrozenClock, HashEmbedder
 
 # Each of these is the only token that its row does not share with the others.
@@ -65,7 +66,7 @@ def full() -> Iterator[Engine]:
 @pytest.fixture(scope="module")
 def by_text(full: Engine) -> Iterator[Engine]:
     """The same rows, searched by words alone."""
-    memory = holdfast.open(full.store.location, worker="none", embedder="none", clock=FrozenClock())
+    memory = holdfast.open(services(full).store.location, worker="none", embedder="none", clock=FrozenClock())
     yield memory
     memory.close()
 
@@ -115,4 +116,4 @@ def test_ten_megabytes_are_a_query_too(full: Engine) -> None:
 
 def test_after_all_that_the_store_is_sound(full: Engine) -> None:
     assert [finding for finding in full.doctor() if not finding.ok] == []
-    assert full.stats()["memories"] == len(ODD) + 60
+    assert full.stats().memories == len(ODD) + 60

@@ -19,15 +19,17 @@ LAYERS: list[list[str]] = [
     ["aio"],
     ["readiness"],
     ["config"],
-    ["settings"],
     ["agent"],
     ["tools"],
     ["engine"],
-    ["upkeep"],
+    ["scoped"],
+    ["by_id", "session", "apps"],
+    ["assembly"],
+    ["services"],
+    ["scheduler"],
     ["worker", "housekeeping"],
-    ["session"],
-    ["apps"],
     ["reader"],
+    ["listing"],
     ["pipeline", "erase"],
     ["consolidation", "rebuild", "topics"],
     ["files"],
@@ -98,8 +100,8 @@ def test_the_vocabulary_needs_only_the_standard_library(name: str) -> None:
 
 
 def test_the_environment_is_read_in_one_file() -> None:
-    readers = [path.name for path in _modules() if "os.environ" in path.read_text("utf-8")]
-    assert readers == ["config.py"]
+    readers = [path.relative_to(ROOT).as_posix() for path in _modules() if "os.environ" in path.read_text("utf-8")]
+    assert readers == ["config/environment.py"]
 
 
 def test_every_module_has_a_layer() -> None:

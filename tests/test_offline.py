@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.config import models_directory
+from holdfast.config.folders import models_directory
 from holdfast.errors import ModelError
 from holdfast.models import registry, weights
 

@@ -3,9 +3,11 @@
 import inspect
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import holdfast
-from holdfast import errors
+from holdfast import AsyncScopedMemory, AsyncSession, errors
+from holdfast.aio import AsyncApps, AsyncTopics
 
 
 def test_every_public_name_can_be_imported_and_is_listed_in_order() -> None:
@@ -33,14 +35,44 @@ def test_every_error_has_a_code_of_its_own_and_stands_in_the_drawn_tree() -> Non
         assert cls.__name__ in errors.__doc__
 
 
-def test_the_async_engine_has_every_call_of_the_engine_with_the_same_signature() -> None:
-    inner = {"wake", "work_once", "flush_uses", "resume"}  # for the worker and the server
-    for name, method in inspect.getmembers(holdfast.Engine, inspect.isfunction):
-        if name.startswith("_") or name in inner:
-            continue
-        twin = getattr(holdfast.AsyncEngine, name)
-        assert inspect.signature(twin).parameters.keys() == inspect.signature(method).parameters.keys(), name
-    for name, method in inspect.getmembers(holdfast.Session, inspect.isfunction):
-        if not name.startswith("_"):
-            twin = getattr(holdfast.AsyncSession, name)
-            assert inspect.signature(twin).parameters.keys() == inspect.signature(method).parameters.keys(), name
+def test_every_error_is_exported() -> None:
+    classes = {cls.__name__ for _, cls in inspect.getmembers(errors, inspect.isclass) if issubclass(cls, errors.HoldfastError)}
+    assert classes <= set(holdfast.__all__)
+    assert all(getattr(holdfast, name) is getattr(errors, name) for name in classes)
+
+
+def test_the_engine_shows_no_machinery(memory: holdfast.Engine) -> None:
+    assert _public(memory) == {
+        "apps", "backup", "close", "context", "count_memories", "doctor", "drain", "erase", "for_user", "forget", "get",
+        "history", "jobs", "memories", "preset", "purge_expired", "recall", "remember", "rerun", "revise", "session",
+        "sessions", "set_user", "spend", "stats", "topics", "undo", "users",
+    }  # fmt: skip
+
+
+def test_the_async_twins_have_the_same_names_and_signatures(memory: holdfast.Engine) -> None:
+    pool = ThreadPoolExecutor(1)
+    view, talk = memory.for_user("ana"), memory.session(user="ana")
+    pairs: list[tuple[object, object]] = [
+        (memory, holdfast.AsyncEngine(memory)),
+        (view, AsyncScopedMemory(view, pool)),
+        (talk, AsyncSession(talk, pool)),
+        (memory.apps, AsyncApps(memory.apps, pool)),
+        (memory.topics, AsyncTopics(memory.topics, pool)),
+    ]
+    for plain, awaited in pairs:
+        assert _public(plain) == _public(awaited)
+        for name, method in inspect.getmembers(plain, inspect.ismethod):
+            if not name.startswith("_"):
+                twin = inspect.signature(getattr(awaited, name)).parameters
+                assert [key for key in twin if key != "self"] == [*inspect.signature(method).parameters], name
+
+
+def test_open_takes_what_is_often_needed_and_settings_for_the_rest() -> None:
+    expected = ["path", "preset", "settings", "embedder", "chat", "reranker", "energy", "key", "tenant", "worker", "clock"]
+    signature = inspect.signature(holdfast.open)
+    assert [*signature.parameters] == expected
+    assert "Source" not in str(signature).replace("SettingsSource", "")
+
+
+def _public(thing: object) -> set[str]:
+    return {name for name in dir(thing) if not name.startswith("_")}

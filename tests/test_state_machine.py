@@ -80,12 +80,12 @@ def histories_are_consistent(memory: Engine, rows: dict[str, Row]) -> None:
 
 def counts_agree(memory: Engine, rows: dict[str, Row], talks: dict[str, Talk]) -> None:
     stats = memory.stats()
-    assert stats["memories"] == sum(row.live for row in rows.values())
+    assert stats.memories == sum(row.live for row in rows.values())
     # What a purged memory came from may go with it.
     purged = sum(len(talk.perhaps) for talk in talks.values())
-    assert 0 <= stats["messages"] - sum(len(talk.sure) for talk in talks.values()) <= purged
-    assert sum(stats["sessions"].values()) == len(talks)
-    assert stats["jobs"].get("dead", 0) == 0
+    assert 0 <= stats.messages - sum(len(talk.sure) for talk in talks.values()) <= purged
+    assert sum(stats.sessions.values()) == len(talks)
+    assert stats.jobs.get("dead", 0) == 0
 
 
 def recall_finds_only_what_is_live(memory: Engine, rows: dict[str, Row]) -> None:
@@ -170,14 +170,21 @@ class Life(RuleBasedStateMachine):
     @rule(id=memories)
     def forget(self, id: str) -> None:
         row = self.rows.get(id)
-        expected = 1 if row and row.live else 0
-        assert self.memory.forget(id) == expected
-        if row and expected:
+        if row is None:
+            with pytest.raises(NotFound):
+                self.memory.forget(id)
+            return
+        assert self.memory.forget(id) == (1 if row.live else 0)
+        if row.live:
             row.live, row.revisions, row.forgotten_at = False, row.revisions + 1, self.clock.now()
 
     @rule(key=st.sampled_from(["drink", "pet"]), user=USERS)
     def forget_key(self, key: str, user: str | None) -> None:
         wanted = [r for r in self.rows.values() if r.live and r.key == key and r.user == user]
+        if not wanted:
+            with pytest.raises(NotFound):
+                self.memory.forget(key=key, user=user)
+            return
         assert self.memory.forget(key=key, user=user) == len(wanted)
         for row in wanted:
             row.live, row.revisions, row.forgotten_at = False, row.revisions + 1, self.clock.now()
@@ -209,10 +216,13 @@ class Life(RuleBasedStateMachine):
 
     @rule(id=consumes(memories))
     def erase(self, id: str) -> None:
+        if id not in self.rows:
+            with pytest.raises(NotFound):
+                self.memory.erase(id=id)
+            return
         receipt = self.memory.erase(id=id)
-        assert receipt.memories == (1 if id in self.rows else 0)
-        assert receipt.verified
-        self.rows.pop(id, None)
+        assert (receipt.memories, receipt.verified) == (1, True)
+        self.rows.pop(id)
 
     @rule(user=st.sampled_from(["ana", "bob"]))
     def erase_user(self, user: str) -> None:

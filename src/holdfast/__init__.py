@@ -5,8 +5,9 @@ Give it a conversation and it remembers. Give it a message and it returns what t
     import holdfast
 
     with holdfast.open() as memory:
-        memory.remember("prefers tea", key="drink", user="ana")
-        print(memory.recall("what does she drink?", user="ana")[0])
+        ana = memory.for_user("ana")
+        ana.remember("prefers tea", key="drink")
+        print(ana.recall("what does she drink?")[0])
 """
 
 from typing import TYPE_CHECKING, Any
@@ -15,51 +16,134 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from holdfast.agent import Agent, Answer
-    from holdfast.aio import AsyncEngine, AsyncSession, open_async
-    from holdfast.config import open_engine as open
+    from holdfast.aio import AsyncEngine, AsyncScopedMemory, AsyncSession, open_async
+    from holdfast.config.opening import open
     from holdfast.engine import Engine
-    from holdfast.errors import HoldfastError
+    from holdfast.errors import (
+        AnswerInvalid,
+        Conflict,
+        ExtraMissing,
+        Forbidden,
+        HoldfastError,
+        InvalidInput,
+        KeyMissing,
+        ModelBusy,
+        ModelError,
+        ModelUnavailable,
+        ModelUnknown,
+        NoChatModel,
+        NotFound,
+        NoTranscriber,
+        SettingsError,
+        SpendLimit,
+        StoreBusy,
+        StoreClosed,
+        StoreCorrupt,
+        StoreError,
+        StoreLocked,
+        StoreTooNew,
+        TextTooLong,
+        Unauthorized,
+        WeightsCorrupt,
+        WeightsMissing,
+        WeightsUnavailable,
+    )
     from holdfast.presets.base import Preset
+    from holdfast.scoped import ScopedMemory
     from holdfast.session import Session
-    from holdfast.types import ChangeRecord, Context, Finding, Hit, Job, Kind, Memory, Message, Receipt, Scope, SessionRecord
+    from holdfast.types import (
+        ChangeRecord,
+        Context,
+        Finding,
+        Hit,
+        Job,
+        Kind,
+        Memory,
+        Message,
+        Reason,
+        Receipt,
+        Scope,
+        SessionRecord,
+        Spend,
+        Stats,
+        UserProfile,
+        UserRecord,
+    )
 
 __all__ = [
     "Agent",
     "Answer",
+    "AnswerInvalid",
     "AsyncEngine",
+    "AsyncScopedMemory",
     "AsyncSession",
     "ChangeRecord",
+    "Conflict",
     "Context",
     "Engine",
+    "ExtraMissing",
     "Finding",
+    "Forbidden",
     "Hit",
     "HoldfastError",
+    "InvalidInput",
     "Job",
+    "KeyMissing",
     "Kind",
     "Memory",
     "Message",
+    "ModelBusy",
+    "ModelError",
+    "ModelUnavailable",
+    "ModelUnknown",
+    "NoChatModel",
+    "NoTranscriber",
+    "NotFound",
     "Preset",
+    "Reason",
     "Receipt",
     "Scope",
+    "ScopedMemory",
     "Session",
     "SessionRecord",
+    "SettingsError",
+    "Spend",
+    "SpendLimit",
+    "Stats",
+    "StoreBusy",
+    "StoreClosed",
+    "StoreCorrupt",
+    "StoreError",
+    "StoreLocked",
+    "StoreTooNew",
+    "TextTooLong",
+    "Unauthorized",
+    "UserProfile",
+    "UserRecord",
+    "WeightsCorrupt",
+    "WeightsMissing",
+    "WeightsUnavailable",
     "open",
     "open_async",
 ]
 
-# Names are imported when first asked for, so that the command line starts at once.
+# Names are imported when first used, so that the command line starts quickly.
 _HOMES = {
     "Agent": "holdfast.agent",
     "Answer": "holdfast.agent",
     "AsyncEngine": "holdfast.aio",
+    "AsyncScopedMemory": "holdfast.aio",
     "AsyncSession": "holdfast.aio",
     "open_async": "holdfast.aio",
+    "open": "holdfast.config.opening",
     "Engine": "holdfast.engine",
-    "HoldfastError": "holdfast.errors",
     "Preset": "holdfast.presets.base",
+    "ScopedMemory": "holdfast.scoped",
     "Session": "holdfast.session",
-    "open": "holdfast.config",
 }
+_TYPES = frozenset(
+    "ChangeRecord Context Finding Hit Job Kind Memory Message Reason Receipt Scope SessionRecord Spend Stats UserProfile UserRecord".split()
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -67,8 +151,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'holdfast' has no attribute {name!r}")
     from importlib import import_module  # noqa: PLC0415  (as above)
 
-    home = import_module(_HOMES.get(name, "holdfast.types"))
-    value = getattr(home, "open_engine" if name == "open" else name)
+    home = _HOMES.get(name) or ("holdfast.types" if name in _TYPES else "holdfast.errors")
+    value = getattr(import_module(home), name)
     globals()[name] = value
     return value
 

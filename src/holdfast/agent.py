@@ -20,6 +20,7 @@ from holdfast.chat import ChatModel, Reply, Tool, ToolCall, Turn, Usage, spend_o
 from holdfast.context import with_persona
 from holdfast.engine import Engine
 from holdfast.errors import AnswerInvalid, HoldfastError, ModelError, ModelUnavailable, NoChatModel, SpendLimit, StoreError
+from holdfast.services import services
 from holdfast.session import Session
 from holdfast.thinking import ChatSource, Limits, Thinking
 from holdfast.tools import READING, MemoryTools, ToolUse, language_for
@@ -105,7 +106,11 @@ class Agent:
         self.language = language or language_for(memory, self.session.scope.user)
         self.context: Context | None = None
         """What the model was last told, or would have been."""
-        self._thinking = memory.thinking if chat is None else Thinking(memory.store, _source(chat), memory.clock, limits)
+        self._thinking = (
+            services(memory).chat
+            if chat is None
+            else Thinking(services(memory).store, _source(chat), services(memory).clock, limits)
+        )
         self._noise = noise
         self._max_tokens = max_tokens
         self._timeout = timeout
@@ -138,11 +143,11 @@ class Agent:
         """End the conversation; what it leaves is worked out in the background."""
         self.session.end()
 
-    def learn_now(self) -> None:
-        """Learn from what was said so far: what is to be forgotten must be known first, or it would be learnt afterwards."""
-        self.session.learn()
+    def digest_now(self) -> None:
+        """Digest what was said so far: what is to be forgotten must be stored first, or a later digestion would bring it back."""
+        self.session.digest()
         until = time.monotonic() + self._timeout
-        while time.monotonic() < until and self._memory.jobs_runner.run_one():
+        while time.monotonic() < until and services(self._memory).jobs.run_one():
             pass
 
     def _begin(self, text: str, state: str | None, id: str | None) -> _Exchange:
@@ -215,7 +220,7 @@ class Agent:
         if self._noise is None or not re.match(rf"\W*{re.escape(self._noise)}\b", exchange.text):
             return None
         if not self.session.off_record:
-            with self._memory.store.write() as tx:
+            with services(self._memory).store.write() as tx:
                 tx.set_action((exchange.said.id,), self._noise)
         return self._noise
 
@@ -240,9 +245,9 @@ class Agent:
             return ToolUse(call=call, result=self.tools.too_many())
         sources = () if self.session.off_record else (exchange.said.id,)
         if call.name in _FORGETTING_TOOLS and sources:
-            with self._memory.store.write() as tx:
+            with services(self._memory).store.write() as tx:
                 tx.set_action(sources, FORGETTING)
-            self.learn_now()
+            self.digest_now()
         use = ToolUse(call=call, result=self.tools.run(call, sources=sources, seen=exchange.window))
         exchange.uses.append(use)
         return use
@@ -293,9 +298,9 @@ class Agent:
 
     def _count(self, exchange: _Exchange) -> None:
         """Note what the calls have cost. Talking is not memory work, so it draws none of memory's energy."""
-        day, name = self._memory.clock.now(), exchange.model.name
+        day, name = services(self._memory).clock.now(), exchange.model.name
         try:
-            with self._memory.store.write(durable=False) as tx:
+            with services(self._memory).store.write(durable=False) as tx:
                 for usage in exchange.usages:
                     tx.add_spend(spend_of(usage, day=day, purpose="chat", model=name))
         except StoreError as error:

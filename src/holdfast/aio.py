@@ -1,42 +1,65 @@
-"""The same engine, awaited: every call of :class:`Engine` and :class:`Session` on a bounded pool of threads.
+"""The engine for asyncio: every call of :class:`Engine` and :class:`Session` on a bounded pool of threads.
 
-Nothing is written twice: a method here has the signature of its namesake and runs it. A cancelled await does
-not tear a write in half; the thread finishes what it began.
+Each method has the signature of its synchronous twin and runs it. Cancelling an await does not cut a write in half:
+the thread finishes it.
 """
 
 import asyncio
 import contextvars
 import functools
-from collections.abc import Awaitable, Callable
+import inspect
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, cast
 
 from holdfast.apps import Apps
-from holdfast.config import open_engine
+from holdfast.config.opening import open as open_memory
 from holdfast.engine import Engine
 from holdfast.files import TopicPages
+from holdfast.scoped import ScopedMemory
 from holdfast.session import Session
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Managed = TypeVar("Managed", bound="AbstractAsyncContextManager[Any]")
 _THREADS = 8
 
 
 def _awaited(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], Awaitable[R]]:
-    """Return the awaited form of a method, its signature and docstring kept."""
+    """Return the awaited form of a method, with its signature and docstring."""
 
     @functools.wraps(method)
     async def call(self: Any, *args: P.args, **kwargs: P.kwargs) -> R:
-        # In the caller's context, so that what is traced there finds its parent.
+        # In the caller's context, so that spans find their parent.
         work = functools.partial(contextvars.copy_context().run, method, self._inner, *args, **kwargs)
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)
 
     return cast("Callable[Concatenate[Any, P], Awaitable[R]]", call)
 
 
+class Pending(Generic[Managed]):
+    """Something that is being opened: ``await`` it, or enter it with ``async with``, which also closes it."""
+
+    def __init__(self, opening: Callable[[], Coroutine[Any, Any, Managed]]) -> None:
+        self._opening = opening
+        self._opened: Managed | None = None
+
+    def __await__(self) -> Generator[Any, None, Managed]:
+        return self._opening().__await__()
+
+    async def __aenter__(self) -> Managed:
+        self._opened = await self._opening()
+        return self._opened
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._opened is not None:
+            await self._opened.__aexit__(kind, error, trace)
+
+
 class AsyncSession:
-    """A conversation, awaited."""
+    """A session for asyncio. ``async with memory.session(...) as talk:`` ends it on leaving the block."""
 
     def __init__(self, session: Session, pool: ThreadPoolExecutor) -> None:
         self._inner = session
@@ -52,12 +75,22 @@ class AsyncSession:
     context = _awaited(Session.context)
     window = _awaited(Session.window)
     clear_window = _awaited(Session.clear_window)
-    learn = _awaited(Session.learn)
+    digest = _awaited(Session.digest)
     end = _awaited(Session.end)
+    _exit = _awaited(Session.__exit__)
+
+    def __repr__(self) -> str:
+        return repr(self._inner).replace("Session", "AsyncSession", 1)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self._exit(kind, error, trace)
 
 
 class AsyncApps:
-    """The apps of a memory, awaited."""
+    """The apps of a memory, for asyncio."""
 
     def __init__(self, apps: Apps, pool: ThreadPoolExecutor) -> None:
         self._inner = apps
@@ -73,10 +106,12 @@ class AsyncApps:
     of_conversation = _awaited(Apps.of_conversation)
     context = _awaited(Apps.context)
     metrics = _awaited(Apps.metrics)
+    report_energy = _awaited(Apps.report_energy)
+    poll_energy = _awaited(Apps.poll_energy)
 
 
 class AsyncTopics:
-    """The topics of a memory, awaited."""
+    """The topics of a memory, for asyncio."""
 
     def __init__(self, topics: TopicPages, pool: ThreadPoolExecutor) -> None:
         self._inner = topics
@@ -87,12 +122,48 @@ class AsyncTopics:
     edit = _awaited(TopicPages.edit)
 
 
+class AsyncScopedMemory:
+    """A memory as one user sees it, for asyncio. ``AsyncEngine.for_user()`` makes one."""
+
+    def __init__(self, view: ScopedMemory, pool: ThreadPoolExecutor) -> None:
+        self._inner = view
+        self._pool = pool
+        self.scope = view.scope
+
+    _session = _awaited(ScopedMemory.session)
+    sessions = _awaited(ScopedMemory.sessions)
+    remember = _awaited(ScopedMemory.remember)
+    revise = _awaited(ScopedMemory.revise)
+    forget = _awaited(ScopedMemory.forget)
+    undo = _awaited(ScopedMemory.undo)
+    erase = _awaited(ScopedMemory.erase)
+    set_user = _awaited(ScopedMemory.set_user)
+    recall = _awaited(ScopedMemory.recall)
+    context = _awaited(ScopedMemory.context)
+    memories = _awaited(ScopedMemory.memories)
+    count_memories = _awaited(ScopedMemory.count_memories)
+    get = _awaited(ScopedMemory.get)
+    history = _awaited(ScopedMemory.history)
+
+    def session(self, *, id: str | None = None, off_record: bool = False) -> Pending[AsyncSession]:
+        """Start a session, or resume the one with this ``id``. Off the record, nothing is stored."""
+
+        async def start() -> AsyncSession:
+            return AsyncSession(await self._session(id=id, off_record=off_record), self._pool)
+
+        return Pending(start)
+
+    def __repr__(self) -> str:
+        return repr(self._inner).replace("ScopedMemory", "AsyncScopedMemory", 1)
+
+
 class AsyncEngine:
-    """A memory, awaited. ``holdfast.open_async()`` makes one."""
+    """A memory for asyncio. ``holdfast.open_async()`` makes one."""
 
     def __init__(self, engine: Engine) -> None:
         self._inner = engine
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="holdfast")
+        self.preset = engine.preset
         self.apps = AsyncApps(engine.apps, self._pool)
         self.topics = AsyncTopics(engine.topics, self._pool)
 
@@ -114,14 +185,14 @@ class AsyncEngine:
     jobs = _awaited(Engine.jobs)
     rerun = _awaited(Engine.rerun)
     drain = _awaited(Engine.drain)
-    clean_up = _awaited(Engine.clean_up)
+    purge_expired = _awaited(Engine.purge_expired)
     spend = _awaited(Engine.spend)
     stats = _awaited(Engine.stats)
     doctor = _awaited(Engine.doctor)
     backup = _awaited(Engine.backup)
     _close = _awaited(Engine.close)
 
-    async def session(
+    def session(
         self,
         *,
         user: str | None = None,
@@ -129,10 +200,24 @@ class AsyncEngine:
         agent: str | None = None,
         id: str | None = None,
         off_record: bool = False,
-    ) -> AsyncSession:
-        """Begin a conversation, or resume the one with this ``id``. Off the record leaves nothing behind."""
-        session = await self._session(user=user, app=app, agent=agent, id=id, off_record=off_record)
-        return AsyncSession(session, self._pool)
+    ) -> Pending[AsyncSession]:
+        """Start a session, or resume the one with this ``id``. Off the record, nothing is stored.
+
+        ``async with memory.session(user="ana") as talk:`` ends it on leaving the block; ``await`` leaves it open.
+        """
+
+        async def start() -> AsyncSession:
+            session = await self._session(user=user, app=app, agent=agent, id=id, off_record=off_record)
+            return AsyncSession(session, self._pool)
+
+        return Pending(start)
+
+    def for_user(self, user: str, *, app: str | None = None, agent: str | None = None) -> AsyncScopedMemory:
+        """Return this memory as one user sees it: the same calls without ``user=``, ``app=`` and ``agent=``."""
+        return AsyncScopedMemory(self._inner.for_user(user, app=app, agent=agent), self._pool)
+
+    def __repr__(self) -> str:
+        return repr(self._inner).replace("Engine", "AsyncEngine", 1)
 
     async def close(self) -> None:
         """Stop the worker and close the store; queued work stays queued."""
@@ -146,38 +231,29 @@ class AsyncEngine:
         await self.close()
 
 
-class _Opening:
-    """Lets ``await open_async()`` and ``async with open_async()`` both work."""
+def _same_arguments(
+    model: Callable[P, Engine],
+) -> Callable[[Callable[..., Pending[AsyncEngine]]], Callable[P, Pending[AsyncEngine]]]:
+    """Give a function the arguments of another, for readers and type checkers."""
 
-    def __init__(self, opening: Callable[[], Engine]) -> None:
-        self._opening = opening
-        self._engine: AsyncEngine | None = None
-
-    async def _open(self) -> AsyncEngine:
-        return AsyncEngine(await asyncio.get_running_loop().run_in_executor(None, self._opening))
-
-    def __await__(self) -> Any:
-        return self._open().__await__()
-
-    async def __aenter__(self) -> AsyncEngine:
-        self._engine = await self._open()
-        return self._engine
-
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self._engine is not None:
-            await self._engine.close()
-
-
-def _same_arguments(model: Callable[P, Engine]) -> Callable[[Callable[..., _Opening]], Callable[P, _Opening]]:
-    """Give a function the arguments of another, for readers and type checkers alike."""
-
-    def dress(function: Callable[..., _Opening]) -> Callable[P, _Opening]:
-        return functools.wraps(model, assigned=("__doc__",), updated=())(function)
+    def dress(function: Callable[..., Pending[AsyncEngine]]) -> Callable[P, Pending[AsyncEngine]]:
+        dressed = functools.wraps(model, assigned=(), updated=())(function)
+        signature = inspect.signature(model).replace(return_annotation=Pending[AsyncEngine])
+        dressed.__signature__ = signature  # type: ignore[attr-defined]
+        return dressed
 
     return dress
 
 
-@_same_arguments(open_engine)
-def open_async(*args: Any, **kwargs: Any) -> _Opening:
-    """Open a memory whose calls are awaited; takes what ``holdfast.open`` takes."""
-    return _Opening(functools.partial(open_engine, *args, **kwargs))
+@_same_arguments(open_memory)
+def open_async(*args: Any, **kwargs: Any) -> Pending[AsyncEngine]:
+    """Open a memory for asyncio; takes what ``holdfast.open`` takes.
+
+    ``async with holdfast.open_async() as memory:`` closes it on leaving the block; ``await`` leaves it open.
+    """
+
+    async def opened() -> AsyncEngine:
+        opening = functools.partial(open_memory, *args, **kwargs)
+        return AsyncEngine(await asyncio.get_running_loop().run_in_executor(None, opening))
+
+    return Pending(opened)

@@ -165,9 +165,11 @@ class Apps:
         return self._store.memories(wanted)
 
     def of_conversation(self, conversation: str) -> str | None:
-        """Return the app of a conversation; None if it has none, or there is no such conversation."""
+        """Return the app of a session; None if it has none."""
         session = self._store.session(clean_name(conversation, what="conversation") or "")
-        return session.scope.app if session else None
+        if session is None:
+            raise NotFound(f"There is no session {conversation}.")
+        return session.scope.app
 
     def list(self, uninstalled: bool = False) -> Entries:  # noqa: FBT001, FBT002  (reads well at the call)
         """List the apps that are installed, and those that were never but have memories; ``uninstalled`` ones if asked."""
@@ -265,6 +267,14 @@ class Apps:
             share_of_conversations_with_memories=_part(shown, len(talks)),
             energy=sum(self._energy.by_operation(since=begin.date().isoformat()).values()), energy_share=self._energy.share(),
         )  # fmt: skip
+
+    def report_energy(self, units: float) -> None:
+        """Report the energy the host has used in all since its last report; memory keeps to 5% of it."""
+        self._energy.used(units)
+
+    def poll_energy(self) -> float:
+        """Return the energy units memory work has used since the last poll, or since the store was opened."""
+        return self._energy.consumed_since_last_poll()
 
 
 def _app(app: str) -> str:

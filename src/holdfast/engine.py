@@ -1,105 +1,86 @@
-"""The engine: everything a surface may ask for. ``holdfast.open()`` makes one."""
+"""The engine: the whole public interface of a memory. ``holdfast.open()`` makes one."""
 
 import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, cast
+from typing import Any, Self, Unpack, cast
 
+from holdfast import by_id
 from holdfast.apps import Apps
-from holdfast.clock import SystemClock, as_utc
-from holdfast.consolidation import Consolidation
-from holdfast.embedding import EmbedderSource, Embedding
-from holdfast.energy import Energy
-from holdfast.erase import erase
-from holdfast.errors import InvalidInput, NotFound
-from holdfast.files import Shelves, TopicPages
-from holdfast.housekeeping import Housekeeping
-from holdfast.ids import new_id
-from holdfast.jobs import LEASE, LEASE_WITH_MODEL, JobRunner
-from holdfast.notes import Reranker
-from holdfast.pipeline import Pipeline
-from holdfast.policies.keys import split_key
-from holdfast.presets.base import Preset
-from holdfast.protocols import Clock, MemoryFilter, MessageFilter, SessionFilter, Store, Transaction
-from holdfast.reader import Reader
-from holdfast.reranking import ChatReranker, Reranking
-from holdfast.session import Recorder, Session
+from holdfast.clock import as_utc
+from holdfast.errors import InvalidInput
+from holdfast.files import TopicPages
+from holdfast.listing import Kinds, Listing, ScopedListing
+from holdfast.scoped import ScopedMemory
+from holdfast.services import Services
+from holdfast.session import Session, resume
 from holdfast.text.clean import clean_name
-from holdfast.thinking import ChatSource, Limits, Thinking
-from holdfast.topics import Topics
-from holdfast.tracing import watched
 from holdfast.types import (
-    Author,
     ChangeRecord,
     Context,
+    Finding,
     Hit,
+    Job,
+    JobState,
     Memory,
     MemoryOrigin,
-    Message,
-    Put,
     Receipt,
-    Retire,
     Scope,
     SessionRecord,
     SessionStatus,
+    Spend,
+    Stats,
+    UserProfile,
+    UserRecord,
     Where,
 )
-from holdfast.upkeep import Upkeep
-from holdfast.worker import WorkerThread
-from holdfast.write import Writer
 
-log = logging.getLogger("holdfast")
+hints = logging.getLogger("holdfast.hints")
+"""Hints for whoever writes the calls. The command line drops them: it has its own, in terms of its options."""
+_HINT_SECONDS = 60.0
+"""Interval between two counts of users for the hint: counting reads the whole store."""
 
 
-class Engine(Upkeep):
-    """A memory: one store, one preset, one embedder, and a chat model if there is one."""
+class Engine:
+    """A memory: one store, one preset, one embedder, and optionally a chat model.
 
-    def __init__(
-        self,
-        store: Store,
-        *,
-        preset: Preset,
-        embedder: EmbedderSource | None = None,
-        second: EmbedderSource | None = None,
-        chat: ChatSource | None = None,
-        reranker: Reranker | Literal["chat"] | None = None,
-        limits: Limits | None = None,
-        energy: Callable[[], float] | None = None,
-        clock: Clock | None = None,
-        worker: Literal["thread", "inline", "none"] = "thread",
-    ) -> None:
-        self.store = store
-        self.preset = preset
-        self.clock: Clock = clock or SystemClock()
-        self.embedding = Embedding(store, embedder, second)
-        self.thinking = Thinking(store, chat, self.clock, limits)
-        self.energy = Energy(store, energy, asks_model=chat is not None)
-        consolidation = Consolidation(store, preset, self.clock, embedding=self.embedding, thinking=self.thinking)
-        topics = Topics(store, preset, self.clock, embedding=self.embedding, thinking=self.thinking)
-        self.pipeline = Pipeline(
-            store, preset, self.clock,
-            embedding=self.embedding, thinking=self.thinking, consolidation=consolidation, topics=topics,
+    Every call takes the scope as ``user=``, ``app=`` and ``agent=``; :meth:`for_user` returns a view without them. A
+    part that is not given means shared: ``remember("...")`` without a user is seen by all users.
+    """
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self.preset = services.preset
+        """The preset: which kinds of memories there are, and how they are extracted and recalled."""
+        self.topics = TopicPages(
+            services.store, services.preset, services.clock,
+            follow_up=services.consolidation.follow_up, changed=services.scheduler.wake,
         )  # fmt: skip
-        handlers = {"digest": watched("digest")(self.pipeline.digest), **consolidation.handlers, **topics.handlers}
-        lease = LEASE if chat is None else LEASE_WITH_MODEL
-        self.jobs_runner = JobRunner(store, self.clock, handlers, affordable=self.energy.affordable, lease=lease)
-        self._housekeeping = Housekeeping(store, preset, self.clock, self.pipeline)
-        looking = ChatReranker(store, self.clock, self.thinking) if reranker == "chat" else reranker
-        self.reranking = Reranking(looking)
-        self.reader = Reader(store, preset, self.clock, self.embedding, reranking=self.reranking)
-        self.topics = TopicPages(store, preset, self.clock, follow_up=consolidation.follow_up, changed=self.wake)
-        self.files = Shelves(store, preset, self.clock, follow_up=consolidation.follow_up)
-        self.apps = Apps(store, preset, self.clock, reader=self.reader, embedding=self.embedding, energy=self.energy)
-        self._inline = worker == "inline"
-        self._thread = WorkerThread(self.work_once) if worker == "thread" else None
-        self._housekeeping.clean_up()
-        self.jobs_runner.take_over()
-        if self._thread is not None:
-            self._thread.wake()  # an earlier process may have left work
+        """Topics as Markdown pages."""
+        self.apps = Apps(
+            services.store, services.preset, services.clock,
+            reader=services.reader, embedding=services.embedding, energy=services.energy,
+        )  # fmt: skip
+        """The registry of apps."""
+        self._next_hint: float | None = 0.0
+        services.scheduler.start()
 
-    # Conversations
+    def __repr__(self) -> str:
+        location = self._services.store.location
+        name = location if "://" in location else Path(location).name
+        return f"<holdfast.Engine {name}, preset {self.preset.name!r}>"
+
+    def for_user(self, user: str, *, app: str | None = None, agent: str | None = None) -> ScopedMemory:
+        """Return this memory as one user sees it: the same calls without ``user=``, ``app=`` and ``agent=``."""
+        scope = self._scope(user=user, app=app, agent=agent)
+        if scope.user is None:
+            raise InvalidInput("for_user needs the name of a user.")
+        return ScopedMemory(self._services, scope)
+
+    # Sessions
 
     def session(
         self,
@@ -110,25 +91,16 @@ class Engine(Upkeep):
         id: str | None = None,
         off_record: bool = False,
     ) -> Session:
-        """Begin a conversation, or resume the one with this ``id``. Off the record leaves nothing behind."""
+        """Start a session, or resume the one with this ``id``. Off the record, nothing is stored.
+
+        ``with memory.session(user="ana") as talk:`` ends the session on leaving the block. ``session(id=record.id)``
+        resumes one that :meth:`sessions` lists, in its own scope.
+        """
         scope = self._scope(user=user, app=app, agent=agent)
-        id = clean_name(id, what="session id")
-        if id is not None and not off_record:
-            known = self.store.session(id)
-            if known is not None:
-                if (user or app or agent) and known.scope != scope:
-                    raise NotFound(f"There is no session {id} in this scope.")
-                scope = known.scope
-        return self._session(id or new_id("ses", self.clock.now()), scope, off_record=off_record)
-
-    def resume(self, record: SessionRecord) -> Session:
-        """Resume a conversation whose record the caller has read already, or made for a new one; it is not read again."""
-        return self._session(record.id, record.scope)
-
-    def _session(self, id: str, scope: Scope, *, off_record: bool = False) -> Session:
-        self.files.use(scope)
-        record = Recorder(store=self.store, clock=self.clock, pipeline=self.pipeline, wake=self.wake)
-        return Session(record, self.reader, id=id, scope=scope, off_record=off_record)
+        known = self._services.store.session(clean_name(id, what="session id") or "") if id and not off_record else None
+        if known is not None and not (user or app or agent):
+            return resume(self._services, known)
+        return ScopedMemory(self._services, scope).session(id=id, off_record=off_record)
 
     def sessions(
         self,
@@ -140,14 +112,12 @@ class Engine(Upkeep):
         limit: int = 50,
         offset: int = 0,
     ) -> list[SessionRecord]:
-        """List conversations, the most recently active first."""
-        scope = self._scope(user=user, app=app, agent=agent)
-        owner = _named(user=scope.user, app=scope.app, agent=scope.agent)
-        return self.store.sessions(SessionFilter(owner=owner, statuses=statuses, limit=limit, offset=offset))
+        """List sessions, the most recently active first. ``session(id=record.id)`` resumes one."""
+        view = self._in(user=user, app=app, agent=agent)
+        return view.sessions(statuses=statuses, limit=limit, offset=offset)
 
     # Writing
 
-    @watched("remember")
     def remember(
         self,
         text: str,
@@ -168,30 +138,11 @@ class Engine(Upkeep):
         origin: MemoryOrigin = "explicit",
         trust: float = 1.0,
     ) -> Memory:
-        """Keep something; it is durable when this returns. The same again only refreshes it."""
-        if key is None and self.preset.default_key is not None and self.preset.kind(kind).keyed == "many":
-            found, text = split_key(text)
-            key = found or self.preset.default_key
-        put = Put(
-            scope=self._scope(user=user, app=app, agent=agent),
-            kind=self.preset.kind(kind).name,
-            text=text,
-            key=key,
-            topic=topic,
-            importance=importance,
-            tags=tuple(tags),
-            metadata=metadata or {},
-            origin=origin,
-            trust=trust,
-            sources=tuple(sources),
-            pinned=pinned,
-            valid_from=None if valid_from is None else as_utc(valid_from, what="valid_from"),
-            expires_at=None if expires_at is None else as_utc(expires_at, what="expires_at"),
-        )
-        with self.store.write() as tx:
-            (memory,) = self._writer(tx).apply([put])
-        self.wake()
-        return memory
+        """Store a memory. It is durable when the call returns. Storing the same again refreshes it."""
+        return self._in(user=user, app=app, agent=agent).remember(
+            text, kind=kind, key=key, topic=topic, importance=importance, tags=tags, metadata=metadata, pinned=pinned,
+            valid_from=valid_from, expires_at=expires_at, sources=sources, origin=origin, trust=trust,
+        )  # fmt: skip
 
     def revise(
         self,
@@ -205,65 +156,39 @@ class Engine(Upkeep):
         pinned: bool | None = None,
         reason: str | None = None,
     ) -> Memory:
-        """Correct a memory: the id stays and a revision is added. What is not given stays; tags and metadata are given whole."""
-        emptied = frozenset(name for name, given in (("tags", tags), ("metadata", metadata)) if given is not None and not given)
-        with self.store.write() as tx:
-            memory = self._live(tx.memories(MemoryFilter(ids=(id,))), id)
-            put = Put(
-                id=id, scope=memory.scope, kind=memory.kind, key=memory.key, text=memory.text if text is None else text,
-                importance=importance, tags=tuple(tags or ()), metadata=metadata or {}, topic=topic, pinned=pinned, reason=reason,
-                emptied=cast("frozenset[Literal['tags', 'metadata']]", emptied),
-            )  # fmt: skip
-            (revised,) = self._writer(tx).apply([put])
-        self.wake()
-        return revised
+        """Correct a memory: the id stays and a revision is added. Arguments not given stay; tags and metadata are replaced."""
+        return by_id.revise(
+            self._services, id, text,
+            importance=importance, tags=tags, metadata=metadata, topic=topic, pinned=pinned, reason=reason,
+        )  # fmt: skip
 
-    @watched("forget")
     def forget(
         self,
         id: str | None = None,
         *,
         key: str | None = None,
-        kind: str | None = None,
+        kind: Kinds = None,
+        kinds: Kinds = None,
         user: str | None = None,
         app: str | None = None,
         agent: str | None = None,
         reason: str = "asked to forget",
     ) -> int:
-        """Hide memories by id, or by key in a scope; returns how many. Can be undone for a while, then they are purged.
+        """Hide memories by id, or by key in a scope; returns how many. Can be undone until they are purged.
 
-        With an ``id``, a named scope must be one that sees it.
+        With an ``id``, a named scope must be one that sees it. An unknown id or key raises :class:`holdfast.NotFound`.
         """
-        if (id is None) == (key is None):
-            raise InvalidInput("forget needs an id, or a key with its user: forget(id=...) or forget(key=..., user=...).")
-        if id is not None:
-            named = _named(user=user, app=app, agent=agent)
-            reader = self._scope(**named) if named else None
-            wanted = MemoryFilter(ids=(clean_name(id, what="id") or "",), reader=reader)
-        else:
-            wanted = self._keyed(key, kind, user=user, app=app, agent=agent)
-        with self.store.write() as tx:
-            found = tx.memories(wanted)
-            self._writer(tx).apply([Retire(id=memory.id, status="forgotten", reason=reason) for memory in found])
-        return len(found)
-
-    def _keyed(self, key: str | None, kind: str | None, **parts: str | None) -> MemoryFilter:
-        """Return the filter for a key: what the reader sees, but of a user's only their own, never what all share."""
-        reader = self._scope(**parts)
-        owner = _named(user=reader.user)
-        kinds = None if kind is None else (self.preset.kind(kind).name,)
-        return MemoryFilter(reader=reader, owner=owner, kinds=kinds, key=clean_name(key, what="key"))
+        if id is not None and key is None:
+            reader = self._scope(user=user, app=app, agent=agent) if by_id.named(user=user, app=app, agent=agent) else None
+            return by_id.forget(self._services, id, reason=reason, reader=reader)
+        if key is None or id is not None:
+            raise InvalidInput("forget needs an id, or a key with its user: forget(id) or forget(key=..., user=...).")
+        scope = self._scope(user=user, app=app, agent=agent)
+        return by_id.forget_key(self._services, key, scope, kind=kind, kinds=kinds, reason=reason)
 
     def undo(self, change: str | ChangeRecord) -> list[Memory]:
         """Undo a change and the others made with it; returns the memories as they are now."""
-        id = change if isinstance(change, str) else change.id
-        with self.store.write() as tx:
-            found = tx.changes(id=id)
-            if not found:
-                raise NotFound(f"There is no change {id}; `history` lists the changes of a memory.")
-            undone = self._writer(tx).undo(found[0])
-        self.wake()
-        return undone
+        return by_id.undo(self._services, change)
 
     def erase(
         self,
@@ -275,31 +200,14 @@ class Engine(Upkeep):
         app: str | None = None,
         agent: str | None = None,
     ) -> Receipt:
-        """Remove for good: a memory, a session, a message and all that came of it, or all there is of a user or app.
+        """Remove for good. Give one of ``id``, ``session`` and ``source``, or a scope.
 
-        Of ``user``, ``app`` and ``agent``, those named must all fit; ``erase(user=)`` crosses apps.
+        ``id`` is a memory, ``session`` a session, ``source`` a message; each goes with everything derived from it. Of
+        ``user``, ``app`` and ``agent``, those named must all match; ``erase(user=)`` crosses apps. An unknown id raises
+        :class:`holdfast.NotFound`; a scope that holds nothing does not.
         """
-        one, scope = _named(memory=id, session=session, source=source), _named(user=user, app=app, agent=agent)
-        if len(one) + bool(scope) != 1:
-            raise InvalidInput("erase needs to know one thing: id=, session=, source=, or a scope of user=, app=, agent=.")
-        target = one or _named(**{part: clean_name(name, what=part) for part, name in scope.items()})
-        self.reader.forget_uses()
-        pages = self.files.before_erasing(target if scope else self._owner_of(target))
-        receipt = erase(self.store, self.preset, target, self.clock.now())
-        self.embedding.forget_queries()
-        left = tuple(problem for files in pages for problem in files.publish().problems)
-        return replace(receipt, status="pending", verified=False, residue=(*receipt.residue, *left)) if left else receipt
-
-    def _owner_of(self, target: Mapping[str, str]) -> dict[str, str]:
-        """Return whose a memory, session or message is, by the parts of its scope that are named."""
-        found: list[Memory | SessionRecord | Message] = []
-        if "memory" in target:
-            found += self.store.memories(MemoryFilter(ids=(target["memory"],), statuses=None))
-        if "session" in target:
-            found += self.store.sessions(SessionFilter(ids=(target["session"],)))
-        if "source" in target:
-            found += self.store.messages(MessageFilter(ids=(target["source"],)))
-        return _named(user=found[0].scope.user, app=found[0].scope.app, agent=found[0].scope.agent) if found else {}
+        owner = {"user": user, "app": app, "agent": agent}
+        return by_id.erase_target(self._services, memory=id, session=session, source=source, owner=owner)
 
     # Reading
 
@@ -311,17 +219,22 @@ class Engine(Upkeep):
         app: str | None = None,
         agent: str | None = None,
         limit: int = 10,
-        kinds: Sequence[str] | None = None,
+        kind: Kinds = None,
+        kinds: Kinds = None,
         where: Where | None = None,
         now: datetime | str | None = None,
         as_of: datetime | str | None = None,
         min_score: float = 0.0,
     ) -> list[Hit]:
-        """Return what matters for a query, best first; each hit says why it was found."""
-        return self.reader.recall(
-            self._scope(user=user, app=app, agent=agent), query,
-            limit=limit, kinds=kinds, where=where, now=now, as_of=as_of, min_score=min_score,
-        )  # fmt: skip
+        """Return what matters for a query, best first; each hit says why it was found.
+
+        ``kind`` or ``kinds`` narrows it to one kind or several; ``"message"`` is what was said.
+        """
+        view = self._in(user=user, app=app, agent=agent)
+        hits = view.recall(query, limit=limit, kind=kind, kinds=kinds, where=where, now=now, as_of=as_of, min_score=min_score)
+        if not hits and view.scope.user is None:
+            self._hint_at_users()
+        return hits
 
     def context(
         self,
@@ -333,7 +246,7 @@ class Engine(Upkeep):
         max_tokens: int | None = None,
     ) -> Context:
         """Return the block for a system prompt, of at most ``max_tokens``."""
-        return self.reader.context(self._scope(user=user, app=app, agent=agent), query, max_tokens=max_tokens)
+        return self._in(user=user, app=app, agent=agent).context(query, max_tokens=max_tokens)
 
     def memories(
         self,
@@ -341,84 +254,94 @@ class Engine(Upkeep):
         user: str | None = None,
         app: str | None = None,
         agent: str | None = None,
-        kinds: Sequence[str] | None = None,
-        key: str | None = None,
-        topic: str | None = None,
-        where: Where | None = None,
-        as_of: datetime | str | None = None,
-        known_at: datetime | str | None = None,
-        retired: bool = False,
         limit: int = 100,
         offset: int = 0,
-    ) -> list[Memory]:
-        """List memories, the newest first: live ones, or those that held ``as_of`` or were known at a moment."""
-        wanted = self._listing(
-            self._scope(user=user, app=app, agent=agent),
-            kinds=kinds, key=key, topic=topic, where=where, as_of=as_of, known_at=known_at, retired=retired,
-        )  # fmt: skip
-        return self.store.memories(replace(wanted, limit=limit, offset=offset))
-
-    def count_memories(
-        self,
-        *,
-        user: str | None = None,
-        app: str | None = None,
-        agent: str | None = None,
-        kinds: Sequence[str] | None = None,
+        kind: Kinds = None,
+        kinds: Kinds = None,
         key: str | None = None,
         topic: str | None = None,
         where: Where | None = None,
         as_of: datetime | str | None = None,
         known_at: datetime | str | None = None,
         retired: bool = False,
-    ) -> int:
-        """Count what :meth:`memories` would list without a limit."""
-        wanted = self._listing(
-            self._scope(user=user, app=app, agent=agent),
-            kinds=kinds, key=key, topic=topic, where=where, as_of=as_of, known_at=known_at, retired=retired,
+    ) -> list[Memory]:
+        """List memories, the newest first: live ones, those that held ``as_of``, or those known at a moment."""
+        return self._in(user=user, app=app, agent=agent).memories(
+            limit=limit, offset=offset, kind=kind, kinds=kinds, key=key, topic=topic, where=where, as_of=as_of,
+            known_at=known_at, retired=retired,
         )  # fmt: skip
-        return self.store.count_memories(wanted)
 
-    def _listing(
-        self,
-        reader: Scope,
-        *,
-        kinds: Sequence[str] | None,
-        key: str | None,
-        topic: str | None,
-        where: Where | None,
-        as_of: datetime | str | None,
-        known_at: datetime | str | None,
-        retired: bool,
-    ) -> MemoryFilter:
-        wanted = MemoryFilter(
-            reader=reader,
-            kinds=None if kinds is None else [self.preset.kind(kind).name for kind in kinds],
-            key=clean_name(key, what="key"),
-            topic=clean_name(topic, what="topic"),
-            where=where,
-            unexpired_at=self.clock.now(),
-        )
-        if as_of is not None:
-            moment = as_utc(as_of, what="as_of")
-            wanted = replace(wanted, as_of=moment, unexpired_at=None, statuses=["live", "superseded", "expired"])
-        if known_at is not None:
-            moment = as_utc(known_at, what="known_at")
-            wanted = replace(wanted, known_at=moment, unexpired_at=moment)
-        if retired:
-            wanted = replace(wanted, statuses=["superseded", "forgotten", "expired"], unexpired_at=None)
-        return wanted
+    def count_memories(self, **wanted: Unpack[Listing]) -> int:
+        """Count what :meth:`memories` would list without a limit; takes the same arguments."""
+        view = self._in(user=wanted.get("user"), app=wanted.get("app"), agent=wanted.get("agent"))
+        within = {name: value for name, value in wanted.items() if name not in ("user", "app", "agent")}
+        return view.count_memories(**cast("ScopedListing", within))
 
     def get(self, id: str) -> Memory:
-        """Return one memory as it is now, also if it was retired."""
-        return self._live(self.store.memories(MemoryFilter(ids=(id,), statuses=None)), id)
+        """Return one memory as it is now, including a retired one."""
+        return by_id.get(self._services, id)
 
     def history(self, id: str) -> list[ChangeRecord]:
         """Return the changes of a memory, oldest first, each with the revision it made."""
-        changes = self.store.changes(memory=id)
-        if not changes:
-            raise NotFound(f"There is no memory {id}.")
-        return changes
+        return by_id.history(self._services, id)
+
+    # Users, background work and the store
+
+    def set_user(self, user: str, *, timezone: str | None = None, language: str | None = None) -> UserProfile:
+        """Set a user's time zone, which decides when a day ends, or their language."""
+        return self._in(user=user).set_user(timezone=timezone, language=language)
+
+    def users(self, *, limit: int = 100, offset: int = 0) -> list[UserRecord]:
+        """List users by name, each with the number of their memories and sessions and their last activity."""
+        names = self._services.store.user_names(limit=limit, offset=offset)
+        return self._services.store.user_records(names, unexpired_at=self._services.clock.now())
+
+    def jobs(self, *, states: Sequence[JobState] | None = None, limit: int = 100) -> list[Job]:
+        """List background jobs, oldest first. ``states=["dead"]`` lists those that failed too often."""
+        return self._services.store.jobs(states=states, limit=limit)
+
+    def rerun(self, job: str) -> Job:
+        """Queue a job again: a dead one, or one where rules replaced a model that failed."""
+        again = self._services.jobs.rerun(job)
+        self._services.scheduler.wake()
+        return again
+
+    def drain(self, *, progress: Callable[[int, int], None] | None = None) -> int:
+        """Run all queued work now: idle sessions, digestion, embedding, clean-up; returns the number of steps."""
+        return self._services.scheduler.drain(progress)
+
+    def purge_expired(self) -> int:
+        """Purge what has expired or was forgotten too long ago to be undone; returns how many were purged.
+
+        It also happens at every start and once an hour.
+        """
+        return self._services.housekeeping.clean_up()
+
+    def spend(self, *, since: datetime | str | None = None) -> list[Spend]:
+        """List what background work has cost, by day, purpose and model: calls, tokens, US dollars, energy."""
+        day = "" if since is None else as_utc(since, what="since").date().isoformat()
+        return self._services.store.spend(since=day)
+
+    def stats(self) -> Stats:
+        """Count what is stored."""
+        return Stats.of(self._services.store.stats())
+
+    def doctor(self, *, deep: bool = True) -> list[Finding]:
+        """Check the store, its rows, the embedder and the queue."""
+        services = self._services
+        return [*services.store.check(deep=deep), *services.housekeeping.check(services.embedding)]
+
+    def backup(self, target: str | Path) -> Path:
+        """Write a consistent copy of the store to a new file."""
+        path = Path(target).expanduser()
+        self._services.store.backup(path)
+        return path
+
+    def close(self) -> None:
+        """Stop the worker and close the store; queued work stays queued."""
+        self._services.scheduler.stop()
+        self._services.chat.close()
+        self._services.store.close()
 
     def __enter__(self) -> Self:
         return self
@@ -426,22 +349,24 @@ class Engine(Upkeep):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
+    def _in(self, *, user: str | None = None, app: str | None = None, agent: str | None = None) -> ScopedMemory:
+        return ScopedMemory(self._services, self._scope(user=user, app=app, agent=agent))
+
     def _scope(self, *, user: str | None = None, app: str | None = None, agent: str | None = None) -> Scope:
         return Scope(
-            tenant=self.store.tenant,
+            tenant=self._services.store.tenant,
             user=clean_name(user, what="user"),
             app=clean_name(app, what="app"),
             agent=clean_name(agent, what="agent"),
         )
 
-    def _writer(self, tx: Transaction) -> Writer:
-        return Writer(tx=tx, preset=self.preset, author=Author(actor="user"), now=self.clock.now())
-
-    def _live(self, found: Sequence[Memory], id: str) -> Memory:
-        if not found:
-            raise NotFound(f"There is no memory {id}.")
-        return found[0]
-
-
-def _named(**parts: str | None) -> dict[str, str]:
-    return {name: value for name, value in parts.items() if value is not None}
+    def _hint_at_users(self) -> None:
+        """Log once that a recall without a user found nothing while users have memories."""
+        if self._next_hint is None or time.monotonic() < self._next_hint:
+            return
+        self._next_hint = time.monotonic() + _HINT_SECONDS
+        users = self._services.store.stats()["users"]
+        if users:
+            self._next_hint = None
+            who = "1 user" if users == 1 else f"{users} users"
+            hints.warning("This recall names no user. Memories of %s are only found with user=...", who)

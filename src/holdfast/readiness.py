@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from holdfast.config import models_directory, provider_key
+from holdfast.config.folders import models_directory
+from holdfast.config.models import provider_key
+from holdfast.config.settings import Settings
 from holdfast.errors import ModelError, ModelUnavailable
 from holdfast.models import registry
 from holdfast.models.weights import locate
 from holdfast.presets.base import Preset
-from holdfast.settings import Settings
 
 if TYPE_CHECKING:
     from holdfast.models.faults import Service

@@ -1,54 +1,70 @@
-"""A conversation: what is said goes in and is on disk when ``add`` returns."""
+"""A conversation. A message is durable when ``add`` returns."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import logging
+from dataclasses import replace
 from datetime import datetime
-from typing import cast
+from types import TracebackType
+from typing import Self, cast
 
 from holdfast.clock import as_utc
-from holdfast.errors import Conflict, InvalidInput, NotFound
+from holdfast.errors import Conflict, HoldfastError, InvalidInput, NotFound
 from holdfast.ids import new_id
+from holdfast.listing import Kinds, kind_names
 from holdfast.mind import Mind, keeping, mind_of
-from holdfast.pipeline import Pipeline
-from holdfast.protocols import Clock, MessageFilter, Store, Transaction
-from holdfast.reader import Reader
+from holdfast.protocols import MessageFilter, Transaction
+from holdfast.services import Services
 from holdfast.text.clean import clean_name, clean_text
 from holdfast.text.language import detect_language
 from holdfast.text.secrets import redact
 from holdfast.types import TRUST, Context, Hit, Message, MessageOrigin, Scope, SessionRecord
 
+log = logging.getLogger("holdfast")
 _ORIGIN_OF_ROLE: dict[str, MessageOrigin] = {"user": "user", "assistant": "assistant", "tool": "tool", "system": "file"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recorder:
-    """Where a conversation is written down."""
-
-    store: Store
-    clock: Clock
-    pipeline: Pipeline
-    wake: Callable[[], None]
-    """Says that there is background work."""
-
-
 class Session:
-    """One conversation. Off the record, it lives in this object alone and leaves nothing behind."""
+    """One conversation. ``Engine.session()`` makes one.
 
-    def __init__(self, record: Recorder, reader: Reader, *, id: str, scope: Scope, off_record: bool = False) -> None:
-        self._record = record
-        self._reader = reader
+    ::
+
+        with memory.session(user="ana") as talk:
+            talk.add("user", "I moved to Lyon last month.")
+            print(talk.context())
+
+    Leaving the block ends the session, also on an exception. Off the record, nothing is stored.
+    """
+
+    def __init__(self, services: Services, *, id: str, scope: Scope, off_record: bool = False) -> None:
+        self._services = services
         self._unrecorded: list[Message] = []
         self.id = id
+        """The id, with which ``Engine.session(id=...)`` resumes it."""
         self.scope = scope
+        """Tenant, user, app and agent."""
         self.off_record = off_record
+        """True if nothing of it is stored."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        try:
+            self.end()
+        except HoldfastError:
+            if error is None:
+                raise
+            log.warning("The session %s could not be ended; it ends by itself when it has been silent.", self.id)
+
+    def __repr__(self) -> str:
+        return f"<holdfast.Session {self.id}{', off the record' if self.off_record else ''}>"
 
     def begin(self) -> SessionRecord:
-        """Note the conversation before anything is said in it; it is durable when this returns. Most need not."""
-        now = self._record.clock.now()
+        """Store the session before its first message; :meth:`add` does so by itself."""
+        now = self._services.clock.now()
         new = SessionRecord(id=self.id, scope=self.scope, started_at=now, last_at=now)
         if self.off_record:
             return new
-        with self._record.store.write() as tx:
+        with self._services.store.write() as tx:
             known = tx.session(self.id)
             if known is not None and known.scope != self.scope:
                 raise NotFound(f"There is no session {self.id} in this scope.")
@@ -67,8 +83,8 @@ class Session:
         origin: MessageOrigin | None = None,
         action: str | None = None,
     ) -> Message:
-        """Keep a message; it is durable when this returns. With ``id``, a retry does not double it."""
-        now = self._record.clock.now()
+        """Add a message. It is durable when the call returns. Adding the same ``id`` again stores it once."""
+        now = self._services.clock.now()
         text = redact(clean_text(text)).text
         message = Message(
             id=new_id("msg", now),
@@ -86,9 +102,9 @@ class Session:
         if self.off_record:
             self._unrecorded.append(message)
             return message
-        with self._record.store.write() as tx:
+        with self._services.store.write() as tx:
             stored = _earlier(tx, message) or self._store(tx, message, now)
-        self._record.wake()
+        self._services.scheduler.wake()
         return stored
 
     def _store(self, tx: Transaction, message: Message, now: datetime) -> Message:
@@ -102,7 +118,7 @@ class Session:
             session = replace(known, status="open", ended_at=None, last_at=now)
             tx.set_session(session)
         stored = tx.add_message(message)
-        self._record.pipeline.after_message(tx, session, stored)
+        self._services.digestion.after_message(tx, session, stored)
         return stored
 
     def messages(self, *, limit: int | None = None) -> list[Message]:
@@ -111,27 +127,33 @@ class Session:
         if self.off_record:
             first = 0 if limit is None else max(len(self._unrecorded) - limit, 0)
             return self._unrecorded[first:]
-        found = self._record.store.messages(wanted)
+        found = self._services.store.messages(wanted)
         return [message for message in found if message.scope == self.scope]
 
     def window(self) -> list[Message]:
-        """Return the last turns, which go along with the context; a closed conversation has none."""
+        """Return the last messages, which follow the context in the prompt."""
         begins = 0 if self.off_record else self._mind().window_from
-        return [message for message in self.messages(limit=self._reader.preset.window) if message.seq > begins or self.off_record]
+        return [
+            message for message in self.messages(limit=self._services.preset.window) if message.seq > begins or self.off_record
+        ]
 
     def clear_window(self) -> None:
-        """Let the window begin after what was said so far; the messages stay."""
+        """Start the window after the messages so far; they stay stored."""
         if self.off_record:
             self._unrecorded.clear()
             return
-        with self._record.store.write() as tx:
+        with self._services.store.write() as tx:
             session, last = tx.session(self.id), tx.messages(MessageFilter(session=self.id, newest=1))
             if session is not None and last:
                 tx.set_session(keeping(session, window_from=last[0].seq))
 
-    def recall(self, query: str, *, limit: int = 10, kinds: Sequence[str] | None = None, min_score: float = 0.0) -> list[Hit]:
-        """Recall what matters here from everything but this conversation itself."""
-        return self._reader.recall(self.scope, query, limit=limit, kinds=kinds, min_score=min_score, without_session=self.id)
+    def recall(
+        self, query: str, *, limit: int = 10, kind: Kinds = None, kinds: Kinds = None, min_score: float = 0.0
+    ) -> list[Hit]:
+        """Return what matters for a query from everything except this session, best first."""
+        return self._services.reader.recall(
+            self.scope, query, limit=limit, kinds=kind_names(kind, kinds), min_score=min_score, without_session=self.id
+        )
 
     def context(
         self,
@@ -141,61 +163,67 @@ class Session:
         state: str | None = None,
         persona: str | None = None,
     ) -> Context:
-        """Return the block for the system prompt; without a query, for the last thing the user said.
+        """Return the block for the system prompt; without a query, for the user's last message.
 
-        ``persona`` is the host's own first layer. ``state`` is what it knows of itself right now (sensors), for
-        presets that show it.
+        ``persona`` comes first in the block. ``state`` is what the host knows of itself right now, such as sensor
+        readings, for presets that show it.
         """
         if query is None:
             said = [message.text for message in self.messages(limit=20) if message.role == "user"]
             query = said[-1] if said else ""
         mind = Mind() if self.off_record else self._mind()
-        context = self._reader.context(
+        context = self._services.reader.context(
             self.scope, query, max_tokens=max_tokens, without_session=self.id, state=state, persona=persona, mind=mind
         )
-        if self._reader.preset.recall.accumulates and not self.off_record:
+        if self._services.preset.recall.accumulates and not self.off_record:
             self._keep_in_mind(mind, context)
         if not self.off_record:
-            self._reader.note_shown(self.id, context)
+            self._services.reader.note_shown(self.id, context)
         return context
 
     def _mind(self) -> Mind:
-        session = self._record.store.session(self.id)
+        session = self._services.store.session(self.id)
         return mind_of(session if session is not None and session.scope == self.scope else None)
 
     def _keep_in_mind(self, mind: Mind, context: Context) -> None:
         """Note which memories came to mind, so that they stay; which they are can be found again, so a lost note does no harm."""
-        kinds = self._reader.preset.recall.kinds or ()
+        kinds = self._services.preset.recall.kinds or ()
         found = [hit.id for hit in (*context.hits, *context.left_out) if hit.memory and hit.kind in kinds]
         new = [id for id in found if id not in mind.recalled]
         if not new or mind.topic is not None:
             return
-        with self._record.store.write(durable=False) as tx:
+        with self._services.store.write(durable=False) as tx:
             session = tx.session(self.id)
             if session is not None and session.scope == self.scope and session.status == "open":
                 tx.set_session(keeping(session, recalled=[*mind_of(session).recalled, *new]))
 
-    def learn(self) -> None:
-        """Queue the digestion of what was said so far; the conversation goes on."""
+    def digest(self) -> None:
+        """Queue the digestion of what was said so far; the session goes on."""
         if self.off_record:
             return
-        with self._record.store.write() as tx:
+        with self._services.store.write() as tx:
             session = tx.session(self.id)
             if session is not None and session.scope == self.scope:
-                self._record.pipeline.digest_so_far(tx, session)
-        self._record.wake()
+                self._services.digestion.digest_so_far(tx, session)
+        self._services.scheduler.wake()
 
     def end(self) -> None:
-        """Close the conversation and queue its digestion; both are durable when this returns."""
+        """End the session and queue its digestion. Both are durable when the call returns."""
         if self.off_record:
             self._unrecorded.clear()
             return
-        with self._record.store.write() as tx:
+        with self._services.store.write() as tx:
             session = tx.session(self.id)
             if session is None or session.scope != self.scope or session.status == "ended":
                 return
-            self._record.pipeline.close_session(tx, session, "ended")
-        self._record.wake()
+            self._services.digestion.close_session(tx, session, "ended")
+        self._services.scheduler.wake()
+
+
+def resume(services: Services, record: SessionRecord) -> Session:
+    """Resume a session whose record was read already, or made for a new session: the store is not read again."""
+    services.topic_files.use(record.scope)
+    return Session(services, id=record.id, scope=record.scope)
 
 
 def _earlier(tx: Transaction, message: Message) -> Message | None:

@@ -24,6 +24,7 @@ from holdfast.policies.keys import canonical_key, same_key
 from holdfast.presets.base import Preset
 from holdfast.presets.reachy import context_key
 from holdfast.reader import least_worth_showing
+from holdfast.services import services
 from holdfast.text.clean import clean_name, escape_line
 from holdfast.text.conform import conform
 from holdfast.types import Hit, Kind, Memory, Scope
@@ -115,7 +116,7 @@ class MemoryTools:
             "app": clean_name(app, what="app"),
             "agent": clean_name(agent, what="agent"),
         }
-        self._scope = Scope(tenant=memory.store.tenant, **self._parts)
+        self._scope = Scope(tenant=services(memory).store.tenant, **self._parts)
         spoken = language or language_for(memory, self._scope.user)
         self._words = tool_words(spoken)
         self.definitions = memory_tools(memory.preset, names=names, language=spoken)
@@ -252,7 +253,7 @@ class MemoryTools:
 
         What was found by words alone has none: there it is the share of the words that it has.
         """
-        embedder = self._memory.embedding.embedder()
+        embedder = services(self._memory).embedding.embedder()
         if self._least is None:
             return hit.score
         if hit.similarity is None or embedder is None:
@@ -306,7 +307,7 @@ class MemoryTools:
 def language_for(memory: Engine, user: str | None) -> str | None:
     """Return the language to speak with a user: their own, or the preset's."""
     layout = memory.preset.layout
-    own = memory.store.user(user).language if user else None
+    own = services(memory).store.user(user).language if user else None
     return own or (layout.language if layout else None)
 
 

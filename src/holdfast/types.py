@@ -5,7 +5,7 @@ a user's own time zone only matters where a day ends (see :class:`UserProfile`).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
@@ -23,6 +23,15 @@ JobState: TypeAlias = Literal["queued", "running", "done", "dead"]
 Metadata: TypeAlias = Mapping[str, Any]
 Where: TypeAlias = Mapping[str, Any]
 """A metadata filter: ``{"room": "kitchen"}``, ``{"room": ["kitchen", "hall"]}``, ``{"level": {"$gte": 3}}``."""
+
+_REPR_TEXT = 60
+"""Characters of a text that a repr shows: objects stand in logs and tracebacks, where a whole message is too much."""
+
+
+def _short(text: str) -> str:
+    """Return a text for a repr: on one line, cut to a readable length."""
+    return repr(text if len(text) <= _REPR_TEXT else f"{text[: _REPR_TEXT - 1]}…")
+
 
 TRUST: Mapping[MessageOrigin, float] = {
     "user": 1.0,
@@ -157,6 +166,9 @@ class SessionRecord:
     """The sequence number up to which its messages have been digested."""
     metadata: Metadata = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        return f"<SessionRecord {self.status}, last active {self.last_at:%Y-%m-%d %H:%M} {self.id}>"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
@@ -179,6 +191,9 @@ class Message:
     def trust(self) -> float:
         """How far this message is believed."""
         return TRUST[self.origin]
+
+    def __repr__(self) -> str:
+        return f"<Message {self.role} {_short(self.text)} {self.id}>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,6 +234,10 @@ class Memory:
 
     def __str__(self) -> str:
         return f"{self.key}: {self.text}" if self.key else self.text
+
+    def __repr__(self) -> str:
+        status = "" if self.status == "live" else f" {self.status}"
+        return f"<Memory {self.kind}{status} {_short(str(self))} {self.id}>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,6 +308,9 @@ class ChangeRecord:
     after: Memory | None = None
     """The revision this change made, where it is still kept."""
 
+    def __repr__(self) -> str:
+        return f"<ChangeRecord {self.action} {self.memory} {self.at:%Y-%m-%d %H:%M} {self.id}>"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
@@ -308,6 +330,9 @@ class Job:
     finished_at: datetime | None = None
     cost: float = 0.0
     error: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<Job {self.kind} {self.state}, attempt {self.attempt} {self.id}>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -388,6 +413,9 @@ class Hit:
     def __str__(self) -> str:
         return str(self.memory) if self.memory else self.text
 
+    def __repr__(self) -> str:
+        return f"<Hit {self.score:.2f} {self.kind} {_short(str(self))} {self.id}>"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
@@ -404,6 +432,9 @@ class Context:
 
     def __str__(self) -> str:
         return self.text
+
+    def __repr__(self) -> str:
+        return f"<Context {self.tokens} tokens, {len(self.hits)} hits, {len(self.left_out)} left out>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -428,6 +459,11 @@ class Receipt:
     backups: tuple[str, ...] = ()
     """Known backups from before the erasure, which still hold the data."""
 
+    def __repr__(self) -> str:
+        target = ", ".join(f"{name} {_short(value)}" for name, value in self.target.items())
+        checked = "verified" if self.verified else "not verified"
+        return f"<Receipt {self.status}, {checked}: {target}; {self.memories} memories, {self.messages} messages>"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
@@ -437,3 +473,41 @@ class Finding:
     ok: bool
     detail: str
     remedy: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """Counts of what a store holds."""
+
+    messages: int
+    sessions: Mapping[str, int]
+    """By status."""
+    memories: int
+    """Live ones."""
+    memories_by_kind: Mapping[str, int]
+    retired: Mapping[str, int]
+    """Memories that are no longer live, by status."""
+    users: int
+    apps: int
+    jobs: Mapping[str, int]
+    """By state."""
+    vectors: int
+    waiting_for_vectors: int
+    """Texts that are not embedded yet."""
+    models: tuple[str, ...]
+    """Embedders the store has vectors of."""
+    bytes: int
+    """The size of the store on disk."""
+
+    @classmethod
+    def of(cls, counts: Mapping[str, Any]) -> "Stats":
+        """Return the counts of a store, typed."""
+        return cls(**{**counts, "models": tuple(counts["models"])})
+
+    def __repr__(self) -> str:
+        waiting = self.jobs.get("queued", 0) + self.jobs.get("running", 0)
+        return f"<Stats {self.memories} memories, {self.messages} messages, {self.users} users, {waiting} jobs waiting>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts by name, as JSON has them."""
+        return {item.name: getattr(self, item.name) for item in fields(self)} | {"models": list(self.models)}

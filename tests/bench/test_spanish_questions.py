@@ -65,7 +65,7 @@ def models_folder() -> Callable[[], Path]:
     """Return where the default model's weights are, or skip the test."""
 
     def folder() -> Path:
-        from holdfast.config import models_directory  # noqa: PLC0415
+        from holdfast.config.folders import models_directory  # noqa: PLC0415
 
         try:
             locate(find(DEFAULT_MODEL), models_directory())

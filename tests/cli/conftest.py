@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.config import models_directory
+from holdfast.config.folders import models_directory
 from holdfast.errors import ModelError
 from holdfast.models.registry import DEFAULT_MODEL, find
 from holdfast.models.weights import locate

@@ -14,7 +14,7 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from holdfast.cli.app import app
-from holdfast.config import open_engine
+from holdfast.config.opening import open_engine
 from holdfast.engine import Engine
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.services import services
 from holdfast.types import Job
 
 from .support import Holdfast
@@ -66,8 +67,8 @@ def test_worker_runs_until_it_is_told_to_stop(holdfast: Holdfast) -> None:
 
 
 def test_dead_jobs_are_shown_with_their_error_and_can_be_queued_again(holdfast: Holdfast) -> None:
-    with holdfast.memory() as memory, memory.store.write() as tx:
-        now = memory.clock.now()
+    with holdfast.memory() as memory, services(memory).store.write() as tx:
+        now = services(memory).clock.now()
         dead = Job(
             id="job_1",
             kind="digest",
@@ -191,7 +192,7 @@ def _killed_while_writing(holdfast: Holdfast, copy: Path) -> None:
     holdfast("remember", "before")
     holdfast("backup", str(copy))
     script = (
-        "import os, sys; from holdfast.config import open_engine\n"
+        "import os, sys; from holdfast.config.opening import open_engine\n"
         "memory = open_engine(sys.argv[1], embedder='none', worker='none')\n"
         "for n in range(50): memory.remember(f'after {n}')\n"
         "os._exit(9)\n"

@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.cli.clients import CLIENTS, Place
 from holdfast.cli.merging import Unmergeable, merged
-from holdfast.config import HomeFolders
+from holdfast.config.folders import HomeFolders
 
 from .support import Holdfast, executable
 

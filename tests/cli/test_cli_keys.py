@@ -7,6 +7,7 @@ import pytest
 
 from holdfast.access import Gate
 from holdfast.errors import Unauthorized
+from holdfast.services import services
 
 from .support import Holdfast
 
@@ -41,7 +42,7 @@ def test_a_key_opens_the_tenant_and_the_scope_it_was_made_for(holdfast: Holdfast
     )
     assert (made["scope"], made["tenant"], made["app"], made["agent"], made["user"]) == ("read", "acme", "kitchen", "cook", None)
     with holdfast.memory() as memory:
-        principal = Gate(memory.store, memory.clock).identify(made["key"], loopback=False)
+        principal = Gate(services(memory).store, services(memory).clock).identify(made["key"], loopback=False)
     assert (principal.level, principal.tenant, principal.app, principal.agent) == ("read", "acme", "kitchen", "cook")
     assert holdfast.json("keys", "list", "--tenant", "acme") == [{name: made[name] for name in made if name != "key"}]
     assert holdfast.json("keys", "list", "--tenant", "other") == []
@@ -50,7 +51,7 @@ def test_a_key_opens_the_tenant_and_the_scope_it_was_made_for(holdfast: Holdfast
 def test_a_revoked_key_opens_nothing(holdfast: Holdfast) -> None:
     made = holdfast.json("keys", "create", "--scope", "admin")
     with holdfast.memory() as memory:
-        gate = Gate(memory.store, memory.clock)
+        gate = Gate(services(memory).store, services(memory).clock)
         gate.identify(made["key"], loopback=False)
         assert holdfast.json("keys", "revoke", made["id"])["revoked_at"]  # by another process, for all this one knows
         with pytest.raises(Unauthorized):
@@ -63,7 +64,7 @@ def test_giving_up_keys_asks_first_and_lets_the_machine_in_again(holdfast: Holdf
     holdfast("keys", "create", "--scope", "admin")
     assert "--yes" in holdfast.error("keys", "off", exit=2)["message"]
     with holdfast.memory() as memory:
-        gate = Gate(memory.store, memory.clock)
+        gate = Gate(services(memory).store, services(memory).clock)
         assert gate.keys_needed()
         assert holdfast.json("keys", "off", "--yes") == {"revoked": 1}
         assert not gate.keys_needed()

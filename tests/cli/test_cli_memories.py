@@ -219,7 +219,7 @@ def test_forget_by_key_takes_all_values_and_one_undo_brings_them_back(holdfast: 
     assert [each["text"] for each in holdfast.json("list", "--user", "ana")] == ["water for all"]
     holdfast("undo", result.stderr.split()[-1])
     assert len(holdfast.json("list", "--user", "ana")) == 3
-    assert holdfast.json("forget", "--key", "unknown", "--user", "ana") == {"forgotten": 0, "ids": [], "undo": None}
+    assert "the key 'unknown'" in holdfast.error("forget", "--key", "unknown", "--user", "ana")["message"]
 
 
 def test_forget_and_undo_of_what_is_not_there_fail(holdfast: Holdfast) -> None:
@@ -290,3 +290,10 @@ def test_erase_does_not_take_a_user_along_with_a_memory(holdfast: Holdfast) -> N
 
     assert holdfast.error("erase", "--id", id, "--user", "ana", "--yes", exit=2)["code"] == "usage"
     assert len(holdfast.json("list", "--user", "ana")) == 1
+
+
+def test_a_recall_without_a_user_gets_the_hint_of_the_command_line_alone(holdfast: Holdfast) -> None:
+    holdfast("remember", "prefers tea", "--user", "ana")
+    told = holdfast("recall", "tea").stderr
+    assert "--user" in told
+    assert "user=" not in told

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast import Engine
 from holdfast.cli.working import TenantsWork
-from holdfast.config import open_engine
+from holdfast.config.opening import open_engine
 from holdfast.errors import StoreError
 from holdfast.server.tenants import EnginePool
 

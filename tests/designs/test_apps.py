@@ -15,8 +15,10 @@ from holdfast.errors import ModelUnavailable, StoreError
 from holdfast.presets.apps import APPS
 from holdfast.presets.base import Paragraph
 from holdfast.protocols import MemoryFilter
+from holdfast.services import services
 from holdfast.stores.sqlite import SQLiteStore, SQLiteTransaction
 from holdfast.testing import FrozenClock, ScriptedChat
+from holdfast.testing.engines import build_engine
 from holdfast.types import Author, Put, Scope
 from holdfast.write import Writer
 
@@ -179,7 +181,7 @@ class Flaky(SQLiteStore):
 @pytest.mark.ledger("A4")
 def test_a_database_error_is_retried(folder: Path, clock: FrozenClock) -> None:
     store = Flaky(folder / "memory.db")
-    with Engine(store, preset=APPS, clock=clock, worker="none") as memory:
+    with build_engine(store, preset=APPS, clock=clock, worker="none") as memory:
         store.failures = 1
         converse(memory, "calendar", "I prefer meetings after 2pm on weekdays.", "Noted.")
         assert memory.memories(app="calendar") == []
@@ -192,7 +194,7 @@ def test_a_database_error_is_retried(folder: Path, clock: FrozenClock) -> None:
 @pytest.mark.ledger("A4")
 def test_a_database_that_goes_on_failing_leaves_a_visible_job_and_an_ended_conversation(folder: Path, clock: FrozenClock) -> None:
     store = Flaky(folder / "memory.db")
-    with Engine(store, preset=APPS, clock=clock, worker="none") as memory:
+    with build_engine(store, preset=APPS, clock=clock, worker="none") as memory:
         store.failures = 1000
         converse(memory, "calendar", "I prefer meetings after 2pm on weekdays.", "Noted.")
         for _ in range(6):
@@ -216,7 +218,7 @@ def test_the_five_metrics_are_counted_from_what_is_stored(open_memory: OpenMemor
     talk = memory.session(app="garden")
     talk.add("user", "What do I grow?")
     assert memory.apps.context("garden", "unanswered", conversation=talk.id).hits
-    memory.energy.used(1000)
+    services(memory).energy.used(1000)
     measured = memory.apps.metrics(since=clock.now() - timedelta(hours=12))
     assert (measured.creations, measured.creations_per_hour) == (12, 1.0)
     assert (measured.compactions, measured.compactions_by_app) == (2, {"garden": 2})
@@ -255,8 +257,8 @@ def test_metrics_of_an_empty_memory_are_zero(open_memory: OpenMemory) -> None:
 def test_it_stays_in_order_with_many_apps_and_memories(open_memory: OpenMemory) -> None:
     memory = open_memory(preset="apps")
     apps = [f"app{number}" for number in range(40)]
-    with memory.store.write() as tx:
-        writer = Writer(tx=tx, preset=memory.preset, author=Author(actor="test"), now=memory.clock.now())
+    with services(memory).store.write() as tx:
+        writer = Writer(tx=tx, preset=memory.preset, author=Author(actor="test"), now=services(memory).clock.now())
         writer.apply(
             [Put(scope=Scope(app=app), kind="memory", text=f"{app} knows thing {number}") for app in apps for number in range(10)]
         )

@@ -13,6 +13,7 @@ import holdfast
 from holdfast import Engine
 from holdfast.designs.lobug import MemoryConfig, MemoryManager
 from holdfast.errors import ModelUnavailable
+from holdfast.services import services
 from holdfast.testing import Asked, HashEmbedder, ScriptedChat
 
 OpenMemory = Callable[..., Engine]
@@ -184,8 +185,8 @@ def test_models_are_named_by_their_provider_and_reached_at_any_address(tmp_path:
             tmp_path / "bug.db", preset="lobug", settings=settings, embedder=f"{provider}:nomic-embed-text",
             chat=f"{provider}:some-model", worker="none",
         ) as memory:  # fmt: skip
-            assert memory.embedding.name == f"{provider}:nomic-embed-text"
-            assert memory.thinking.name == f"{provider}:some-model"
+            assert services(memory).embedding.name == f"{provider}:nomic-embed-text"
+            assert services(memory).chat.name == f"{provider}:some-model"
 
 
 @pytest.mark.ledger("L1", "L2")

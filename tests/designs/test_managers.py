@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from holdfast.designs import rostro, rumi
+from holdfast.services import services
 from holdfast.testing import FrozenClock, HashEmbedder
 
 Opening = dict[str, Any]
@@ -63,7 +64,7 @@ def test_rostros_llm_and_embedder_may_be_functions(config: dict[str, str], openi
         memory.close_session()
         memory.engine.drain()
         assert asked
-        assert memory.engine.embedding.embedder() is not None
+        assert services(memory.engine).embedding.embedder() is not None
 
 
 @pytest.fixture
@@ -100,6 +101,7 @@ def test_rumis_manager_remembers_forgets_and_writes_the_block(store: rumi.Memory
     )
     assert manager.format_for_prompt([rumi.Fact(key="hobby", value="remo")]).splitlines()[2] == "- hobby: remo"
     assert manager.forget("nombre") == 1
+    assert (manager.forget("nombre"), manager.store.delete("mem_absent")) == (0, False)
     assert [fact.key for fact in manager.load_all()] == ["nota"]
     store.close()
 

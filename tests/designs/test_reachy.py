@@ -13,11 +13,12 @@ from tests.places import Place
 
 from holdfast import Engine
 from holdfast.cli.app import app
-from holdfast.config import models_directory
+from holdfast.config.folders import models_directory
 from holdfast.designs.reachy import MemoryManager, MemoryType
 from holdfast.errors import ModelError, NotFound
 from holdfast.models.registry import find
 from holdfast.models.weights import locate
+from holdfast.services import services
 from holdfast.testing import FrozenClock, HashEmbedder
 
 OpenMemory = Callable[..., Engine]
@@ -128,6 +129,7 @@ def test_from_the_first_message_to_a_restart(open_manager: OpenManager, clock: F
             assert contents(await memory.search("trip to the sea")) == ["Alex told of a trip to the sea"]
             assert await memory.forget(fact) is True
             assert await memory.forget(fact) is False
+            assert await memory.forget("mem_absent") is False
             assert await memory.search("what does the user prefer to be called", MemoryType.FACT) == []
 
     fact = asyncio.run(first_day())
@@ -274,7 +276,7 @@ def test_minilm_is_the_designs_embedder_with_384_dimensions_and_brings_like_sent
 ) -> None:
     async def story() -> None:
         async with open_manager(embedder=None) as memory:
-            embedder = memory.engine.embedding.embedder()
+            embedder = services(memory.engine).embedding.embedder()
             assert embedder is not None
             assert (embedder.name, embedder.dimensions) == (minilm, 384)
             await memory.remember_fact("The user likes going for walks with the dog")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import Engine
+from holdfast.services import services
 from holdfast.session import Session
 from holdfast.testing import Asked, FrozenClock, ScriptedChat
 
@@ -344,9 +345,9 @@ def test_a_page_that_is_emptied_by_accident_loses_nothing_and_asks(rostro: Engin
     page.write_text("", "utf-8")
     rostro.drain()
     assert len(rostro.memories(kinds=["conclusion"])) == 9
-    (question,) = rostro.files.questions()
+    (question,) = services(rostro).topic_files.questions()
     assert "paella.md" in question.text
-    rostro.files.answer(question.id, yes=False)
+    services(rostro).topic_files.answer(question.id, yes=False)
     assert page.read_text("utf-8").count("finding") == 9
 
 
@@ -367,7 +368,7 @@ def test_what_is_erased_leaves_the_pages_and_the_index(rostro: Engine, folder: P
 def test_hand_edits_made_while_a_page_is_split_survive(rostro: Engine, folder: Path) -> None:
     told(rostro, *(f"bread and yeast finding {number}" for number in range(30)), topic="cooking")
     told(rostro, *(f"knives and steel finding {number}" for number in range(30)), topic="cooking")
-    rostro.files.sync()
+    services(rostro).topic_files.sync()
     talk = rostro.session(id="kitchen")
     talk.add("user", "I found out that bread and yeast finding want a warm place.")
     talk.end()

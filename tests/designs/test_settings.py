@@ -14,10 +14,12 @@ from click.testing import CliRunner
 import holdfast
 from holdfast import Engine
 from holdfast.cli.app import app
-from holdfast.config import load_settings, make_preset
+from holdfast.config.opening import make_preset
+from holdfast.config.settings import load_settings
 from holdfast.errors import SettingsError
 from holdfast.presets import PRESETS
 from holdfast.presets.settings import DESIGNS, DesignSettings, MemoryConfig, ReachySettings, RostroSettings, read_design
+from holdfast.services import services
 from holdfast.testing import FrozenClock, HashEmbedder
 
 OpenMemory = Callable[..., Engine]
@@ -85,8 +87,8 @@ def test_every_one_of_lo_bugs_parameters_reaches_the_engine(tmp_path: Path) -> N
     )  # fmt: skip
     with holdfast.open(settings=config, worker="none") as memory:
         preset = memory.preset
-        assert memory.store.location == str(tmp_path / "bug.db")
-        assert memory.embedding.name == "ollama:mxbai-embed-large"
+        assert services(memory).store.location == str(tmp_path / "bug.db")
+        assert services(memory).embedding.name == "ollama:mxbai-embed-large"
         assert preset.roll_up is not None
         assert preset.base is not None
         assert (preset.roll_up.threshold, preset.roll_up.keep) == (50, 7)
@@ -94,7 +96,7 @@ def test_every_one_of_lo_bugs_parameters_reaches_the_engine(tmp_path: Path) -> N
         assert (preset.recall.limit, preset.recall.least_cosine) == (10, 0.2)
         assert preset.consolidation.same_distance == 0.1
     with holdfast.open(settings=config, embedder=lambda text: [1.0, float(len(text)), 0.5], worker="none") as memory:
-        embedder = memory.embedding.embedder()
+        embedder = services(memory).embedding.embedder()
         assert embedder is not None
         assert embedder.dimensions == 3
 
@@ -104,7 +106,7 @@ def test_an_embedding_function_of_another_length_than_was_said_leaves_words_to_s
     with holdfast.open(settings=config, embedder=lambda text: [0.1, 0.2], worker="none") as memory:
         memory.remember("The user keeps bees")
         assert [hit.text for hit in memory.recall("bees")] == ["The user keeps bees"]
-        assert "2 numbers; vectors of 768" in (memory.embedding.problem or "")
+        assert "2 numbers; vectors of 768" in (services(memory).embedding.problem or "")
 
 
 @pytest.mark.ledger("R11")
@@ -114,7 +116,7 @@ def test_rostros_own_yaml_serves_as_it_is(tmp_path: Path) -> None:
         contextlib.chdir(tmp_path),
         holdfast.open(preset="rostro", settings=file, embedder=HashEmbedder(), worker="none") as memory,
     ):
-        assert Path(memory.store.location).resolve() == (tmp_path / "data" / "memory.db").resolve()
+        assert Path(services(memory).store.location).resolve() == (tmp_path / "data" / "memory.db").resolve()
         assert memory.preset.topics_dir == str(Path("data/topics").absolute())
         memory.remember("Prefers bomba rice for paella")
     assert (tmp_path / "data" / "memory.db").is_file()
@@ -161,8 +163,8 @@ def test_each_of_reachys_keys_reaches_the_engine(open_memory: OpenMemory, clock:
         path=str(tmp_path / "robot"), context_window_size=2, cleanup_interval=60, embedding_model="arctic-embed-s"
     )
     memory = open_memory(path=None, settings=settings, embedder=None)
-    assert memory.store.location == str(tmp_path / "robot" / "memory.db")
-    assert memory.embedding.name == "arctic-embed-s"
+    assert services(memory).store.location == str(tmp_path / "robot" / "memory.db")
+    assert services(memory).embedding.name == "arctic-embed-s"
     talk = memory.session()
     for number in range(5):
         talk.add("user", f"question {number}")
@@ -177,7 +179,7 @@ def test_each_of_reachys_keys_reaches_the_engine(open_memory: OpenMemory, clock:
 def test_the_embedder_is_the_arguments_then_the_settings_then_the_presets_then_the_default(tmp_path: Path) -> None:
     def used(**given: Any) -> str | None:
         with holdfast.open(tmp_path / "memory.db", worker="none", **given) as memory:
-            return memory.embedding.name
+            return services(memory).embedding.name
 
     assert used(settings={"preset": "reachy", "embedder": "none"}, embedder="arctic-embed-s") == "arctic-embed-s"
     assert used(settings={"preset": "reachy", "embedder": "none"}) is None
@@ -215,7 +217,7 @@ def test_the_store_setting_and_the_path_argument_come_before_the_designs_own_pat
     assert load_settings(table).store == "~/elsewhere.db"
     assert load_settings({**table, "store": "here.db"}).store == "here.db"
     with holdfast.open(tmp_path / "mine.db", settings=table, embedder="none", worker="none") as memory:
-        assert memory.store.location == str(tmp_path / "mine.db")
+        assert services(memory).store.location == str(tmp_path / "mine.db")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.config import models_directory
+from holdfast.config.folders import models_directory
 from holdfast.errors import ModelError
 from holdfast.models.registry import find_any
 from holdfast.models.weights import locate
@@ -16,6 +16,7 @@ PROGRAM = """
 import json, resource, sys, time
 resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
 import holdfast
+from holdfast.services import services
 
 with holdfast.open(sys.argv[1], preset="rostro", worker="none") as memory:
     for number in range(200):
@@ -34,7 +35,7 @@ with holdfast.open(sys.argv[1], preset="rostro", worker="none") as memory:
     known = len(memory.memories(limit=1000))
 # Not getrusage: that would count what the process was before it became this program.
 peak = int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0]) / 1024
-print(json.dumps({"peak_mb": peak, "context_ms": sorted(times)[10] * 1000, "known": known, "meaning": memory.embedding.problem is None}))
+print(json.dumps({"peak_mb": peak, "context_ms": sorted(times)[10] * 1000, "known": known, "meaning": services(memory).embedding.problem is None}))
 """
 
 

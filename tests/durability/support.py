@@ -28,14 +28,17 @@ from numpy.typing import NDArray
 
 from holdfast.embedding import EmbedderSource
 from holdfast.engine import Engine
+from holdfast.errors import NotFound
 from holdfast.policies.capture import capture_statements
 from holdfast.policies.captures import STATEMENTS
 from holdfast.policies.consolidate import ConsolidationRules
 from holdfast.presets.base import Preset
 from holdfast.presets.default import DEFAULT
 from holdfast.protocols import MemoryFilter, MessageFilter, Role
+from holdfast.services import services
 from holdfast.stores.sqlite import SQLiteStore, SQLiteTransaction
 from holdfast.testing import FrozenClock
+from holdfast.testing.engines import build_engine
 from holdfast.types import Memory, Message, Put
 
 posix_only = pytest.mark.skipif(
@@ -239,7 +242,7 @@ def mortal_engine(
     store = MortalStore(path)
     store.reaper, store.checkpoint_pages = reaper, checkpoint_pages
     preset = tagging_preset(reaper, capture or capture_statements)
-    return Engine(store, preset=preset, embedder=tiny_source(reaper), clock=clock, worker=worker)
+    return build_engine(store, preset=preset, embedder=tiny_source(reaper), clock=clock, worker=worker)
 
 
 def tiny_source(reaper: Reaper | None = None) -> EmbedderSource:
@@ -322,7 +325,8 @@ def perform(engine: Engine, planned: Operation) -> str:
         case "remember":
             return engine.remember(planned.text, key=planned.key, user=USER).id
         case "forget":
-            engine.forget(key=planned.key, user=USER)
+            with contextlib.suppress(NotFound):  # repeated after a kill, it was forgotten before
+                engine.forget(key=planned.key, user=USER)
             return ""
         case "end":
             talk.end()
@@ -341,8 +345,8 @@ def lost(engine: Engine, acknowledged: Acknowledged) -> list[str]:
     wrong: list[str] = []
     forgotten = {planned.key for planned in [*acknowledged, *_under_way(acknowledged)] if planned.kind == "forget"}
     sessions = {record.id: record for record in engine.sessions(limit=100_000)}
-    messages = {(m.session, m.client_id): m for m in engine.store.messages(MessageFilter())}
-    facts = Counter((m.key, m.text) for m in engine.store.memories(MemoryFilter()) if m.key)
+    messages = {(m.session, m.client_id): m for m in services(engine).store.messages(MessageFilter())}
+    facts = Counter((m.key, m.text) for m in services(engine).store.memories(MemoryFilter()) if m.key)
     for planned, id in acknowledged.items():
         match planned.kind:
             case "add":
@@ -426,19 +430,19 @@ def unsound(engine: Engine) -> list[str]:
 def unfinished(engine: Engine, acknowledged: Acknowledged) -> list[str]:
     """After all work is done: every ended session digested once, no job left, every window searchable by meaning."""
     wrong = [f"job {job.id} is {job.state}: {job.error}" for job in engine.jobs(limit=100_000) if job.state != "done"]
-    messages = engine.store.messages(MessageFilter())
+    messages = services(engine).store.messages(MessageFilter())
     last = {message.session: message.seq for message in messages}
     wrong += [
         f"session {record.id} is digested to {record.digested_to} of {last[record.id]}"
         for record in engine.sessions(limit=100_000)
         if record.status != "open" and record.digested_to != last[record.id]
     ]
-    made = Counter(source for memory in engine.store.memories(MemoryFilter(statuses=None)) for source in memory.sources)
+    made = Counter(source for memory in services(engine).store.memories(MemoryFilter(statuses=None)) for source in memory.sources)
     ended = {planned.session for planned in acknowledged if planned.kind == "end"}
     for planned, id in acknowledged.items():
         if planned.kind == "add" and planned.session in ended and made[id] != statements(planned):
             wrong.append(f"message {planned.client_id} left {made[id]} memories, not {statements(planned)}")
-    return wrong + repeated(engine.store.memories(MemoryFilter(statuses=None)))
+    return wrong + repeated(services(engine).store.memories(MemoryFilter(statuses=None)))
 
 
 def repeated(memories: Sequence[Memory]) -> list[str]:
@@ -466,7 +470,7 @@ def finish(engine: Engine, clock: SharedClock | FrozenClock) -> int:
 
 def audit(path: Path, clock: SharedClock | FrozenClock, acknowledged: Acknowledged) -> list[str]:
     """Open the store as a new process would, do all the work that is left, and tell everything that is wrong."""
-    with Engine(SQLiteStore(path), preset=tagging_preset(), embedder=tiny_source(), clock=clock, worker="none") as engine:
+    with build_engine(SQLiteStore(path), preset=tagging_preset(), embedder=tiny_source(), clock=clock, worker="none") as engine:
         wrong = lost(engine, acknowledged) + half_applied(path)
         finish(engine, clock)
         wrong += lost(engine, acknowledged) + half_applied(path) + unsound(engine) + unfinished(engine, acknowledged)

@@ -22,8 +22,10 @@ from holdfast.policies.captures import STATEMENTS
 from holdfast.policies.consolidate import ConsolidationRules
 from holdfast.presets.default import DEFAULT
 from holdfast.protocols import Role
+from holdfast.services import services
 from holdfast.stores.sqlite import SQLiteStore
 from holdfast.testing import FrozenClock
+from holdfast.testing.engines import build_engine
 from holdfast.types import Job, Message, Put
 
 from .support import (
@@ -66,7 +68,7 @@ def opened(path: Path, clock: Any, capture: Capture | None = None, *, worker: Mo
     # Nothing is superseded here: a town more does not retire the one before.
     loose = ConsolidationRules(supersede=False, same_distance=None)
     preset = replace(DEFAULT, capture=replace(STATEMENTS, rules=capture or Capture()), consolidation=loose)
-    return Engine(SQLiteStore(path / "memory.db"), preset=preset, embedder=source, clock=clock, worker=worker)
+    return build_engine(SQLiteStore(path / "memory.db"), preset=preset, embedder=source, clock=clock, worker=worker)
 
 
 def ended(engine: Engine, name: str = "one", text: str = "I live in Lyon.") -> None:
@@ -225,7 +227,7 @@ def be_killed(folder: Path, doom: Doom | None, operations: int, pipe: Connection
         pipe.send((operation("left", index), perform(engine, operation("left", index))))
     if doom is not None:
         doomed = Reaper(doom)
-        engine.store.reaper = doomed  # type: ignore[attr-defined]
+        services(engine).store.reaper = doomed  # type: ignore[attr-defined]
         planned = operation("left", operations)
         pipe.send((planned, perform(engine, planned)))
     pipe.send(None)
@@ -292,7 +294,7 @@ def be_digesting(folder: Path, pipe: Connection) -> None:
         return []
 
     complain_there(folder)
-    mortal_engine(folder / "memory.db", SharedClock(folder / "clock"), Reaper(), capture=capture).jobs_runner.run_one()
+    services(mortal_engine(folder / "memory.db", SharedClock(folder / "clock"), Reaper(), capture=capture)).jobs.run_one()
 
 
 @posix_only
@@ -318,7 +320,7 @@ def test_the_job_of_a_lost_worker_elsewhere_is_taken_over_when_its_lease_runs_ou
     with opened(tmp_path, clock, capture) as engine:
         ended(engine)
         now = clock.now()
-        with engine.store.write() as tx:
+        with services(engine).store.write() as tx:
             tx.lease_job(worker="another-machine:1:life:1", now=now, until=now + timedelta(minutes=5))
         assert only_job(engine).state == "running"
         clock.advance(timedelta(minutes=4, seconds=50))
@@ -343,7 +345,7 @@ def test_a_job_that_kills_every_worker_is_set_aside_like_one_that_fails(tmp_path
             child.kill()
             child.join()
             clock.advance(timedelta(minutes=6))
-        engine.work_once()
+        services(engine).scheduler.run_once()
         (dead,) = engine.jobs(states=["dead"])
         assert dead.error
         assert engine.rerun(dead.id).attempt == 0
@@ -365,9 +367,9 @@ def test_without_a_worker_nothing_happens_until_someone_works(tmp_path: Path) ->
     with opened(tmp_path, FrozenClock()) as engine:
         ended(engine)
         assert only_job(engine).state == "queued"
-        assert engine.work_once()
+        assert services(engine).scheduler.run_once()
         assert only_job(engine).state == "done"
-        assert not engine.work_once()
+        assert not services(engine).scheduler.run_once()
 
 
 def test_a_worker_thread_does_the_work_by_itself(tmp_path: Path) -> None:
@@ -425,5 +427,5 @@ def test_a_broken_embedder_does_not_stop_the_worker_thread(tmp_path: Path) -> No
             ended(before, f"s{number}", f"I live in town{number}.")
     source = EmbedderSource(name=Broken.name, load=Broken)
     with opened(tmp_path, clock, worker="thread", source=source) as engine:
-        engine.wake()
+        services(engine).scheduler.wake()
         assert eventually(lambda: [job.state for job in engine.jobs()] == ["done"] * 3)

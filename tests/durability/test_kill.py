@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from holdfast.services import services
+
 from .support import (
     OPERATIONS_PER_SESSION,
     Doom,
@@ -86,8 +88,9 @@ def be_writer(part: Part, pipe: Connection) -> None:
     index = part.start
     while clock.stage == 0 or index % OPERATIONS_PER_SESSION:
         if part.too_early:
-            assert isinstance(engine.store, MortalStore)
-            engine.store.before_commit = lambda number=index: pipe.send((number, "?"))  # type: ignore[misc]
+            store = services(engine).store
+            assert isinstance(store, MortalStore)
+            store.before_commit = lambda number=index: pipe.send((number, "?"))  # type: ignore[misc]
         id = perform(engine, operation(part.name, index))
         pipe.send((index, id))
         index += 1
@@ -102,7 +105,7 @@ def be_worker(part: Part, pipe: Connection) -> None:
     steps = 0
     while True:
         stage = clock.stage
-        if engine.work_once():
+        if services(engine).scheduler.run_once():
             steps += 1
             pipe.send((steps, "step"))
         elif stage == 2:

@@ -14,7 +14,9 @@ from holdfast.policies.consolidate import ConsolidationRules
 from holdfast.policies.rollup import RollUp
 from holdfast.presets.base import Base, Cap, Paragraph, Preset, Topics
 from holdfast.protocols import MemoryFilter, MessageFilter
+from holdfast.services import services
 from holdfast.testing import FrozenClock
+from holdfast.testing.engines import build_engine
 from holdfast.types import Kind
 
 from .support import USER, Doom, MortalStore, Reaper, complain_there, posix_only, start, tiny_source
@@ -51,7 +53,7 @@ def _open(folder: Path, name: str, reaper: Reaper, *, later: timedelta = timedel
     store.reaper = reaper
     clock = FrozenClock("2026-03-01")
     clock.advance(later)
-    return Engine(store, preset=PRESETS[name], embedder=tiny_source(reaper), clock=clock, worker="none")
+    return build_engine(store, preset=PRESETS[name], embedder=tiny_source(reaper), clock=clock, worker="none")
 
 
 def prepare(folder: Path, name: str) -> None:
@@ -83,13 +85,13 @@ def state(folder: Path, name: str) -> tuple[Counter[tuple[object, ...]], int]:
     with _open(folder, name, Reaper(), later=timedelta(hours=1)) as memory:
         memory.drain()
         assert [job for job in memory.jobs(limit=1000) if job.state != "done"] == []
-        known = memory.store.memories(MemoryFilter(statuses=None))
+        known = services(memory).store.memories(MemoryFilter(statuses=None))
         # What the base document says depends on which conversation was digested first, and after a kill that may be another.
         # So does what a page is called: whether the last talk was digested before it was split, or after.
         told: Counter[tuple[object, ...]] = Counter(
             (m.kind, "" if m.kind == "profile" else m.text, m.status, bool(m.topic)) for m in known
         )
-        return told, len(memory.store.messages(MessageFilter()))
+        return told, len(services(memory).store.messages(MessageFilter()))
 
 
 def _pages(folder: Path) -> int:

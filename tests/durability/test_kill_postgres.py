@@ -23,7 +23,9 @@ from tests.stores.postgres_support import Server  # noqa: E402
 
 from holdfast.engine import Engine  # noqa: E402
 from holdfast.errors import StoreError  # noqa: E402
+from holdfast.services import services  # noqa: E402
 from holdfast.stores.postgres import Limits, PostgresStore  # noqa: E402
+from holdfast.testing.engines import build_engine  # noqa: E402
 
 from .support import (  # noqa: E402
     _INVARIANTS,
@@ -69,7 +71,7 @@ def _engine(part: Part, clock: SharedClock) -> Engine:
     while True:
         with contextlib.suppress(StoreError):
             store = PostgresStore(part.url, limits=Limits(connections=4))
-            return Engine(store, preset=tagging_preset(), embedder=tiny_source(), clock=clock, worker="none")
+            return build_engine(store, preset=tagging_preset(), embedder=tiny_source(), clock=clock, worker="none")
         time.sleep(0.05)
 
 
@@ -98,7 +100,7 @@ def be_worker(part: Part, pipe: Connection) -> None:
     steps = 0
     while clock.stage < 2:
         with contextlib.suppress(StoreError):
-            if engine.work_once():
+            if services(engine).scheduler.run_once():
                 steps += 1
                 pipe.send((steps, "step"))
                 continue
@@ -208,7 +210,7 @@ def crash(server: Server) -> None:
     # Where nobody collects the dead, they look alive to who reads these.
     for file in (server.folder / "postmaster.pid", *server.folder.glob(".s.PGSQL.*.lock")):
         file.unlink(missing_ok=True)
-    server._server.ensure_postgres_running()
+    server.emptied()  # starts it again
 
 
 def half_applied(url: str) -> list[str]:
@@ -223,7 +225,7 @@ def half_applied(url: str) -> list[str]:
 
 def audit(url: str, clock: SharedClock, acknowledged: Acknowledged) -> list[str]:
     """Open the store as a new process would, do all the work that is left, and tell everything that is wrong."""
-    with Engine(PostgresStore(url), preset=tagging_preset(), embedder=tiny_source(), clock=clock, worker="none") as engine:
+    with build_engine(PostgresStore(url), preset=tagging_preset(), embedder=tiny_source(), clock=clock, worker="none") as engine:
         wrong = lost(engine, acknowledged) + half_applied(url)
         finish(engine, clock)
         return wrong + lost(engine, acknowledged) + half_applied(url) + unsound(engine) + unfinished(engine, acknowledged)

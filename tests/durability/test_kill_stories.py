@@ -12,7 +12,9 @@ import pytest
 from holdfast.engine import Engine
 from holdfast.presets import PRESETS
 from holdfast.protocols import MemoryFilter, MessageFilter
+from holdfast.services import services
 from holdfast.testing import FrozenClock
+from holdfast.testing.engines import build_engine
 
 from .support import Doom, MortalStore, Reaper, complain_there, posix_only, start, tiny_source
 
@@ -90,7 +92,7 @@ def _open(folder: Path, name: str, reaper: Reaper, clock: FrozenClock) -> Engine
     reaper.install()
     store = MortalStore(folder / "memory.db")
     store.reaper = reaper
-    return Engine(store, preset=PRESETS[name], embedder=tiny_source(reaper), clock=clock, worker="none")
+    return build_engine(store, preset=PRESETS[name], embedder=tiny_source(reaper), clock=clock, worker="none")
 
 
 def _perform(memory: Engine, clock: FrozenClock, number: int, step: Step) -> None:
@@ -139,9 +141,9 @@ def _end(folder: Path, name: str) -> object:
     with _open(folder, name, Reaper(), clock) as memory:
         memory.drain()
         assert [job for job in memory.jobs(limit=1000) if job.state != "done"] == []
-        known = memory.store.memories(MemoryFilter(statuses=None))
+        known = services(memory).store.memories(MemoryFilter(statuses=None))
         told = Counter((m.kind, m.key if m.kind != "recent" else "", m.text, m.topic, m.status) for m in known)
-        said = [message.text for message in memory.store.messages(MessageFilter())]
+        said = [message.text for message in services(memory).store.messages(MessageFilter())]
         prompt = memory.session(id="new", app=app).context("what do you know of me?").text.splitlines()
         return told, said, sorted(line for line in prompt if "memory id=" not in line)
 

@@ -13,7 +13,9 @@ import pytest
 
 from holdfast.engine import Engine
 from holdfast.protocols import MessageFilter
+from holdfast.services import services
 from holdfast.stores.sqlite import SQLiteStore
+from holdfast.testing.engines import build_engine
 
 from .power import Event, RecordingVFS, Remains, write_disk
 from .support import (
@@ -60,7 +62,7 @@ def be_recorded(folder: Path, pipe: Connection) -> None:
             engine.close()
             engine = mortal_engine(path, clock, Reaper(), checkpoint_pages=40)
         elif index % 5 == 0:
-            engine.work_once()
+            services(engine).scheduler.run_once()
     engine.close()
     (folder / "events").write_bytes(pickle.dumps(disk.events))
     pipe.send("done")
@@ -101,7 +103,7 @@ def after_cut(recording: Recording, place: int, remains: Remains, folder: Path, 
     }
     digested = {operation("left", event.offset).session for event in seen if event.kind == "drained"}
     path, clock = folder / "memory.db", SharedClock(folder / "clock")
-    with Engine(SQLiteStore(path), preset=tagging_preset(), embedder=tiny_source(), clock=clock, worker="none") as engine:
+    with build_engine(SQLiteStore(path), preset=tagging_preset(), embedder=tiny_source(), clock=clock, worker="none") as engine:
         wrong = lost(engine, acknowledged) + half_applied(path) + unsound(engine)
         wrong += [
             f"session {record.id} is no longer digested"
@@ -116,7 +118,7 @@ def after_cut(recording: Recording, place: int, remains: Remains, folder: Path, 
 
 
 def last_message(engine: Engine, session: str) -> int:
-    return engine.store.messages(MessageFilter(session=session, newest=1))[0].seq
+    return services(engine).store.messages(MessageFilter(session=session, newest=1))[0].seq
 
 
 def cuts(recording: Recording) -> Iterator[tuple[int, Remains]]:

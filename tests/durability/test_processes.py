@@ -25,7 +25,9 @@ from holdfast.embedding import EmbedderSource
 from holdfast.engine import Engine
 from holdfast.policies.capture import capture_statements
 from holdfast.protocols import MemoryFilter
+from holdfast.services import services
 from holdfast.stores.sqlite import SQLiteStore
+from holdfast.testing.engines import build_engine
 from holdfast.types import Message, Put
 
 from .support import (
@@ -57,7 +59,7 @@ _QUESTIONS = ("Where do I dwell?", "which feline", "beverage", "stamps from land
 
 
 def open_tiny(folder: Path, *, worker: Literal["thread", "inline", "none"] = "none") -> Engine:
-    return Engine(
+    return build_engine(
         SQLiteStore(folder / "memory.db"),
         preset=tagging_preset(),
         embedder=tiny_source(),
@@ -80,7 +82,7 @@ def asked(engine: Engine, now: datetime) -> list[list[str]]:
 def settle(engine: Engine) -> None:
     """Work until nothing is left to do, also not by the other processes' own workers."""
     deadline = time.monotonic() + _PATIENCE
-    while engine.drain() or engine.jobs(states=["queued", "running"]) or engine.stats()["waiting_for_vectors"]:
+    while engine.drain() or engine.jobs(states=["queued", "running"]) or engine.stats().waiting_for_vectors:
         assert time.monotonic() < deadline, "work is left over"
         time.sleep(0.01)
 
@@ -275,7 +277,7 @@ def be_slow_worker(folder: Path, pipe: Connection) -> None:
         return capture_statements(messages)
 
     engine = mortal_engine(folder / "memory.db", SharedClock(folder / "clock"), Reaper(), capture=capture)
-    engine.jobs_runner.run_one()
+    services(engine).jobs.run_one()
     pipe.send("over")
     pipe.recv()
     engine.close()
@@ -291,9 +293,9 @@ def test_a_job_taken_over_has_its_effect_once_and_the_late_result_is_dropped(tmp
         slow, pipe = start(be_slow_worker, tmp_path)
         assert answer(pipe) == "digesting"
         clock.advance(timedelta(minutes=4))
-        assert not engine.jobs_runner.run_one(), "the lease still holds"
+        assert not services(engine).jobs.run_one(), "the lease still holds"
         clock.advance(timedelta(minutes=2))
-        assert engine.jobs_runner.run_one()
+        assert services(engine).jobs.run_one()
         (memory,) = engine.memories(user=USER)
         pipe.send("go on")
         assert answer(pipe) == "over"
@@ -314,7 +316,7 @@ def test_a_late_failure_does_not_undo_what_the_second_worker_finished(tmp_path: 
         if failing.is_set():
             failing.clear()
             clock.advance(timedelta(minutes=6))
-            assert second.jobs_runner.run_one()
+            assert services(second).jobs.run_one()
             raise RuntimeError("too late")
         return capture_statements(messages)
 
@@ -325,7 +327,7 @@ def test_a_late_failure_does_not_undo_what_the_second_worker_finished(tmp_path: 
         talk.add("user", "I live in Lyon.", id="1")
         talk.end()
         failing.set()
-        assert first.jobs_runner.run_one()
+        assert services(first).jobs.run_one()
         (job,) = first.jobs()
         assert (job.state, job.error) == ("done", None)
         assert len(first.memories(user=USER)) == 1
@@ -453,7 +455,7 @@ def fork_while_loading(folder: Path, how: str) -> None:
 
     store = SQLiteStore(folder / "memory.db")
     source = EmbedderSource(name=TinyEmbedder.name, load=load)
-    engine = Engine(store, preset=tagging_preset(), embedder=source, clock=SharedClock(folder / "clock"), worker="none")
+    engine = build_engine(store, preset=tagging_preset(), embedder=source, clock=SharedClock(folder / "clock"), worker="none")
     engine.remember("cat", user=USER)
     thread = threading.Thread(target=engine.recall, args=("feline",), kwargs={"user": USER})
     thread.start()
@@ -519,7 +521,7 @@ def test_a_forked_child_and_its_parent_write_at_once(tmp_path: Path, how: str) -
     with open_tiny(tmp_path) as engine:
         engine.drain()
         assert all(finding.ok for finding in engine.doctor())
-        digested = engine.store.memories(MemoryFilter(statuses=None))
+        digested = services(engine).store.memories(MemoryFilter(statuses=None))
     assert len([memory for memory in digested if memory.sources]) == 4 * _SESSIONS_EACH * 4
     assert half_applied(tmp_path / "memory.db") == []
 

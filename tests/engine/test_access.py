@@ -11,6 +11,7 @@ from holdfast import Engine
 from holdfast.access import Gate, Principal, authorize, bearer_of, check_found, may_change, may_see
 from holdfast.answers import Answers
 from holdfast.errors import Conflict, Forbidden, HoldfastError, InvalidInput, NotFound, Unauthorized
+from holdfast.services import services
 from holdfast.testing import FrozenClock
 from holdfast.types import KeyLevel, Scope
 
@@ -20,12 +21,12 @@ EVERYONE = Principal(level="admin", tenant="default", key="k")
 
 @pytest.fixture
 def gate(memory: Engine) -> Gate:
-    return Gate(memory.store, memory.clock)
+    return Gate(services(memory).store, services(memory).clock)
 
 
 @pytest.fixture
 def answers(memory: Engine) -> Answers:
-    return Answers(memory.store, memory.clock)
+    return Answers(services(memory).store, services(memory).clock)
 
 
 def refusal(bearer: str | None, gate: Gate, *, loopback: bool = False) -> str:
@@ -78,7 +79,7 @@ def test_a_key_that_is_not_one_of_ours_is_refused_in_the_same_words(gate: Gate, 
 
 def test_a_revoked_key_is_worthless_at_once_also_elsewhere(gate: Gate, open_memory: Callable[..., Engine]) -> None:
     other = open_memory()
-    elsewhere = Gate(other.store, other.clock)
+    elsewhere = Gate(services(other).store, services(other).clock)
     record, key = gate.create_key(level="admin")
     assert elsewhere.identify(key, loopback=False).key == record.id
     revoked = gate.revoke(record.id)
@@ -304,13 +305,13 @@ def test_a_request_that_failed_or_died_may_be_sent_again(answers: Answers, clock
 def test_answers_are_let_go_after_a_day(memory: Engine, answers: Answers, clock: FrozenClock) -> None:
     answers.keep(answers.begin(ANA, "retry", b"one"), status=200, headers={}, body=b"astrolabe")
     clock.advance(timedelta(hours=23))
-    memory.clean_up()
+    memory.purge_expired()
     assert answers.begin(ANA, "retry", b"one").status == 200
     clock.advance(timedelta(hours=1))
     assert answers.begin(ANA, "retry", b"one").status is None
     clock.advance(timedelta(hours=25))
-    memory.clean_up()
-    assert not memory.store.has_answers(before=clock.now() + timedelta(days=1))
+    memory.purge_expired()
+    assert not services(memory).store.has_answers(before=clock.now() + timedelta(days=1))
 
 
 def test_every_refusal_has_a_stable_code() -> None:

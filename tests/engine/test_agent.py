@@ -11,12 +11,13 @@ from tests.models.chat_server import ChatServer, Say
 import holdfast
 from holdfast import Agent, Answer, Engine
 from holdfast.chat import Reply, ToolCall, Turn, Usage
-from holdfast.engine import Engine as DirectEngine
 from holdfast.errors import AnswerInvalid, KeyMissing, ModelError, ModelUnavailable, NoChatModel, SpendLimit, StoreError
 from holdfast.presets import find_preset
 from holdfast.protocols import Candidates, Match
+from holdfast.services import services
 from holdfast.stores.sqlite import SQLiteStore
 from holdfast.testing import Asked, FrozenClock, HashEmbedder, ScriptedChat
+from holdfast.testing.engines import build_engine
 from holdfast.thinking import ChatSource, Limits
 from holdfast.types import Context
 
@@ -77,7 +78,7 @@ def test_what_is_said_is_on_disk_before_the_model_is_asked(open_memory: OpenMemo
     kept: list[str] = []
 
     def look(asked: Asked) -> str:
-        with holdfast.open(memory.store.location, embedder="none", worker="none") as other:
+        with holdfast.open(services(memory).store.location, embedder="none", worker="none") as other:
             kept.extend(message.text for message in other.session(id="talk").messages())
         return "Noted."
 
@@ -378,7 +379,7 @@ class Forgetful(SQLiteStore):
 def test_a_failed_retrieval_never_stops_a_reply(folder: Path, clock: FrozenClock, preset: str) -> None:
     folder.mkdir()
     chat = ScriptedChat("I am here.")
-    with DirectEngine(Forgetful(folder / "memory.db"), preset=find_preset(preset), clock=clock, worker="none") as memory:
+    with build_engine(Forgetful(folder / "memory.db"), preset=find_preset(preset), clock=clock, worker="none") as memory:
         memory.remember("likes the sea")
         answer = Agent(memory, persona="You are a bug.", chat=chat).reply("Do I like the sea?")
     assert answer.text == "I am here."

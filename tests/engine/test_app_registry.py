@@ -13,6 +13,7 @@ import holdfast
 from holdfast import Engine
 from holdfast.apps import AppEntry
 from holdfast.errors import InvalidInput, NotFound
+from holdfast.services import services
 from holdfast.testing import FrozenClock, HashEmbedder, ScriptedChat
 from holdfast.text.clean import clean_name
 
@@ -149,7 +150,8 @@ def test_the_app_of_a_conversation_is_looked_up(memory: Engine) -> None:
     memory.session(id="ses_free").add("user", "hello")
     assert memory.apps.of_conversation(talk) == "calendar"
     assert memory.apps.of_conversation("ses_free") is None
-    assert memory.apps.of_conversation("ses_absent") is None
+    with pytest.raises(NotFound):
+        memory.apps.of_conversation("ses_absent")
 
 
 # Purging.
@@ -248,9 +250,12 @@ def test_what_is_shared_cannot_be_forgotten_by_those_who_only_read_it(open_memor
     memory = open_memory()
     memory.apps.install("calendar", shares_with="all")
     kept = memory.remember("cello lesson on Monday", app="calendar", key="monday")
-    assert memory.forget(kept.id, app="mail") == 0
-    assert memory.forget(key="monday", app="mail") == 0
+    with pytest.raises(NotFound):
+        memory.forget(kept.id, app="mail")
+    with pytest.raises(NotFound):
+        memory.forget(key="monday", app="mail")
     assert memory.memories(app="mail") == []
+    assert memory.get(kept.id).status == "live"
 
 
 def test_sharing_ends_with_the_app(memory: Engine) -> None:
@@ -408,8 +413,8 @@ def _check(memory: Engine, app: str, place: int, user: str | None, count: int) -
 def test_a_conversation_whose_context_came_before_its_first_message_is_counted(memory: Engine) -> None:
     memory.remember("The user has a cello lesson on Monday.", app="calendar")
     talk = memory.session(app="calendar")
-    memory.reader.note_shown(talk.id, memory.apps.context("calendar"))
-    memory.flush_uses()
+    services(memory).reader.note_shown(talk.id, memory.apps.context("calendar"))
+    services(memory).scheduler.flush()
     talk.add("user", "hello")
     assert memory.apps.metrics().conversations_with_memories == 1
 

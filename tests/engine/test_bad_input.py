@@ -26,7 +26,7 @@ ODD = Odd()
 
 def unwritten(memory: Engine) -> bool:
     stats = memory.stats()
-    return bool(stats["memories"] == stats["messages"] == 0)
+    return bool(stats.memories == stats.messages == 0)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_a_hostile_id_meets_nothing_but_errors_of_ours(memory: Engine, ask: Call
     memory.remember("prefers tea")
     with contextlib.suppress(HoldfastError):
         ask(memory, id)
-    assert memory.stats()["memories"] == 1
+    assert memory.stats().memories == 1
 
 
 def test_every_error_has_a_code_and_is_one_of_ours(memory: Engine) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from holdfast import Engine
 from holdfast.errors import HoldfastError, NotFound, StoreClosed
+from holdfast.services import services
 from holdfast.testing import FrozenClock, HashEmbedder
 
 DAY = timedelta(days=1)
@@ -102,7 +103,7 @@ def test_two_processes_with_different_embedders_leave_each_other_their_vectors(o
         one.remember("the parrot likes tea with milk", user="ana")
         one.drain()
         other.drain()
-    assert sorted(one.store.models()) == ["one", "other"]
+    assert sorted(services(one).store.models()) == ["one", "other"]
     for engine in (one, other):
         assert engine.recall("parrot", user="ana")[0].similarity is not None
 
@@ -129,7 +130,7 @@ def test_finished_jobs_go_after_a_week(memory: Engine, clock: FrozenClock) -> No
 def test_more_users_than_a_statement_can_bind_are_no_hindrance(memory: Engine) -> None:
     from holdfast.stores import partitions  # noqa: PLC0415  (the one place that met the limit)
 
-    connection = memory.store.connection  # type: ignore[attr-defined]
+    connection = services(memory).store.connection  # type: ignore[attr-defined]
     assert partitions.scopes_of(connection, "default", range(40_000)) is not None
 
 

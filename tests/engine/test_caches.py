@@ -15,6 +15,7 @@ import holdfast
 from holdfast import Engine
 from holdfast.caches import TEXT_CACHES, QueryCache, count_erasure
 from holdfast.embedding import EmbedderSource
+from holdfast.services import services
 from holdfast.stores.sqlite import SQLiteStore
 from holdfast.testing import FrozenClock, HashEmbedder
 
@@ -31,13 +32,13 @@ with open(sys.argv[1], embedder=HashEmbedder(), worker="thread") as memory:
     memory.remember("bob likes tea", user="bob")
     memory.drain()
     memory.recall(sys.argv[2], user="bob")
-    held = ("hash-256", sys.argv[2]) in memory.embedding.queries
+    held = ("hash-256", sys.argv[2]) in services(memory).embedding.queries
     print(held, flush=True)
     for _ in range(100):
-        if not memory.embedding.queries and not any(cached.cache_info().currsize for cached in TEXT_CACHES):
+        if not services(memory).embedding.queries and not any(cached.cache_info().currsize for cached in TEXT_CACHES):
             break
         __import__("time").sleep(0.1)
-    print(len(memory.embedding.queries), sum(cached.cache_info().currsize for cached in TEXT_CACHES), flush=True)
+    print(len(services(memory).embedding.queries), sum(cached.cache_info().currsize for cached in TEXT_CACHES), flush=True)
 """
 
 
@@ -45,7 +46,7 @@ def asked(memory: Engine) -> Engine:
     """Return a memory whose engine has embedded the query, and holds its vector."""
     memory.remember("bob likes tea", user="bob")
     memory.recall(QUERY, user="bob")
-    assert KEPT in memory.embedding.queries
+    assert KEPT in services(memory).embedding.queries
     return memory
 
 
@@ -59,7 +60,7 @@ def test_erasing_empties_the_cache_and_does_not_reload_the_embedder(open_memory:
 
     memory = asked(open_memory(embedder=EmbedderSource(name="hash-256", load=load, computes=True)))
     assert memory.erase(user="bob").verified
-    assert len(memory.embedding.queries) == 0
+    assert len(services(memory).embedding.queries) == 0
     memory.recall("tea", user="ana")
     assert len(loaded) == 1
 
@@ -73,14 +74,14 @@ def test_another_engine_drops_its_queries_with_its_next_query(open_memory: OpenM
     one, other = open_memory(), asked(open_memory())
     one.erase(user="bob")
     other.recall("tea", user="ana")
-    assert KEPT not in other.embedding.queries
+    assert KEPT not in services(other).embedding.queries
 
 
 def test_another_engine_drops_its_queries_when_its_worker_looks(open_memory: OpenMemory) -> None:
     one, other = open_memory(), asked(open_memory())
     one.erase(user="bob")
-    other.work_once()
-    assert len(other.embedding.queries) == 0
+    services(other).scheduler.run_once()
+    assert len(services(other).embedding.queries) == 0
 
 
 def test_another_process_drops_its_queries_without_being_asked_anything(tmp_path: Path) -> None:
@@ -99,30 +100,30 @@ def test_a_purge_after_retention_empties_the_caches_too(open_memory: OpenMemory,
     one, other = open_memory(), asked(open_memory())
     one.forget(one.memories(user="bob")[0].id)
     clock.advance(one.preset.undo_window + timedelta(days=1))
-    assert one.clean_up() == 1
-    other.work_once()
-    assert len(other.embedding.queries) == 0
+    assert one.purge_expired() == 1
+    services(other).scheduler.run_once()
+    assert len(services(other).embedding.queries) == 0
 
 
 @pytest.mark.skipif(not hasattr(sys.modules["os"], "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_child_starts_with_an_empty_cache(memory: Engine) -> None:
     asked(memory)
-    assert in_a_forked_child(lambda: str(len(memory.embedding.queries)).encode()) == b"0"
+    assert in_a_forked_child(lambda: str(len(services(memory).embedding.queries)).encode()) == b"0"
 
 
 def test_two_tenants_with_one_embedder_share_no_queries(open_memory: OpenMemory) -> None:
     embedder = HashEmbedder()
     one, other = asked(open_memory(embedder=embedder, tenant="one")), open_memory(embedder=embedder, tenant="other")
-    assert KEPT not in other.embedding.queries
+    assert KEPT not in services(other).embedding.queries
     asked(other)
     one.erase(user="bob")
     other.recall("tea", user="bob")
-    assert KEPT in other.embedding.queries
+    assert KEPT in services(other).embedding.queries
 
 
 def test_the_text_of_a_query_is_not_held(memory: Engine) -> None:
-    cache = asked(memory).embedding.queries
+    cache = services(asked(memory)).embedding.queries
     assert "zorblax" not in repr(vars(cache))
 
 

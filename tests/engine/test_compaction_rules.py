@@ -15,6 +15,7 @@ from holdfast.chat import Usage
 from holdfast.errors import InvalidInput, ModelUnavailable
 from holdfast.policies.compaction import DROPPED, compact, compact_to, needed
 from holdfast.policies.outcome import Outcome
+from holdfast.services import services
 from holdfast.testing import HashEmbedder, ScriptedChat
 from holdfast.testing.samples import AT, DAY, SHARED, a_memory
 from holdfast.types import Author, Memory, Put, Retire
@@ -345,8 +346,8 @@ def test_the_changes_of_a_merge_can_be_stored(memory: Engine, merged: str) -> No
         memory.remember(text, user="ana")
     kept = sorted(memory.memories(user="ana"), key=lambda each: each.id)
     outcome = compact(kept, kept[-1], model=ScriptedChat(answer("edit", 2, merged)))
-    with memory.store.write() as tx:
-        writer = Writer(tx=tx, preset=memory.preset, author=Author(actor="test"), now=memory.clock.now())
+    with services(memory).store.write() as tx:
+        writer = Writer(tx=tx, preset=memory.preset, author=Author(actor="test"), now=services(memory).clock.now())
         writer.apply(outcome.changes, shown=[each.id for each in kept])
     left = {each.id: each.text for each in memory.memories(user="ana")}
     assert len(left) == 10

@@ -18,6 +18,7 @@ from holdfast.policies.consolidate import (
     replaces,
 )
 from holdfast.policies.sameness import adds_nothing, is_near
+from holdfast.services import services
 from holdfast.testing.samples import ANA, AT, BOB, a_memory
 from holdfast.text.clean import content_hash
 from holdfast.text.language import detect_language
@@ -433,7 +434,7 @@ def test_a_calibration_maps_the_sources_scale_to_an_embedder() -> None:
 def test_the_default_embedder_is_calibrated_on_real_pairs(tmp_path: Path) -> None:
     memory = holdfast.open(tmp_path / "memory.db", worker="none")
     try:
-        embedder = memory.embedding.embedder()
+        embedder = services(memory).embedding.embedder()
         assert embedder is not None
         cosines = {
             sort: [float(one @ other) for one, other in (embedder.embed(pair, role="document") for pair in pairs)]

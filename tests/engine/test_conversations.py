@@ -48,7 +48,7 @@ def test_the_same_client_id_with_other_content_is_a_conflict(memory: Engine) -> 
 def test_a_client_id_counts_within_its_session(memory: Engine) -> None:
     for user in ("ana", "bob"):
         memory.session(user=user).add("user", f"I am {user}", id="c1")
-    assert memory.stats()["messages"] == 2
+    assert memory.stats().messages == 2
 
 
 @pytest.mark.ledger("X20")
@@ -77,7 +77,7 @@ def test_a_session_taken_meanwhile_by_another_scope_is_not_found(memory: Engine)
     memory.session(user="ana", id="ses_1").add("user", "hello there")
     with pytest.raises(NotFound):
         late.add("user", "me too")
-    assert memory.stats()["messages"] == 1
+    assert memory.stats().messages == 1
 
 
 def test_sessions_are_listed_the_most_recent_first(memory: Engine, clock: FrozenClock) -> None:
@@ -179,7 +179,7 @@ def test_an_off_the_record_session_leaves_nothing_on_disk(
 ) -> None:
     memory = open_memory()
     memory.remember("knows the walrus", user="ana")
-    before = {name: count for name, count in memory.stats().items() if name != "bytes"}
+    before = {name: count for name, count in memory.stats().to_dict().items() if name != "bytes"}
     talk = memory.session(user="ana", off_record=True, id="ses_pangolin")
     talk.add("user", "I live with a pangolin.", speaker="pangolin", id="pangolin")
     assert "walrus" in talk.context("who knows the walrus and the pangolin?").text
@@ -188,7 +188,7 @@ def test_an_off_the_record_session_leaves_nothing_on_disk(
     talk.end()
     memory.drain()
     assert (talk.messages(), memory.sessions(), memory.jobs()) == ([], [], [])
-    assert {name: count for name, count in memory.stats().items() if name != "bytes"} == {
+    assert {name: count for name, count in memory.stats().to_dict().items() if name != "bytes"} == {
         **before,
         "vectors": 1,
         "waiting_for_vectors": 0,
@@ -212,10 +212,10 @@ def test_raw_messages_are_removed_after_their_retention_and_memories_stay(
     memory.drain()
     clock.advance(7 * DAY)
     memory.drain()
-    assert memory.stats()["messages"] == 1
+    assert memory.stats().messages == 1
     clock.advance(timedelta(hours=1))
     memory.drain()
-    assert memory.stats()["messages"] == 0
+    assert memory.stats().messages == 0
     assert [m.text for m in memory.memories(user="ana")] == ["I live in Lyon now."]
     assert files_with("pangolin") == []
 
@@ -228,7 +228,7 @@ def test_retention_waits_until_a_session_is_digested(
     memory.session(user="ana").add("user", "I live in Lyon now.")
     clock.advance(8 * DAY)
     open_memory()
-    assert memory.stats()["messages"] == 1
+    assert memory.stats().messages == 1
     memory.drain()
     assert [m.text for m in memory.memories(user="ana")] == ["I live in Lyon now."]
 

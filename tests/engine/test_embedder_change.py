@@ -9,6 +9,7 @@ import pytest
 from holdfast import Engine
 from holdfast.errors import ModelError
 from holdfast.protocols import Role
+from holdfast.services import services
 from holdfast.testing import EmbedderSuite, HashEmbedder
 
 OLD, NEW = HashEmbedder("old", 64), HashEmbedder("new", 96)
@@ -49,17 +50,17 @@ def embedded(open_memory: Callable[..., Engine]) -> None:
         for text in TEXTS:
             memory.remember(text, user="ana")
         memory.drain()
-        assert memory.stats()["vectors"] == len(TEXTS)
+        assert memory.stats().vectors == len(TEXTS)
 
 
 @pytest.mark.ledger("X17")
 @pytest.mark.usefixtures("embedded")
 def test_the_new_model_replaces_the_old_once_it_is_complete(open_memory: Callable[..., Engine]) -> None:
     memory = open_memory(embedder=NEW)
-    assert (memory.stats()["models"], memory.stats()["waiting_for_vectors"]) == (["old", "new"], len(TEXTS))
+    assert (memory.stats().models, memory.stats().waiting_for_vectors) == (("old", "new"), len(TEXTS))
     memory.drain()
     stats = memory.stats()
-    assert (stats["models"], stats["vectors"], stats["waiting_for_vectors"]) == (["new"], len(TEXTS), 0)
+    assert (stats.models, stats.vectors, stats.waiting_for_vectors) == (("new",), len(TEXTS), 0)
     assert memory.recall("parrot number 7", user="ana")[0].text == TEXTS[7]
     assert all(finding.ok for finding in memory.doctor())
 
@@ -78,7 +79,7 @@ def test_words_serve_while_no_vector_of_the_new_model_is_there(open_memory: Call
     hit = memory.recall("parrot number 7", user="ana")[0]
     assert (hit.text, hit.similarity, [reason.arm for reason in hit.why]) == (TEXTS[7], None, ["text"])
     memory.drain()
-    assert memory.stats()["models"] == ["old", "new"]
+    assert memory.stats().models == ("old", "new")
 
 
 @pytest.mark.ledger("X17")
@@ -86,13 +87,13 @@ def test_words_serve_while_no_vector_of_the_new_model_is_there(open_memory: Call
 def test_a_change_that_was_cut_short_goes_on_where_it_stopped(open_memory: Callable[..., Engine]) -> None:
     memory = open_memory(embedder=Fragile("new", 96))
     with pytest.raises(KeyboardInterrupt):
-        memory.embedding.catch_up(limit=None)
+        services(memory).embedding.catch_up(limit=None)
     stats = memory.stats()
-    assert (stats["models"], stats["waiting_for_vectors"]) == (["old", "new"], len(TEXTS) - DONE)
+    assert (stats.models, stats.waiting_for_vectors) == (("old", "new"), len(TEXTS) - DONE)
     memory.close()
     again = open_memory(embedder=NEW)
     assert again.drain() == len(TEXTS) - DONE
-    assert (again.stats()["models"], again.stats()["vectors"]) == (["new"], len(TEXTS))
+    assert (again.stats().models, again.stats().vectors) == (("new",), len(TEXTS))
 
 
 @pytest.mark.ledger("X17")
@@ -102,7 +103,7 @@ def test_going_back_before_it_was_complete_needs_no_new_vectors(open_memory: Cal
     memory = open_memory(embedder=OLD)
     assert memory.recall("parrot number 7", user="ana")[0].similarity is not None
     assert memory.drain() == 0
-    assert memory.stats()["models"] == ["old"]
+    assert memory.stats().models == ("old",)
 
 
 @pytest.mark.usefixtures("embedded")
@@ -111,7 +112,7 @@ def test_what_is_said_during_the_change_is_found_too(open_memory: Callable[..., 
     memory.remember("a walrus came by", user="ana")
     assert memory.recall("walrus", user="ana")[0].text == "a walrus came by"
     memory.drain()
-    assert memory.stats()["vectors"] == len(TEXTS) + 1
+    assert memory.stats().vectors == len(TEXTS) + 1
 
 
 def test_a_forgotten_only_memory_leaves_a_search_that_works(memory: Engine) -> None:

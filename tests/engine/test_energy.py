@@ -8,6 +8,7 @@ import pytest
 
 from holdfast import Engine
 from holdfast.errors import InvalidInput
+from holdfast.services import services
 from holdfast.testing import ScriptedChat
 
 OpenMemory = Callable[..., Engine]
@@ -37,7 +38,7 @@ def test_each_operation_reports_what_it_cost(open_memory: OpenMemory) -> None:
     for number in range(10):
         memory.remember(f"note number {number} about a garden bed", app="garden")
     converse(memory)
-    drawn = memory.energy.by_operation()
+    drawn = services(memory).energy.by_operation()
     assert drawn.keys() == {"digest", "compact"}
     assert 10 <= drawn["digest"] <= 15
     assert 20 <= drawn["compact"] <= 30
@@ -47,45 +48,45 @@ def test_each_operation_reports_what_it_cost(open_memory: OpenMemory) -> None:
 def test_a_poll_tells_what_was_drawn_since_the_last_one(open_memory: OpenMemory) -> None:
     first = open_memory(preset="apps", chat=ScriptedChat(respond=answering))
     converse(first)
-    assert first.energy.consumed_since_last_poll() > 10
-    assert first.energy.consumed_since_last_poll() == 0
-    assert open_memory(preset="apps").energy.consumed_since_last_poll() == 0
+    assert services(first).energy.consumed_since_last_poll() > 10
+    assert services(first).energy.consumed_since_last_poll() == 0
+    assert services(open_memory(preset="apps")).energy.consumed_since_last_poll() == 0
 
 
 @pytest.mark.ledger("A9")
 def test_memorys_share_is_reported_once_the_host_tells_what_it_uses(memory: Engine) -> None:
-    assert memory.energy.share() is None
-    memory.energy.used(600)
-    assert memory.energy.share() == 0
+    assert services(memory).energy.share() is None
+    services(memory).energy.used(600)
+    assert services(memory).energy.share() == 0
     converse(memory)
-    assert memory.energy.share() == pytest.approx(12 / 600)
-    memory.energy.used(600)
-    assert memory.energy.share() == pytest.approx(12 / 1200)
+    assert services(memory).energy.share() == pytest.approx(12 / 600)
+    services(memory).energy.used(600)
+    assert services(memory).energy.share() == pytest.approx(12 / 1200)
 
 
 @pytest.mark.ledger("A9")
 def test_work_that_would_exceed_the_share_waits_until_there_is_room_again(memory: Engine) -> None:
-    memory.energy.used(400)  # a twentieth of it is 20 units, and a memory costs 12
+    services(memory).energy.used(400)  # a twentieth of it is 20 units, and a memory costs 12
     converse(memory)
     converse(memory, "I grow onions in the garden.")
     assert [job.state for job in memory.jobs()] == ["done", "queued"]
-    assert (memory.energy.share() or 0) <= 0.05
-    memory.energy.used(100)
+    assert (services(memory).energy.share() or 0) <= 0.05
+    services(memory).energy.used(100)
     memory.drain()
     assert [job.state for job in memory.jobs()] == ["done", "done"]
-    assert (memory.energy.share() or 0) <= 0.05
+    assert (services(memory).energy.share() or 0) <= 0.05
 
 
 def test_cheaper_work_goes_on_while_dearer_work_waits(memory: Engine) -> None:
-    memory.energy.used(400)
-    assert set(memory.energy.affordable(["digest", "compact"])) == {"digest"}
+    services(memory).energy.used(400)
+    assert set(services(memory).energy.affordable(["digest", "compact"])) == {"digest"}
 
 
 def test_what_was_drawn_before_the_host_first_told_is_not_counted(memory: Engine) -> None:
     converse(memory)
-    memory.energy.used(240)
-    assert memory.energy.share() == 0
-    assert memory.energy.affordable(["digest"]) == ["digest"]
+    services(memory).energy.used(240)
+    assert services(memory).energy.share() == 0
+    assert services(memory).energy.affordable(["digest"]) == ["digest"]
 
 
 def test_a_host_that_tells_nothing_has_its_work_done_at_once(memory: Engine) -> None:
@@ -95,25 +96,25 @@ def test_a_host_that_tells_nothing_has_its_work_done_at_once(memory: Engine) -> 
 
 def test_rules_draw_next_to_nothing_and_go_on(open_memory: OpenMemory) -> None:
     memory = open_memory(preset="apps")
-    memory.energy.used(1)
+    services(memory).energy.used(1)
     converse(memory)
     assert [job.state for job in memory.jobs()] == ["done"]
 
 
 def test_the_share_can_be_set(memory: Engine) -> None:
-    memory.energy.most_share = 0.5
-    memory.energy.used(24)
-    assert memory.energy.affordable(["digest"]) == ["digest"]
+    services(memory).energy.most_share = 0.5
+    services(memory).energy.used(24)
+    assert services(memory).energy.affordable(["digest"]) == ["digest"]
 
 
 def test_what_the_host_told_outlives_a_restart(open_memory: OpenMemory) -> None:
     memory = open_memory(preset="apps", chat=ScriptedChat(respond=answering))
-    memory.energy.used(300)
+    services(memory).energy.used(300)
     converse(memory)
     memory.close()
     again = open_memory(preset="apps", chat=ScriptedChat(respond=answering))
-    assert again.energy.share() == pytest.approx(12 / 300)
-    assert again.energy.affordable(["digest"]) == []
+    assert services(again).energy.share() == pytest.approx(12 / 300)
+    assert services(again).energy.affordable(["digest"]) == []
 
 
 def test_waiting_is_said_once_each_time_it_begins(open_memory: OpenMemory, caplog: pytest.LogCaptureFixture) -> None:
@@ -122,11 +123,11 @@ def test_waiting_is_said_once_each_time_it_begins(open_memory: OpenMemory, caplo
     with caplog.at_level(logging.INFO, logger="holdfast"):
         for full in (0.1, 0.1, 0.9, 0.1):
             level[0] = full
-            memory.energy.affordable(["digest"])
+            services(memory).energy.affordable(["digest"])
     assert [record.getMessage() for record in caplog.records] == ["Energy is under 20%: memory work waits"] * 2
 
 
 @pytest.mark.parametrize("units", [-1, float("nan"), float("inf"), "many", True])
 def test_what_is_no_amount_is_refused(memory: Engine, units: object) -> None:
     with pytest.raises(InvalidInput):
-        memory.energy.used(units)  # type: ignore[arg-type]
+        services(memory).energy.used(units)  # type: ignore[arg-type]

@@ -10,9 +10,11 @@ import pytest
 from holdfast import Engine, Message
 from holdfast.errors import InvalidInput, NotFound
 from holdfast.presets.default import DEFAULT
+from holdfast.services import services
 from holdfast.stores.sqlite import SQLiteStore
 from holdfast.stores.vectors import quantize
 from holdfast.testing import FrozenClock, HashEmbedder
+from holdfast.testing.engines import build_engine
 
 FilesWith = Callable[[str | bytes], list[str]]
 ANAS = "I live in Xanadu with a pangolin called Quincy."
@@ -63,7 +65,7 @@ def test_erasing_a_user_crosses_apps_and_leaves_no_row(two: Engine) -> None:
         assert two.recall("pangolin zugzwang", user="ana", app=app) == []
     assert two.sessions(user="ana") == []
     assert [job.payload["session"] for job in two.jobs()] == ["ses_bob"]
-    assert two.store.user("ana").timezone == "UTC"
+    assert services(two).store.user("ana").timezone == "UTC"
     assert [finding for finding in two.doctor() if not finding.ok] == []
 
 
@@ -74,7 +76,7 @@ def test_erasing_a_user_touches_nobody_else(two: Engine) -> None:
     assert two.memories(user="bob", app="words") == memories
     assert two.session(id="ses_bob").messages() == messages
     assert two.recall("walrus", user="bob")[0].similarity is not None
-    assert two.store.user("bob").timezone == "Europe/Madrid"
+    assert services(two).store.user("bob").timezone == "Europe/Madrid"
 
 
 @pytest.mark.ledger("X5")
@@ -193,15 +195,22 @@ def test_a_source_is_revoked_also_when_its_raw_message_is_long_gone(
     message = talk(memory, "ana", ANAS)
     clock.set("2026-03-05")
     memory.drain()
-    assert (memory.stats()["messages"], memory.stats()["memories"]) == (0, 1)
+    assert (memory.stats().messages, memory.stats().memories) == (0, 1)
     assert memory.erase(source=message.id).memories == 1
 
 
-def test_erasing_what_is_not_there_counts_nothing(two: Engine) -> None:
-    for target in ({"user": "nobody"}, {"id": "mem_x"}, {"session": "ses_x"}, {"source": "msg_x"}, {"app": "none"}):
+def test_erasing_a_scope_that_holds_nothing_counts_nothing(two: Engine) -> None:
+    for target in ({"user": "nobody"}, {"app": "none"}):
         receipt = two.erase(**target)
         assert (receipt.memories, receipt.messages, receipt.sessions) == (0, 0, 0)
-    assert two.stats()["memories"] == 4
+    assert two.stats().memories == 4
+
+
+@pytest.mark.parametrize("target", [{"id": "mem_x"}, {"session": "ses_x"}, {"source": "msg_x"}, {"id": ""}])
+def test_erasing_an_unknown_id_is_not_found(two: Engine, target: dict[str, str]) -> None:
+    with pytest.raises(NotFound, match="Nothing was erased"):
+        two.erase(**target)
+    assert two.stats().memories == 4
 
 
 @pytest.mark.ledger("X5")
@@ -242,7 +251,7 @@ def test_an_erasure_that_was_cut_short_is_finished_by_the_next_process(
         talk(memory, "ana", ANAS)
         reader = apsw.Connection(str(folder / "memory.db"))  # keeps the log when the others close
         reader.execute("SELECT count(*) FROM memories").fetchall()
-    killed = Engine(Killed(folder / "memory.db"), preset=DEFAULT, clock=clock, worker="none")
+    killed = build_engine(Killed(folder / "memory.db"), preset=DEFAULT, clock=clock, worker="none")
     with pytest.raises(KeyboardInterrupt):
         killed.erase(user="ana")
     killed.close()

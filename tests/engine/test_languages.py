@@ -5,7 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from holdfast import Engine
-from holdfast.config import load_settings, make_embedder, make_second_embedder
+from holdfast.config.models import make_embedder, make_second_embedder
+from holdfast.config.settings import load_settings
 from holdfast.models.packaged import is_installed
 from holdfast.models.registry import PACKAGED, SECOND_MODEL
 from holdfast.testing import HashEmbedder
@@ -19,7 +20,7 @@ SPANISH = "el loro se llama Basilio y vive en la cocina"
 @pytest.fixture
 def both(open_memory: Callable[..., Engine]) -> Engine:
     """A memory in English, with a second embedder at hand."""
-    memory = open_memory(embedder=FIRST, second_embedder=SECOND)
+    memory = open_memory(embedder=FIRST, second=SECOND)
     for text in ENGLISH:
         memory.remember(text, user="ana")
     memory.drain()
@@ -30,29 +31,29 @@ def test_a_store_in_english_embeds_nothing_twice(both: Engine) -> None:
     both.recall("what is the parrot called?", user="ana")
     both.drain()
     stats = both.stats()
-    assert (stats["models"], stats["vectors"], stats["waiting_for_vectors"]) == (["first"], len(ENGLISH), 0)
+    assert (stats.models, stats.vectors, stats.waiting_for_vectors) == (("first",), len(ENGLISH), 0)
 
 
 def test_a_text_in_another_language_calls_for_the_second_model_for_all_there_is(both: Engine) -> None:
     both.remember(SPANISH, user="ana")
     both.drain()
     stats = both.stats()
-    assert (stats["models"], stats["vectors"]) == (["first", "second"], 2 * (len(ENGLISH) + 1))
+    assert (stats.models, stats.vectors) == (("first", "second"), 2 * (len(ENGLISH) + 1))
 
 
 def test_a_question_in_another_language_calls_for_it_too(both: Engine) -> None:
     hits = both.recall("¿Cómo se llama el parrot?", user="ana")
     assert hits[0].text == ENGLISH[0]
     both.drain()
-    assert both.stats()["models"] == ["first", "second"]
-    assert both.stats()["vectors"] == 2 * len(ENGLISH)
+    assert both.stats().models == ("first", "second")
+    assert both.stats().vectors == 2 * len(ENGLISH)
 
 
 def test_what_is_said_later_has_both_vectors(both: Engine) -> None:
     both.recall("¿Dónde está el ferry?", user="ana")
     both.remember("the walrus sleeps", user="ana")
     both.drain()
-    assert both.stats()["vectors"] == 2 * (len(ENGLISH) + 1)
+    assert both.stats().vectors == 2 * (len(ENGLISH) + 1)
 
 
 def test_english_among_other_languages_is_ranked_as_if_it_were_alone(open_memory: Callable[..., Engine], both: Engine) -> None:
@@ -75,18 +76,18 @@ def test_going_on_without_it_removes_its_vectors(open_memory: Callable[..., Engi
     both.remember(SPANISH, user="ana")
     both.drain()
     both.close()
-    memory = open_memory(embedder=FIRST, second_embedder="none")
+    memory = open_memory(embedder=FIRST, second="none")
     memory.drain()
-    assert (memory.stats()["models"], memory.stats()["vectors"]) == (["first"], len(ENGLISH) + 1)
+    assert (memory.stats().models, memory.stats().vectors) == (("first",), len(ENGLISH) + 1)
 
 
 def test_going_on_with_it_keeps_its_vectors(open_memory: Callable[..., Engine], both: Engine) -> None:
     both.remember(SPANISH, user="ana")
     both.drain()
     both.close()
-    memory = open_memory(embedder=FIRST, second_embedder=SECOND)
+    memory = open_memory(embedder=FIRST, second=SECOND)
     assert memory.drain() == 0
-    assert memory.stats()["models"] == ["first", "second"]
+    assert memory.stats().models == ("first", "second")
 
 
 def test_an_embedder_of_ones_own_gets_no_second_by_itself() -> None:

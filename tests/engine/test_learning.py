@@ -10,6 +10,7 @@ import pytest
 from holdfast import Engine
 from holdfast.errors import ModelUnavailable, ModelUnknown, NotFound
 from holdfast.protocols import MessageFilter
+from holdfast.services import services
 from holdfast.testing import Asked, FrozenClock, ScriptedChat
 
 OpenMemory = Callable[..., Engine]
@@ -43,7 +44,7 @@ def test_a_model_says_what_is_kept_with_its_sources_and_its_name_in_the_history(
     (kept,) = memory.memories(user="ana")
     assert (kept.text, kept.kind, kept.importance, kept.origin) == ("Ana lives in Lyon", "fact", 7, "auto")
     (source,) = kept.sources
-    assert "living in Lyon" in memory.store.messages(MessageFilter(ids=(source,)))[0].text
+    assert "living in Lyon" in services(memory).store.messages(MessageFilter(ids=(source,)))[0].text
     (change,) = memory.history(kept.id)
     assert (change.author.actor, change.author.model, change.author.prompt) == ("digest", "test:model", "statements-1")
 
@@ -194,8 +195,8 @@ def test_with_little_energy_work_waits_and_runs_when_it_returns(open_memory: Ope
     level[0] = 0.9
     memory.drain()
     assert any("Lyon" in text for text in texts(memory))
-    assert memory.energy.consumed_since_last_poll() > 0
-    assert memory.energy.consumed_since_last_poll() == 0
+    assert services(memory).energy.consumed_since_last_poll() > 0
+    assert services(memory).energy.consumed_since_last_poll() == 0
 
 
 def test_in_spanish_the_model_is_asked_in_spanish(open_memory: OpenMemory) -> None:

@@ -70,9 +70,9 @@ def test_without_an_embedder_it_is_found_by_words(open_memory: Callable[..., Eng
 
 
 def test_what_was_just_stored_is_found_by_meaning_without_a_worker(known: Engine) -> None:
-    assert known.stats()["vectors"] == 0
+    assert known.stats().vectors == 0
     assert known.recall("parrot", user="ana")[0].similarity is not None
-    assert known.stats()["vectors"] == len(FACTS)
+    assert known.stats().vectors == len(FACTS)
 
 
 def test_the_limit_is_kept(known: Engine) -> None:

@@ -232,9 +232,36 @@ def test_a_users_own_preset_is_a_few_lines(open_memory: Callable[..., Engine]) -
 
 
 def test_an_unknown_id_is_not_found(memory: Engine) -> None:
-    for call in (memory.get, memory.history, memory.undo):
-        with pytest.raises(NotFound):
+    for call in (memory.get, memory.history, memory.undo, memory.forget, memory.rerun):
+        with pytest.raises(NotFound, match="mem_absent"):
             call("mem_absent")
     with pytest.raises(NotFound):
         memory.revise("mem_absent", "x")
-    assert memory.forget("mem_absent") == 0
+
+
+def test_forgetting_a_text_says_that_an_id_or_key_is_needed(memory: Engine) -> None:
+    memory.remember("likes tea", user="ana")
+    with pytest.raises(
+        NotFound, match=r"There is no memory 'likes tea'\. forget takes an id or key=; search first with recall\."
+    ):
+        memory.forget("likes tea", user="ana")
+
+
+def test_forgetting_a_message_says_how_to_erase_it(memory: Engine) -> None:
+    said = memory.session(user="ana").add("user", "I live in Lyon now.")
+    with pytest.raises(NotFound, match=rf"erase\(source='{said.id}'\)"):
+        memory.forget(said.id)
+    with pytest.raises(NotFound) as foreign:
+        memory.forget(said.id, user="bob")
+    assert "message" not in str(foreign.value)
+
+
+def test_forgetting_an_unknown_key_is_not_found(memory: Engine) -> None:
+    memory.remember("tea", key="drink", user="bob")
+    with pytest.raises(NotFound, match="'drink'"):
+        memory.forget(key="drink", user="ana")
+
+
+def test_forgetting_twice_counts_nothing_the_second_time(memory: Engine) -> None:
+    kept = memory.remember("likes tea", user="ana")
+    assert [memory.forget(kept.id), memory.forget(kept.id)] == [1, 0]

@@ -10,6 +10,7 @@ import pytest
 from holdfast import Engine, Hit
 from holdfast.errors import ModelUnavailable, SettingsError
 from holdfast.notes import Note
+from holdfast.services import services
 from holdfast.testing import ScriptedChat
 from holdfast.testing.chat import Asked
 
@@ -105,7 +106,7 @@ def test_the_chat_model_rates_when_it_is_asked_to_and_its_cost_is_counted(open_m
     memory = filled(open_memory(chat=chat, reranker="chat"))
     assert memory.recall(QUESTION, user="ana", limit=2)[0].text == FACTS[1]
     assert QUESTION in chat.asked[0].turns[-1].text
-    assert [(spend.purpose, spend.calls) for spend in memory.store.spend()] == [("rerank", 1)]
+    assert [(spend.purpose, spend.calls) for spend in services(memory).store.spend()] == [("rerank", 1)]
 
 
 def test_a_message_is_rated_with_its_speaker(open_memory: Callable[..., Engine]) -> None:

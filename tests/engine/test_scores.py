@@ -12,6 +12,7 @@ from holdfast import Engine, Hit
 from holdfast.embedding import EmbedderSource
 from holdfast.protocols import Role
 from holdfast.ranking import Background, likelihood
+from holdfast.services import services
 from holdfast.testing import HashEmbedder
 from holdfast.tools import MemoryTools
 
@@ -52,7 +53,7 @@ def test_an_answer_stands_out_and_a_question_without_one_has_no_likely_hit(
     open_memory: Callable[..., Engine], embedder: str
 ) -> None:
     memory = open_memory(embedder=embedder)
-    if embedder != "none" and memory.embedding.embedder() is None:
+    if embedder != "none" and services(memory).embedding.embedder() is None:
         pytest.skip("needs real weights")
     memory.remember("the parrot is called Basil", user="ana")
     for number in range(MANY):

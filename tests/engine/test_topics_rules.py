@@ -26,6 +26,7 @@ from holdfast.policies.topics import (
     split_needed,
     topic_of,
 )
+from holdfast.services import services
 from holdfast.testing import HashEmbedder, ScriptedChat
 from holdfast.testing.samples import ANA, a_memory
 from holdfast.types import Author, Memory, Put
@@ -420,8 +421,8 @@ def test_the_changes_of_a_split_can_be_stored_and_change_nothing_else(memory: En
         memory.remember(line.text, user="ana", topic="cooking", importance=n % 10, tags=["kitchen"])
     kept = memory.memories(user="ana", limit=100)
     outcome = split("cooking", kept)
-    with memory.store.write() as tx:
-        writer = Writer(tx=tx, preset=memory.preset, author=Author(actor="test"), now=memory.clock.now())
+    with services(memory).store.write() as tx:
+        writer = Writer(tx=tx, preset=memory.preset, author=Author(actor="test"), now=services(memory).clock.now())
         writer.apply(outcome.changes, shown=[each.id for each in kept])
     left = {each.id: each for each in memory.memories(user="ana", limit=100)}
     assert {each.topic for each in left.values()} == {"cooking-bread", "cooking-rice", "cooking-tea"}

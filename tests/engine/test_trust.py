@@ -4,6 +4,7 @@ import pytest
 
 from holdfast import Engine, Scope
 from holdfast.errors import InvalidInput
+from holdfast.services import services
 from holdfast.types import Author, Put
 from holdfast.write import Writer
 
@@ -24,8 +25,8 @@ def test_a_change_touches_only_what_its_author_was_shown(memory: Engine) -> None
     kept = memory.remember("prefers tea", user="ana")
     author = Author(actor="policy")
     change = Put(id=kept.id, scope=kept.scope, kind="fact", text="prefers gin")
-    with pytest.raises(InvalidInput), memory.store.write() as tx:
-        Writer(tx=tx, preset=memory.preset, author=author, now=memory.clock.now()).apply([change], shown=())
+    with pytest.raises(InvalidInput), services(memory).store.write() as tx:
+        Writer(tx=tx, preset=memory.preset, author=author, now=services(memory).clock.now()).apply([change], shown=())
     assert memory.get(kept.id).text == "prefers tea"
 
 
@@ -33,8 +34,8 @@ def test_a_change_touches_only_what_its_author_was_shown(memory: Engine) -> None
 def test_a_change_cannot_move_a_memory_into_another_scope(memory: Engine) -> None:
     kept = memory.remember("prefers tea", user="ana")
     change = Put(id=kept.id, scope=Scope(user="ben"), kind="fact", text="prefers gin")
-    with pytest.raises(InvalidInput), memory.store.write() as tx:
-        Writer(tx=tx, preset=memory.preset, author=Author(actor="policy"), now=memory.clock.now()).apply([change])
+    with pytest.raises(InvalidInput), services(memory).store.write() as tx:
+        Writer(tx=tx, preset=memory.preset, author=Author(actor="policy"), now=services(memory).clock.now()).apply([change])
     assert memory.memories(user="ben") == []
 
 

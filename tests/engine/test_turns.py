@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from tests.server.http_support import eventually
 
 import holdfast
+from holdfast.config.opening import open_engine
 from holdfast.embedding import EmbedderSource
 from holdfast.errors import ModelUnavailable
 from holdfast.protocols import Embedder, Role, Store
@@ -68,10 +69,10 @@ def test_one_that_cannot_embed_leaves_it_to_one_that_can(tmp_path: Path) -> None
         raise ModelUnavailable("its weights are not here")
 
     lacking = EmbedderSource(name=able.name, load=unable)
-    with holdfast.open(tmp_path, embedder=lacking) as one, holdfast.open(tmp_path, embedder=able) as other:
+    with open_engine(tmp_path, embedder=lacking) as one, holdfast.open(tmp_path, embedder=able) as other:
         one.remember("the parrot eats mango", user="ana")
         other.remember("the cat eats tuna", user="ana")
-        eventually(lambda: other.stats()["waiting_for_vectors"] == 0, 20)
+        eventually(lambda: other.stats().waiting_for_vectors == 0, 20)
     assert len(able.given) == 2
 
 
@@ -81,5 +82,5 @@ def test_two_memories_of_one_store_embed_each_text_once(tmp_path: Path) -> None:
         said = [f"thing number {number}" for number in range(40)]
         for number, text in enumerate(said):
             (one, other)[number % 2].remember(text, user="ana")
-        eventually(lambda: one.stats()["waiting_for_vectors"] == 0, 20)
+        eventually(lambda: one.stats().waiting_for_vectors == 0, 20)
     assert sorted(embedders[0].given + embedders[1].given) == sorted(said)

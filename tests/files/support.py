@@ -8,6 +8,7 @@ from holdfast import Engine
 from holdfast.files import SyncReport, TopicFiles
 from holdfast.presets.base import Topics
 from holdfast.presets.default import DEFAULT
+from holdfast.services import services
 from holdfast.types import Author, Kind, Memory, Put, Scope
 from holdfast.write import Writer
 
@@ -29,7 +30,7 @@ class Desk:
         self.files = self.mirror()
 
     def mirror(self) -> TopicFiles:
-        return TopicFiles(self.memory.store, PRESET, self.memory.clock, self.topics, ANA, settle_seconds=0.0)
+        return TopicFiles(services(self.memory).store, PRESET, services(self.memory).clock, self.topics, ANA, settle_seconds=0.0)
 
     def keep(self, text: str, topic: str = "cooking") -> Memory:
         return self.memory.remember(text, user="ana", kind="fact", topic=topic)
@@ -72,8 +73,8 @@ def revise(desk: Desk, text: str, new: str) -> Memory:
 
 def relabel(desk: Desk, texts: dict[str, str]) -> None:
     """Give memories new topics, as a split does."""
-    with desk.memory.store.write() as tx:
-        writer = Writer(tx=tx, preset=PRESET, author=Author(actor="split"), now=desk.memory.clock.now())
+    with services(desk.memory).store.write() as tx:
+        writer = Writer(tx=tx, preset=PRESET, author=Author(actor="split"), now=services(desk.memory).clock.now())
         for memory in desk.memory.memories(user="ana", topic="cooking", limit=100):
             put = Put(id=memory.id, scope=ANA, kind="fact", text=memory.text, topic=texts[memory.text])
             writer.apply([put])

@@ -16,19 +16,20 @@ from holdfast.files import SyncReport, TopicFiles
 from holdfast.files.folder import Folder
 from holdfast.files.reading import read, settle
 from holdfast.files.record import Record, read_record, scope_mark
+from holdfast.services import services
 from holdfast.types import Scope
 
 
 @pytest.mark.ledger("X10")
 def test_a_process_killed_before_the_record_is_written_loses_and_repeats_nothing(cooking: Desk) -> None:
     """The files are in place, the transaction that records them is not: as after a kill between the two."""
-    old = cooking.memory.store.setting(cooking.files._setting)
+    old = services(cooking.memory).store.setting(cooking.files._setting)
     assert old is not None
     revise(cooking, RICE, "Prefers bomba rice for everything")
     cooking.memory.forget(next(m.id for m in cooking.memory.memories(user="ana") if m.text == BROTH))
     cooking.keep("Just learnt")
     cooking.files.write_out()
-    with cooking.memory.store.write() as tx:
+    with services(cooking.memory).store.write() as tx:
         tx.set_setting(cooking.files._setting, old)
     revisions = {m.id: m.revision for m in cooking.memory.memories(user="ana")}
     report = cooking.mirror().sync()
@@ -37,7 +38,7 @@ def test_a_process_killed_before_the_record_is_written_loses_and_repeats_nothing
 
 
 def test_a_process_killed_before_anything_is_recorded_takes_its_own_pages_for_what_they_are(cooking: Desk) -> None:
-    with cooking.memory.store.write() as tx:
+    with services(cooking.memory).store.write() as tx:
         tx.set_setting(cooking.files._setting, Record(scope=scope_mark(ANA)).to_json())
     report = cooking.mirror().sync()
     assert report.read_in == 0
@@ -58,7 +59,7 @@ def test_an_edit_made_between_reading_and_writing_is_not_overwritten(cooking: De
 
 def test_a_plan_is_dropped_when_a_file_changed_after_it_was_made(cooking: Desk) -> None:
     cooking.keep("Just learnt")
-    stored = cooking.memory.store.setting(cooking.files._setting)
+    stored = services(cooking.memory).store.setting(cooking.files._setting)
     plan, versions = cooking.files.plan(stored)
     cooking.save(cooking.read() + "- Typed in between\n")
     assert not cooking.files.put(plan, stored, versions)
@@ -68,14 +69,14 @@ def test_a_plan_is_dropped_when_a_file_changed_after_it_was_made(cooking: Desk) 
 
 def test_a_plan_is_dropped_when_the_memory_changed_after_it_was_made(cooking: Desk) -> None:
     cooking.keep("Just learnt")
-    stored = cooking.memory.store.setting(cooking.files._setting)
+    stored = services(cooking.memory).store.setting(cooking.files._setting)
     plan, versions = cooking.files.plan(stored)
     revise(cooking, NUTS, "Allergic to all nuts")
     assert not cooking.files.put(plan, stored, versions)
 
 
 def test_what_was_read_before_another_wrote_is_not_applied(cooking: Desk) -> None:
-    stored = cooking.memory.store.setting(cooking.files._setting)
+    stored = services(cooking.memory).store.setting(cooking.files._setting)
     cooking.save(cooking.read() + "- Owns a wok\n")
     reading = read(Folder(cooking.topics), read_record(stored, ANA, ""), {})
     cooking.keep("Just learnt")
@@ -85,7 +86,7 @@ def test_what_was_read_before_another_wrote_is_not_applied(cooking: Desk) -> Non
 
 
 def test_a_file_that_grows_while_it_is_read_is_left_for_the_next_time(cooking: Desk) -> None:
-    stored = cooking.memory.store.setting(cooking.files._setting)
+    stored = services(cooking.memory).store.setting(cooking.files._setting)
     cooking.save(cooking.read() + "- Owns a w")
     reading = read(Folder(cooking.topics), read_record(stored, ANA, ""), {})
     cooking.save(cooking.read() + "ok\n")
@@ -109,7 +110,7 @@ def test_links_are_neither_followed_nor_replaced(cooking: Desk, tmp_path: Path) 
 
 def test_a_file_that_is_saved_slowly_loses_nothing(desk: Desk) -> None:
     before = {memory.id for memory in desk.fill(30)}
-    files = TopicFiles(desk.memory.store, PRESET, desk.memory.clock, desk.topics, ANA, settle_seconds=0.02)
+    files = TopicFiles(services(desk.memory).store, PRESET, services(desk.memory).clock, desk.topics, ANA, settle_seconds=0.02)
     files.sync()
     rows = desk.read().splitlines(keepends=True)
 
@@ -154,14 +155,14 @@ def test_a_folder_that_cannot_be_written_to_is_reported(cooking: Desk) -> None:
 
 
 def test_a_folder_belongs_to_one_scope(cooking: Desk) -> None:
-    other = TopicFiles(cooking.memory.store, PRESET, cooking.memory.clock, cooking.topics, Scope(user="bea"))
+    other = TopicFiles(services(cooking.memory).store, PRESET, services(cooking.memory).clock, cooking.topics, Scope(user="bea"))
     with pytest.raises(SettingsError):
         other.sync()
 
 
 def test_a_preset_without_topics_has_no_files(desk: Desk) -> None:
     with pytest.raises(InvalidInput):
-        TopicFiles(desk.memory.store, replace(PRESET, topics=None), desk.memory.clock, desk.topics, ANA)
+        TopicFiles(services(desk.memory).store, replace(PRESET, topics=None), services(desk.memory).clock, desk.topics, ANA)
 
 
 @pytest.mark.ledger("X10")

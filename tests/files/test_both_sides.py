@@ -6,6 +6,7 @@ import pytest
 from tests.files.support import BROTH, NUTS, RICE, Desk, relabel, revise
 
 from holdfast.files import SyncReport
+from holdfast.services import services
 
 
 @pytest.mark.ledger("X10")
@@ -110,6 +111,6 @@ def test_a_user_who_is_erased_leaves_no_file_and_no_question(desk: Desk, files_w
 
 
 def test_the_record_holds_no_text(cooking: Desk) -> None:
-    stored = cooking.memory.store.setting(cooking.files._setting)
+    stored = services(cooking.memory).store.setting(cooking.files._setting)
     assert stored is not None
     assert not any(word in stored.lower() for word in ("rice", "broth", "nuts", "cooking", "ana"))

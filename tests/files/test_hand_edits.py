@@ -6,6 +6,7 @@ import pytest
 from tests.files.support import ANA, BROTH, NUTS, PRESET, RICE, Desk
 
 from holdfast.files import SyncReport, TopicFiles
+from holdfast.services import services
 from holdfast.types import Scope
 
 
@@ -170,7 +171,12 @@ def test_a_date_to_come_belongs_to_the_text(cooking: Desk) -> None:
 def test_the_work_that_follows_a_change_is_queued_with_it(cooking: Desk) -> None:
     seen: list[Scope] = []
     files = TopicFiles(
-        cooking.memory.store, PRESET, cooking.memory.clock, cooking.topics, ANA, follow_up=lambda tx, scope: seen.append(scope)
+        services(cooking.memory).store,
+        PRESET,
+        services(cooking.memory).clock,
+        cooking.topics,
+        ANA,
+        follow_up=lambda tx, scope: seen.append(scope),
     )
     cooking.save(cooking.read() + "- Owns a wok\n")
     files.sync()

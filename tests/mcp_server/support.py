@@ -29,6 +29,7 @@ from holdfast.server.metrics import make_metrics_app
 from holdfast.server.problem import problem_of
 from holdfast.server.security import principal_of
 from holdfast.server.tenants import EnginePool
+from holdfast.services import services
 from holdfast.types import KeyLevel
 
 R = TypeVar("R")
@@ -78,7 +79,7 @@ def executable() -> str:
 def in_process(memory: Engine, *, level: KeyLevel = "write", **parts: str | None) -> Any:
     """Return the server of one caller, to be connected without a transport."""
     scope: Any = {"user": None, "app": None, "agent": None} | parts
-    caller = Caller(memory=memory, principal=Principal.local(memory.store.tenant, level=level), parts=scope)
+    caller = Caller(memory=memory, principal=Principal.local(services(memory).store.tenant, level=level), parts=scope)
     return make_server(lambda _ask: nullcontext(caller), version="1")
 
 

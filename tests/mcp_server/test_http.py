@@ -172,7 +172,7 @@ def test_many_clients_at_once_are_all_answered(served: Served, pool: EnginePool)
         await asyncio.gather(*(one(number) for number in range(20)))
 
     asyncio.run(all_of_them())
-    assert pool.operator.stats()["memories"] == 20
+    assert pool.operator.stats().memories == 20
 
 
 def test_answers_are_utf_8_json(served: Served) -> None:

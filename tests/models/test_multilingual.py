@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tests.forking import in_a_forked_child
 
-from holdfast.config import make_embedder
+from holdfast.config.models import make_embedder
 from holdfast.errors import ExtraMissing, InvalidInput, WeightsCorrupt
 from holdfast.models.multilingual import MultilingualEmbedder
 from holdfast.models.packaged import is_installed

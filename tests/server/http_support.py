@@ -18,10 +18,10 @@ from tests.cli.support import executable
 from tests.places import Place
 
 from holdfast.access import Principal
+from holdfast.config.settings import Settings
 from holdfast.models.transcribers import Transcriber
 from holdfast.server.app import Server, make_app
 from holdfast.server.tenants import EnginePool, open_pool
-from holdfast.settings import Settings
 from holdfast.testing import HashEmbedder
 
 
@@ -56,7 +56,7 @@ def serving(
 ) -> Iterator[Served]:
     """Serve the store in a folder, or in a place, while this lasts."""
     place = where if isinstance(where, Place) else Place(kind="sqlite", folder=where)
-    pool = open_pool(**place.serving(**{"embedder": HashEmbedder(), "worker": "none", **options}))
+    pool = open_pool(**place.opening(**{"embedder": HashEmbedder(), "worker": "none", **options}))
     server = make_app(pool, settings or Settings(), transcriber=transcriber)
     config = uvicorn.Config(
         server, port=0, log_config=None, proxy_headers=False, server_header=False, ws="none", timeout_graceful_shutdown=5

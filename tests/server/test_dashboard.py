@@ -15,6 +15,7 @@ from tests.server.http_support import eventually, process
 
 import holdfast
 from holdfast.jobs import new_job
+from holdfast.services import services
 
 pytestmark = [pytest.mark.ledger("X12"), pytest.mark.timeout(180)]
 
@@ -29,7 +30,7 @@ def browser() -> Iterator[Any]:
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server with no model, and one job that has given up."""
     home = tmp_path_factory.mktemp("dashboard")
-    with closing(holdfast.open(home / "memory.db", worker="none", embedder=None)) as memory, memory.store.write() as tx:
+    with closing(holdfast.open(home / "memory.db", worker="none", embedder=None)) as memory, services(memory).store.write() as tx:
         job = new_job("digest", {"session": "ses_gone", "upto": 3}, effect="digest:gone:3", now=datetime.now(UTC))
         tx.add_job(replace(job, state="dead", attempt=5, error="the model did not answer"))
     with process(home) as server:

@@ -13,6 +13,7 @@ from tests.places import a_place
 from tests.server.http_support import Served, serving
 
 from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter
+from holdfast.services import services
 from holdfast.testing import ScriptedChat
 
 SECRET = "pangolin"
@@ -119,7 +120,7 @@ class World:
 
     def state(self) -> str:
         """Return all of the tenant's rows that an intruder could have changed."""
-        store = self.served.pool.operator.store
+        store = services(self.served.pool.operator).store
         memories = sorted((each.id, each.revision, each.status) for each in store.memories(MemoryFilter(statuses=None)))
         sessions = sorted((each.id, each.status) for each in store.sessions(SessionFilter()))
         messages = [each.id for each in store.messages(MessageFilter())]

@@ -1,5 +1,7 @@
 """Memories over HTTP: what goes in comes out, corrected, forgotten, undone and erased."""
 
+from typing import Any
+
 import pytest
 from tests.server.http_support import Served
 
@@ -82,6 +84,31 @@ def test_a_key_is_forgotten_by_name(served: Served) -> None:
     _remember(served, key="drink")
     _remember(served, "coffee on Sundays", key="drink")
     assert served.client.post("/v1/forget", json={"key": "drink", "user": "ana"}).json() == {"forgotten": 2}
+
+
+def test_forgetting_an_unknown_key_is_not_found_for_every_caller(served: Served) -> None:
+    _remember(served, key="drink", user="bob")
+    body = {"key": "drink", "user": "ana"}
+    unbound = served.client.post("/v1/forget", json=body)
+    bound = served.as_(served.key("write", user="ana")).post("/v1/forget", json=body)
+    for answer in (unbound, bound):
+        assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+
+
+@pytest.mark.parametrize("given", [{"kind": "fact"}, {"kinds": "fact"}, {"kind": ["fact"]}, {"kinds": ["fact"]}])
+def test_kind_and_kinds_take_one_or_several(served: Served, given: dict[str, Any]) -> None:
+    _remember(served, key="drink")
+    _remember(served, "had tea with her sister", kind="event")
+    hits = served.client.post("/v1/recall", json={"query": "tea", "user": "ana", **given}).json()["hits"]
+    assert {hit["kind"] for hit in hits} == {"fact"}
+    listed = served.client.get("/v1/memories", params={"user": "ana", **given}).json()
+    assert (listed["total"], {each["kind"] for each in listed["items"]}) == (1, {"fact"})
+    assert served.client.post("/v1/forget", json={"key": "drink", "user": "ana", **given}).json() == {"forgotten": 1}
+
+
+def test_giving_both_kind_and_kinds_is_refused(served: Served) -> None:
+    answer = served.client.post("/v1/recall", json={"query": "tea", "kind": "fact", "kinds": ["fact"]})
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_input")
 
 
 @pytest.mark.everywhere

@@ -17,6 +17,7 @@ from holdfast.chat import Reply, Usage  # noqa: E402  (after it is known that th
 from holdfast.server.app import Server, make_app  # noqa: E402
 from holdfast.server.metrics import make_metrics_app  # noqa: E402
 from holdfast.server.tenants import EnginePool, open_pool  # noqa: E402
+from holdfast.services import services  # noqa: E402
 from holdfast.testing import HashEmbedder, ScriptedChat  # noqa: E402
 
 Samples = dict[tuple[str, ...], float]
@@ -99,7 +100,7 @@ def test_the_designs_five_metrics_are_there(server: Server, pool: EnginePool) ->
     assert samples["holdfast_app_compactions_per_app_per_day",] == told.compactions_per_app_per_day
     assert samples["holdfast_apps_with_memories_ratio",] == told.share_of_apps_with_memories > 0
     assert samples["holdfast_conversations_with_memories_ratio",] == told.share_of_conversations_with_memories > 0
-    assert samples["holdfast_energy_units_total",] == pytest.approx(memory.energy.consumed())
+    assert samples["holdfast_energy_units_total",] == pytest.approx(services(memory).energy.consumed())
     assert samples["holdfast_energy_units_total",] > 0
 
 
@@ -205,7 +206,7 @@ WORKERS = """
 import multiprocessing, sys
 from pathlib import Path
 from typing import Any
-from holdfast.config import share_metrics
+from holdfast.config.environment import share_metrics
 
 def work(number):
     from holdfast.server.metrics import ServerMetrics

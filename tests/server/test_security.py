@@ -13,12 +13,13 @@ from typing import Any, TypeAlias
 import pytest
 
 from holdfast.access import Gate, authorize
-from holdfast.config import open_engine
+from holdfast.config.opening import open_engine
+from holdfast.config.settings import Settings
 from holdfast.errors import HoldfastError, SettingsError
 from holdfast.server.limits import Rate, Rates
 from holdfast.server.problem import AsgiScope, Receive, Send, problem_of, problem_response
 from holdfast.server.security import Policy, Security, check_bind, is_loopback, principal_of, request_id_of
-from holdfast.settings import Settings
+from holdfast.services import services
 
 uvicorn = pytest.importorskip("uvicorn")
 
@@ -126,7 +127,7 @@ def read(connection: socket.socket) -> Answer:
 def serve(tmp_path: Path) -> Iterator[Serve]:
     """Start servers on free loopback ports, each before the same store."""
     memory = open_engine(tmp_path / "memory.db", embedder="none", worker="none")
-    gate = Gate(memory.store, memory.clock)
+    gate = Gate(services(memory).store, services(memory).clock)
     running: list[tuple[Any, threading.Thread]] = []
 
     def start(*, http: str = "auto", rates: Rates | None = None, **policy: Any) -> Served:

@@ -39,7 +39,7 @@ def worker(home: Path, place: Place, *args: str, one: bool = False) -> Iterator[
 @pytest.fixture
 def keys(place: Place) -> dict[str, str]:
     """A key for each tenant."""
-    with open_pool(**place.serving(embedder="none", worker="none")) as pool:
+    with open_pool(**place.opening(embedder="none", worker="none")) as pool:
         return {tenant: pool.gate.create_key(level="admin", tenant=tenant)[1] for tenant in TENANTS}
 
 
@@ -87,7 +87,7 @@ def test_a_worker_that_runs_once_works_for_every_tenant_with_a_key_and_says_so(
     tmp_path: Path, place: Place, keys: dict[str, str]
 ) -> None:
     for tenant in TENANTS:
-        with open_pool(**place.serving(embedder="none", worker="none")) as pool, pool.lease(tenant) as memory:
+        with open_pool(**place.opening(embedder="none", worker="none")) as pool, pool.lease(tenant) as memory:
             talk = memory.session(user="ana")
             talk.add("user", "I have two daughters.")
             talk.end()
@@ -100,7 +100,7 @@ def test_a_worker_that_runs_once_works_for_every_tenant_with_a_key_and_says_so(
 def test_a_worker_of_one_tenant_hears_of_a_job_that_another_process_queues_and_ends_when_told_to(
     tmp_path: Path, place: Place
 ) -> None:
-    with open_pool(**place.serving(embedder="none", worker="none")) as pool, worker(tmp_path, place, one=True) as running:
+    with open_pool(**place.opening(embedder="none", worker="none")) as pool, worker(tmp_path, place, one=True) as running:
         memory = pool.operator
         talk = memory.session(user="ana")
         talk.add("user", "I have two daughters.")

@@ -12,9 +12,10 @@ from tests.server.http_support import serving
 
 from holdfast import Engine
 from holdfast.access import Principal
-from holdfast.config import open_engine
+from holdfast.config.opening import open_engine
 from holdfast.errors import StoreClosed, StoreError
 from holdfast.server.tenants import EnginePool, open_pool
+from holdfast.services import services
 from holdfast.testing import HashEmbedder, ScriptedChat
 
 
@@ -124,11 +125,11 @@ def test_open_engines_drop_cached_queries_that_another_process_erased(tmp_path: 
     with open_pool(path, embedder=embedder, worker="none") as pool, pool.lease("acme") as engine:
         engine.remember("bob likes tea", user="bob")
         engine.recall("what does bob like?", user="bob")
-        assert len(engine.embedding.queries) == 1
+        assert len(services(engine).embedding.queries) == 1
         with open_engine(path, tenant="acme", embedder=embedder, worker="none") as other:
             other.erase(user="bob")
         pool.drop_erased()
-        assert len(engine.embedding.queries) == 0
+        assert len(services(engine).embedding.queries) == 0
 
 
 def test_a_memory_that_could_not_be_opened_is_tried_again(pool: EnginePool, opening: Opening) -> None:
@@ -167,10 +168,10 @@ def test_models_are_loaded_once_for_all_tenants(tmp_path: Path) -> None:
 
     embedder, chat = Counted(), ScriptedChat("hello")
     with open_pool(tmp_path / "memory.db", embedder=embedder, chat=chat, worker="none", tenant="operator", max_open=1) as pool:
-        assert (pool.tenant, pool.operator.store.tenant) == ("operator", "operator")
+        assert (pool.tenant, services(pool.operator).store.tenant) == ("operator", "operator")
         with pool.lease("a") as one, pool.lease("b") as other:
-            assert one.embedding.embedder() is other.embedding.embedder() is embedder
-            first, second = one.thinking.model()[0], other.thinking.model()[0]
+            assert services(one).embedding.embedder() is services(other).embedding.embedder() is embedder
+            first, second = services(one).chat.model()[0], services(other).chat.model()[0]
             assert first is not None
             assert second is not None
             one.close()  # the model stays open for the others

@@ -10,6 +10,7 @@ from pathlib import Path
 import holdfast
 from holdfast import Engine
 from holdfast.access import Gate
+from holdfast.services import services
 from holdfast.stores.copying import Report, copy_store, open_side
 from holdfast.testing import FrozenClock, HashEmbedder
 from holdfast.testing.samples import AT, a_job
@@ -33,7 +34,7 @@ def fill(place: str | Path, *, memories: int = 20, **more: object) -> None:
             _learn(memory, memories)
             _keep_records(memory)
             memory.drain()
-            with memory.store.write() as tx:  # one more model, whose vectors are still to come
+            with services(memory).store.write() as tx:  # one more model, whose vectors are still to come
                 tx.use_model("another")
             memory.remember("the last thing, not embedded yet", user="ana")
 
@@ -61,13 +62,13 @@ def _learn(memory: Engine, number: int) -> None:
 def _keep_records(memory: Engine) -> None:
     memory.set_user("ana", timezone="Europe/Madrid", language="es")
     memory.apps.install("garden", name="Garden", shares_with="*")
-    Gate(memory.store, memory.clock).create_key(level="write", user="ana", label="phone")
+    Gate(services(memory).store, services(memory).clock).create_key(level="write", user="ana", label="phone")
     claim = KeptAnswer(principal="key k1", key="retry-1", request=b"\x00\x01", at=AT)
-    with memory.store.write() as tx:
+    with services(memory).store.write() as tx:
         tx.add_answer(claim)
         tx.set_answer(replace(claim, status=201, headers={"a": "b"}, body=b"\xff\x00{}"))
         tx.add_spend(Spend(day="2026-03-01", purpose="digest", model="m", calls=1, cost=0.1, energy=1 / 3))
-        tx.add_job(a_job(f"later {memory.store.tenant}", not_before=AT + timedelta(days=400)))
+        tx.add_job(a_job(f"later {services(memory).store.tenant}", not_before=AT + timedelta(days=400)))
 
 
 def copy(source: str | Path, target: str | Path, *, key: str | None = None, batch: int = 1000) -> Report:
@@ -114,10 +115,10 @@ def seen(place: str | Path, **more: object) -> str:
                 found = [memory.recall(question, user=user, app="garden", limit=8) for question in QUESTIONS]
                 told += [[(hit.id, hit.text) for hit in hits] for hits in found]
                 told += [(each.id, str(each), each.status) for each in memory.memories(user=user, app="garden", limit=500)]
-            told.append([(each.id, each.hash.hex()) for each in memory.store.access_keys()])
-            told.append(repr(memory.store.answer("key k1", "retry-1")))
-            told.append([repr(each) for each in memory.store.spend()])
+            told.append([(each.id, each.hash.hex()) for each in services(memory).store.access_keys()])
+            told.append(repr(services(memory).store.answer("key k1", "retry-1")))
+            told.append([repr(each) for each in services(memory).store.spend()])
             told.append(sorted(each.effect for each in memory.jobs(limit=1000)))
             told.append(repr(memory.apps.get("garden")))
-            told.append(repr(memory.store.user("ana")))
+            told.append(repr(services(memory).store.user("ana")))
     return json.dumps(told, ensure_ascii=False, indent=1, default=str)

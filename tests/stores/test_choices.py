@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.config import open_engine
+from holdfast.config.opening import open_engine
 from holdfast.engine import Engine
 from holdfast.testing import HashEmbedder
 
 
 def _open(path: Path) -> Engine:
-    return open_engine(path, embedder=HashEmbedder(), second_embedder="none", worker="none")
+    return open_engine(path, embedder=HashEmbedder(), second="none", worker="none")
 
 
 def _found(memory: Engine, **wanted: object) -> set[str]:

@@ -12,11 +12,13 @@ import pytest
 from tests.stores.chroma_support import build_folders, ids_in_chroma
 
 from holdfast import Engine
-from holdfast.config import make_store, models_directory
+from holdfast.config.folders import models_directory
+from holdfast.config.settings import Settings
+from holdfast.config.stores import make_store
 from holdfast.errors import ModelError, SettingsError
 from holdfast.models.registry import find
 from holdfast.models.weights import locate
-from holdfast.settings import Settings
+from holdfast.services import services
 
 pytest.importorskip("chromadb")
 
@@ -35,22 +37,22 @@ def minilm() -> str:
 
 @pytest.mark.ledger("C8", "C9")
 def test_reachys_memory_is_searched_by_meaning_in_chroma(open_memory: OpenMemory, folder: Path, minilm: str) -> None:
-    memory = open_memory(preset="reachy", index="chroma", embedder=None)
-    assert memory.embedding.name == minilm
+    memory = open_memory(preset="reachy", settings={"index": "chroma"}, embedder=None)
+    assert services(memory).embedding.name == minilm
     for text in ("User is interested in robotics and AI", "User plays the violin on Sundays", "User is allergic to peanuts"):
         memory.remember(text, user="ana")
     memory.drain()
     hits = memory.recall("which musical instrument?", user="ana")
     assert str(hits[0]) == "User plays the violin on Sundays"
     assert any(reason.arm == "meaning" for reason in hits[0].why)
-    assert len(ids_in_chroma(memory.store)) == 3  # type: ignore[arg-type]
-    assert not memory.store._indexes._indexes  # type: ignore[attr-defined]
+    assert len(ids_in_chroma(services(memory).store)) == 3  # type: ignore[arg-type]
+    assert not services(memory).store._indexes._indexes  # type: ignore[attr-defined]
     assert len(build_folders(folder / "memory.db")) == 1
 
 
 @pytest.mark.ledger("C8")
 def test_erasing_a_person_leaves_nothing_in_chromas_folder_and_is_verified(open_memory: OpenMemory, folder: Path) -> None:
-    memory = open_memory(index="chroma")
+    memory = open_memory(settings={"index": "chroma"})
     memory.remember("keeps a pangolin on the roof", user="ana")
     memory.remember("keeps a parrot in the hall", user="bob")
     memory.drain()
@@ -60,7 +62,7 @@ def test_erasing_a_person_leaves_nothing_in_chromas_folder_and_is_verified(open_
     assert receipt.status == "erased"
     assert not any(build.exists() for build in before)
     memory.drain()
-    assert len(ids_in_chroma(memory.store)) == 1  # type: ignore[arg-type]
+    assert len(ids_in_chroma(services(memory).store)) == 1  # type: ignore[arg-type]
     assert [str(hit) for hit in memory.recall("parrot", user="bob")] == ["keeps a parrot in the hall"]
 
 
@@ -70,7 +72,7 @@ def test_the_setting_comes_from_a_file_too(open_memory: OpenMemory, folder: Path
     memory = open_memory(settings=tmp_path / "settings.yaml")
     memory.remember("likes the sea")
     memory.drain()
-    assert len(ids_in_chroma(memory.store)) == 1  # type: ignore[arg-type]
+    assert len(ids_in_chroma(services(memory).store)) == 1  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +99,7 @@ class Refusing(socket.socket):
 socket.socket = Refusing
 import holdfast
 from holdfast.testing import HashEmbedder
-with holdfast.open(sys.argv[1], index="chroma", embedder=HashEmbedder(), worker="none") as memory:
+with holdfast.open(sys.argv[1], settings={"index": "chroma"}, embedder=HashEmbedder(), worker="none") as memory:
     memory.remember("likes the sea")
     memory.drain()
     assert str(memory.recall("sea")[0]) == "likes the sea"
@@ -117,7 +119,7 @@ def test_nothing_is_fetched_and_nobody_is_told(tmp_path: Path) -> None:
 
 
 def test_a_memory_is_restored_with_chroma_in_use(open_memory: OpenMemory, folder: Path, tmp_path: Path) -> None:
-    with contextlib.closing(open_memory(index="chroma")) as memory:
+    with contextlib.closing(open_memory(settings={"index": "chroma"})) as memory:
         memory.remember("likes the sea", user="ana")
         memory.drain()
         memory.backup(tmp_path / "copy.db")
@@ -128,7 +130,7 @@ def test_a_memory_is_restored_with_chroma_in_use(open_memory: OpenMemory, folder
         env={**os.environ, "HOLDFAST_INDEX": "chroma", "HOLDFAST_HOME": str(folder)}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    memory = open_memory(index="chroma")
+    memory = open_memory(settings={"index": "chroma"})
     assert [str(hit) for hit in memory.recall("what does she like?", user="ana")] == ["likes the sea"]
     memory.drain()
-    assert len(ids_in_chroma(memory.store)) == 1  # type: ignore[arg-type]
+    assert len(ids_in_chroma(services(memory).store)) == 1  # type: ignore[arg-type]

@@ -6,6 +6,7 @@ import apsw
 import numpy as np
 import pytest
 
+from holdfast.services import services
 from holdfast.stores.copying import COPIED, LEFT_OUT, Report, copy_store, open_side
 from holdfast.testing import HashEmbedder
 
@@ -103,10 +104,10 @@ def test_vectors_keep_their_cosines_and_none_is_made_again(places: Places) -> No
     for place in (source, target):
         with open_engine(place) as memory:
             items = [each.item for each in memory.memories(user="ana", limit=20)]
-            found = memory.store.similarities(HashEmbedder().name, items)
+            found = services(memory).store.similarities(HashEmbedder().name, items)
             assert found is not None
             cosines.append(found)
-            waiting.append(memory.stats()["waiting_for_vectors"])
+            waiting.append(memory.stats().waiting_for_vectors)
     assert waiting[0] == waiting[1]
     assert np.abs(cosines[0] - cosines[1]).max() < 0.005
 
@@ -116,7 +117,7 @@ def test_no_number_is_given_twice_after_a_copy(way: str, places: Places) -> None
     source, target = places.pair_to_change(way)
     with open_engine(source) as memory:
         gone = memory.remember("a number that is not given again", user="ana")
-        with memory.store.write() as tx:
+        with services(memory).store.write() as tx:
             tx.remove_memories([gone.id])
     copy(source, target)
     with open_engine(target) as memory:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import StoreError
+from holdfast.services import services
 from holdfast.stores.copying import Report, copy_store, open_side
 
 from .copy_support import copy, copy_until_killed, fill, open_engine, seen
@@ -61,7 +62,7 @@ def test_a_copy_killed_while_it_compares_ends_as_well(before_the_end: int, full:
     assert not copy_until_killed(full["sqlite"], tmp_path / "target.db", steps=len(steps) - before_the_end, batch=BATCH)
     report = copy(full["sqlite"], tmp_path / "target.db")
     assert (report.resumed, report.copied, report.wrong) == (True, 0, ())
-    assert open_engine(tmp_path / "target.db").stats()["memories"]
+    assert open_engine(tmp_path / "target.db").stats().memories
 
 
 def test_what_writers_changed_between_two_runs_is_copied_again(tmp_path: Path, server: Server) -> None:
@@ -72,7 +73,7 @@ def test_what_writers_changed_between_two_runs_is_copied_again(tmp_path: Path, s
         ours = memory.memories(user="ana", limit=3)
         memory.forget(ours[0].id)
         memory.revise(ours[1].id, "said otherwise meanwhile")
-        with memory.store.write() as tx:
+        with services(memory).store.write() as tx:
             tx.remove_memories([ours[2].id])
         memory.remember("new since then", user="ana")
         memory.drain()

@@ -130,4 +130,4 @@ def test_erasing_from_an_encrypted_file_gives_a_receipt(open_memory: Callable[..
 def test_the_key_can_come_from_the_environment(closed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOLDFAST_KEY", KEY)
     with holdfast.open(closed, worker="none", embedder="none") as memory:
-        assert memory.stats()["memories"] == 1
+        assert memory.stats().memories == 1

@@ -9,6 +9,7 @@ from tests.stores.postgres_support import OpenPostgres, Server, as_owner, open_s
 import holdfast
 from holdfast.errors import SettingsError, StoreError
 from holdfast.protocols import MemoryFilter
+from holdfast.services import services
 from holdfast.stores.postgres import PostgresStore
 from holdfast.testing import FrozenClock, HashEmbedder
 from holdfast.testing.samples import a_memory, remember
@@ -21,7 +22,7 @@ _SECRET = "the pangolin sleeps under the third lantern"
 def test_an_address_opens_a_memory(url: str, clock: FrozenClock) -> None:
     with holdfast.open(url, embedder=HashEmbedder(), worker="none", clock=clock) as memory:
         memory.remember("Ana likes green tea", user="ana")
-        assert memory.store.location.startswith("postgresql://postgres@/")
+        assert services(memory).store.location.startswith("postgresql://postgres@/")
     with holdfast.open(url, embedder=HashEmbedder(), worker="none", clock=clock) as memory:
         assert [hit.text for hit in memory.recall("what does Ana drink, tea?", user="ana")] == ["Ana likes green tea"]
 

@@ -8,6 +8,7 @@ from tests.stores.postgres_support import server, url
 import holdfast
 from holdfast.presets import find_preset
 from holdfast.protocols import MemoryFilter
+from holdfast.services import services
 
 __all__ = ["server", "url"]
 
@@ -24,7 +25,7 @@ def test_pages_that_another_machine_has_not_seen_are_not_taken_for_removed(url: 
             for text in texts:
                 memory.remember(text, kind=kind, topic="Tea")
             memory.drain()
-            return [found.text for found in memory.store.memories(MemoryFilter())]
+            return [found.text for found in services(memory).store.memories(MemoryFilter())]
 
     learn("Ana likes green tea")
     here.rename(away)  # from here on another machine, with the same path

@@ -4,15 +4,16 @@ from pathlib import Path
 
 import numpy as np
 
-from holdfast.config import open_engine
+from holdfast.config.opening import open_engine
 from holdfast.engine import Engine
+from holdfast.services import services
 from holdfast.stores.sqlite import SQLiteStore
 from holdfast.testing import HashEmbedder
 
 
 def _filled(path: Path) -> tuple[Engine, str, list[int]]:
     embedder = HashEmbedder()
-    memory = open_engine(path, embedder=embedder, second_embedder="none", worker="none")
+    memory = open_engine(path, embedder=embedder, second="none", worker="none")
     for user in ("ana", "luis"):
         for number in range(6):
             memory.remember(f"note {number} of {user} about the garden and the harbour", user=user)
@@ -24,9 +25,9 @@ def _filled(path: Path) -> tuple[Engine, str, list[int]]:
 def test_the_index_in_memory_and_the_file_give_the_same_cosines(tmp_path: Path) -> None:
     memory, model, items = _filled(tmp_path / "memory.db")
     with memory:
-        from_file = memory.store.similarities(model, items)
+        from_file = services(memory).store.similarities(model, items)
         memory.recall("garden", user="ana")  # now the index of this user is in memory
-        from_memory = memory.store.similarities(model, items)
+        from_memory = services(memory).store.similarities(model, items)
     assert from_file is not None
     assert from_memory is not None
     assert np.array_equal(from_file, from_memory)
@@ -37,7 +38,7 @@ def test_items_that_are_not_all_in_memory_are_read_from_the_file(tmp_path: Path)
     with memory:
         others = [one.item for one in memory.memories(user="luis")]
         memory.recall("garden", user="ana")
-        cosines = memory.store.similarities(model, [*items, *others])
+        cosines = services(memory).store.similarities(model, [*items, *others])
     assert cosines is not None
     assert np.allclose(np.diag(cosines), 1, atol=1e-5)
 
@@ -48,8 +49,9 @@ def test_the_memory_held_by_indexes_is_known_without_asking_each(tmp_path: Path)
         for user in ("ana", "luis", "ana"):
             memory.recall("garden", user=user)
             memory.recall("garden", user=user)
-        assert isinstance(memory.store, SQLiteStore)
-        cache = memory.store._indexes
+        store = services(memory).store
+        assert isinstance(store, SQLiteStore)
+        cache = store._indexes
         held = sum(index.nbytes for _, index in cache._indexes.values())
         assert cache._total == held
         cache.clear()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import holdfast
 from holdfast import Engine
 from holdfast.protocols import Candidates, Match
+from holdfast.services import services
 from holdfast.stores import fulltext, partitions
 from holdfast.stores.sqlite import SQLiteStore
 from holdfast.stores.word_cache import WordCache
@@ -28,12 +29,13 @@ def opened(folder: Path) -> Engine:
 
 
 def by_words(memory: Engine, query: str, where: Candidates = LIVE) -> list[Match]:
-    return memory.store.find_text(query, where, languages=("en", "es"), limit=50)
+    return services(memory).store.find_text(query, where, languages=("en", "es"), limit=50)
 
 
 def store_of(memory: Engine) -> SQLiteStore:
-    assert isinstance(memory.store, SQLiteStore)
-    return memory.store
+    store = services(memory).store
+    assert isinstance(store, SQLiteStore)
+    return store
 
 
 def asked(cache: WordCache, memory: Engine, user: str) -> list[Match] | None:
@@ -185,7 +187,7 @@ def test_a_reader_at_an_earlier_moment_finds_what_was_there_then(tmp_path: Path)
         heron = memory.remember("the heron stands", user="ana")
         assert by_words(memory, "heron")
 
-        with memory.store.snapshot():
+        with services(memory).store.snapshot():
             assert by_words(memory, "heron")
             other = threading.Thread(target=lambda: (memory.revise(heron.id, text="the stork stands"), by_words(memory, "stork")))
             other.start()

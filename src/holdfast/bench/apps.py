@@ -14,8 +14,9 @@ from typing import Any
 
 import click
 
-from holdfast.config import open_engine
+from holdfast.config.opening import open_engine
 from holdfast.engine import Engine
+from holdfast.services import services
 from holdfast.types import AppRecord, Author, Put, Scope
 from holdfast.write import Writer
 
@@ -42,7 +43,7 @@ def measure(folder: Path, *, apps: int, each: int, seed: int) -> dict[str, Any]:
     chance = random.Random(seed)  # noqa: S311  (data for a benchmark)
     names = [f"app{number:04}" for number in range(apps)]
     with open_engine(folder / "memory.db", preset="apps", embedder="none", chat="none", worker="none") as memory:
-        with memory.store.write() as tx:
+        with services(memory).store.write() as tx:
             for name in names:
                 tx.set_app(AppRecord(app=name, installed_at=datetime.now(UTC)))
         _fill(memory, names, each, chance)
@@ -71,10 +72,10 @@ def _fill(memory: Engine, names: list[str], each: int, chance: random.Random) ->
     """Store memories of about 150 characters, each with its app's name in it."""
     now = datetime.now(UTC)
     for start in range(0, len(names), 100):
-        with memory.store.write() as tx:
+        with services(memory).store.write() as tx:
             writer = Writer(tx=tx, preset=memory.preset, author=Author(actor="bench"), now=now)
             for name in names[start : start + 100]:
-                scope = Scope(tenant=memory.store.tenant, app=name)
+                scope = Scope(tenant=services(memory).store.tenant, app=name)
                 texts = [
                     f"The user of {name}, note {number}: {' '.join(chance.choices(_WORDS, k=18))}." for number in range(each)
                 ]

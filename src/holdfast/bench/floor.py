@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from holdfast.config import make_embedder
+from holdfast.config.models import make_embedder
 from holdfast.errors import ModelError
 from holdfast.protocols import Embedder
 

@@ -15,10 +15,11 @@ import click
 
 from holdfast.bench.learn_scores import CaseResult, ChangeResult, Judge, Learner, Score, score_case, score_change, total
 from holdfast.bench.learning_set import Case, ChangePair, Split, changes, conversations, utterances
-from holdfast.config import open_engine
+from holdfast.config.opening import open_engine
 from holdfast.engine import Engine
 from holdfast.errors import ModelUnavailable
 from holdfast.policies.consolidate import replaces
+from holdfast.services import services
 from holdfast.types import Message, Put
 
 Result = TypeVar("Result", CaseResult, ChangeResult)
@@ -71,7 +72,7 @@ class Student:
 def student(chat: str | None) -> Iterator[Student]:
     """Open an engine on a scratch store, with a chat model or with rules alone."""
     with tempfile.TemporaryDirectory() as folder, open_engine(folder, chat=chat or "none", worker="none") as memory:
-        _, problem = memory.thinking.model()
+        _, problem = services(memory).chat.model()
         if problem is not None:  # rules would take over, and be taken for the model
             raise ModelUnavailable(f"{problem}.")
         yield Student(memory)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.bench.sides import FOUND, Asked, Row
-from holdfast.config import set_for_libraries
+from holdfast.config.environment import set_for_libraries
 from holdfast.protocols import Embedder
 
 _BATCH = 1000

@@ -15,10 +15,14 @@ from typing import Any
 from holdfast.bench.recall_data import Asked, Dataset, Talk, load
 from holdfast.bench.recall_scores import BUDGETS, Abstention, Row, score, table
 from holdfast.bench.vector_cache import CachedEmbedder
-from holdfast.config import load_settings, make_embedder, make_second_embedder, models_directory, open_engine
+from holdfast.config.folders import models_directory
+from holdfast.config.models import make_embedder, make_second_embedder
+from holdfast.config.opening import open_engine
+from holdfast.config.settings import load_settings
 from holdfast.context import render_block
 from holdfast.embedding import EmbedderSource
 from holdfast.engine import Engine
+from holdfast.services import services
 from holdfast.types import Hit
 
 _BETWEEN_TURNS = timedelta(seconds=20)
@@ -84,7 +88,7 @@ def _open(place: str | Path, embedder: str, reranker: str | None = None) -> Engi
     other = make_second_embedder(None, source, load_settings())
     second = "none" if other is None else EmbedderSource(name=other.name, load=lambda: CachedEmbedder(other.load(), file))
     cached = CachedEmbedder(source.load(), file)
-    return open_engine(place, embedder=cached, second_embedder=second, reranker=reranker, worker="none", tenant=tenant)
+    return open_engine(place, embedder=cached, second=second, reranker=reranker, worker="none", tenant=tenant)
 
 
 def _asked(
@@ -115,7 +119,7 @@ def keep(memory: Engine, talk: Talk) -> None:
                 id=turn.id,
                 at=sitting.at + number * _BETWEEN_TURNS,
             )
-    while memory.embedding.catch_up(limit=256):
+    while services(memory).embedding.catch_up(limit=256):
         pass
 
 

@@ -20,9 +20,10 @@ from typing import Any
 from holdfast.bench.scratch_database import another_database, database
 from holdfast.bench.serve_load import milliseconds, server
 from holdfast.bench.shared_load import Seen, clients, strangers
-from holdfast.config import open_engine
+from holdfast.config.opening import open_engine
 from holdfast.protocols import MemoryFilter, MessageFilter
 from holdfast.server.tenants import open_pool
+from holdfast.services import services
 
 _CLIENT_PROCESSES = 2
 _ALONE_SECONDS = 30.0
@@ -115,8 +116,8 @@ def _audit(place: str, settings: Path, seen: Seen, keys: Mapping[int, str]) -> d
     lost, doubled, leaked, rows = 0, 0, len(seen.leaked), 0
     for tenant in keys:
         with open_engine(place, settings=settings, tenant=f"t{tenant}", worker="none") as memory:
-            messages = memory.store.messages(MessageFilter())
-            memories = memory.store.memories(MemoryFilter(statuses=None))
+            messages = services(memory).store.messages(MessageFilter())
+            memories = services(memory).store.memories(MemoryFilter(statuses=None))
         rows += len(messages) + len(memories)
         said = Counter(message.client_id or "" for message in messages)
         kept = {found.id: found for found in memories}

@@ -9,9 +9,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.config import open_engine
+from holdfast.config.opening import open_engine
 from holdfast.engine import Engine
 from holdfast.protocols import Candidates, Embedder
+from holdfast.services import services
 from holdfast.types import Author, Put, Scope
 from holdfast.write import Writer
 
@@ -77,20 +78,20 @@ class Holdfast:
 
     def __init__(self, folder: Path, embedder: Embedder) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self.memory: Engine = open_engine(folder / "memory.db", embedder=embedder, second_embedder="none", worker="none")
+        self.memory: Engine = open_engine(folder / "memory.db", embedder=embedder, second="none", worker="none")
 
     def put(self, rows: Sequence[Row]) -> None:
         """Store memories and their vectors in one transaction, on disk when this returns."""
         memory = self.memory
         puts = [Put(scope=Scope(user=r.user), kind=r.kind, text=r.text, metadata={"part": r.part}) for r in rows]
-        with memory.store.write() as tx:
+        with services(memory).store.write() as tx:
             writer = Writer(tx=tx, preset=memory.preset, author=Author(actor="bench"), now=datetime.now(UTC))
             made = writer.apply(puts)
             tx.put_vectors("given", [(one.item, 0) for one in made], np.stack([row.vector for row in rows]))
 
     def rest(self) -> None:
         """Do what is done in the background when nobody asks; here no worker runs beside what is measured."""
-        while self.memory.work_once():
+        while services(self.memory).scheduler.run_once():
             pass
 
     def find(self, asked: Asked) -> Sequence[str]:
@@ -101,11 +102,13 @@ class Holdfast:
 
     def by_vectors(self, asked: Asked, limit: int = 32) -> Sequence[Any]:
         """Search by meaning alone, as recall does."""
-        return self.memory.store.find_vectors("given", asked.vector, _whose(asked), limit=limit)
+        return services(self.memory).store.find_vectors("given", asked.vector, _whose(asked), limit=limit)
 
     def by_words(self, asked: Asked, limit: int = 32) -> Sequence[Any]:
         """Search by words alone, as recall does."""
-        return self.memory.store.find_text(asked.text, _whose(asked), languages=self.memory.preset.languages, limit=limit)
+        return services(self.memory).store.find_text(
+            asked.text, _whose(asked), languages=self.memory.preset.languages, limit=limit
+        )
 
     def close(self) -> None:
         """Close the file."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.bench.scratch_database import another_database, database
 from holdfast.bench.serve_load import milliseconds
-from holdfast.config import open_engine
+from holdfast.config.opening import open_engine
 from holdfast.engine import Engine
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ import click
 
 from holdfast.cli.options import Flags, open_memory, with_flags
 from holdfast.cli.output import emit, table
+from holdfast.services import services
 from holdfast.types import Finding
 
 
@@ -37,7 +38,7 @@ def doctor(flags: Flags, *, quick: bool, rebuild_index: bool) -> None:
         _rebuild_index(flags)
     with open_memory(flags, quiet=True) as memory:
         findings = memory.doctor(deep=not quick)
-        location = memory.store.location
+        location = services(memory).store.location
     findings += _model_findings(flags)
     if not quick:
         findings += _bundled_postgres()
@@ -65,7 +66,8 @@ def _bundled_postgres() -> list[Finding]:
 
 def _model_findings(flags: Flags) -> list[Finding]:
     """Check the chat model and what else the settings name; the engine has checked the embedder's weights."""
-    from holdfast.config import load_settings, make_preset  # noqa: PLC0415  (heavy: not needed for help)
+    from holdfast.config.opening import make_preset  # noqa: PLC0415  (heavy: not needed for help)
+    from holdfast.config.settings import load_settings  # noqa: PLC0415  (heavy: not needed for help)
     from holdfast.readiness import model_problems  # noqa: PLC0415  (as above)
 
     settings = load_settings(flags.settings, store=flags.store, preset=flags.preset, tenant=flags.tenant)
@@ -79,7 +81,8 @@ def _model_findings(flags: Flags) -> list[Finding]:
 
 
 def _rebuild_index(flags: Flags) -> None:
-    from holdfast.config import load_settings, make_store  # noqa: PLC0415  (heavy: not needed for help)
+    from holdfast.config.settings import load_settings  # noqa: PLC0415  (heavy: not needed for help)
+    from holdfast.config.stores import make_store  # noqa: PLC0415  (heavy: not needed for help)
 
     store = make_store(load_settings(flags.settings, store=flags.store, preset=flags.preset, tenant=flags.tenant))
     try:
@@ -93,8 +96,8 @@ def _rebuild_index(flags: Flags) -> None:
 def stats(flags: Flags) -> None:
     """Count what is stored."""
     with open_memory(flags) as memory:
-        found = memory.stats()
-        location = memory.store.location
+        found = memory.stats().to_dict()
+        location = services(memory).store.location
     rows = [("store", location), *((name.replace("_", " "), _cell(name, value)) for name, value in found.items())]
     emit({"store": location, **found}, table(rows), as_json=flags.json)
 

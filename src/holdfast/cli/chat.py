@@ -9,6 +9,7 @@ import click
 
 from holdfast.cli.console import notes
 from holdfast.cli.options import Flags, check_models, with_flags
+from holdfast.services import services
 
 if TYPE_CHECKING:
     from holdfast.cli.talk_output import Voice
@@ -61,7 +62,7 @@ def chat(
 @contextlib.contextmanager
 def _opened(flags: Flags) -> Iterator["Engine"]:
     """Open the memory with a worker of its own, so that learning goes on while people talk."""
-    from holdfast.config import open_engine  # noqa: PLC0415  (numpy and the store: not needed for help)
+    from holdfast.config.opening import open_engine  # noqa: PLC0415  (numpy and the store: not needed for help)
 
     with (
         notes(as_json=flags.json, traces=flags.debug),
@@ -71,7 +72,7 @@ def _opened(flags: Flags) -> Iterator["Engine"]:
 
 
 def _greeting(memory: "Engine", voice: "Voice", user: str | None, *, off_record: bool) -> str:
-    name = memory.thinking.name
+    name = services(memory).chat.name
     model = voice.words("with_model", name=name) if name else voice.words("without_model")
     if off_record:
         return voice.words("hello_off", preset=memory.preset.name, model=model)

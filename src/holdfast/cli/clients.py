@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.errors import SettingsError
 
 if TYPE_CHECKING:
-    from holdfast.config import HomeFolders
+    from holdfast.config.folders import HomeFolders
 
 NAME = "holdfast"
 _BARE = re.compile(r"[A-Za-z0-9_-]+")

@@ -38,6 +38,10 @@ def fail(error: Mapping[str, Mapping[str, str]], *, as_json: bool, before: str |
     click.echo(fit(f"error: {error['error']['message']}", sys.stderr), err=True)
 
 
+_HINTS = "holdfast.hints"
+"""The logger of hints for programmers, which name arguments of the Python API."""
+
+
 @contextmanager
 def notes(*, as_json: bool, quiet: bool = False, traces: bool = False) -> Iterator[None]:
     """Show the engine's warnings on stderr while this lasts, each once."""
@@ -51,7 +55,7 @@ def notes(*, as_json: bool, quiet: bool = False, traces: bool = False) -> Iterat
         def emit(self, record: logging.LogRecord) -> None:
             """Print it, unless it was said before."""
             message = record.getMessage()
-            if quiet or message in self.said:
+            if quiet or message in self.said or record.name == _HINTS:
                 return
             self.said |= {message}
             if traces and record.exc_info:

@@ -10,6 +10,7 @@ import click
 from holdfast.cli.asking import hit_lines
 from holdfast.cli.options import Flags, open_memory
 from holdfast.cli.output import brief, echo
+from holdfast.services import services
 
 if TYPE_CHECKING:
     from holdfast.engine import Engine
@@ -51,12 +52,12 @@ def _title(text: str) -> None:
 def _first_session(memory: "Engine") -> None:
     _title("Four days ago. Ana talks to the assistant; each line is on disk before the next")
     talk = memory.session(user=_USER)
-    then = memory.clock.now() - timedelta(days=4)
+    then = services(memory).clock.now() - timedelta(days=4)
     for minute, (role, text) in enumerate(_TALK):
         talk.add(role, text, at=then + timedelta(minutes=minute))
         echo(f"  {role:>9}: {text}")
     talk.end()
-    memory.jobs_runner.run_one()
+    services(memory).jobs.run_one()
     _title("The conversation ends and is digested. What was kept, and the message it came from")
     said = {message.id: message for message in talk.messages()}
     for each in reversed(memory.memories(user=_USER)):
@@ -69,8 +70,8 @@ def _first_session(memory: "Engine") -> None:
 def _second_session(memory: "Engine") -> None:
     _title("Today. Another process opens the store, and the assistant must answer")
     hits = memory.recall(_BY_MEANING, user=_USER, limit=1)
-    if memory.embedding.embedder() is None:
-        echo(f"  Searching by text alone: {memory.embedding.problem or 'no embedder is configured'}.")
+    if services(memory).embedding.embedder() is None:
+        echo(f"  Searching by text alone: {services(memory).embedding.problem or 'no embedder is configured'}.")
         echo(f"  With the weights, {_BY_MEANING!r} would find the allergy. By text:")
         _ask(memory, _BY_WORDS)
     else:
@@ -81,7 +82,7 @@ def _second_session(memory: "Engine") -> None:
         echo(f"        {common}: it was found by meaning, with a model that runs on this machine.")
     _ask(memory, _SPANISH)
     _title("The block for the system prompt, within 120 tokens")
-    question = _BY_WORDS if memory.embedding.embedder() is None else _BY_MEANING
+    question = _BY_WORDS if services(memory).embedding.embedder() is None else _BY_MEANING
     echo("\n".join(f"  {line}" for line in memory.context(question, user=_USER, max_tokens=120).text.splitlines()))
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.options import Flags
 from holdfast.cli.output import count
+from holdfast.services import services
 from holdfast.text.clean import clean_name, fold
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ def unknown_user(memory: "Engine", user: str | None) -> str | None:
     name = clean_name(user, what="user")
     if name is None:
         return None
-    names = memory.store.user_names(limit=_NAMES_LIMIT + 1)
+    names = services(memory).store.user_names(limit=_NAMES_LIMIT + 1)
     if name in names or len(names) > _NAMES_LIMIT:
         return None
     from difflib import get_close_matches  # noqa: PLC0415  (only after a slip)
@@ -36,13 +37,13 @@ def nothing_found(memory: "Engine", flags: Flags, *, said: bool, narrowed: Mappi
     ``said`` is whether messages are searched too; ``narrowed`` holds the options that leave something out.
     """
     stats = memory.stats()
-    if not stats["memories"] and not (said and stats["messages"]):
+    if not stats.memories and not (said and stats.messages):
         return 'Nothing is remembered yet. Try: holdfast remember "prefers tea" --key drink'
     unknown = unknown_user(memory, flags.user)
     if unknown is not None:
         return unknown
-    if flags.user is None and stats["users"]:
-        whose = f"{count(stats['memories'], 'memory')} of {count(stats['users'], 'user')}"
+    if flags.user is None and stats.users:
+        whose = f"{count(stats.memories, 'memory')} of {count(stats.users, 'user')}"
         return f"Nothing here is shared by all users; the store holds {whose}: name one with --user."
     given = [f"--{name.replace('_', '-')}" for name, value in narrowed.items() if value]
     if given:

@@ -35,7 +35,7 @@ def install(flags: Flags, client: str, *, only_print: bool, where: str) -> None:
     Adds one entry, `holdfast`, to the file in which the assistant keeps its MCP servers, and leaves everything else in it
     as it is. The file as it was is kept beside it. A file with comments is not rewritten: the entry is shown instead.
     """
-    from holdfast.config import home_folders  # noqa: PLC0415  (numpy and the store: not needed for help)
+    from holdfast.config.folders import home_folders  # noqa: PLC0415  (numpy and the store: not needed for help)
 
     form = CLIENTS[client]
     path = form.path(home_folders(), Place(where), Path.cwd())
@@ -73,7 +73,7 @@ def _say_what_now(flags: Flags, restart: str, backup: Path | None, *, changed: b
 
 def _entry(flags: Flags) -> Entry:
     """Return what starts the server: the whole path of the command, as assistants have no shell's search path."""
-    from holdfast.config import chosen_folders  # noqa: PLC0415  (as above)
+    from holdfast.config.folders import chosen_folders  # noqa: PLC0415  (as above)
 
     named: dict[str, Any] = {
         "user": flags.user, "app": flags.app, "agent": flags.agent, "tenant": flags.tenant, "preset": flags.preset,

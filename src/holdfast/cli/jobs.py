@@ -3,7 +3,7 @@
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from types import FrameType
@@ -16,7 +16,8 @@ from holdfast.cli.options import Flags, check_models, limit_option, open_memory,
 from holdfast.cli.output import brief, count, emit
 from holdfast.cli.progress import Progress
 from holdfast.errors import HoldfastError
-from holdfast.types import Job
+from holdfast.services import services
+from holdfast.types import Job, Stats
 
 if TYPE_CHECKING:
     from holdfast.engine import Engine
@@ -104,7 +105,7 @@ def worker(flags: Flags, *, once: bool, all_tenants: bool) -> None:
         if once:
             total = _round(memory, flags, stop, memory.stats())
         else:
-            _log(flags, f"working on {memory.store.location}; Ctrl-C ends it")
+            _log(flags, f"working on {services(memory).store.location}; Ctrl-C ends it")
             total = _go_on(memory, flags, stop)
     emit({"steps": total}, [f"Done: {count(total, 'step')}."], as_json=flags.json)
 
@@ -121,7 +122,10 @@ def _work_for_all(flags: Flags, *, once: bool) -> None:
     ):
         work = TenantsWork(pool, stop, lambda message: _log(flags, message))
         if not once:
-            _log(flags, f"working on {pool.operator.store.location} for {count(len(work.tenants()), 'tenant')}; Ctrl-C ends it")
+            _log(
+                flags,
+                f"working on {services(pool.operator).store.location} for {count(len(work.tenants()), 'tenant')}; Ctrl-C ends it",
+            )
         total = work.everyone() if once else work.go_on()
     emit({"steps": total}, [f"Done: {count(total, 'step')}."], as_json=flags.json)
 
@@ -144,37 +148,38 @@ def _wait(memory: "Engine", stop: threading.Event) -> None:
     """Wait for new jobs where the store tells of them, else for a second; what needs no job is looked for as often."""
     from holdfast.protocols import TellsOfJobs  # noqa: PLC0415  (as above)
 
-    if isinstance(memory.store, TellsOfJobs):
+    store = services(memory).store
+    if isinstance(store, TellsOfJobs):
         until = time.monotonic() + _LOOK_EVERY
-        while not stop.is_set() and time.monotonic() < until and not memory.store.wait_for_jobs(_LISTEN):
+        while not stop.is_set() and time.monotonic() < until and not store.wait_for_jobs(_LISTEN):
             pass
         stop.wait(_BREATH)
     else:
         stop.wait(_PAUSE)
 
 
-def _round(memory: "Engine", flags: Flags, stop: threading.Event, before: Mapping[str, Any]) -> int:
+def _round(memory: "Engine", flags: Flags, stop: threading.Event, before: Stats) -> int:
     """Work until nothing is left or a stop is asked for; returns the steps it took."""
     steps, began = 0, time.monotonic()
-    waiting, progress = before["waiting_for_vectors"], Progress("embedding", quiet=flags.json)
-    while not stop.is_set() and memory.work_once():
+    waiting, progress = before.waiting_for_vectors, Progress("embedding", quiet=flags.json)
+    while not stop.is_set() and services(memory).scheduler.run_once():
         steps += 1
         if waiting > _MANY and steps % _TELL_EVERY == 0:
-            progress(count(waiting, "text"), waiting - memory.stats()["waiting_for_vectors"], waiting)
+            progress(count(waiting, "text"), waiting - memory.stats().waiting_for_vectors, waiting)
     progress.finish()
     if steps:
         _log(flags, f"{_difference(before, memory.stats())} in {time.monotonic() - began:.1f} s")
     return steps
 
 
-def _difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+def _difference(before: Stats, after: Stats) -> str:
     """Say in words what a round of work did."""
     changes = {
-        "job": after["jobs"].get("done", 0) - before["jobs"].get("done", 0),
-        "dead job": after["jobs"].get("dead", 0) - before["jobs"].get("dead", 0),
-        "closed session": before["sessions"].get("open", 0) - after["sessions"].get("open", 0),
-        "new memory": after["memories"] - before["memories"],
-        "vector": after["vectors"] - before["vectors"],
+        "job": after.jobs.get("done", 0) - before.jobs.get("done", 0),
+        "dead job": after.jobs.get("dead", 0) - before.jobs.get("dead", 0),
+        "closed session": before.sessions.get("open", 0) - after.sessions.get("open", 0),
+        "new memory": after.memories - before.memories,
+        "vector": after.vectors - before.vectors,
     }
     return ", ".join(count(number, what) for what, number in changes.items() if number > 0) or "clean-up"
 

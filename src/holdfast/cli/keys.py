@@ -14,6 +14,7 @@ from holdfast.access import LEVELS, Gate
 from holdfast.cli.console import say
 from holdfast.cli.options import Flags, confirm, open_memory, with_flags, yes_option
 from holdfast.cli.output import brief, count, day, emit, plain
+from holdfast.services import services
 from holdfast.types import KeyLevel, KeyRecord
 
 _SPAN = re.compile(r"(\d{1,5})\s*([mhdw])")
@@ -28,7 +29,7 @@ _operator = click.option(
 def _gate(flags: Flags, operator: str | None) -> Iterator[Gate]:
     """Open the place where keys are kept: --tenant is what they open, not where they are."""
     with open_memory(replace(flags, tenant=operator)) as memory:
-        yield Gate(memory.store, memory.clock)
+        yield Gate(services(memory).store, services(memory).clock)
 
 
 def _moment(_context: click.Context, option: click.Parameter, value: str | None) -> str | datetime | None:

@@ -25,7 +25,7 @@ def mcp(flags: Flags) -> None:
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "anyio"):
             raise
         raise ExtraMissing('The MCP server needs a package that is not installed: pip install "holdfast[mcp]"') from error
-    from holdfast.config import open_engine  # noqa: PLC0415  (numpy and the store: not needed for help)
+    from holdfast.config.opening import open_engine  # noqa: PLC0415  (numpy and the store: not needed for help)
 
     if sys.stdin.isatty():
         click.echo("This waits for an MCP client on standard input; Ctrl-C ends it.", err=True)

@@ -11,6 +11,7 @@ from holdfast.cli.hints import nothing_found
 from holdfast.cli.options import Flags, digest_waiting, limit_option, open_memory, pairs, with_flags
 from holdfast.cli.output import brief, count, day, emit, memory_line, plain, safe
 from holdfast.errors import InvalidInput
+from holdfast.services import services
 from holdfast.types import ChangeRecord, Memory, Message
 
 if TYPE_CHECKING:
@@ -89,8 +90,8 @@ def _whole(memory: "Engine", found: Memory) -> tuple[dict[str, Any], list[str]]:
     """Return a memory with its sources, for programs and for people."""
     from holdfast.protocols import MemoryFilter, MessageFilter  # noqa: PLC0415  (not needed for help)
 
-    said = memory.store.messages(MessageFilter(ids=found.sources)) if found.sources else []
-    made_of = memory.store.memories(MemoryFilter(ids=found.sources, statuses=None)) if found.sources else []
+    said = services(memory).store.messages(MessageFilter(ids=found.sources)) if found.sources else []
+    made_of = services(memory).store.memories(MemoryFilter(ids=found.sources, statuses=None)) if found.sources else []
     fields = plain(found)
     lines = [f"{name:13} {_cell(content)}" for name, content in fields.items() if content not in (None, [], {}, "")]
     return {**fields, "source_messages": said, "source_memories": made_of}, [*lines, *_source_lines(found, said, made_of)]

@@ -70,7 +70,7 @@ def _every_model() -> list[Spec]:
 
 
 def _state(spec: Spec) -> dict[str, Any]:
-    from holdfast.config import models_directory  # noqa: PLC0415  (heavy: not needed for help)
+    from holdfast.config.folders import models_directory  # noqa: PLC0415  (heavy: not needed for help)
     from holdfast.models.weights import locate  # noqa: PLC0415  (as above)
 
     try:
@@ -109,7 +109,7 @@ def pull(flags: Flags, name: str, source: Path | None) -> None:
 
     NAME is one of `holdfast models list`; without it, the default embedding model.
     """
-    from holdfast.config import models_directory  # noqa: PLC0415  (heavy: not needed for help)
+    from holdfast.config.folders import models_directory  # noqa: PLC0415  (heavy: not needed for help)
     from holdfast.models.weights import pull as fetch  # noqa: PLC0415  (as above)
 
     spec = find_any(name)
@@ -148,7 +148,7 @@ def _origin(carrier: Carrier) -> str:
 @with_flags(scope=False, store=False)
 def path(flags: Flags, name: str | None) -> None:
     """Print where weights live, or where those of NAME are."""
-    from holdfast.config import models_directory  # noqa: PLC0415  (heavy: not needed for help)
+    from holdfast.config.folders import models_directory  # noqa: PLC0415  (heavy: not needed for help)
     from holdfast.models.weights import locate  # noqa: PLC0415  (as above)
 
     if name is None:
@@ -167,7 +167,7 @@ def verify(flags: Flags, name: str | None) -> None:
 
     NAME is a model; without it, every model that is here is checked.
     """
-    from holdfast.config import models_directory  # noqa: PLC0415  (heavy: not needed for help)
+    from holdfast.config.folders import models_directory  # noqa: PLC0415  (heavy: not needed for help)
     from holdfast.models.weights import verify as check  # noqa: PLC0415  (as above)
 
     found: list[dict[str, Any]] = []

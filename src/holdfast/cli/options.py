@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 import click
 
 from holdfast.cli.console import note, notes
+from holdfast.services import services
 
 if TYPE_CHECKING:
+    from holdfast.config.settings import Settings
     from holdfast.engine import Engine
-    from holdfast.settings import Settings
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _SECONDS_OF_WORK = 1.0
@@ -120,7 +121,7 @@ yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 @contextmanager
 def open_memory(flags: Flags, *, quiet: bool = False) -> Iterator["Engine"]:
     """Open the memory the flags name; what the engine has to say on the way goes to stderr, once."""
-    from holdfast.config import open_engine  # noqa: PLC0415  (numpy and the store: not needed for help)
+    from holdfast.config.opening import open_engine  # noqa: PLC0415  (numpy and the store: not needed for help)
 
     with (
         notes(as_json=flags.json, quiet=quiet, traces=flags.debug),
@@ -132,7 +133,8 @@ def open_memory(flags: Flags, *, quiet: bool = False) -> Iterator["Engine"]:
 def check_models(flags: Flags, settings: "Settings | None" = None) -> None:
     """Stop if a configured model lacks its package or key; warn of a server that does not answer."""
     from holdfast import readiness  # noqa: PLC0415  (as above)
-    from holdfast.config import load_settings, make_preset  # noqa: PLC0415  (as above)
+    from holdfast.config.opening import make_preset  # noqa: PLC0415  (as above)
+    from holdfast.config.settings import load_settings  # noqa: PLC0415  (as above)
 
     loaded = settings or load_settings(flags.settings, store=flags.store, preset=flags.preset, tenant=flags.tenant)
     for warning in readiness.check_models(loaded, make_preset(loaded)):
@@ -142,8 +144,8 @@ def check_models(flags: Flags, settings: "Settings | None" = None) -> None:
 def digest_waiting(memory: "Engine") -> None:
     """Digest conversations that ended, or fell silent, and that no worker has come to yet: for a moment at most."""
     until = time.monotonic() + _SECONDS_OF_WORK
-    memory.pipeline.close_idle_sessions()
-    while time.monotonic() < until and memory.jobs_runner.run_one():
+    services(memory).digestion.close_idle_sessions()
+    while time.monotonic() < until and services(memory).jobs.run_one():
         pass
 
 

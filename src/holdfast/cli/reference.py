@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
+from holdfast.cli.api_reference import api_page
 from holdfast.cli.app import app
+from holdfast.config.settings import Settings, variables
 from holdfast.presets.settings import DESIGNS
-from holdfast.settings import Settings, variables
 
 _DOCS = Path(__file__).parents[3] / "docs"
 
@@ -87,7 +88,7 @@ def _design_lines() -> Iterator[str]:
         yield ""
 
 
-PAGES = {"cli.md": commands_page, "settings.md": settings_page}
+PAGES = {"api.md": api_page, "cli.md": commands_page, "settings.md": settings_page}
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from holdfast.cli.output import count, emit
 from holdfast.errors import Conflict, InvalidInput, StoreBusy, StoreCorrupt, StoreError
 
 if TYPE_CHECKING:
-    from holdfast.settings import Settings
+    from holdfast.config.settings import Settings
 
 _BESIDE = ("-wal", "-shm", "-journal")
 
@@ -34,7 +34,8 @@ def restore(flags: Flags, file: Path, *, yes: bool) -> None:
     FILE is what `holdfast backup` wrote. It is checked first. The present store is kept beside the restored one,
     as NAME.before-restore-TIME. Stop the programs that use the store before.
     """
-    from holdfast.config import load_settings, store_path  # noqa: PLC0415  (heavy: not needed for help)
+    from holdfast.config.settings import load_settings  # noqa: PLC0415  (heavy: not needed for help)
+    from holdfast.config.stores import store_path  # noqa: PLC0415  (heavy: not needed for help)
 
     settings = load_settings(flags.settings, store=flags.store, preset=flags.preset, tenant=flags.tenant)
     target = store_path(settings)
@@ -69,7 +70,7 @@ def _refuse_what_is_no_backup(file: Path, target: Path) -> None:
 
 def _check(settings: "Settings", copy: Path, file: Path) -> dict[str, int]:
     """Open the copy as a store, and make sure that it is one and is sound."""
-    from holdfast.config import make_store  # noqa: PLC0415  (heavy: not needed for help)
+    from holdfast.config.stores import make_store  # noqa: PLC0415  (heavy: not needed for help)
 
     store = make_store(replace(settings, store=str(copy), index="memory"))  # an index outside is of the present store
     try:
@@ -111,7 +112,7 @@ def _set_aside(settings: "Settings", target: Path, kept: Path) -> Path | None:
 
 def _fold_log(settings: "Settings", target: Path) -> bool:
     """Let SQLite put the log into the file; False where it cannot be opened, as it is damaged or of another key."""
-    from holdfast.config import make_store  # noqa: PLC0415  (heavy: not needed for help)
+    from holdfast.config.stores import make_store  # noqa: PLC0415  (heavy: not needed for help)
 
     try:
         make_store(settings).close()

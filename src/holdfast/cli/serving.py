@@ -20,7 +20,9 @@ import uvicorn
 
 from holdfast import __version__
 from holdfast.cli.sharing import Announcing, AnnouncingServer, Shares, SharingServer
-from holdfast.config import load_settings, make_transcriber, share_metrics
+from holdfast.config.environment import share_metrics
+from holdfast.config.models import make_transcriber
+from holdfast.config.settings import Settings, load_settings
 from holdfast.errors import SettingsError
 from holdfast.server.app import Server, make_app
 from holdfast.server.failures import problem_for
@@ -28,7 +30,6 @@ from holdfast.server.logs import log_config
 from holdfast.server.metrics import make_metrics_app
 from holdfast.server.security import check_bind, principal_of
 from holdfast.server.tenants import EnginePool, open_pool
-from holdfast.settings import Settings
 
 _FINISH_SECONDS = 30
 """How long requests under way may take once the end was asked for."""

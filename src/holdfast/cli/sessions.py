@@ -10,6 +10,7 @@ from holdfast.cli.hints import unknown_user
 from holdfast.cli.options import Flags, limit_option, open_memory, with_flags
 from holdfast.cli.output import emit, plain, safe, table
 from holdfast.errors import NotFound
+from holdfast.services import services
 from holdfast.types import Message, SessionRecord, UserProfile
 
 
@@ -65,7 +66,7 @@ def show_session(flags: Flags, id: str, limit: int | None) -> None:
     ID is a session's id, as `sessions` prints it.
     """
     with open_memory(flags) as memory:
-        record = memory.store.session(id)
+        record = services(memory).store.session(id)
         if record is None:
             raise NotFound(f"There is no session {id}.")
         said = memory.session(id=id).messages(limit=limit)
@@ -129,7 +130,7 @@ def set_user(flags: Flags, name: str, timezone: str | None, language: str | None
 def show_user(flags: Flags, name: str) -> None:
     """Show what the engine itself knows of a user."""
     with open_memory(flags) as memory:
-        profile = memory.store.user(name)
+        profile = services(memory).store.user(name)
     emit(profile, _profile(profile), as_json=flags.json)
 
 

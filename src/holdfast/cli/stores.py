@@ -13,7 +13,7 @@ from holdfast.cli.progress import Progress
 from holdfast.errors import SettingsError
 
 if TYPE_CHECKING:
-    from holdfast.settings import Settings
+    from holdfast.config.settings import Settings
     from holdfast.stores.copying import Report, Side
 
 _key_file = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -44,7 +44,7 @@ def copy(flags: Flags, source: str, target: str, *, source_key_file: Path | None
     SOURCE is copied as of the moment the command begins: stop the programs that write to it, or what they write later is not
     in the copy. A password is better kept in PGPASSWORD or ~/.pgpass than in the address.
     """
-    from holdfast.config import load_settings  # noqa: PLC0415  (heavy: not needed for help)
+    from holdfast.config.settings import load_settings  # noqa: PLC0415  (heavy: not needed for help)
     from holdfast.stores.copying import copy_store  # noqa: PLC0415  (as above)
 
     settings = load_settings(flags.settings)
@@ -73,7 +73,7 @@ def copy(flags: Flags, source: str, target: str, *, source_key_file: Path | None
 
 def _open(settings: "Settings", place: str, key_file: Path | None, *, new: bool) -> "Side":
     """Open one end by its address."""
-    from holdfast.config import is_database, store_path  # noqa: PLC0415  (heavy: not needed for help)
+    from holdfast.config.stores import is_database, store_path  # noqa: PLC0415  (heavy: not needed for help)
     from holdfast.stores.copying import open_side  # noqa: PLC0415  (as above)
 
     named = replace(settings, store=place)

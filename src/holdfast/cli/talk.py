@@ -13,6 +13,7 @@ from holdfast.cli.output import memory_line, safe
 from holdfast.cli.talk_output import Voice, recalled
 from holdfast.errors import HoldfastError, NoChatModel
 from holdfast.protocols import MemoryFilter
+from holdfast.services import services
 from holdfast.types import Memory
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ class Talk:
             whole = self._digest(session.id)
         except KeyboardInterrupt:
             whole = False
-        learnt = self.memory.store.memories(MemoryFilter(sources=[message.id for message in said], newest_first=False))
+        learnt = services(self.memory).store.memories(MemoryFilter(sources=[message.id for message in said], newest_first=False))
         self.voice.show({"ended": session.id, "learnt": learnt, "complete": whole}, self._learnt_lines(learnt, whole=whole))
 
     def _learnt_lines(self, learnt: list[Memory], *, whole: bool) -> list[str]:
@@ -142,9 +143,9 @@ class Talk:
                 return True
             if any(job.state == "queued" and job.attempt for job in waiting):  # it failed, and is tried again later
                 return False
-            if not told and self.memory.thinking.name:
+            if not told and services(self.memory).chat.name:
                 told = True
                 self.voice.aside(self.voice.words("learning"))
-            if not self.memory.jobs_runner.run_one():
+            if not services(self.memory).jobs.run_one():
                 time.sleep(_PAUSE)
         return False

@@ -63,7 +63,7 @@ def _forget(talk: Talk, what: str) -> None:
     if not what:
         _refuse(talk, "usage", _usage(talk, 1))
         return
-    talk.agent.learn_now()
+    talk.agent.digest_now()
     tools = MemoryTools(talk.memory, names=["forget"], language=talk.voice.language, **_scope(talk))
     result = tools.call("forget", {"key": what})
     if not result.ok:

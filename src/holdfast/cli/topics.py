@@ -8,6 +8,7 @@ from holdfast.cli.console import say
 from holdfast.cli.options import Flags, open_memory, with_flags
 from holdfast.cli.output import emit, safe
 from holdfast.files import SyncReport, TopicPage
+from holdfast.services import services
 
 
 def _print_topics(flags: Flags) -> None:
@@ -76,7 +77,7 @@ def sync_topics(flags: Flags) -> None:
     """Take in what was changed by hand in the topic files, and write them out."""
     with open_memory(flags) as memory:
         memory.session(**flags.scope)  # so that this scope's folder is looked at
-        _tell(memory.files.sync(), flags, where=str(memory.files.root or ""))
+        _tell(services(memory).topic_files.sync(), flags, where=str(services(memory).topic_files.root or ""))
 
 
 @topics.command("questions")
@@ -85,8 +86,8 @@ def list_questions(flags: Flags) -> None:
     """List what the topic files leave in doubt."""
     with open_memory(flags) as memory:
         memory.session(**flags.scope)
-        memory.files.sync()
-        found = memory.files.questions()
+        services(memory).topic_files.sync()
+        found = services(memory).topic_files.questions()
     emit(
         [{"id": q.id, "file": q.file, "text": q.text} for q in found],
         [f"{q.id}  {safe(q.text)}" for q in found],
@@ -104,7 +105,7 @@ def answer_question(flags: Flags, question: str, *, yes: bool) -> None:
     """Answer a question about the topic files."""
     with open_memory(flags) as memory:
         memory.session(**flags.scope)
-        _tell(memory.files.answer(question, yes=yes), flags, where=str(memory.files.root or ""))
+        _tell(services(memory).topic_files.answer(question, yes=yes), flags, where=str(services(memory).topic_files.root or ""))
 
 
 def _tell(report: SyncReport, flags: Flags, *, where: str) -> None:

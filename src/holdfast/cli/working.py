@@ -14,6 +14,7 @@ from collections.abc import Callable
 from holdfast.errors import HoldfastError
 from holdfast.protocols import TellsOfJobs
 from holdfast.server.tenants import EnginePool
+from holdfast.services import services
 
 _AT_ONCE = 32
 """Steps for one tenant before the next has its turn."""
@@ -91,7 +92,7 @@ class TenantsWork:
         """Work for one tenant, for a while at most."""
         steps, began = 0, time.monotonic()
         with self._pool.lease(tenant) as memory:
-            while steps < _AT_ONCE and not self._stop.is_set() and memory.work_once():
+            while steps < _AT_ONCE and not self._stop.is_set() and services(memory).scheduler.run_once():
                 steps += 1
         if steps:
             self._say(f"{tenant}: {steps} steps in {time.monotonic() - began:.1f} s")
@@ -99,7 +100,7 @@ class TenantsWork:
 
     def _wait(self, until: float) -> list[str]:
         """Wait until there is something to do, and tell for whom; nobody, when it is time to look at all."""
-        store = self._pool.operator.store
+        store = services(self._pool.operator).store
         while not self._stop.is_set() and time.monotonic() < until:
             if not isinstance(store, TellsOfJobs):
                 self._stop.wait(1.0)

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from holdfast.chat import ChatModel
-from holdfast.config import open_engine
+from holdfast.config.opening import open_engine
 from holdfast.presets.settings import MemoryConfig
 from holdfast.protocols import Embedder
 

@@ -17,9 +17,11 @@ from typing import Any, Self
 
 from holdfast import types
 from holdfast.aio import AsyncEngine
-from holdfast.config import open_engine
+from holdfast.config.opening import open_engine
+from holdfast.errors import NotFound
 from holdfast.presets.reachy import context_key
 from holdfast.presets.settings import ReachySettings
+from holdfast.services import services
 
 __all__ = ["Memory", "MemoryManager", "MemoryType", "SearchResult"]
 
@@ -95,18 +97,21 @@ class MemoryManager:
 
     def _score(self, hit: types.Hit) -> float:
         """Return the cosine of the design's own embedder; what was found by words alone has the share of the words instead."""
-        embedder = self.engine.embedding.embedder()
+        embedder = services(self.engine).embedding.embedder()
         if hit.similarity is None or embedder is None:
             return hit.score_by("text") or 0.0
         return min(max(self.engine.preset.recall.as_measured(hit.similarity, embedder.calibration), 0.0), 1.0)
 
     async def forget(self, memory_id: str) -> bool:
         """Forget a memory; False when there is none of that id."""
-        return await self._awaited.forget(memory_id, user=self._user) > 0
+        try:
+            return await self._awaited.forget(memory_id, user=self._user) > 0
+        except NotFound:
+            return False
 
     async def cleanup_expired(self) -> int:
         """Remove what has expired, as happens by itself at the start and every hour; returns how many went."""
-        return await self._awaited.clean_up()
+        return await self._awaited.purge_expired()
 
     def add_to_context_window(self, role: str, content: str) -> None:
         """Add what was said to the window, which holds the last turns."""

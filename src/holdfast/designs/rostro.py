@@ -12,11 +12,12 @@ from types import TracebackType
 from typing import Any, Self
 
 from holdfast.chat import ChatModel
-from holdfast.config import open_engine
+from holdfast.config.opening import open_engine
+from holdfast.config.settings import SettingsSource
 from holdfast.presets.settings import RostroSettings
 from holdfast.protocols import Embedder
+from holdfast.services import services
 from holdfast.session import Session
-from holdfast.settings import SettingsSource
 
 __all__ = ["MemoryManager", "RostroSettings"]
 
@@ -61,7 +62,7 @@ class MemoryManager:
 
     def _present(self) -> Session:
         """Return the conversation under way; after one that was closed, a new one."""
-        known = self.engine.store.session(self._talk.id)
+        known = services(self.engine).store.session(self._talk.id)
         if known is not None and known.status != "open":
             self._talk = self.engine.session(user=self._user)
         return self._talk

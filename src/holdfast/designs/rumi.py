@@ -17,10 +17,12 @@ from typing import Any
 
 from holdfast import types
 from holdfast.chat import ChatModel
-from holdfast.config import open_engine
+from holdfast.config.opening import open_engine
 from holdfast.engine import Engine
+from holdfast.errors import NotFound
 from holdfast.presets.settings import RumiSettings
 from holdfast.sections import render_sections
+from holdfast.services import services
 
 __all__ = ["Fact", "MemoryManager", "MemoryStore"]
 
@@ -84,11 +86,17 @@ class MemoryStore:
 
     def delete(self, fact_id: str) -> bool:
         """Forget a fact; False when there is none of that id."""
-        return self.engine.forget(fact_id) > 0
+        try:
+            return self.engine.forget(fact_id) > 0
+        except NotFound:
+            return False
 
     def delete_by_key(self, key: str) -> int:
         """Forget the facts of a key; returns how many."""
-        return self.engine.forget(key=key)
+        try:
+            return self.engine.forget(key=key)
+        except NotFound:
+            return 0
 
     def close(self) -> None:
         """Close the file; using the store opens it again."""
@@ -112,7 +120,7 @@ class MemoryManager:
 
     def format_for_prompt(self, facts: Sequence[Fact]) -> str:
         """Return facts as the block for the system prompt; nothing when there is none."""
-        layout, now = self.store.engine.preset.layout, self.store.engine.clock.now()
+        layout, now = self.store.engine.preset.layout, services(self.store.engine).clock.now()
         assert layout is not None
         hits = [types.Hit(memory=_as_memory(fact, now), score=1.0) for fact in facts]
         return render_sections(layout, lambda _: hits, max_tokens=_ALL, values={}, now=now).text

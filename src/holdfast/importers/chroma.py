@@ -19,6 +19,7 @@ from holdfast.engine import Engine
 from holdfast.errors import ExtraMissing, InvalidInput, NotFound, SettingsError
 from holdfast.presets.reachy import REACHY, context_key
 from holdfast.protocols import MemoryFilter
+from holdfast.services import services
 from holdfast.text.clean import fold
 from holdfast.types import Author, Put, Scope
 from holdfast.write import Writer
@@ -86,21 +87,21 @@ def import_chroma(
     records = sorted(_read(Path(path).expanduser(), collection), key=lambda record: (record.at is not None, record.at, record.id))
     puts, result = _sift(engine, scope, records, collection)
     for start in range(0, len(puts), _AT_ONCE):
-        with engine.store.write() as tx:
-            writer = Writer(tx=tx, preset=engine.preset, author=Author(actor="import"), now=engine.clock.now())
+        with services(engine).store.write() as tx:
+            writer = Writer(tx=tx, preset=engine.preset, author=Author(actor="import"), now=services(engine).clock.now())
             writer.apply(puts[start : start + _AT_ONCE])
         if progress is not None:
             progress(min(start + _AT_ONCE, len(puts)), len(puts))
-    engine.wake()
+    services(engine).scheduler.wake()
     return result
 
 
 def _sift(engine: Engine, scope: Scope, records: Sequence[_Record], collection: str) -> tuple[list[Put], ChromaImport]:
     """Return what is to be written, and the count of it all."""
-    before = engine.store.memories(MemoryFilter(exactly=scope, statuses=None, where={"imported_id": {"$ne": ""}}))
+    before = services(engine).store.memories(MemoryFilter(exactly=scope, statuses=None, where={"imported_id": {"$ne": ""}}))
     known = {str(memory.metadata["imported_id"]) for memory in before}
-    now = engine.clock.now()
-    zone = engine.store.user(scope.user).timezone if scope.user else "UTC"
+    now = services(engine).clock.now()
+    zone = services(engine).store.user(scope.user).timezone if scope.user else "UTC"
     puts: list[Put] = []
     said: set[tuple[str, str | None, str]] = set()
     count = {"known": 0, "repeated": 0, "expired": 0, "empty": 0}

@@ -11,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.staticfiles import StaticFiles
 
 from holdfast import __version__
+from holdfast.config.settings import Settings
 from holdfast.models.transcribers import Transcriber
 from holdfast.server import (
     apps,
@@ -35,7 +36,6 @@ from holdfast.server.security import App, Identify, Policy, Security
 from holdfast.server.stopping import Stopping
 from holdfast.server.tenants import EnginePool
 from holdfast.server.threads import recall_limiter, talk_limiter
-from holdfast.settings import Settings
 
 _ROUTERS = (sessions, chat, memories, recall, topics, jobs, stats, people, keys, events, apps, source_paths)
 DASHBOARD = Path(__file__).parent / "dashboard"

@@ -17,6 +17,7 @@ from holdfast.server.caller import Caller, Calling, Paged, needs
 from holdfast.server.documented import problems
 from holdfast.server.idempotency import Route
 from holdfast.server.schemas import Model
+from holdfast.services import services
 from holdfast.types import Memory
 
 router = APIRouter(tags=["apps"], route_class=Route)
@@ -145,8 +146,8 @@ def uninstall(
 def memories(app: _App, caller: Calling, paged: Paged) -> AppMemories:
     """List an app's own memories, the newest first; for a key that is bound to a user, that user's."""
     owner = {"app": caller.may("read", app=app)["app"] or "", **_own(caller)}
-    wanted = MemoryFilter(owner=owner, unexpired_at=caller.memory.clock.now(), limit=paged.limit, offset=paged.offset)
-    found = caller.memory.store.memories(wanted)
+    wanted = MemoryFilter(owner=owner, unexpired_at=services(caller.memory).clock.now(), limit=paged.limit, offset=paged.offset)
+    found = services(caller.memory).store.memories(wanted)
     return AppMemories(memories=[_memory(caller, each) for each in found])
 
 
@@ -173,7 +174,7 @@ def delete(app: _App, id: str, caller: Calling) -> Success:
 def app_of(id: str, caller: Calling) -> AppOfConversation:
     """Return the app of a conversation; null if it has none, or there is no such conversation."""
     caller.may("read")
-    found = caller.memory.store.session(id)
+    found = services(caller.memory).store.session(id)
     return AppOfConversation(app_id=found.scope.app if found and caller.sees(found.scope) else None)
 
 
@@ -207,5 +208,5 @@ def _memory(caller: Caller, memory: Memory) -> AppMemory:
 def _conversation(caller: Caller, memory: Memory) -> str | None:
     """Return the conversation a memory came from, where its messages are still kept."""
     said = [source for source in memory.sources if source.startswith("msg_")][:1]
-    found = caller.memory.store.messages(MessageFilter(ids=said)) if said else []
+    found = services(caller.memory).store.messages(MessageFilter(ids=said)) if said else []
     return found[0].session if found else None

@@ -10,6 +10,10 @@ from holdfast.text.clean import MAX_TEXT
 from holdfast.types import MessageOrigin
 
 Name = Annotated[str, Field(min_length=1, max_length=512)]
+Kinds = Annotated[
+    Name | Annotated[list[Name], Field(max_length=50)] | None,
+    Field(description="One kind or several; `kind` and `kinds` mean the same."),
+]
 Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT, examples=["I moved to Lyon last month."])]
 Query = Annotated[str, Field(max_length=100_000, examples=["where does she live?"])]
 User = Annotated[Name | None, Field(examples=["ana"])]
@@ -107,7 +111,8 @@ class Forget(ScopedBody):
 
     id: Name | None = None
     key: Annotated[Name | None, Field(examples=["drink"])] = None
-    kind: Name | None = None
+    kind: Kinds = None
+    kinds: Kinds = None
 
 
 class Undo(Body):
@@ -121,7 +126,8 @@ class Recall(ScopedBody):
 
     query: Query
     limit: Limit = 10
-    kinds: Annotated[list[Name] | None, Field(max_length=50)] = None
+    kind: Kinds = None
+    kinds: Kinds = None
     where: Annotated[dict[str, Any] | None, Field(examples=[{"room": "kitchen"}])] = None
     now: datetime | None = None
     as_of: datetime | None = None

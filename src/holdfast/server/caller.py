@@ -13,6 +13,7 @@ from holdfast.engine import Engine
 from holdfast.errors import NotFound
 from holdfast.server.security import principal_of
 from holdfast.server.tenants import EnginePool
+from holdfast.services import services
 from holdfast.types import Memory, Scope, SessionRecord
 
 Right: TypeAlias = Literal["read", "write", "admin"]
@@ -67,14 +68,14 @@ class Caller:
             found = self.memory.get(id)
         except NotFound as error:
             raise NotFound(absent) from error
-        sharing = self.memory.store.apps_sharing_with(self.principal.app) if self.principal.app else ()
+        sharing = services(self.memory).store.apps_sharing_with(self.principal.app) if self.principal.app else ()
         check_found(self.principal, right, found.scope, absent=absent, also_apps=tuple(sharing))
         return found
 
     def session_found(self, id: str, right: Right) -> SessionRecord:
         """Return a session they may see or change."""
         self.may(right)
-        found = self.memory.store.session(id)
+        found = services(self.memory).store.session(id)
         if found is None:
             raise NotFound(f"There is no session {id}.")
         self.check_session(found, right)

@@ -13,6 +13,7 @@ from holdfast.agent import Agent
 from holdfast.engine import Engine
 from holdfast.mind import keeping
 from holdfast.server.caller import Caller
+from holdfast.services import services
 from holdfast.session import Session
 from holdfast.text.clean import escape_line
 from holdfast.tools import language_for
@@ -70,7 +71,7 @@ def feel(caller: Caller, parts: ScopeParts, sensors: Mapping[str, Any]) -> None:
     """Note what a device's sensors say now; it goes with the conversation, and is gone with it."""
     talk = device_session(caller, parts)
     talk.begin()
-    with caller.memory.store.write(durable=False) as tx:
+    with services(caller.memory).store.write(durable=False) as tx:
         session = tx.session(talk.id)
         if session is not None:
             tx.set_session(keeping(session, **{_SENSORS: as_line(sensors)}))
@@ -78,7 +79,7 @@ def feel(caller: Caller, parts: ScopeParts, sensors: Mapping[str, Any]) -> None:
 
 def sensed(memory: Engine, talk: Session) -> str | None:
     """Return what the sensors last said, as one line."""
-    record = memory.store.session(talk.id)
+    record = services(memory).store.session(talk.id)
     line = record.metadata.get(_SENSORS) if record else None
     return line if isinstance(line, str) and line else None
 

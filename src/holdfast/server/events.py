@@ -17,6 +17,7 @@ from holdfast.server.documented import problems
 from holdfast.server.idempotency import Route
 from holdfast.server.sse import EventStream, documented, event, quiet
 from holdfast.server.stopping import Stopping
+from holdfast.services import services
 
 router = APIRouter(prefix="/v1", tags=["server"], route_class=Route)
 
@@ -79,7 +80,7 @@ def _counts(memory: Engine, caller: Caller) -> dict[str, Any]:
     who = caller.principal
     if not who.is_bound:
         counts = memory.stats()
-        return {"memories": counts["memories"], "messages": counts["messages"], "jobs": dict(counts["jobs"])}
+        return {"memories": counts.memories, "messages": counts.messages, "jobs": dict(counts.jobs)}
     owner = {name: part for name in ("user", "app", "agent") if (part := getattr(who, name)) is not None}
-    wanted = MemoryFilter(owner=owner, unexpired_at=memory.clock.now())
-    return {"memories": memory.store.count_memories(wanted), "messages": None, "jobs": {}}
+    wanted = MemoryFilter(owner=owner, unexpired_at=services(memory).clock.now())
+    return {"memories": services(memory).store.count_memories(wanted), "messages": None, "jobs": {}}

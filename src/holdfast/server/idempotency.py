@@ -22,6 +22,7 @@ from holdfast.server.caller import RIGHT
 from holdfast.server.security import principal_of
 from holdfast.server.sse import EventStream
 from holdfast.server.tenants import EnginePool
+from holdfast.services import services
 from holdfast.types import KeptAnswer
 
 HEADER = "Idempotency-Key"
@@ -66,7 +67,7 @@ async def _once(request: Request, principal: Principal, key: str, handle: Handle
     pool: EnginePool = request.app.state.pool
     with ExitStack() as lease:
         engine = await run_in_threadpool(lease.enter_context, pool.lease(principal.tenant))
-        answers = Answers(engine.store, engine.clock)
+        answers = Answers(services(engine).store, services(engine).clock)
         claim = await run_in_threadpool(answers.begin, principal, key, await _fingerprint(request))
         if claim.status is not None:
             return _again(claim)

@@ -13,6 +13,7 @@ from holdfast.server import bodies, schemas, shown
 from holdfast.server.caller import Caller, Calling, Paged, Whose, needs
 from holdfast.server.documented import problems
 from holdfast.server.idempotency import Route
+from holdfast.services import services
 from holdfast.types import Where
 
 router = APIRouter(prefix="/v1", tags=["memories"], route_class=Route)
@@ -36,6 +37,7 @@ def memories(
     paged: Paged,
     *,
     kind: Annotated[list[str] | None, Query(max_length=50)] = None,
+    kinds: Annotated[list[str] | None, Query(max_length=50, description="The same as kind.")] = None,
     key: Annotated[str | None, Query(min_length=1, max_length=512)] = None,
     topic: Annotated[str | None, Query(min_length=1, max_length=512)] = None,
     retired: Annotated[bool, Query(description="Those that no longer count, in place of those that do.")] = False,
@@ -46,7 +48,7 @@ def memories(
     """List memories, the newest first."""
     parts = caller.may("read", **whose.parts)
     wanted: dict[str, Any] = {
-        "kinds": kind, "key": key, "topic": topic, "retired": retired, "as_of": as_of, "known_at": known_at,
+        "kind": kind, "kinds": kinds, "key": key, "topic": topic, "retired": retired, "as_of": as_of, "known_at": known_at,
         "where": _where(where), **parts,
     }  # fmt: skip
     found = caller.memory.memories(limit=paged.limit + 1, offset=paged.offset, **wanted)
@@ -88,7 +90,7 @@ def history(id: str, caller: Calling) -> schemas.History:
 @router.get("/memories/{id}/sources", operation_id="memory_sources", responses=problems(), openapi_extra=needs("read"))
 def sources(id: str, caller: Calling) -> schemas.Sources:
     """Return the messages and memories a memory was made from, where they are still kept."""
-    found, store = caller.memory_found(id, "read"), caller.memory.store
+    found, store = caller.memory_found(id, "read"), services(caller.memory).store
     said = store.messages(MessageFilter(ids=found.sources)) if found.sources else []
     made = store.memories(MemoryFilter(ids=found.sources, statuses=None)) if found.sources else []
     return schemas.Sources(
@@ -107,10 +109,11 @@ def forget(body: bodies.Forget, caller: Calling) -> schemas.Forgotten:
         found = caller.memory_found(body.id, "write")
         return schemas.Forgotten(forgotten=caller.memory.forget(found.id, **parts))
     if not caller.principal.is_bound:
-        return schemas.Forgotten(forgotten=caller.memory.forget(key=body.key, kind=body.kind, **parts))
-    kinds = None if body.kind is None else [body.kind]
-    meant = caller.memory.memories(key=body.key, kinds=kinds, limit=10_000, **parts)
+        return schemas.Forgotten(forgotten=caller.memory.forget(key=body.key, kind=body.kind, kinds=body.kinds, **parts))
+    meant = caller.memory.memories(key=body.key, kind=body.kind, kinds=body.kinds, limit=10_000, **parts)
     own = [each for each in meant if may_change(caller.principal, each.scope)]  # not what all users share
+    if not own:
+        raise NotFound(f"There is no memory with the key {body.key!r} in this scope. Nothing was forgotten.")
     return schemas.Forgotten(forgotten=sum(caller.memory.forget(each.id) for each in own))
 
 
@@ -156,7 +159,7 @@ def _where(given: str | None) -> Where | None:
 def _check_change(caller: Caller, id: str) -> None:
     """Make sure that all a change is undone with is the caller's to change."""
     absent = f"There is no change {id}; `history` lists the changes of a memory."
-    store = caller.memory.store
+    store = services(caller.memory).store
     found = store.changes(id=id)
     batch = store.changes(batch=found[0].batch) if found else []
     touched = store.memories(MemoryFilter(ids={each.memory for each in batch}, statuses=None)) if batch else []
@@ -165,6 +168,6 @@ def _check_change(caller: Caller, id: str) -> None:
 
 
 def _check_message(caller: Caller, id: str) -> None:
-    found = caller.memory.store.messages(MessageFilter(ids=(id,)))
+    found = services(caller.memory).store.messages(MessageFilter(ids=(id,)))
     if not found or not may_change(caller.principal, found[0].scope):
         raise NotFound(f"There is no message {id}.")

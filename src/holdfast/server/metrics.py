@@ -6,7 +6,7 @@ own multiprocess mode), and any of them answers with the sum. An address is coun
 in it. Numbers of the whole server are for the operator's tenant; another tenant's administrator sees its own store.
 """
 
-from collections.abc import AsyncIterator, Container, Iterable, Iterator
+from collections.abc import AsyncIterator, Container, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -18,13 +18,14 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 from holdfast import __version__
 from holdfast.access import authorize
-from holdfast.config import metrics_folder
+from holdfast.config.folders import metrics_folder
 from holdfast.engine import Engine
 from holdfast.errors import HoldfastError
 from holdfast.server.problem import AsgiMessage, AsgiScope, Receive, Send, problem_of, problem_response
 from holdfast.server.security import App, principal_of
 from holdfast.server.stats import lag
 from holdfast.server.tenants import EnginePool
+from holdfast.services import services
 from holdfast.tracing import Operation, listen
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -179,20 +180,20 @@ def make_metrics_app(pool: EnginePool, metrics: ServerMetrics | None = None) -> 
 def store_families(memory: Engine) -> Iterator[Metric]:
     """Count what a tenant's store holds."""
     counts = memory.stats()
-    yield _gauge("memories", "Live memories by kind.", "kind", counts["memories_by_kind"])
-    yield _gauge("messages", "Messages kept.", None, {"": counts["messages"]})
-    yield _gauge("sessions", "Conversations by status.", "status", counts["sessions"])
-    yield _gauge("jobs", "Background jobs by state.", "state", {state: counts["jobs"].get(state, 0) for state in _STATES})
-    yield _gauge("waiting_for_vectors", "Texts that wait for their vectors.", None, {"": counts["waiting_for_vectors"]})
-    yield _gauge("store_bytes", "Size of the store on disk.", None, {"": counts["bytes"]})
-    age = lag(memory, memory.clock.now())
+    yield _gauge("memories", "Live memories by kind.", "kind", counts.memories_by_kind)
+    yield _gauge("messages", "Messages kept.", None, {"": counts.messages})
+    yield _gauge("sessions", "Conversations by status.", "status", counts.sessions)
+    yield _gauge("jobs", "Background jobs by state.", "state", {state: counts.jobs.get(state, 0) for state in _STATES})
+    yield _gauge("waiting_for_vectors", "Texts that wait for their vectors.", None, {"": counts.waiting_for_vectors})
+    yield _gauge("store_bytes", "Size of the store on disk.", None, {"": counts.bytes})
+    age = lag(memory, services(memory).clock.now())
     yield _gauge("digestion_lag_seconds", "Age of the oldest background work that waits.", None, {"": age})
     yield from _spend(memory)
     yield from _apps(memory)
     about = {"version": __version__, "preset": memory.preset.name}
     yield InfoMetricFamily(
         "holdfast", "What runs here.",
-        value=about | {"embedder": memory.embedding.name or "none", "chat": memory.thinking.name or "none"},
+        value=about | {"embedder": services(memory).embedding.name or "none", "chat": services(memory).chat.name or "none"},
     )  # fmt: skip
 
 
@@ -213,7 +214,9 @@ def _spend(memory: Engine) -> Iterator[Metric]:
         tokens.add_metric([purpose, model, "input"], read)
         tokens.add_metric([purpose, model, "output"], written)
     yield from (dollars, calls, tokens)
-    yield CounterMetricFamily("holdfast_energy_units", "Energy that memory work has drawn.", value=memory.energy.consumed())
+    yield CounterMetricFamily(
+        "holdfast_energy_units", "Energy that memory work has drawn.", value=services(memory).energy.consumed()
+    )
 
 
 def _apps(memory: Engine) -> Iterator[Metric]:
@@ -233,7 +236,7 @@ def _apps(memory: Engine) -> Iterator[Metric]:
             yield _gauge(name, meaning, None, {"": value})
 
 
-def _gauge(name: str, meaning: str, label: str | None, values: dict[str, Any]) -> GaugeMetricFamily:
+def _gauge(name: str, meaning: str, label: str | None, values: Mapping[str, Any]) -> GaugeMetricFamily:
     family = GaugeMetricFamily(f"holdfast_{name}", meaning, labels=[label] if label else [])
     for name_of_label, value in values.items():
         family.add_metric([name_of_label] if label else [], value)

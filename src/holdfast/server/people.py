@@ -11,6 +11,7 @@ from holdfast.server.caller import Calling, needs
 from holdfast.server.documented import problems
 from holdfast.server.idempotency import Route
 from holdfast.server.schemas import Model
+from holdfast.services import services
 from holdfast.tools import language_for
 from holdfast.types import UserProfile
 
@@ -48,7 +49,7 @@ def me(caller: Calling) -> Me:
 def user(user: _Name, caller: Calling) -> schemas.UserProfile:
     """Return what the engine itself knows of a user; of a stranger, the defaults."""
     name = caller.may("read", user=user)["user"] or ""
-    return _profile(caller.memory.store.user(name))
+    return _profile(services(caller.memory).store.user(name))
 
 
 @router.put("/users/{user}", operation_id="set_user", responses=problems(409), openapi_extra=needs("write"))

@@ -18,7 +18,9 @@ router = APIRouter(prefix="/v1", tags=["recall"], route_class=Route)
 async def recall(body: bodies.Recall, caller: Calling, request: Request) -> schemas.Hits:
     """Return what matters for a query, best first; each hit says why it was found."""
     parts = caller.may("read", user=body.user, app=body.app, agent=body.agent)
-    wanted: dict[str, Any] = {name: getattr(body, name) for name in ("limit", "kinds", "where", "now", "as_of", "min_score")}
+    wanted: dict[str, Any] = {
+        name: getattr(body, name) for name in ("limit", "kind", "kinds", "where", "now", "as_of", "min_score")
+    }
 
     def ask() -> schemas.Hits:
         memory = caller.memory

@@ -16,12 +16,12 @@ from typing import TypeAlias
 
 from holdfast.access import Principal, bearer_of
 from holdfast.clock import SystemClock
+from holdfast.config.settings import Settings
 from holdfast.errors import HoldfastError, Unauthorized
 from holdfast.ids import new_id
 from holdfast.server.addresses import Headers, Names, came_from_us, came_through_proxy, check_bind, is_loopback
 from holdfast.server.limits import LimitedBody, Rate, Rates, read_away, too_large
 from holdfast.server.problem import AsgiMessage, AsgiScope, Problem, Receive, Send, problem_response
-from holdfast.settings import Settings
 
 __all__ = ["Policy", "Security", "check_bind", "is_loopback", "principal_of", "request_id_of"]
 

@@ -12,7 +12,8 @@ from holdfast.server import bodies, schemas, shown
 from holdfast.server.caller import Caller, Calling, Paged, Whose, needs
 from holdfast.server.documented import problems
 from holdfast.server.idempotency import Route, client_id
-from holdfast.session import Session
+from holdfast.services import services
+from holdfast.session import Session, resume
 from holdfast.text.clean import clean_name
 from holdfast.types import Scope, SessionRecord, SessionStatus
 
@@ -64,10 +65,10 @@ def messages(
 ) -> schemas.Messages:
     """List what was said, oldest first: the last ``limit`` messages, or the first ones after ``after_seq``."""
     record = caller.session_found(id, "read")
-    talk = caller.memory.resume(record)
+    talk = resume(services(caller.memory), record)
     if after_seq is None:
         return schemas.Messages(items=[shown.message(each) for each in talk.messages(limit=limit)], next_seq=None)
-    found = caller.memory.store.messages(MessageFilter(session=id, exactly=record.scope, after_seq=after_seq))
+    found = services(caller.memory).store.messages(MessageFilter(session=id, exactly=record.scope, after_seq=after_seq))
     last = found[limit - 1].seq if len(found) > limit else None
     return schemas.Messages(items=[shown.message(each) for each in found[:limit]], next_seq=last)
 
@@ -85,7 +86,7 @@ def context(id: str, body: bodies.SessionContext, caller: Calling, whose: Whose)
 def end(id: str, caller: Calling) -> schemas.Session:
     """End a conversation and queue what is to be learnt from it; both are on disk when the answer comes."""
     record = caller.session_found(id, "write")
-    caller.memory.resume(record).end()
+    resume(services(caller.memory), record).end()
     return shown.session(caller.session_found(id, "write"))
 
 
@@ -101,21 +102,21 @@ def open_session(caller: Caller, id: str | None, parts: ScopeParts, *, right: Li
     memory, name = caller.memory, clean_name(id, what="session id")
     if name is None:
         return memory.session(**parts)
-    known = memory.store.session(name)
+    known = services(memory).store.session(name)
     if known is None:
-        return memory.resume(_new_record(memory, name, parts))
+        return resume(services(memory), _new_record(memory, name, parts))
     caller.check_session(known, right)
     named = {name: part for name, part in parts.items() if part is not None}
     if any(getattr(known.scope, name) != part for name, part in named.items()):
         raise NotFound(f"There is no session {known.id}.")
-    return memory.resume(known)
+    return resume(services(memory), known)
 
 
 def _new_record(memory: Engine, id: str, parts: ScopeParts) -> SessionRecord:
     """Return the record of a conversation that begins now."""
-    now = memory.clock.now()
+    now = services(memory).clock.now()
     scope = Scope(
-        tenant=memory.store.tenant,
+        tenant=services(memory).store.tenant,
         user=clean_name(parts["user"], what="user"),
         app=clean_name(parts["app"], what="app"),
         agent=clean_name(parts["agent"], what="agent"),

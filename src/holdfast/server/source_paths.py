@@ -12,6 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 
 from holdfast.access import authorize
+from holdfast.config.settings import Settings
 from holdfast.errors import HoldfastError, InvalidInput, NoTranscriber
 from holdfast.models.providers import PROVIDERS
 from holdfast.models.transcribers import Transcriber
@@ -23,7 +24,7 @@ from holdfast.server.problem import Refused, problem_response
 from holdfast.server.schemas import Model
 from holdfast.server.security import principal_of
 from holdfast.server.threads import talking
-from holdfast.settings import Settings
+from holdfast.services import services
 
 router = APIRouter(tags=["device"], route_class=Route)
 
@@ -125,13 +126,13 @@ def health(request: Request) -> Health:
 
 def _inside(caller: Caller, settings: Settings) -> Health:
     memory = caller.memory
-    chat = memory.thinking.name
-    jobs = memory.stats()["jobs"]
+    chat = services(memory).chat.name
+    jobs = memory.stats().jobs
     queue = {state: jobs.get(state, 0) for state in ("queued", "running", "dead")}
     ollama = _listens(settings.chat_url or PROVIDERS["ollama"].base_url) if (chat or "").startswith("ollama:") else None
     return Health(
         status="degraded" if ollama is False else "ok", ollama=ollama, chat=chat or "none",
-        embedder=memory.embedding.name or "none", store=memory.store.location, queue=queue,
+        embedder=services(memory).embedding.name or "none", store=services(memory).store.location, queue=queue,
     )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """How things are: counts, speed, lag and spend."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from holdfast.server.documented import problems
 from holdfast.server.idempotency import Route
 from holdfast.server.latency import Latency
 from holdfast.server.schemas import Model
+from holdfast.services import services
 
 router = APIRouter(prefix="/v1", tags=["server"], route_class=Route)
 _DAYS = 30
@@ -96,23 +98,23 @@ def stats(caller: Calling, request: Request) -> Stats:
 
 def gathered(memory: Engine, latency: Latency) -> Stats:
     """Gather the statistics of one memory."""
-    now, counts = memory.clock.now(), memory.stats()
+    now, counts = services(memory).clock.now(), memory.stats()
     since = now - timedelta(days=_DAYS)
     spend = memory.spend(since=since.date().isoformat())
     return Stats(
-        memories=counts["memories"], messages=counts["messages"], sessions=sum(counts["sessions"].values()),
-        by_kind=counts["memories_by_kind"], queue=queue(counts["jobs"]), digestion_lag_seconds=lag(memory, now),
+        memories=counts.memories, messages=counts.messages, sessions=sum(counts.sessions.values()),
+        by_kind=dict(counts.memories_by_kind), queue=queue(counts.jobs), digestion_lag_seconds=lag(memory, now),
         recall_ms=RecallTimes(p50=latency.quantile(0.5), p95=latency.quantile(0.95), count=latency.count),
-        memories_per_day=[MadeOnDay(day=each.day, kind=each.kind, count=each.made) for each in memory.store.memories_by_day(since=since)],
-        spend=[SpendOnDay.model_validate(each) for each in spend], energy=memory.energy.consumed(),
-        energy_share=memory.energy.share(),
+        memories_per_day=[MadeOnDay(day=each.day, kind=each.kind, count=each.made) for each in services(memory).store.memories_by_day(since=since)],
+        spend=[SpendOnDay.model_validate(each) for each in spend], energy=services(memory).energy.consumed(),
+        energy_share=services(memory).energy.share(),
         tokens=Tokens(input=sum(each.input_tokens for each in spend), output=sum(each.output_tokens for each in spend)),
-        embedder=memory.embedding.name, chat=memory.thinking.name, preset=memory.preset.name, version=__version__,
-        store_bytes=counts["bytes"],
+        embedder=services(memory).embedding.name, chat=services(memory).chat.name, preset=memory.preset.name, version=__version__,
+        store_bytes=counts.bytes,
     )  # fmt: skip
 
 
-def queue(jobs: dict[str, int]) -> Queue:
+def queue(jobs: Mapping[str, int]) -> Queue:
     """Return background work by its state."""
     return Queue(queued=jobs.get("queued", 0), running=jobs.get("running", 0), dead=jobs.get("dead", 0))
 

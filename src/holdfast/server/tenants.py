@@ -16,12 +16,14 @@ from typing import Any, Literal, Self
 
 from holdfast.access import Gate, Principal
 from holdfast.chat import ChatModel
-from holdfast.config import load_settings, make_models, make_preset, open_engine
+from holdfast.config.models import make_models
+from holdfast.config.opening import make_preset, open_engine
+from holdfast.config.settings import SettingsSource, load_settings
 from holdfast.engine import Engine
 from holdfast.errors import HoldfastError, StoreClosed
 from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, Embedder
-from holdfast.settings import SettingsSource
+from holdfast.services import services
 from holdfast.thinking import ChatSource
 
 log = logging.getLogger("holdfast.server")
@@ -55,7 +57,7 @@ class EnginePool:
         self.tenant = tenant
         """The operator's."""
         self.operator = self._engine_of(tenant, self._acquire(tenant))
-        self.gate = Gate(self.operator.store, self.operator.clock)
+        self.gate = Gate(services(self.operator).store, services(self.operator).clock)
         self._flusher = threading.Thread(target=self._flush_regularly, name="holdfast-flusher", daemon=True)
         self._flusher.start()
 
@@ -151,7 +153,7 @@ class EnginePool:
         for _, slot in held:
             try:
                 if slot.engine is not None:
-                    slot.engine.embedding.queries.drop_erased()
+                    services(slot.engine).embedding.queries.drop_erased()
             except HoldfastError as error:
                 log.warning("Cached queries could not be checked for erasures: %s", error)
         with self._lock:

@@ -8,6 +8,7 @@ import anyio.to_thread
 from fastapi import Request
 
 from holdfast.engine import Engine
+from holdfast.services import services
 
 Result = TypeVar("Result")
 _TALKS = 64
@@ -23,7 +24,7 @@ _WAITING = 40
 
 def recall_limiter(memory: Engine) -> anyio.CapacityLimiter:
     """Return the limit on threads that recall."""
-    computes = memory.store.is_here and memory.embedding.computes and not memory.reranking.waits
+    computes = services(memory).store.is_here and services(memory).embedding.computes and not services(memory).reranking.waits
     return anyio.CapacityLimiter(_COMPUTING if computes else _WAITING)
 
 

@@ -1,11 +1,18 @@
-"""What a user can set, and how it is read from files and merged. The environment is handed in by ``config``."""
+"""Settings: what there is, and how arguments, environment and files are merged.
 
+A setting is looked up in the arguments, then in ``HOLDFAST_*`` variables, then in ``holdfast.toml`` or
+``holdfast.yaml`` (in the working directory, then in the data directory), then in its default.
+"""
+
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from holdfast.config import environment
+from holdfast.config.folders import data_directory
 from holdfast.errors import SettingsError
 from holdfast.presets import PRESETS
 from holdfast.presets.settings import DESIGNS, DesignSettings, read_design
@@ -14,6 +21,7 @@ SettingsSource: TypeAlias = str | Path | Mapping[str, Any] | DesignSettings
 """A file, a table, or a design's settings as an object."""
 
 FILES = ("holdfast.toml", "holdfast.yaml", "holdfast.yml")
+_SECRET = ("key", "chat_key")
 _NUMBERS = {
     "idle_minutes": float, "undo_days": float, "message_days": float, "unused_days": float, "context_tokens": int,
     "daily_cost": float, "daily_calls": int, "serve_port": int, "rate_limit": int, "max_body": int,
@@ -142,6 +150,31 @@ class Settings:
         default=None, metadata={"help": "Where the transcriber is served, if not at its provider: any OpenAI-compatible address."}
     )
 
+    def __repr__(self) -> str:
+        """Show what differs from the defaults, without keys and passwords."""
+        changed = {item.name: getattr(self, item.name) for item in fields(self) if getattr(self, item.name) != item.default}
+        shown = {name: "***" if name in _SECRET else _without_password(value) for name, value in changed.items()}
+        return f"Settings({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+
+
+def _without_password(value: Any) -> Any:
+    """Return a value; of an address, without the password."""
+    return re.sub(r"(://[^:/@]*):.*@", r"\1:***@", value) if isinstance(value, str) else value
+
+
+def load_settings(source: SettingsSource | None = None, **given: Any) -> Settings:
+    """Return the settings in force; ``given`` are arguments or flags, None meaning not given.
+
+    A ``source`` (a file, a table, or a design's settings) stands in the place of the settings file.
+    """
+    file = from_folders((Path.cwd(), data_directory())) if source is None else from_source(source)
+    if isinstance(source, DesignSettings):  # given in code, so it counts more than the environment
+        chosen = {"preset": source.preset, "store": source.store}
+        given |= {name: value for name, value in chosen.items() if given.get(name) is None}
+    found = environment.given(variables().values())
+    named = {name: found[variable] for name, variable in variables().items() if variable in found}
+    return merge(file, named, given)
+
 
 def variables() -> dict[str, str]:
     """Return the environment variable of each setting that has one."""
@@ -192,11 +225,11 @@ def read_file(file: Path) -> Mapping[str, Any]:
     return table
 
 
-def merge(file: Mapping[str, Any], environment: Mapping[str, Any], arguments: Mapping[str, Any]) -> Settings:
+def merge(file: Mapping[str, Any], variables: Mapping[str, Any], arguments: Mapping[str, Any]) -> Settings:
     """Return the settings in force; arguments count most, None meaning not given."""
     known = [item.name for item in fields(Settings)]
     merged: dict[str, Any] = {}
-    for origin, values in (("settings", file), ("environment", environment), ("arguments", arguments)):
+    for origin, values in (("settings", file), ("environment", variables), ("arguments", arguments)):
         for name, value in values.items():
             if name not in known:
                 raise SettingsError(f"Unknown setting {name!r} in the {origin}; known are: {', '.join(sorted(known))}.")

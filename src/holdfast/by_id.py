@@ -1,0 +1,187 @@
+"""Operations on a memory or a change by its id, and on what an erasure names.
+
+Each takes an optional ``reader``: with one, what that scope does not see raises the same ``NotFound`` as what does
+not exist.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal, cast
+
+from holdfast.erase import erase
+from holdfast.errors import InvalidInput, NotFound
+from holdfast.listing import Kinds, kind_names
+from holdfast.protocols import MemoryFilter, MessageFilter, Reads, SessionFilter, Transaction
+from holdfast.services import Services
+from holdfast.text.clean import clean_name
+from holdfast.tracing import watched
+from holdfast.types import Author, ChangeRecord, Memory, Message, Put, Receipt, Retire, Scope, SessionRecord
+from holdfast.write import Writer
+
+
+def writer(services: Services, tx: Transaction) -> Writer:
+    """Return the writer for a change that a user makes."""
+    return Writer(tx=tx, preset=services.preset, author=Author(actor="user"), now=services.clock.now())
+
+
+def get(services: Services, id: str, *, reader: Scope | None = None) -> Memory:
+    """Return a memory as it is now, including a retired one."""
+    return _one(services.store.memories(MemoryFilter(ids=(id,), statuses=None, reader=reader)), id)
+
+
+def history(services: Services, id: str, *, reader: Scope | None = None) -> list[ChangeRecord]:
+    """Return the changes of a memory, oldest first."""
+    if reader is not None:
+        get(services, id, reader=reader)
+    changes = services.store.changes(memory=id)
+    if not changes:
+        raise NotFound(f"There is no memory {id}.")
+    return changes
+
+
+def revise(
+    services: Services,
+    id: str,
+    text: str | None,
+    *,
+    importance: float | None,
+    tags: Sequence[str] | None,
+    metadata: Mapping[str, Any] | None,
+    topic: str | None,
+    pinned: bool | None,
+    reason: str | None,
+    reader: Scope | None = None,
+) -> Memory:
+    """Add a revision to a memory; what is None stays as it is."""
+    emptied = frozenset(name for name, given in (("tags", tags), ("metadata", metadata)) if given is not None and not given)
+    with services.store.write() as tx:
+        memory = _one(tx.memories(MemoryFilter(ids=(id,), reader=reader)), id)
+        put = Put(
+            id=id, scope=memory.scope, kind=memory.kind, key=memory.key, text=memory.text if text is None else text,
+            importance=importance, tags=tuple(tags or ()), metadata=metadata or {}, topic=topic, pinned=pinned, reason=reason,
+            emptied=cast("frozenset[Literal['tags', 'metadata']]", emptied),
+        )  # fmt: skip
+        (revised,) = writer(services, tx).apply([put])
+    services.scheduler.wake()
+    return revised
+
+
+@watched("forget")
+def forget(services: Services, id: str, *, reason: str, reader: Scope | None = None) -> int:
+    """Retire a memory; returns 0 for one that was retired before."""
+    id = clean_name(id, what="id") or ""
+    with services.store.write() as tx:
+        found = tx.memories(MemoryFilter(ids=(id,), reader=reader))
+        if not found and not tx.memories(MemoryFilter(ids=(id,), reader=reader, statuses=None)):
+            raise _not_forgettable(tx, id, reader)
+        _retire(services, tx, found, reason)
+    return len(found)
+
+
+@watched("forget")
+def forget_key(services: Services, key: str, reader: Scope, *, kind: Kinds, kinds: Kinds, reason: str) -> int:
+    """Retire the values of a key that a reader sees: of a user only their own, never what all users share."""
+    names = kind_names(kind, kinds)
+    wanted = MemoryFilter(
+        reader=reader,
+        owner={} if reader.user is None else {"user": reader.user},
+        kinds=None if names is None else [services.preset.kind(name).name for name in names],
+        key=clean_name(key, what="key"),
+    )
+    with services.store.write() as tx:
+        found = tx.memories(wanted)
+        if not found:
+            raise NotFound(f"There is no memory with the key {wanted.key!r} in this scope. Nothing was forgotten.")
+        _retire(services, tx, found, reason)
+    return len(found)
+
+
+def undo(services: Services, change: str | ChangeRecord, *, reader: Scope | None = None) -> list[Memory]:
+    """Undo a change and the others of its batch; returns the memories as they are now."""
+    id = change if isinstance(change, str) else change.id
+    with services.store.write() as tx:
+        found = tx.changes(id=id)
+        if not found or not _sees_batch(tx, found[0], reader):
+            raise NotFound(f"There is no change {id}; `history` lists the changes of a memory.")
+        undone = writer(services, tx).undo(found[0])
+    services.scheduler.wake()
+    return undone
+
+
+def erase_target(
+    services: Services,
+    *,
+    memory: str | None = None,
+    session: str | None = None,
+    source: str | None = None,
+    owner: Mapping[str, str | None],
+    reader: Scope | None = None,
+) -> Receipt:
+    """Erase one memory, session or message with everything derived from it, or everything an owner has."""
+    one = named(memory=memory, session=session, source=source)
+    scope = named(**{part: clean_name(name, what=part) for part, name in owner.items()})
+    if len(one) + bool(scope) != 1:
+        raise InvalidInput("erase needs to know one thing: id=, session=, source=, or a scope of user=, app=, agent=.")
+    found = _targets(services.store, one)
+    if one and (not found or (reader is not None and not all(reader.sees(each.scope) for each in found))):
+        ((what, id),) = one.items()
+        raise NotFound(f"There is no {'message' if what == 'source' else what} {id}. Nothing was erased.")
+    services.reader.forget_uses()
+    whose = found[0].scope if found else None
+    pages = services.topic_files.before_erasing(
+        scope if whose is None else named(user=whose.user, app=whose.app, agent=whose.agent)
+    )
+    receipt = erase(services.store, services.preset, one or scope, services.clock.now())
+    services.embedding.forget_queries()
+    left = tuple(problem for files in pages for problem in files.publish().problems)
+    return replace(receipt, status="pending", verified=False, residue=(*receipt.residue, *left)) if left else receipt
+
+
+def named(**parts: str | None) -> dict[str, str]:
+    """Return the parts that are given."""
+    return {name: value for name, value in parts.items() if value is not None}
+
+
+def _targets(reads: Reads, one: Mapping[str, str]) -> list[Memory | SessionRecord | Message]:
+    """Return what an erasure by id names; of a source that is gone, what was derived from it."""
+    found: list[Memory | SessionRecord | Message] = []
+    if "memory" in one:
+        found += reads.memories(MemoryFilter(ids=(one["memory"],), statuses=None))
+    if "session" in one:
+        found += reads.sessions(SessionFilter(ids=(one["session"],)))
+    if "source" in one:
+        found += reads.messages(MessageFilter(ids=(one["source"],)))
+        found += reads.memories(MemoryFilter(ids=(one["source"],), statuses=None))
+        found = found or [*reads.memories(MemoryFilter(sources=[one["source"]], statuses=None))]
+    return found
+
+
+def _retire(services: Services, tx: Transaction, found: Sequence[Memory], reason: str) -> None:
+    writer(services, tx).apply([Retire(id=memory.id, status="forgotten", reason=reason) for memory in found])
+
+
+def _sees_batch(tx: Transaction, change: ChangeRecord, reader: Scope | None) -> bool:
+    """Return True if a reader sees every memory that is undone with a change."""
+    if reader is None:
+        return True
+    ids = {each.memory for each in tx.changes(batch=change.batch)}
+    return len(tx.memories(MemoryFilter(ids=ids, statuses=None, reader=reader))) == len(ids)
+
+
+def _one(found: Sequence[Memory], id: str) -> Memory:
+    if not found:
+        raise NotFound(f"There is no memory {id}.")
+    return found[0]
+
+
+def _not_forgettable(reads: Reads, id: str, reader: Scope | None) -> NotFound:
+    """Return the error for an id that is no memory, with what to use instead."""
+    messages = reads.messages(MessageFilter(ids=(id,)))
+    if messages and (reader is None or reader.sees(messages[0].scope)):
+        return NotFound(
+            f"{id} is a message, not a memory. A message cannot be forgotten: erase(source={id!r}) removes it with "
+            "everything derived from it."
+        )
+    if id.startswith("mem_"):
+        return NotFound(f"There is no memory {id}.")
+    return NotFound(f"There is no memory {id!r}. forget takes an id or key=; search first with recall.")

@@ -1,0 +1,122 @@
+"""Opening a memory: settings, store, preset and models become an engine."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from holdfast.assembly import build_services
+from holdfast.chat import ChatModel
+from holdfast.config.folders import data_directory
+from holdfast.config.models import make_models, make_reranker, make_second_embedder
+from holdfast.config.settings import Settings, SettingsSource, load_settings
+from holdfast.config.stores import is_database, make_store
+from holdfast.embedding import EmbedderSource
+from holdfast.engine import Engine
+from holdfast.errors import SettingsError
+from holdfast.notes import Reranker
+from holdfast.presets import find_preset
+from holdfast.presets.base import Preset
+from holdfast.protocols import Clock, Embedder
+from holdfast.scheduler import Worker
+from holdfast.thinking import ChatSource, Limits
+
+_WORKERS: dict[str, Worker] = {"thread": "thread", "inline": "inline", "none": "none"}
+
+
+def open(
+    path: str | Path | None = None,
+    *,
+    preset: str | Preset | None = None,
+    settings: SettingsSource | None = None,
+    embedder: "str | Embedder | Callable[[str], Any] | None" = None,
+    chat: "str | ChatModel | Callable[..., Any] | None" = None,
+    reranker: "str | Reranker | None" = None,
+    energy: Callable[[], float] | None = None,
+    key: str | None = None,
+    tenant: str | None = None,
+    worker: Worker | None = None,
+    clock: Clock | None = None,
+) -> Engine:
+    """Open a memory: by default the one in the user's data directory, with the embedded store and models.
+
+    Args:
+        path: The store: a file, a folder, or ``postgresql://USER@HOST/DATABASE``.
+        preset: The way of remembering: ``default``, ``apps``, ``lobug``, ``reachy``, ``rostro``, ``rumi``, or an object.
+        settings: A settings file, a mapping (``{"index": "chroma"}``), or the settings of the preset's own design.
+        embedder: A name, an embedder, any function from a text to a vector, or ``"none"`` to search by words alone.
+        chat: A name such as ``"openai:gpt-4o-mini"``, a model, or any function from messages to text. Without one,
+            rules extract memories.
+        reranker: Reranks the best hits: ``"ms-marco-minilm-l12"``, ``"chat"``, or an object with ``name`` and ``rate``.
+        energy: Returns how full the host's battery is, 0 to 1. Below 0.2, background work waits.
+        key: The key of an encrypted store.
+        tenant: The namespace within the store. Tenants never see each other's data.
+        worker: Who runs background work: ``"thread"``, ``"inline"`` or ``"none"``.
+        clock: Replaces the system clock, for tests.
+
+    Every other option is a setting; see ``docs/settings.md``.
+    """
+    return open_engine(
+        path, preset=preset, settings=settings, embedder=embedder, chat=chat, reranker=reranker, energy=energy, key=key,
+        tenant=tenant, worker=worker, clock=clock,
+    )  # fmt: skip
+
+
+def open_engine(
+    path: str | Path | None = None,
+    *,
+    preset: str | Preset | None = None,
+    settings: SettingsSource | None = None,
+    embedder: "str | Embedder | EmbedderSource | Callable[[str], Any] | None" = None,
+    second: "str | Embedder | EmbedderSource | None" = None,
+    chat: "str | ChatModel | ChatSource | Callable[..., Any] | None" = None,
+    reranker: "str | Reranker | None" = None,
+    energy: Callable[[], float] | None = None,
+    key: str | None = None,
+    tenant: str | None = None,
+    worker: Worker | None = None,
+    clock: Clock | None = None,
+) -> Engine:
+    """Open a memory as :func:`open` does; also takes models that are shared between engines, and a second embedder."""
+    given = {"store": None if path is None else str(path), "tenant": tenant, "key": key, "worker": worker}
+    given["preset"] = preset.name if isinstance(preset, Preset) else preset
+    loaded = load_settings(settings, **given)
+    if loaded.worker not in _WORKERS:
+        raise SettingsError(f"worker is thread, inline or none, not {loaded.worker!r}.")
+    chosen = make_preset(loaded, preset)
+    vectors, talk = make_models(loaded, chosen, embedder=embedder, chat=chat)
+    built = build_services(
+        make_store(loaded),
+        preset=chosen,
+        embedder=vectors,
+        second=make_second_embedder(second, vectors, loaded),
+        chat=talk,
+        reranker=make_reranker(loaded.reranker if reranker is None else reranker),
+        limits=Limits(daily_cost=loaded.daily_cost, daily_calls=loaded.daily_calls),
+        energy=energy,
+        clock=clock,
+        worker=_WORKERS[loaded.worker],
+    )
+    return Engine(built)
+
+
+def make_preset(settings: Settings, preset: str | Preset | None = None) -> Preset:
+    """Return the preset with what the settings change of it."""
+    chosen = find_preset(preset or settings.preset)
+    if settings.memory is not None:
+        chosen = settings.memory.applied_to(chosen)
+    changed: dict[str, Any] = {}
+    if settings.idle_minutes is not None:
+        changed["idle_after"] = timedelta(minutes=settings.idle_minutes)
+    if settings.undo_days is not None:
+        changed["undo_window"] = timedelta(days=settings.undo_days)
+    if settings.message_days is not None:
+        changed["message_retention"] = timedelta(days=settings.message_days)
+    if settings.unused_days is not None:
+        changed["unused_after"] = timedelta(days=settings.unused_days)
+    if settings.context_tokens is not None:
+        changed["context_tokens"] = settings.context_tokens
+    if chosen.topics_dir is not None and is_database(settings):  # there is no file that pages could lie beside
+        changed["topics_dir"] = str(data_directory() / Path(chosen.topics_dir).expanduser())
+    return replace(chosen, **changed)

@@ -1,0 +1,64 @@
+"""The components an engine is built from, and the internal accessor for them.
+
+``Services`` is not public API: :class:`holdfast.Engine` shows none of it. The surfaces of this package (server,
+command line, MCP, benchmarks) reach it with :func:`services`. This module imports nothing at run time, so that the
+command line can import it before it knows whether a store will be opened.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from holdfast.consolidation import Consolidation
+    from holdfast.embedding import Embedding
+    from holdfast.energy import Energy
+    from holdfast.files import Shelves
+    from holdfast.housekeeping import Housekeeping
+    from holdfast.jobs import JobRunner
+    from holdfast.pipeline import Pipeline
+    from holdfast.presets.base import Preset
+    from holdfast.protocols import Clock, Store
+    from holdfast.reader import Reader
+    from holdfast.reranking import Reranking
+    from holdfast.scheduler import Scheduler
+    from holdfast.thinking import Thinking
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """The components of one engine."""
+
+    store: "Store"
+    preset: "Preset"
+    clock: "Clock"
+    embedding: "Embedding"
+    chat: "Thinking"
+    """The chat model, with its spending limits."""
+    energy: "Energy"
+    digestion: "Pipeline"
+    """Closes sessions and extracts memories from them."""
+    consolidation: "Consolidation"
+    jobs: "JobRunner"
+    reranking: "Reranking"
+    reader: "Reader"
+    """Recall and context."""
+    topic_files: "Shelves"
+    """Topic pages as Markdown files, kept in sync with the store."""
+    housekeeping: "Housekeeping"
+    scheduler: "Scheduler"
+    """Background work."""
+
+    def __repr__(self) -> str:
+        return f"<Services on {self.store.location}>"
+
+
+class _Built(Protocol):
+    """Something built from services: an engine."""
+
+    @property
+    def _services(self) -> Services: ...
+
+
+def services(engine: _Built) -> Services:
+    """Return the components of an engine. For this package only."""
+    return engine._services  # noqa: SLF001  (this is the one door to it)
