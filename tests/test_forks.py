@@ -35,7 +35,7 @@ class OnlyAfter:
 
 def test_a_thing_may_have_either_hook_alone() -> None:
     before, after = OnlyBefore(), OnlyAfter()
-    forks.watch(before)
-    forks.watch(after)
+    forks.register(before)
+    forks.register(after)
     assert in_a_forked_child(lambda: bytes([before.calls, after.calls])) == bytes([1, 1])
     assert (before.calls, after.calls) == (1, 0)

@@ -154,7 +154,7 @@ class Gate:
         self._clock = clock
         self._uses: dict[str, datetime] = {}
         self._lock = threading.Lock()
-        forks.watch(self)
+        forks.register(self)
 
     def after_fork(self) -> None:
         """Make a new lock; what was noted is the parent's to write down."""
@@ -220,7 +220,7 @@ class Gate:
                 tx.set_key(record)
         return record
 
-    def do_without_keys(self) -> int:
+    def disable_keys(self) -> int:
         """Revoke every key, and let this machine in without one again; returns how many worked until now."""
         now = self._clock.now()
         with self._store.write() as tx:

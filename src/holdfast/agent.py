@@ -22,8 +22,8 @@ from holdfast.engine import Engine
 from holdfast.errors import AnswerInvalid, HoldfastError, ModelError, ModelUnavailable, NoChatModel, SpendLimit, StoreError
 from holdfast.services import services
 from holdfast.session import Session
-from holdfast.thinking import ChatSource, Limits, Thinking
-from holdfast.tools import READING, MemoryTools, ToolUse, language_for
+from holdfast.thinking import BudgetedChat, ChatBudget, ChatSource
+from holdfast.tools import READ_ONLY_TOOLS, MemoryTools, ToolUse, language_for
 from holdfast.types import Context, Message
 
 log = logging.getLogger("holdfast")
@@ -33,11 +33,11 @@ INTERRUPTED = "interrupted"
 FORGETTING = "forget"
 """The action of a message that asked to forget something: to learn from it would bring that back."""
 _FORGETTING_TOOLS = ("forget", "forget_memory")
-_ROUNDS = 5
+_MAX_TOOL_ROUNDS = 5
 """How often in one turn a model may call tools before it must answer."""
-_CALLS = 16
+_MAX_PARALLEL_CALLS = 16
 """Tools it may call at once."""
-_WORDED = ("remember", "forget")
+_READABLE_TOOLS = ("remember", "forget")
 """Tools whose result a person can read; it stands in for a model that calls them and says nothing."""
 
 
@@ -89,7 +89,7 @@ class Agent:
         session: Session | str | None = None,
         persona: str | None = None,
         chat: "ChatModel | Callable[..., Any] | None" = None,
-        limits: Limits | None = None,
+        limits: ChatBudget | None = None,
         language: str | None = None,
         noise: str | None = None,
         max_tokens: int = 1024,
@@ -106,10 +106,10 @@ class Agent:
         self.language = language or language_for(memory, self.session.scope.user)
         self.context: Context | None = None
         """What the model was last told, or would have been."""
-        self._thinking = (
+        self._chat_model = (
             services(memory).chat
             if chat is None
-            else Thinking(services(memory).store, _source(chat), services(memory).clock, limits)
+            else BudgetedChat(services(memory).store, _source(chat), services(memory).clock, limits)
         )
         self._noise = noise
         self._max_tokens = max_tokens
@@ -120,7 +120,7 @@ class Agent:
     def _make_tools(self) -> MemoryTools:
         scope, names = self.session.scope, self._memory.preset.tools
         if self.session.off_record:  # which leaves nothing behind
-            names = tuple(name for name in names if name in READING)
+            names = tuple(name for name in names if name in READ_ONLY_TOOLS)
         return MemoryTools(self._memory, user=scope.user, app=scope.app, agent=scope.agent, names=names, language=self.language)
 
     def reply(self, text: str, *, state: str | None = None, id: str | None = None) -> Answer:
@@ -182,7 +182,7 @@ class Agent:
         return recent if any(message.id == said.id for message in recent) else [*recent, said]
 
     def _model(self, said: Message, context: Context) -> ChatModel:
-        model, problem = self._thinking.model()
+        model, problem = self._chat_model.model()
         if model is not None:
             return model
         if problem is None:
@@ -193,7 +193,7 @@ class Agent:
                 message_id=said.id,
             )
         # A name keeps its case: "openai:gpt-4o needs the package openai".
-        named = problem.startswith(self._thinking.name or "\0")
+        named = problem.startswith(self._chat_model.name or "\0")
         sentence = f"{problem if named else problem[0].upper() + problem[1:]}. What was said is kept."
         raise SpendLimit(sentence) if problem.startswith("today's limit") else ModelUnavailable(sentence)
 
@@ -226,16 +226,16 @@ class Agent:
 
     def _rounds(self, exchange: _Exchange, *, streamed: bool) -> Iterator[str]:
         """Ask, run the tools that are called, and ask again, until there is an answer."""
-        for number in range(_ROUNDS + 2):
+        for number in range(_MAX_TOOL_ROUNDS + 2):
             reply = yield from self._asked(exchange, streamed=streamed)
             if not reply.tool_calls:
                 break
             exchange.turns.append(Turn(role="assistant", text=reply.text, tool_calls=reply.tool_calls))
             for place, call in enumerate(reply.tool_calls):
-                use = self._used(call, exchange, allowed=number < _ROUNDS and place < _CALLS)
+                use = self._used(call, exchange, allowed=number < _MAX_TOOL_ROUNDS and place < _MAX_PARALLEL_CALLS)
                 exchange.turns.append(Turn(role="tool", text=use.result.text, call=call.id))
         if not exchange.text.strip():
-            exchange.text = "\n".join(use.result.text for use in exchange.uses if use.call.name in _WORDED)
+            exchange.text = "\n".join(use.result.text for use in exchange.uses if use.call.name in _READABLE_TOOLS)
             if not exchange.text:
                 raise AnswerInvalid(f"{exchange.model.name} said nothing. What you said is kept; say it in other words.")
             yield exchange.text

@@ -13,48 +13,48 @@ from holdfast.access import Principal
 from holdfast.errors import Conflict
 from holdfast.protocols import Clock, Store
 from holdfast.text.clean import clean_name
-from holdfast.types import KeptAnswer
+from holdfast.types import StoredResponse
 
-KEEP = timedelta(hours=24)
-_ABANDONED = timedelta(minutes=2)
+RETENTION = timedelta(hours=24)
+_CLAIM_TIMEOUT = timedelta(minutes=2)
 """A claim without an answer for so long was left by a process that died."""
 
 
-class Answers:
+class StoredResponses:
     """The kept answers of one tenant."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
 
-    def begin(self, principal: Principal, key: str, request: bytes) -> KeptAnswer:
+    def claim(self, principal: Principal, key: str, request: bytes) -> StoredResponse:
         """Return the first answer to this request, or with no ``status`` a claim: then it is to be carried out.
 
         ``request`` is all that makes it this request: method, path, query and body.
         """
         now = self._clock.now()
         name = clean_name(key, what="Idempotency-Key") or ""
-        claim = KeptAnswer(principal=principal.name, key=name, request=hashlib.sha256(request).digest(), at=now)
+        claim = StoredResponse(principal=principal.name, key=name, request=hashlib.sha256(request).digest(), at=now)
         with self._store.write() as tx:
-            found = tx.answer(claim.principal, claim.key)
-            if found is not None and found.at > now - KEEP:
+            found = tx.stored_response(claim.principal, claim.key)
+            if found is not None and found.at > now - RETENTION:
                 if found.request != claim.request:
                     raise Conflict(f"The Idempotency-Key {name!r} was used for another request; take a new one.")
                 if found.status is not None:
                     return found
-                if found.at > now - _ABANDONED:
+                if found.at > now - _CLAIM_TIMEOUT:
                     raise Conflict(f"The request with the Idempotency-Key {name!r} is still under way; try again soon.")
-            tx.add_answer(claim)
+            tx.add_stored_response(claim)
         return claim
 
-    def keep(self, claim: KeptAnswer, *, status: int, headers: Mapping[str, str], body: bytes) -> None:
+    def save(self, claim: StoredResponse, *, status: int, headers: Mapping[str, str], body: bytes) -> None:
         """Keep the answer to a claimed request, before it is sent; not kept if the claim has gone meanwhile."""
         with self._store.write() as tx:
-            tx.set_answer(replace(claim, status=status, headers=dict(headers), body=body))
+            tx.set_stored_response(replace(claim, status=status, headers=dict(headers), body=body))
 
-    def drop(self, claim: KeptAnswer) -> None:
+    def release(self, claim: StoredResponse) -> None:
         """Give a claim back: the request failed for reasons of ours, and may be sent again."""
         with self._store.write() as tx:
-            found = tx.answer(claim.principal, claim.key)
+            found = tx.stored_response(claim.principal, claim.key)
             if found == claim:
-                tx.remove_answers(principal=claim.principal, key=claim.key)
+                tx.remove_stored_responses(principal=claim.principal, key=claim.key)

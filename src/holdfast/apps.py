@@ -28,7 +28,7 @@ Sharing: TypeAlias = Sequence[str] | Literal["all"]
 Entries: TypeAlias = "list[AppEntry]"
 
 EVERY_APP = "*"
-_LONGEST_REVIEW = 4000
+_MAX_REVIEW_CHARACTERS = 4000
 """Characters of a conversation's end that a review is about."""
 
 
@@ -232,7 +232,7 @@ class Apps:
             return ""
         said = self._store.messages(MessageFilter(session=session.id, newest=50))
         if point == "review":
-            return "\n".join(message.text for message in said)[-_LONGEST_REVIEW:]
+            return "\n".join(message.text for message in said)[-_MAX_REVIEW_CHARACTERS:]
         return next((message.text for message in reversed(said) if message.role == "user"), "")
 
     # --- how it goes ----------------------------------------------------------------------------------------

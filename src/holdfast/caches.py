@@ -63,7 +63,7 @@ class QueryCache:
         self._erasures = store.setting(_ERASURES)
         self._clear_count = 0
         self.after_fork()
-        forks.watch(self)
+        forks.register(self)
 
     def after_fork(self) -> None:
         """Start empty in the child, with a new lock."""

@@ -16,39 +16,39 @@ from holdfast.errors import Conflict
 from holdfast.jobs import Work, new_job
 from holdfast.policies.base_document import RULE_VERSION as BASE_RULES
 from holdfast.policies.compaction import compact_to
-from holdfast.policies.conversations import keeping_conversations
-from holdfast.policies.fence import fenced
+from holdfast.policies.conversations import with_conversations
+from holdfast.policies.fence import extractable
 from holdfast.policies.outcome import Outcome
 from holdfast.policies.report import RULE_VERSION as REPORT_RULES
 from holdfast.policies.rollup import base_put, due, summary_put
 from holdfast.policies.splitting import follow, split
-from holdfast.policies.summaries import Summary, distil, distil_with, summarise, summarise_with
+from holdfast.policies.summaries import Summary, distill, distill_with, summarize, summarize_with
 from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Reads, Store, Transaction
-from holdfast.thinking import Thinking
+from holdfast.thinking import BudgetedChat
 from holdfast.types import Author, Job, Memory, Message, Put, Scope
 from holdfast.write import Writer
 
-_FACTS_FOR_BASE = 10
-_MOST_MESSAGES = 200
-_LONGEST_TALK = 24_000
+_MIN_FACTS_FOR_BASE = 10
+_MAX_MESSAGES = 200
+_MAX_CONVERSATION_CHARACTERS = 24_000
 """Messages, and characters of them, that one summary is made of."""
-_PAGE_TITLE = 2
+_TITLE_LINES = 2
 """Lines of a page that are not memories: its title and the line under it."""
 
 
-class Consolidation:
+class Condenser:
     """Finds what is due in a scope after something was learnt there, and does it."""
 
-    def __init__(self, store: Store, preset: Preset, clock: Clock, *, embedding: Embedding, thinking: Thinking) -> None:
+    def __init__(self, store: Store, preset: Preset, clock: Clock, *, embedding: Embedding, chat: BudgetedChat) -> None:
         self._store = store
         self._preset = preset
         self._clock = clock
         self._embedding = embedding
-        self._thinking = thinking
+        self._chat = chat
         self.handlers: Mapping[str, Callable[[Job], Work]] = {
             "rollup": self._roll_up,
-            "base": self._distil,
+            "base": self._distill,
             "compact": self._compact,
             "split": self._split,
         }
@@ -57,7 +57,7 @@ class Consolidation:
 
     def follow_up(self, tx: Transaction, scope: Scope) -> None:
         """Queue, with what caused it, the work that has become due in a scope."""
-        if self._preset.roll_up and (waiting := self._unsummarised(tx, scope)):
+        if self._preset.roll_up and (waiting := self._unsummarized(tx, scope)):
             taken = due(len(waiting), self._preset.roll_up)
             if taken:
                 self._queue(tx, "rollup", scope, waiting[taken - 1].seq)
@@ -66,8 +66,8 @@ class Consolidation:
             if taken:
                 self._queue(tx, "base", scope, summaries[taken - 1].id)
         if self._preset.cap:
-            members = self._capped(tx, scope)
-            if len(members) > self._preset.cap.most:
+            members = self._over_cap(tx, scope)
+            if len(members) > self._preset.cap.max_memories:
                 self._queue(tx, "compact", scope, members[-1].id, len(members))
         if self._preset.topics:
             for topic, page in self._long_pages(tx, scope).items():
@@ -79,7 +79,7 @@ class Consolidation:
         effect = f"{kind}:{json.dumps([scope.app, scope.user, scope.agent, *marks], ensure_ascii=False)}"
         tx.add_job(new_job(kind, payload, effect=effect, now=self._clock.now()))
 
-    def _unsummarised(self, reads: Reads, scope: Scope) -> list[Message]:
+    def _unsummarized(self, reads: Reads, scope: Scope) -> list[Message]:
         """Return the messages of a scope, across its sessions, that no summary covers yet, oldest first."""
         mark = reads.setting(_mark(scope))
         if mark is None:  # nothing yet, or a store from before there were marks
@@ -97,7 +97,7 @@ class Consolidation:
         kind = self._preset.base.kind if self._preset.base else ""
         return reads.memories(MemoryFilter(exactly=scope, kinds=(kind,)))
 
-    def _capped(self, reads: Reads, scope: Scope) -> list[Memory]:
+    def _over_cap(self, reads: Reads, scope: Scope) -> list[Memory]:
         """Return the memories under the cap's kind, oldest first."""
         kind = self._preset.cap.kind if self._preset.cap else ""
         found = reads.memories(MemoryFilter(exactly=scope, kinds=(kind,), unexpired_at=self._clock.now()))
@@ -110,28 +110,28 @@ class Consolidation:
         pages: dict[str, list[Memory]] = {}
         for memory in reads.memories(MemoryFilter(exactly=scope, kinds=(rules.kind,), has_topic=True, newest_first=False)):
             pages.setdefault(memory.topic or "", []).append(memory)
-        return {topic: page for topic, page in pages.items() if len(page) + _PAGE_TITLE > rules.most_lines}
+        return {topic: page for topic, page in pages.items() if len(page) + _TITLE_LINES > rules.max_lines}
 
     # --- doing it -------------------------------------------------------------------------------------------
 
     def _roll_up(self, job: Job) -> Work:
         """Make one summary of all but the newest messages."""
         scope = self._scope(job)
-        waiting = self._unsummarised(self._store, scope)
+        waiting = self._unsummarized(self._store, scope)
         taken = waiting[: due(len(waiting), self._preset.roll_up)] if self._preset.roll_up else []
         taken = taken[: _as_many_as_fit(taken)]
-        said = fenced(taken)
+        said = extractable(taken)
         if not said:
             return Work()
-        model, problem = self._thinking.model()
-        summary = summarise_with(model, said) if model else Summary(text=summarise(said), prompt=REPORT_RULES)
+        model, problem = self._chat.model()
+        summary = summarize_with(model, said) if model else Summary(text=summarize(said), prompt=REPORT_RULES)
         put = summary_put(said, summary.text, scope)
         put = replace(put, metadata={**put.metadata, "from": taken[0].seq, "to": taken[-1].seq})
         ids = {message.id for message in taken}
 
         def unchanged(tx: Transaction) -> bool:
             return ids == {m.id for m in tx.messages(MessageFilter(ids=list(ids)))} and bool(
-                ids & {m.id for m in self._unsummarised(tx, scope)}
+                ids & {m.id for m in self._unsummarized(tx, scope)}
             )
 
         outcome = Outcome(
@@ -139,7 +139,7 @@ class Consolidation:
         )
         return self._work(job, scope, outcome, unchanged, also=lambda tx: tx.set_setting(_mark(scope), str(taken[-1].seq)))
 
-    def _distil(self, job: Job) -> Work:
+    def _distill(self, job: Job) -> Work:
         """Work all but the newest summaries, with recent facts, into the base document."""
         scope, rules = self._scope(job), self._preset.base
         waiting = self._unincorporated(self._store, scope)
@@ -147,13 +147,15 @@ class Consolidation:
         if not taken or rules is None:
             return Work()
         before = self._base(self._store, scope)
-        facts = self._store.memories(MemoryFilter(exactly=scope, kinds=(self._preset.default_kind,), limit=_FACTS_FOR_BASE))[::-1]
-        model, problem = self._thinking.model()
+        facts = self._store.memories(MemoryFilter(exactly=scope, kinds=(self._preset.default_kind,), limit=_MIN_FACTS_FOR_BASE))[
+            ::-1
+        ]
+        model, problem = self._chat.model()
         given = (before[0].text if before else "", [memory.text for memory in taken], [str(fact) for fact in facts])
         made = (
-            distil_with(model, *given, most_words=rules.most_words)
+            distill_with(model, *given, max_words=rules.max_words)
             if model
-            else Summary(text=distil(*given, most_words=rules.most_words), prompt=BASE_RULES)
+            else Summary(text=distill(*given, max_words=rules.max_words), prompt=BASE_RULES)
         )
         earlier = before[0] if before else None
         put = base_put(made.text, taken, scope, kind=rules.kind, key=rules.key or rules.kind, earlier=earlier, facts=facts)
@@ -171,13 +173,13 @@ class Consolidation:
     def _compact(self, job: Job) -> Work:
         """Bring a kind back under its cap."""
         scope, cap = self._scope(job), self._preset.cap
-        members = self._capped(self._store, scope)
-        if cap is None or len(members) <= cap.most:
+        members = self._over_cap(self._store, scope)
+        if cap is None or len(members) <= cap.max_memories:
             return Work()
-        model, problem = self._thinking.model()
-        outcome = compact_to(members, cap.most, model=model, vectors=self._vectors(members))
+        model, problem = self._chat.model()
+        outcome = compact_to(members, cap.max_memories, model=model, vectors=self._vectors(members))
         outcome = Outcome(
-            changes=keeping_conversations(outcome.changes, members),
+            changes=with_conversations(outcome.changes, members),
             model=outcome.model,
             prompt=outcome.prompt,
             flaws=_flaws(problem, outcome.flaws),
@@ -185,7 +187,7 @@ class Consolidation:
         )
 
         def unchanged(tx: Transaction) -> bool:
-            return {m.item for m in self._capped(tx, scope)} == {m.item for m in members}
+            return {m.item for m in self._over_cap(tx, scope)} == {m.item for m in members}
 
         return self._work(job, scope, outcome, unchanged, shown=[memory.id for memory in members])
 
@@ -195,11 +197,11 @@ class Consolidation:
         page = self._long_pages(self._store, scope).get(topic, [])
         if not page or self._preset.topics is None:
             return Work()
-        model, problem = self._thinking.model()
+        model, problem = self._chat.model()
         known = self._store.memories(MemoryFilter(exactly=scope, kinds=(self._preset.topics.kind,), has_topic=True))
         taken = {memory.topic for memory in known if memory.topic}
-        most = self._preset.topics.most_lines - _PAGE_TITLE
-        made = split(topic, page, most=most, model=model, vectors=self._vectors(page), taken=taken)
+        max_lines = self._preset.topics.max_lines - _TITLE_LINES
+        made = split(topic, page, max_lines=max_lines, model=model, vectors=self._vectors(page), taken=taken)
         notes = self._notes(scope, topic)
         lines = [change for change in made.changes if isinstance(change, Put)]
         outcome = Outcome(
@@ -237,7 +239,7 @@ class Consolidation:
             also(tx)
             self.follow_up(tx, scope)
 
-        asked = self._thinking.name if outcome.usage.calls else None
+        asked = self._chat.name if outcome.usage.calls else None
         return Work(effect=write, flaws=outcome.flaws, model=asked, usage=outcome.usage)
 
     def _vectors(self, memories: Sequence[Memory]) -> Any:
@@ -257,11 +259,11 @@ def _mark(scope: Scope) -> str:
 def _as_many_as_fit(messages: Sequence[Message]) -> int:
     """Return how many of the oldest one summary can be made of; the rest is due again at once."""
     size = 0
-    for number, message in enumerate(messages[:_MOST_MESSAGES]):
+    for number, message in enumerate(messages[:_MAX_MESSAGES]):
         size += len(message.text)
-        if number and size > _LONGEST_TALK:
+        if number and size > _MAX_CONVERSATION_CHARACTERS:
             return number
-    return min(len(messages), _MOST_MESSAGES)
+    return min(len(messages), _MAX_MESSAGES)
 
 
 def _flaws(problem: str | None, flaws: Sequence[str]) -> tuple[str, ...]:

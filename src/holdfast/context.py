@@ -13,11 +13,11 @@ from importlib import resources
 from holdfast.text.clean import count_tokens, escape_line
 from holdfast.types import Context, Hit
 
-_LONGEST_LINE = 600
+_MAX_LINE_CHARACTERS = 600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Words:
+class BlockWords:
     """The block's own words in one language."""
 
     intro: str
@@ -28,10 +28,10 @@ class Words:
 
 
 @cache
-def words(language: str | None) -> Words:
+def block_words(language: str | None) -> BlockWords:
     """Return the words in a language; English where it has none of its own."""
     table = tomllib.loads((resources.files("holdfast.prompts") / "block.toml").read_text("utf-8"))
-    return Words(**table.get(language or "en", table["en"]))
+    return BlockWords(**table.get(language or "en", table["en"]))
 
 
 def render_block(
@@ -44,7 +44,7 @@ def render_block(
     persona: str | None = None,
 ) -> Context:
     """Pack hits into a block of at most ``max_tokens``; a line that does not fit makes way for shorter ones."""
-    own = words(language)
+    own = block_words(language)
     opening, closing = f'<memory id="{nonce}">\n{own.intro}', f'</memory id="{nonce}">'
     budget = max_tokens - count_tokens(f"{opening}\n{own.pinned}\n{own.relevant}\n{closing}")
     kept: list[Hit] = []
@@ -81,14 +81,16 @@ def with_persona(block: Context, persona: str | None) -> Context:
     return replace(block, text=text, stable=stable, tokens=count_tokens(text))
 
 
-def _line(hit: Hit, own: Words) -> str:
+def _line(hit: Hit, own: BlockWords) -> str:
     """Return one hit as one line, with its date and, where somebody said it, who."""
     text = escape_line(str(hit))
-    if len(text) > _LONGEST_LINE:
-        text = text[: _LONGEST_LINE - 3].rstrip() + "..."
+    if len(text) > _MAX_LINE_CHARACTERS:
+        text = text[: _MAX_LINE_CHARACTERS - 3].rstrip() + "..."
     date = hit.at.date().isoformat()
     if hit.message:
         who = escape_line(hit.message.speaker or hit.message.role)
         text = f"({date}, {who} {own.said}) {text}"
-        return f"- {text} ({own.since}: {escape_line(str(hit.successor))[:_LONGEST_LINE]})" if hit.successor else f"- {text}"
+        return (
+            f"- {text} ({own.since}: {escape_line(str(hit.successor))[:_MAX_LINE_CHARACTERS]})" if hit.successor else f"- {text}"
+        )
     return f"- ({date}) {text}"

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 from holdfast import forks
 from holdfast.caches import QueryCache
 from holdfast.errors import ModelError
-from holdfast.protocols import Embedder, Role, Store, Waiting
+from holdfast.protocols import Embedder, MissingVector, Role, Store
 from holdfast.text.language import is_foreign
-from holdfast.turns import Turn
+from holdfast.turns import ProcessLease
 from holdfast.types import Scope
 
 if TYPE_CHECKING:
@@ -66,9 +66,9 @@ class Embedding:
         self.foreign: dict[int, bool] = {}
         """Which items are in another language than English, of those that were looked at."""
         self._lock = threading.Lock()
-        forks.watch(self)
+        forks.register(self)
         # One process embeds in the background for all, or each text would be embedded by each.
-        self._turn = Turn(store, f"embedding by {self.name}")
+        self._turn = ProcessLease(store, f"embedding by {self.name}")
         self._embedder: Embedder | None = None
         self._not_before = 0.0
         self._told = False
@@ -151,19 +151,19 @@ class Embedding:
             self._tell(error)
             return None
 
-    def catch_up_in_turn(self, *, limit: int) -> int:
+    def catch_up_under_lease(self, *, limit: int) -> int:
         """Embed some of what waits, unless another process is at it."""
-        second = 0 if self.second is None else self.second.catch_up_in_turn(limit=limit)
-        if self.name is None or not self.is_wanted or not self._store.waiting(self.name, limit=1):
+        second = 0 if self.second is None else self.second.catch_up_under_lease(limit=limit)
+        if self.name is None or not self.is_wanted or not self._store.missing_vectors(self.name, limit=1):
             return second
         # Who cannot embed must not keep the turn from those who can.
-        return second + (self._catch_up(None, limit) if self.embedder() is not None and self._turn.take() else 0)
+        return second + (self._catch_up(None, limit) if self.embedder() is not None and self._turn.acquire() else 0)
 
-    def give_up_turn(self) -> None:
+    def release_lease(self) -> None:
         """Let another process go on at once."""
-        self._turn.give_up()
+        self._turn.release()
         if self.second is not None:
-            self.second.give_up_turn()
+            self.second.release_lease()
 
     def catch_up(
         self,
@@ -191,7 +191,7 @@ class Embedding:
     def _owes(self, reader: Scope) -> bool:
         """Tell whether anything that a reader may see waits for a wanted model."""
         names = (self.name, self.second.name if self.second is not None and self.second.is_wanted else None)
-        return any(self._store.waiting(name, reader=reader, limit=1) for name in names if name is not None)
+        return any(self._store.missing_vectors(name, reader=reader, limit=1) for name in names if name is not None)
 
     def _catch_up(
         self,
@@ -216,21 +216,21 @@ class Embedding:
 
     def _batches(
         self, model: str, reader: Scope | None, limit: int | None, candidates: Callable[[], Windows]
-    ) -> Iterator[Sequence[Waiting]]:
+    ) -> Iterator[Sequence[MissingVector]]:
         """Yield the windows to embed: all that wait if they are within the limit, else candidates and one batch of the newest."""
         if limit is None:
-            while waiting := self._store.waiting(model, reader=reader, limit=_BATCH):
+            while waiting := self._store.missing_vectors(model, reader=reader, limit=_BATCH):
                 yield waiting
             return
-        waiting = self._store.waiting(model, reader=reader, limit=limit + 1)
+        waiting = self._store.missing_vectors(model, reader=reader, limit=limit + 1)
         if len(waiting) > limit:
-            chosen = self._store.waiting(model, reader=reader, windows=candidates(), limit=limit)
+            chosen = self._store.missing_vectors(model, reader=reader, windows=candidates(), limit=limit)
             newest = waiting[: max(min(limit, _BATCH) - len(chosen), 0)]  # the worker does the rest
             waiting = list(dict.fromkeys([*chosen, *newest]))
         for start in range(0, len(waiting), _BATCH):
             yield waiting[start : start + _BATCH]
 
-    def _embed_windows(self, embedder: Embedder, waiting: Sequence[Waiting]) -> bool:
+    def _embed_windows(self, embedder: Embedder, waiting: Sequence[MissingVector]) -> bool:
         """Embed windows and store their vectors; False if the embedder fails."""
         texts = [window.text for window in waiting]
         try:
@@ -242,7 +242,7 @@ class Embedding:
         with self._store.write(durable=False) as tx:
             if second is not None:
                 tx.use_model(second)
-            tx.put_vectors(embedder.name, [(window.item, window.window) for window in waiting], vectors)
+            tx.put_vectors(embedder.name, [(window.item, window.chunk) for window in waiting], vectors)
         return True
 
     def _newly_needed(self, texts: Sequence[str]) -> str | None:
@@ -264,7 +264,7 @@ class Embedding:
             self.want()
             return []
         others = [name for name in models if name in self._older]
-        if self._embedder is None or not others or self._store.waiting(self._embedder.name, limit=1):
+        if self._embedder is None or not others or self._store.missing_vectors(self._embedder.name, limit=1):
             return []
         with self._store.write() as tx:
             for name in others:

@@ -18,12 +18,12 @@ from holdfast.protocols import Reads, Store
 
 log = logging.getLogger("holdfast")
 
-LEAST = 0.2
+MIN_LEVEL = 0.2
 """The level under which work waits."""
-MOST_SHARE = 0.05
+MAX_SHARE = 0.05
 """The part of all energy that memory may draw."""
 _PER_CALL = {"digest": 12.0, "compact": 25.0, "split": 25.0, "rollup": 15.0, "base": 20.0}
-_OTHERWISE = 10.0
+_DEFAULT_PER_CALL = 10.0
 _BY_RULES = 0.1
 _REPORTED = "energy"
 """The setting that keeps what the host has reported, and what memory had drawn before the first report."""
@@ -31,7 +31,7 @@ _REPORTED = "energy"
 
 def energy_of(kind: str, usage: Usage) -> float:
     """Return what a job of this kind has drawn, in units: a call to a model is what counts."""
-    return _PER_CALL.get(kind, _OTHERWISE) * usage.calls if usage.calls else _BY_RULES
+    return _PER_CALL.get(kind, _DEFAULT_PER_CALL) * usage.calls if usage.calls else _BY_RULES
 
 
 class Energy:
@@ -43,9 +43,9 @@ class Energy:
         level: Callable[[], float] | None = None,
         *,
         asks_model: bool = True,
-        most_share: float = MOST_SHARE,
+        max_share: float = MAX_SHARE,
     ) -> None:
-        self.most_share = most_share
+        self.max_share = max_share
         self._store = store
         self._level = level
         self._asks_model = asks_model
@@ -65,16 +65,16 @@ class Energy:
 
     def suffices(self) -> bool:
         """Tell whether the host is full enough for background work."""
-        return self.level() >= LEAST
+        return self.level() >= MIN_LEVEL
 
     def affordable(self, kinds: Collection[str]) -> list[str]:
         """Return the kinds of work that need not wait; says so once each time some begin to."""
         if not self.suffices():
-            self._note(f"Energy is under {LEAST:.0%}: memory work waits")
+            self._note(f"Energy is under {MIN_LEVEL:.0%}: memory work waits")
             return []
         room = self._room()
-        allowed = [kind for kind in kinds if _PER_CALL.get(kind, _OTHERWISE) <= room]
-        self._note(None if len(allowed) == len(kinds) else f"Memory has had its {self.most_share:.0%} of all energy: work waits")
+        allowed = [kind for kind in kinds if _PER_CALL.get(kind, _DEFAULT_PER_CALL) <= room]
+        self._note(None if len(allowed) == len(kinds) else f"Memory has had its {self.max_share:.0%} of all energy: work waits")
         return allowed
 
     def _room(self) -> float:
@@ -83,7 +83,7 @@ class Energy:
         if reported is None or not self._asks_model:
             return math.inf
         used, before = reported
-        return self.most_share * used - (self.consumed() - before)
+        return self.max_share * used - (self.consumed() - before)
 
     def _note(self, reason: str | None) -> None:
         if reason is not None and reason != self._waits_for:

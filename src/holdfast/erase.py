@@ -18,11 +18,11 @@ MEMORIES_OF_APP = "memories of app"
 """The target that means an app's memories alone: its conversations stay in the log, but nothing of them is seen again."""
 SCRUB = "scrub"
 """The setting that says removed bytes are still to be overwritten, once a reader lets go of the log."""
-_NEEDLES = 256
+_MAX_NEEDLES = 256
 
 
 @dataclass(slots=True)
-class _Targets:
+class _ErasureTargets:
     """Everything one erasure concerns."""
 
     memories: set[str] = field(default_factory=set)
@@ -46,7 +46,7 @@ def erase(store: Store, preset: Preset, target: Mapping[str, str], now: datetime
         counts.update(tx.remove_sessions(targets.sessions))
         if owner := _owner(target):
             tx.remove_scope(owner)
-        tx.remove_answers()  # any of them may hold what is erased
+        tx.remove_stored_responses()  # any of them may hold what is erased
         writer = Writer(tx=tx, preset=preset, author=Author(actor="erase"), now=now)
         tx.set_action(unseen, "forgotten")
         _forget_sources(tx, targets)
@@ -80,9 +80,9 @@ def _owner(target: Mapping[str, str]) -> dict[str, str]:
     return {part: target[part] for part in ("user", "app", "agent") if part in target}
 
 
-def _find(tx: Transaction, target: Mapping[str, str]) -> _Targets:
+def _find(tx: Transaction, target: Mapping[str, str]) -> _ErasureTargets:
     """Find what is meant, and what was made from it."""
-    targets = _Targets()
+    targets = _ErasureTargets()
     owner = _owner(target)
     named = [target[part] for part in ("memory", "source") if part in target]
     wanted_memories = [MemoryFilter(ids=named, statuses=None)]
@@ -108,7 +108,7 @@ def _find(tx: Transaction, target: Mapping[str, str]) -> _Targets:
     return targets
 
 
-def _follow_sources(tx: Transaction, targets: _Targets) -> None:
+def _follow_sources(tx: Transaction, targets: _ErasureTargets) -> None:
     """Add what was made from erased sources, and what was made from that."""
     reached = targets.memories | targets.messages
     while reached:
@@ -142,7 +142,7 @@ def _stands_without(revisions: Sequence[Memory], gone: set[str]) -> bool:
     return False
 
 
-def _forget_sources(tx: Transaction, targets: _Targets) -> None:
+def _forget_sources(tx: Transaction, targets: _ErasureTargets) -> None:
     """Let go of the erased sources of memories that stand without them."""
     gone = targets.memories | targets.messages | set(targets.mixed)
     for id in targets.restated:
@@ -151,13 +151,13 @@ def _forget_sources(tx: Transaction, targets: _Targets) -> None:
             tx.set_sources(memory.id, left)
 
 
-def _surviving_messages(tx: Transaction, targets: _Targets) -> list[Message]:
+def _surviving_messages(tx: Transaction, targets: _ErasureTargets) -> list[Message]:
     """Return the messages that stay and from which mixed memories can be made again."""
     sources = {source for memory in targets.mixed.values() for source in memory.sources}
     return tx.messages(MessageFilter(ids=list(sources - targets.messages))) if sources else []
 
 
-def _unseen(tx: Transaction, target: Mapping[str, str], targets: _Targets) -> set[str]:
+def _unseen(tx: Transaction, target: Mapping[str, str], targets: _ErasureTargets) -> set[str]:
     """Return the messages that stay, but must not be seen: those of a memory that was forgotten, or is erased by its id."""
     ids = targets.memories | set(targets.mixed)
     hidden = tx.memories(MemoryFilter(ids=list(ids), statuses=["forgotten"]))
@@ -179,11 +179,11 @@ def own_sources(tx: Transaction, memories: Iterable[Memory]) -> set[str]:
 def _needles(texts: Iterable[str]) -> list[bytes]:
     """Choose stretches of the erased texts that a scan of the files must not find."""
     longest = sorted({text for text in texts if len(text) >= 8}, key=len, reverse=True)
-    step = max(1, math.ceil(len(longest) / _NEEDLES))
+    step = max(1, math.ceil(len(longest) / _MAX_NEEDLES))
     return [text[:48].encode() for text in longest[::step]]
 
 
-def _find_rows(store: Store, targets: _Targets) -> bool:
+def _find_rows(store: Store, targets: _ErasureTargets) -> bool:
     """Look again for what should be gone."""
     return bool(
         store.memories(MemoryFilter(ids=list(targets.memories), statuses=None))

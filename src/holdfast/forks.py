@@ -76,30 +76,30 @@ class _Gate:
             self._turn.notify_all()
 
 
-inside = _Gate()
-"""``with inside:`` stands around everything that must not be under way during a fork."""
+fork_guard = _Gate()
+"""``with fork_guard:`` stands around everything that must not be under way during a fork."""
 
 _watched: "weakref.WeakSet[BeforeFork | AfterFork]" = weakref.WeakSet()
 
 
-def watch(thing: BeforeFork | AfterFork) -> None:
+def register(thing: BeforeFork | AfterFork) -> None:
     """Call the hooks that a thing has, ``before_fork`` and ``after_fork``, at every fork for as long as it lives."""
     _watched.add(thing)
 
 
 def _before() -> None:
-    inside.shut()
+    fork_guard.shut()
     for thing in list(_watched):
         if isinstance(thing, BeforeFork):
             thing.before_fork()
 
 
 def _in_child() -> None:
-    inside.renew()
+    fork_guard.renew()
     for thing in list(_watched):
         if isinstance(thing, AfterFork):
             thing.after_fork()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before, after_in_parent=inside.open, after_in_child=_in_child)
+    os.register_at_fork(before=_before, after_in_parent=fork_guard.open, after_in_child=_in_child)

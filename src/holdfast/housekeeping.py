@@ -4,25 +4,25 @@ from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from holdfast.answers import KEEP
+from holdfast.answers import RETENTION
 from holdfast.clock import end_of_day
 from holdfast.embedding import Embedding
 from holdfast.erase import SCRUB, mark_erased, own_sources
-from holdfast.pipeline import Pipeline
+from holdfast.pipeline import Digester
 from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Reads, Store, Transaction
 from holdfast.types import Author, Finding, Memory, Retire
 from holdfast.write import Writer
 
-_KEEP_DONE = timedelta(days=7)
+_DONE_JOB_RETENTION = timedelta(days=7)
 """How long a job that is done can be seen."""
-_SCRUB_AGAIN = timedelta(seconds=30)
+_SCRUB_RETRY = timedelta(seconds=30)
 
 
 class Housekeeping:
     """Keeps a store tidy."""
 
-    def __init__(self, store: Store, preset: Preset, clock: Clock, pipeline: Pipeline) -> None:
+    def __init__(self, store: Store, preset: Preset, clock: Clock, pipeline: Digester) -> None:
         self._store = store
         self._preset = preset
         self._clock = clock
@@ -42,10 +42,10 @@ class Housekeeping:
         now = self._clock.now()
         self._next = now + self._preset.clean_every
         unused = self._expire_unused(now)
-        self._expire_answers(now)
+        self._expire_stored_responses(now)
         old = self._outlived(now)
         done = self._store.jobs(states=["done"], limit=1)
-        stale = bool(done and done[0].finished_at and done[0].finished_at < now - _KEEP_DONE)
+        stale = bool(done and done[0].finished_at and done[0].finished_at < now - _DONE_JOB_RETENTION)
         if not old and not stale and not self._gone(self._store, now):
             return unused
         with self._store.write() as tx:
@@ -54,7 +54,7 @@ class Housekeeping:
             tx.set_action(own_sources(tx, [memory for memory in gone if memory.status == "forgotten"]), "forgotten")
             tx.remove_memories({memory.id for memory in gone})
             tx.remove_messages(old)
-            tx.remove_done_jobs(before=now - _KEEP_DONE)
+            tx.remove_done_jobs(before=now - _DONE_JOB_RETENTION)
             if gone or old:
                 mark_erased(tx)
         self._next_scrub = now
@@ -77,11 +77,11 @@ class Housekeeping:
             Writer(tx=tx, preset=self._preset, author=Author(actor="clean-up"), now=now).apply(retired)
         return len(unused)
 
-    def _expire_answers(self, now: datetime) -> None:
+    def _expire_stored_responses(self, now: datetime) -> None:
         """Let go of answers that nobody will ask for again."""
-        if self._store.has_answers(before=now - KEEP):
+        if self._store.has_stored_responses(before=now - RETENTION):
             with self._store.write() as tx:
-                tx.remove_answers(before=now - KEEP)
+                tx.remove_stored_responses(before=now - RETENTION)
 
     def _gone(self, reads: Reads, now: datetime) -> list[Memory]:
         """Return what has expired, or was forgotten too long ago to be brought back."""
@@ -96,7 +96,7 @@ class Housekeeping:
         now = self._clock.now()
         if now < self._next_scrub or self._store.setting(SCRUB) != "pending":
             return 0
-        self._next_scrub = now + _SCRUB_AGAIN
+        self._next_scrub = now + _SCRUB_RETRY
         complete, _ = self._store.scrub([])
         if complete:
             with self._store.write() as tx:

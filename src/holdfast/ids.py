@@ -20,7 +20,7 @@ class _Renewal:
 
 
 _renewal = _Renewal()
-forks.watch(_renewal)
+forks.register(_renewal)
 
 
 def new_id(prefix: str, at: datetime) -> str:

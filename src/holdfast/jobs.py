@@ -37,8 +37,8 @@ class Work:
 Handler: TypeAlias = Callable[[Job], Work]
 
 MAX_ATTEMPTS = 5
-LEASE = timedelta(minutes=5)
-LEASE_WITH_MODEL = timedelta(minutes=30)
+LEASE_DURATION = timedelta(minutes=5)
+MODEL_LEASE_DURATION = timedelta(minutes=30)
 """A long conversation is read in parts, each with a deadline of its own."""
 _FIRST_RETRY = timedelta(seconds=5)
 
@@ -60,7 +60,7 @@ class JobRunner:
         handlers: Mapping[str, Handler],
         *,
         affordable: Callable[[Collection[str]], Collection[str]] = lambda kinds: kinds,
-        lease: timedelta = LEASE,
+        lease: timedelta = LEASE_DURATION,
     ) -> None:
         self._store = store
         self._clock = clock

@@ -10,20 +10,20 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.embedding import Embedding, Windows
-from holdfast.protocols import Candidates, Match, MemoryFilter, MessageFilter, Store
+from holdfast.protocols import Match, MemoryFilter, MessageFilter, SearchFilter, Store
 from holdfast.text.language import is_foreign
 from holdfast.types import Scope
 
 if TYPE_CHECKING:
     from holdfast.protocols import Vectors
 
-_AT_ONCE = 256
+_MAX_SECOND_MODEL_CHUNKS = 256
 """Windows that a question in another language may have embedded by the second model, which is quick."""
-_BESIDES = 0.5
+_OTHER_LANGUAGE_WEIGHT = 0.5
 """What words and an assistant's answers count for where a question is not in English: a cosine of the second embedder
 tells more of a language it was made for than a stem that two verbs happen to share. Whole sentences of the same words
 are found all the same."""
-_REMEMBERED = 50_000
+_MAX_CACHED_LANGUAGES = 50_000
 """Items whose language is remembered."""
 
 
@@ -37,10 +37,10 @@ def catch_up(
         return
     if not second.is_wanted:
         second.want()
-    second.catch_up(reader=reader, limit=_AT_ONCE, remote_seconds=remote_seconds, candidates=candidates)
+    second.catch_up(reader=reader, limit=_MAX_SECOND_MODEL_CHUNKS, remote_seconds=remote_seconds, candidates=candidates)
 
 
-class Meaning:
+class QueryVectors:
     """A question as the embedders understand it."""
 
     def __init__(self, store: Store, embedding: Embedding, text: str, *, reader: Scope) -> None:
@@ -49,15 +49,17 @@ class Meaning:
         second = embedding.second
         self._second = second if second is not None and second.is_wanted and second.embedder() is not None else None
         self._foreign = self._second is not None and is_foreign(text)
-        self.besides = _BESIDES if self._foreign else 1.0
+        self.besides = _OTHER_LANGUAGE_WEIGHT if self._foreign else 1.0
         """The share of their usual weight that words and answers have beside this meaning."""
         self._by_second = self._second.query(text) if self._second is not None else None
         # Until every text has a vector of the second model, the first one's word is better than none.
         alone = self._foreign and self._second is not None and self._by_second is not None
-        complete = alone and self._second is not None and not store.waiting(self._second.name or "", reader=reader, limit=1)
+        complete = (
+            alone and self._second is not None and not store.missing_vectors(self._second.name or "", reader=reader, limit=1)
+        )
         self._by_first = None if complete else embedding.query(text)
 
-    def nearest(self, where: Candidates, *, limit: int) -> list[Match]:
+    def nearest(self, where: SearchFilter, *, limit: int) -> list[Match]:
         """Rank what is near in meaning, with cosines as the first embedder would measure them."""
         first = self._find(self._first, self._by_first, where, limit)
         if self._second is None or self._by_second is None:
@@ -70,7 +72,7 @@ class Meaning:
         found = [*second, *(match for match in first if match.item not in known)]
         return sorted(found, key=lambda match: (-match.score, match.item))[:limit]
 
-    def _find(self, embedding: Embedding, vector: "Vectors | None", where: Candidates, limit: int) -> list[Match]:
+    def _find(self, embedding: Embedding, vector: "Vectors | None", where: SearchFilter, limit: int) -> list[Match]:
         return [] if vector is None else self._store.find_vectors(embedding.name or "", vector, where, limit=limit)
 
     def _carried_over(self, matches: Sequence[Match]) -> list[Match]:
@@ -87,7 +89,7 @@ class Meaning:
         known = self._first.foreign
         unknown = [item for item in items if item not in known]
         if unknown:
-            if len(known) > _REMEMBERED:
+            if len(known) > _MAX_CACHED_LANGUAGES:
                 known.clear()
             texts = {memory.item: memory.text for memory in self._store.memories(MemoryFilter(items=unknown, statuses=None))}
             texts |= {message.seq: message.text for message in self._store.messages(MessageFilter(seqs=unknown))}

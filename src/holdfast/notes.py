@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
+class Candidate:
     """Something that was found: what it says, and when it was said."""
 
     text: str
@@ -22,6 +22,6 @@ class Reranker(Protocol):
         """What it is called in a hit's reasons and in logs."""
         ...
 
-    def rate(self, question: str, notes: Sequence[Note], *, asked_at: datetime) -> Sequence[float | None]:
+    def rate(self, question: str, candidates: Sequence[Candidate], *, asked_at: datetime) -> Sequence[float | None]:
         """Return for each note, in their order, how well it fits: 0 to 1, or None for no opinion."""
         ...

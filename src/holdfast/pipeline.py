@@ -4,37 +4,37 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.chat import ChatModel
-from holdfast.consolidation import Consolidation
+from holdfast.consolidation import Condenser
 from holdfast.embedding import Embedding
 from holdfast.errors import Conflict
 from holdfast.jobs import Work, new_job
-from holdfast.mind import keeping
-from holdfast.policies.consolidate import Related, calibration_for, consolidate
-from holdfast.policies.conversations import with_related
-from holdfast.policies.fence import fenced
+from holdfast.mind import with_state
+from holdfast.policies.consolidate import Neighbor, calibration_for, reconcile
+from holdfast.policies.conversations import with_neighbors
+from holdfast.policies.fence import extractable
 from holdfast.policies.importance import importance_of, tags_of
-from holdfast.policies.learning import Conversation, learn, newest_within, say_the_same
+from holdfast.policies.learning import ExtractionInput, extract, is_same_statement, newest_that_fit
 from holdfast.policies.outcome import Outcome
 from holdfast.policies.report import RULE_VERSION as REPORT_RULES
 from holdfast.policies.summaries import Summary, paragraph, paragraph_with
 from holdfast.presets.base import Paragraph, Preset
 from holdfast.protocols import Clock, MemoryFilter, MessageFilter, SessionFilter, Store, Transaction
-from holdfast.related import known_about, near
-from holdfast.thinking import Thinking
-from holdfast.topics import Topics
+from holdfast.related import find_known, find_neighbors
+from holdfast.thinking import BudgetedChat
+from holdfast.topics import TopicFinder
 from holdfast.types import Author, Job, Memory, Message, Put, SessionRecord, SessionStatus
 from holdfast.write import Writer
 
-_SHOWN = 24
+_MAX_SHOWN_MEMORIES = 24
 """Memories a model is shown beside a conversation."""
-_LONGEST_TALK = 24_000
+_MAX_CONVERSATION_CHARACTERS = 24_000
 """Characters of a conversation that one paragraph is made of."""
-_ASKED_ABOUT = 12
+_MAX_QUERY_MESSAGES = 12
 """Messages whose neighbours are looked up for that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Learnt:
+class _Extracted:
     """What one stretch of a session leaves: memories to write, and which existing ones they may touch."""
 
     puts: Sequence[Put]
@@ -44,7 +44,7 @@ class _Learnt:
     """A note of which topic it was about."""
 
 
-class Pipeline:
+class Digester:
     """Closes sessions and digests what was said in them."""
 
     def __init__(
@@ -54,29 +54,29 @@ class Pipeline:
         clock: Clock,
         *,
         embedding: Embedding,
-        thinking: Thinking,
-        consolidation: Consolidation,
-        topics: Topics,
+        chat: BudgetedChat,
+        condenser: Condenser,
+        topics: TopicFinder,
     ) -> None:
         self._store = store
         self._preset = preset
         self._clock = clock
         self._embedding = embedding
-        self._thinking = thinking
-        self._consolidation = consolidation
+        self._chat = chat
+        self._condenser = condenser
         self._topics = topics
 
     def close_session(self, tx: Transaction, session: SessionRecord, status: SessionStatus) -> None:
         """Close a session and queue its digestion in the same transaction; what it had in mind ends here."""
         last = tx.messages(MessageFilter(session=session.id, newest=1))
-        closed = keeping(session, closed_to=last[0].seq if last else None, recalled=None)
+        closed = with_state(session, closed_to=last[0].seq if last else None, recalled=None)
         tx.set_session(replace(closed, status=status, ended_at=self._clock.now()))
         self._queue(tx, closed)
 
     def after_message(self, tx: Transaction, session: SessionRecord, message: Message) -> None:
         """Queue what a message causes: the search for the topic, and where the preset learns from each exchange, that."""
         self._topics.queue(tx, session, message)
-        if self._preset.capture_at == "turn" and message.role == "assistant":
+        if self._preset.extract_at == "turn" and message.role == "assistant":
             self._queue(tx, session)
 
     def digest_so_far(self, tx: Transaction, session: SessionRecord) -> None:
@@ -85,7 +85,7 @@ class Pipeline:
 
     def _queue(self, tx: Transaction, session: SessionRecord) -> None:
         last = tx.messages(MessageFilter(session=session.id, newest=1))
-        if self._preset.capture_at != "never" and last and last[0].seq > session.digested_to:
+        if self._preset.extract_at != "never" and last and last[0].seq > session.digested_to:
             payload = {"session": session.id, "from": session.digested_to, "to": last[0].seq}
             tx.add_job(new_job("digest", payload, effect=f"digest:{session.id}:{last[0].seq}", now=self._clock.now()))
 
@@ -112,8 +112,8 @@ class Pipeline:
             return Work()
         first = int(job.payload.get("from", 0)) if again else session.digested_to
         said = [m for m in self._store.messages(MessageFilter(session=session_id, after_seq=first)) if m.seq <= last]
-        learnt = self._learn(fenced(said), session, after=first, again=again)
-        author = Author(actor="digest", model=learnt.outcome.model, prompt=learnt.outcome.prompt, job=job.id)
+        extracted = self._extract_and_reconcile(extractable(said), session, after=first, again=again)
+        author = Author(actor="digest", model=extracted.outcome.model, prompt=extracted.outcome.prompt, job=job.id)
 
         def store_memories(tx: Transaction) -> None:
             present = tx.session(session_id)
@@ -121,33 +121,35 @@ class Pipeline:
                 return
             if present.digested_to != session.digested_to and not again:
                 raise Conflict("another worker has digested a part of this session meanwhile")
-            if learnt.outcome.model and _erased(tx, learnt.shown):
+            if extracted.outcome.model and _erased(tx, extracted.shown):
                 raise Conflict("what the model was shown has been erased meanwhile")
             read = {message.id for message in said}
             left = tx.messages(MessageFilter(ids=list(read)))
             erased = read - {message.id for message in left if message.action != "forgotten"}
             writer = Writer(tx=tx, preset=self._preset, author=author, now=self._clock.now())
             made: list[Memory] = []
-            for put in learnt.puts:
+            for put in extracted.puts:
                 if erased.isdisjoint(put.sources):
-                    made += writer.apply([put], shown=learnt.shown)  # each a batch of its own: one can be undone alone
-            if learnt.recent is not None and not erased:
-                self._topics.note(writer, learnt.recent, made)
+                    made += writer.apply([put], shown=extracted.shown)  # each a batch of its own: one can be undone alone
+            if extracted.recent is not None and not erased:
+                self._topics.note(writer, extracted.recent, made)
             tx.set_session(replace(present, digested_to=max(last, present.digested_to)))
-            self._consolidation.follow_up(tx, present.scope)
+            self._condenser.follow_up(tx, present.scope)
 
-        outcome = learnt.outcome
-        asked = self._thinking.name if outcome.usage.calls else None
+        outcome = extracted.outcome
+        asked = self._chat.name if outcome.usage.calls else None
         return Work(effect=store_memories, flaws=outcome.flaws, model=asked, usage=outcome.usage)
 
-    def _learn(self, messages: Sequence[Message], session: SessionRecord, *, after: int, again: bool) -> _Learnt:
+    def _extract_and_reconcile(
+        self, messages: Sequence[Message], session: SessionRecord, *, after: int, again: bool
+    ) -> _Extracted:
         """Learn from fenced messages, and set what is new against what is known."""
         if not messages:
-            return _Learnt(puts=(), shown=(), outcome=Outcome())
-        model, problem = self._thinking.model()
-        earlier = self._made_of(messages) if again else []
+            return _Extracted(puts=(), shown=(), outcome=Outcome())
+        model, problem = self._chat.model()
+        earlier = self._derived_from(messages) if again else []
         known = self._known(messages, without=earlier) if model is not None else []
-        outcome = self._capture(messages, known, model)
+        outcome = self._extract(messages, known, model)
         if problem is not None:
             outcome = replace(outcome, flaws=(f"{problem}; rules took over", *outcome.flaws))
         outcome, recent = self._topics.gather(outcome, messages, session, after=after, model=model)
@@ -155,23 +157,25 @@ class Pipeline:
         made_before = {memory.id for memory in earlier}
         related = [
             [each for each in some if each.memory.id not in made_before]
-            for some in near(self._store, self._embedding, proposed, self._clock.now())
+            for some in find_neighbors(self._store, self._embedding, proposed, self._clock.now())
         ]
         calibration = calibration_for(self._embedding.name or "")
-        proposed = [with_related(put, some, calibration) for put, some in zip(proposed, related, strict=True)]
-        puts = self._consolidated(proposed, related)
+        proposed = [with_neighbors(put, some, calibration) for put, some in zip(proposed, related, strict=True)]
+        puts = self._reconciled(proposed, related)
         if again:
             puts = _replacing_earlier(puts, earlier, by_model=outcome.model is not None)
         shown = {memory.id for memory in known} | {each.memory.id for some in related for each in some}
         shown |= {id for put in puts for id in put.replaces}
-        return _Learnt(puts=puts, shown=shown, outcome=outcome, recent=None if again else recent)
+        return _Extracted(puts=puts, shown=shown, outcome=outcome, recent=None if again else recent)
 
-    def _capture(self, messages: Sequence[Message], known: Sequence[Memory], model: ChatModel | None) -> Outcome:
-        if isinstance(self._preset.capture, Paragraph):
-            return _paragraph(messages, self._preset.capture, model)
-        return learn(self._preset.capture, Conversation(messages=messages, known=known, language=_language(messages)), model)
+    def _extract(self, messages: Sequence[Message], known: Sequence[Memory], model: ChatModel | None) -> Outcome:
+        if isinstance(self._preset.extractor, Paragraph):
+            return _paragraph(messages, self._preset.extractor, model)
+        return extract(
+            self._preset.extractor, ExtractionInput(messages=messages, known=known, language=_language(messages)), model
+        )
 
-    def _consolidated(self, proposed: Sequence[Put], related: Sequence[Sequence[Related]]) -> list[Put]:
+    def _reconciled(self, proposed: Sequence[Put], related: Sequence[Sequence[Neighbor]]) -> list[Put]:
         """Set new against known, speaker by speaker: what one says of themselves tells nothing of another."""
         calibration = calibration_for(self._embedding.name or "")
         puts: list[Put] = []
@@ -180,24 +184,29 @@ class Pipeline:
             known = [
                 [each for each in related[place] if each.memory.metadata.get("speaker") in (None, speaker)] for place in theirs
             ]
-            puts += consolidate([proposed[place] for place in theirs], known, self._preset.consolidation, calibration=calibration)
+            puts += reconcile([proposed[place] for place in theirs], known, self._preset.reconcile_rules, calibration=calibration)
         return puts
 
     def _known(self, messages: Sequence[Message], *, without: Sequence[Memory]) -> list[Memory]:
         """Return what a model is shown beside a conversation; not what was made of this very conversation before."""
-        texts = [message.text for message in messages if message.role == "user"][-_ASKED_ABOUT:]
+        texts = [message.text for message in messages if message.role == "user"][-_MAX_QUERY_MESSAGES:]
         left_out = {memory.id for memory in without}
-        found = known_about(
-            self._store, self._embedding, messages[-1].scope, texts, now=self._clock.now(), limit=_SHOWN + len(left_out)
+        found = find_known(
+            self._store,
+            self._embedding,
+            messages[-1].scope,
+            texts,
+            now=self._clock.now(),
+            limit=_MAX_SHOWN_MEMORIES + len(left_out),
         )
-        return [memory for memory in found if memory.id not in left_out][:_SHOWN]
+        return [memory for memory in found if memory.id not in left_out][:_MAX_SHOWN_MEMORIES]
 
-    def _made_of(self, messages: Sequence[Message]) -> list[Memory]:
+    def _derived_from(self, messages: Sequence[Message]) -> list[Memory]:
         """Return what was made of these messages before by rules, and what of it has been retired since."""
         found = self._store.memories(MemoryFilter(sources=[message.id for message in messages], statuses=None))
-        return [memory for memory in found if memory.origin == "auto" and self._is_rules_own(memory)]
+        return [memory for memory in found if memory.origin == "auto" and self._is_untouched_rule_memory(memory)]
 
-    def _is_rules_own(self, memory: Memory) -> bool:
+    def _is_untouched_rule_memory(self, memory: Memory) -> bool:
         """Tell whether a memory is as rules made it: no model thought of it, and nobody has touched it."""
         if memory.status != "live":
             return True
@@ -218,7 +227,7 @@ def _replacing_earlier(puts: Sequence[Put], earlier: Sequence[Memory], *, by_mod
     kept: list[Put] = []
     taken: set[str] = set()
     for put in puts:
-        alike = [memory for memory in earlier if memory.scope == put.scope and say_the_same(memory.text, put.text)]
+        alike = [memory for memory in earlier if memory.scope == put.scope and is_same_statement(memory.text, put.text)]
         if any(memory.status != "live" for memory in alike):
             continue
         same = [memory.id for memory in alike if by_model and memory.id not in taken and memory.kind == put.kind]
@@ -229,13 +238,13 @@ def _replacing_earlier(puts: Sequence[Put], earlier: Sequence[Memory], *, by_mod
 
 def _paragraph(messages: Sequence[Message], wanted: Paragraph, model: ChatModel | None) -> Outcome:
     """Make one memory of a whole conversation; of a very long one, of its end."""
-    messages = newest_within(messages, characters=_LONGEST_TALK)
+    messages = newest_that_fit(messages, characters=_MAX_CONVERSATION_CHARACTERS)
     texts = [message.text for message in messages]
     made = (
-        paragraph_with(model, messages, longest=wanted.longest, timeout=wanted.timeout)
+        paragraph_with(model, messages, max_characters=wanted.max_characters, timeout=wanted.timeout)
         if model
         else Summary(
-            text=paragraph(messages, longest=wanted.longest),
+            text=paragraph(messages, max_characters=wanted.max_characters),
             prompt=REPORT_RULES,
             importance=importance_of(" ".join(texts)),
             tags=tags_of(texts),

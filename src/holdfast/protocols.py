@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_che
 
 from holdfast.queries import (
     AppChanges,
-    Candidates,
     DayCount,
     Match,
     MemoryFilter,
     MessageFilter,
+    MissingVector,
+    SearchFilter,
     SessionFilter,
     Space,
-    Waiting,
 )
 from holdfast.types import (
     AppRecord,
@@ -27,13 +27,13 @@ from holdfast.types import (
     Finding,
     Job,
     JobState,
-    KeptAnswer,
     KeyRecord,
     Memory,
     Message,
     Scope,
     SessionRecord,
     Spend,
+    StoredResponse,
     UserProfile,
     UserRecord,
 )
@@ -45,8 +45,21 @@ if TYPE_CHECKING:
     Vectors: TypeAlias = NDArray[np.float32]
 
 __all__ = [
-    "AppChanges", "Candidates", "Clock", "DayCount", "Embedder", "Match", "MemoryFilter", "MessageFilter", "Reads", "Role",
-    "SessionFilter", "Space", "Store", "Transaction", "Waiting",
+    "AppChanges",
+    "Clock",
+    "DayCount",
+    "Embedder",
+    "Match",
+    "MemoryFilter",
+    "MessageFilter",
+    "MissingVector",
+    "Reads",
+    "Role",
+    "SearchFilter",
+    "SessionFilter",
+    "Space",
+    "Store",
+    "Transaction",
 ]  # fmt: skip
 
 Role: TypeAlias = Literal["query", "document"]
@@ -168,11 +181,11 @@ class Reads(Protocol):
         """List the keys that are kept in this tenant's rows, oldest first, whichever tenant they give access to."""
         ...
 
-    def answer(self, principal: str, key: str) -> KeptAnswer | None:
+    def stored_response(self, principal: str, key: str) -> StoredResponse | None:
         """Return what is kept of a request, if anything."""
         ...
 
-    def has_answers(self, *, before: datetime) -> bool:
+    def has_stored_responses(self, *, before: datetime) -> bool:
         """Tell whether answers from before a moment are kept."""
         ...
 
@@ -248,7 +261,7 @@ class Transaction(Reads, Protocol):
         """Remove jobs that were done before a moment; returns how many."""
         ...
 
-    def put_vectors(self, model: str, windows: Sequence[tuple[int, int]], vectors: "Vectors") -> int:
+    def put_vectors(self, model: str, chunks: Sequence[tuple[int, int]], vectors: "Vectors") -> int:
         """Store vectors for (item, window) pairs that still wait for them; returns how many did."""
         ...
 
@@ -280,15 +293,17 @@ class Transaction(Reads, Protocol):
         """Note in place when keys were last used; those that are gone stay gone."""
         ...
 
-    def add_answer(self, answer: KeptAnswer) -> None:
+    def add_stored_response(self, answer: StoredResponse) -> None:
         """Claim an idempotency key for a request, in the place of an earlier claim."""
         ...
 
-    def set_answer(self, answer: KeptAnswer) -> bool:
+    def set_stored_response(self, answer: StoredResponse) -> bool:
         """Keep the answer to a claimed request; False, and nothing kept, if the claim is no longer there."""
         ...
 
-    def remove_answers(self, *, before: datetime | None = None, principal: str | None = None, key: str | None = None) -> int:
+    def remove_stored_responses(
+        self, *, before: datetime | None = None, principal: str | None = None, key: str | None = None
+    ) -> int:
         """Remove kept answers: all, those from before a moment, or the one under a key; returns how many."""
         ...
 
@@ -330,7 +345,7 @@ class Store(Reads, Protocol):
         ...
 
     @property
-    def is_here(self) -> bool:
+    def is_local(self) -> bool:
         """Whether this process answers by itself, and waits for no server."""
         ...
 
@@ -345,21 +360,21 @@ class Store(Reads, Protocol):
         """Run the reads of the block in one snapshot, or at least on one connection. The block must not wait for anything else."""
         ...
 
-    def find_text(self, query: str, where: Candidates, *, languages: Sequence[str], limit: int) -> list[Match]:
+    def find_text(self, query: str, where: SearchFilter, *, languages: Sequence[str], limit: int) -> list[Match]:
         """Rank by BM25 within the reader's own partitions; any text is a valid query."""
         ...
 
-    def find_vectors(self, model: str, query: "Vectors", where: Candidates, *, limit: int) -> list[Match]:
+    def find_vectors(self, model: str, query: "Vectors", where: SearchFilter, *, limit: int) -> list[Match]:
         """Rank by cosine within the reader's own partitions, the best window of each item."""
         ...
 
-    def waiting(
+    def missing_vectors(
         self, model: str, *, reader: Scope | None = None, windows: Collection[tuple[int, int]] | None = None, limit: int
-    ) -> list[Waiting]:
+    ) -> list[MissingVector]:
         """List windows that have no vector of this model yet, newest first; ``windows`` are the (item, window) pairs to look at."""
         ...
 
-    def window_text(self, item: int, window: int, text: str) -> str:
+    def chunk_text(self, item: int, chunk: int, text: str) -> str:
         """Return the part of an item's text that a window covers."""
         ...
 
@@ -397,7 +412,7 @@ class Store(Reads, Protocol):
 
 
 @runtime_checkable
-class TellsOfJobs(Protocol):
+class JobNotifier(Protocol):
     """A store that tells of new jobs by whatever process, so that workers need not ask again and again."""
 
     def wait_for_jobs(self, seconds: float) -> bool:

@@ -123,7 +123,7 @@ class SessionFilter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidates:
+class SearchFilter:
     """Where to search: the partitions a reader sees, and within them only these kinds and metadata."""
 
     reader: Scope
@@ -140,7 +140,7 @@ class Match(NamedTuple):
     """Something found in a store: its item number, which window of it, and the arm's own score."""
 
     item: int
-    window: int
+    chunk: int
     score: float
     space: Space
 
@@ -162,9 +162,9 @@ class DayCount(NamedTuple):
     made: int
 
 
-class Waiting(NamedTuple):
+class MissingVector(NamedTuple):
     """A window of text that has no vector of some model yet."""
 
     item: int
-    window: int
+    chunk: int
     text: str

@@ -11,12 +11,12 @@ from holdfast import forks
 from holdfast.clock import as_utc
 from holdfast.context import render_block
 from holdfast.embedding import Embedding
-from holdfast.mind import Mind, keeping
+from holdfast.mind import ConversationState, with_state
 from holdfast.policies.page_names import page_title
 from holdfast.presets.base import Preset, RecallPlan, Section
 from holdfast.protocols import Clock, MemoryFilter, SessionFilter, Store, Transaction
 from holdfast.queries import check_page
-from holdfast.recall import Question, recall
+from holdfast.recall import RecallQuery, recall
 from holdfast.reranking import Reranking
 from holdfast.sections import render_sections
 from holdfast.text.clean import clean_query
@@ -25,16 +25,16 @@ from holdfast.types import Context, Hit, Scope, Where
 
 SHOWN = "memories_shown"
 """The entry of a session's metadata that says a context with memories was given for it."""
-_UNSAID = 100
-_PINNED = 50
-_WORTH_SHOWING = 0.04
+_MAX_UNFLUSHED = 100
+_MAX_PINNED = 50
+_MIN_SHOWN_SCORE = 0.04
 """A hit less likely than this does not count as a use, and a raw message stays out of the context, unless the best is not much
 better: where all are alike, none is left out. A memory was worth keeping: in a context, room is the only limit."""
 
 
-def least_worth_showing(hits: Sequence[Hit]) -> float:
+def min_score_to_show(hits: Sequence[Hit]) -> float:
     """Return the score from which on these hits are worth showing."""
-    return min(_WORTH_SHOWING, max((hit.score for hit in hits), default=0.0) / 2)
+    return min(_MIN_SHOWN_SCORE, max((hit.score for hit in hits), default=0.0) / 2)
 
 
 class Reader:
@@ -51,7 +51,7 @@ class Reader:
         self._used: dict[str, datetime] = {}
         self._shown: dict[str, None] = {}
         self._lock = threading.Lock()
-        forks.watch(self)
+        forks.register(self)
         self._secret = _own_secret(store)
 
     def after_fork(self) -> None:
@@ -77,7 +77,7 @@ class Reader:
         check_page(limit=limit)
         if kinds is not None:
             kinds = [kind if kind == "message" else self.preset.kind(kind).name for kind in kinds]
-        question = Question(
+        question = RecallQuery(
             text=query,
             reader=self._with_sharing(reader),
             limit=self._reranking.depth(limit),
@@ -98,9 +98,9 @@ class Reader:
         sources = {source for hit in likely if hit.memory for source in hit.memory.sources}
         hits = [hit for hit in likely if hit.id not in sources][:limit]
         if as_of is None:
-            moment, least = self._clock.now(), least_worth_showing(hits)
+            moment, min_shown = self._clock.now(), min_score_to_show(hits)
             with self._lock:
-                self._used.update((hit.id, moment) for hit in hits if hit.memory and hit.score >= least)
+                self._used.update((hit.id, moment) for hit in hits if hit.memory and hit.score >= min_shown)
         return hits
 
     def _behind(self) -> list[str]:
@@ -117,63 +117,65 @@ class Reader:
         without_session: str | None = None,
         state: str | None = None,
         persona: str | None = None,
-        mind: Mind | None = None,
+        conversation: ConversationState | None = None,
     ) -> Context:
         """Return what goes into a system prompt: what is pinned and what is relevant, laid out as the preset says."""
         tokens = self.preset.context_tokens if max_tokens is None else max_tokens
         profile = self._store.user(reader.user) if reader.user else None
         language = profile.language if profile else None
         if self.preset.layout is not None:
-            mind = self._paged(mind or Mind(), reader)
+            conversation = self._open_page(conversation or ConversationState(), reader)
             return render_sections(
                 self.preset.layout,
-                lambda section: self._gather(section, reader, query, without_session, mind),
+                lambda section: self._gather(section, reader, query, without_session, conversation),
                 max_tokens=tokens,
                 values={
                     "app": self._app_name(reader),
                     "state": state or "",
-                    "title": page_title(mind.topic) if mind.topic else "",
+                    "title": page_title(conversation.topic) if conversation.topic else "",
                 },
                 language=language,
                 persona=persona,
                 now=self._clock.now(),
             )
-        pinned = self._listed(reader, Section(words="", source="pinned", most=_PINNED))
+        pinned = self._listed(reader, Section(words="", source="pinned", max_items=_MAX_PINNED))
         shown = {hit.id for hit in pinned}
-        found = self._reminded(reader, query, without_session)
-        least = least_worth_showing(found)
+        found = self._planned_recall(reader, query, without_session)
+        min_shown = min_score_to_show(found)
         return render_block(
             pinned,
-            [hit for hit in found if hit.id not in shown and (hit.memory or hit.score >= least)],
+            [hit for hit in found if hit.id not in shown and (hit.memory or hit.score >= min_shown)],
             max_tokens=tokens,
             nonce=self._nonce(without_session or reader.user or "shared"),
             language=language,
             persona=persona,
         )
 
-    def _paged(self, mind: Mind, reader: Scope) -> Mind:
+    def _open_page(self, conversation: ConversationState, reader: Scope) -> ConversationState:
         """Return a mind without a topic whose page is gone: it was split, or all of it was forgotten."""
-        if mind.topic is None or self._page(reader, mind.topic, most=1):
-            return mind
-        return replace(mind, topic=None)
+        if conversation.topic is None or self._page(reader, conversation.topic, max_lines=1):
+            return conversation
+        return replace(conversation, topic=None)
 
-    def _page(self, reader: Scope, topic: str, *, most: int) -> list[Hit]:
+    def _page(self, reader: Scope, topic: str, *, max_lines: int) -> list[Hit]:
         """Return a topic's page, oldest line first."""
         kinds = (self.preset.topics.kind,) if self.preset.topics else None
         wanted = MemoryFilter(reader=reader, kinds=kinds, topic=topic, unexpired_at=self._clock.now())
         page = sorted(self._store.memories(wanted), key=lambda memory: (memory.valid_from, memory.item))
-        return [Hit(memory=memory, score=1.0) for memory in page[:most]]
+        return [Hit(memory=memory, score=1.0) for memory in page[:max_lines]]
 
-    def _gather(self, section: Section, reader: Scope, query: str, without_session: str | None, mind: Mind) -> list[Hit]:
+    def _gather(
+        self, section: Section, reader: Scope, query: str, without_session: str | None, conversation: ConversationState
+    ) -> list[Hit]:
         """Return what fills a section."""
         if section.source == "page":
-            return self._page(reader, mind.topic, most=section.most) if mind.topic else []
+            return self._page(reader, conversation.topic, max_lines=section.max_items) if conversation.topic else []
         if section.source == "relevant":
-            return [] if mind.topic else self._in_mind(reader, query, without_session, mind)
+            return [] if conversation.topic else self._accumulated(reader, query, without_session, conversation)
         if section.source == "all":
-            listed = self._listed(reader, replace(section, most=section.most + 1))
-            if len(listed) > section.most:
-                return self.recall(reader, query, limit=section.most, kinds=section.kinds)
+            listed = self._listed(reader, replace(section, max_items=section.max_items + 1))
+            if len(listed) > section.max_items:
+                return self.recall(reader, query, limit=section.max_items, kinds=section.kinds)
             return listed
         if section.source == "shared":
             reader = self._with_sharing(reader)
@@ -189,43 +191,43 @@ class Reader:
         record = self._store.app(reader.app) if reader.app else None
         return (record and record.name) or reader.app or ""
 
-    def _in_mind(self, reader: Scope, query: str, without_session: str | None, mind: Mind) -> list[Hit]:
+    def _accumulated(self, reader: Scope, query: str, without_session: str | None, conversation: ConversationState) -> list[Hit]:
         """Return what was in mind before and is still known, then what comes to mind now."""
-        found = self._reminded(reader, query, without_session)
-        if not mind.recalled:
+        found = self._planned_recall(reader, query, without_session)
+        if not conversation.recalled_ids:
             return found
-        wanted = MemoryFilter(reader=reader, ids=mind.recalled, unexpired_at=self._clock.now())
+        wanted = MemoryFilter(reader=reader, ids=conversation.recalled_ids, unexpired_at=self._clock.now())
         known = {memory.id: memory for memory in self._store.memories(wanted)}
-        earlier = [Hit(memory=known[id], score=1.0) for id in mind.recalled if id in known]
+        earlier = [Hit(memory=known[id], score=1.0) for id in conversation.recalled_ids if id in known]
         return [*earlier, *(hit for hit in found if hit.id not in known)]
 
     def _listed(self, reader: Scope, section: Section, *, apps: Sequence[str] | None = None) -> list[Hit]:
         """Return memories that are shown whatever was asked: pinned and all from the oldest on, the newest first."""
         wanted = MemoryFilter(
-            reader=reader, kinds=section.kinds, unexpired_at=self._clock.now(), limit=section.most,
+            reader=reader, kinds=section.kinds, unexpired_at=self._clock.now(), limit=section.max_items,
             pinned=True if section.source == "pinned" else None, newest_first=section.source in ("newest", "shared"), apps=apps,
         )  # fmt: skip
         return [Hit(memory=memory, score=1.0) for memory in self._store.memories(wanted)]
 
-    def _reminded(self, reader: Scope, query: str, without_session: str | None) -> list[Hit]:
+    def _planned_recall(self, reader: Scope, query: str, without_session: str | None) -> list[Hit]:
         """Return what the preset's plan brings to mind."""
         plan = self.preset.recall
-        least = self._carried_over(plan)
+        min_cosine = self._carried_over(plan)
         # What shares words but is too far in meaning must not take the place of what is near.
-        limit = plan.limit if least is None else 3 * plan.limit
+        limit = plan.limit if min_cosine is None else 3 * plan.limit
         found = self.recall(reader, query, limit=limit, kinds=plan.kinds, without_session=without_session)
-        near = [hit for hit in found if least is None or hit.similarity is None or hit.similarity >= least]
+        near = [hit for hit in found if min_cosine is None or hit.similarity is None or hit.similarity >= min_cosine]
         return near[: plan.limit]
 
     def _carried_over(self, plan: RecallPlan) -> float | None:
         """Return a design's limit on nearness as the present embedder would measure it."""
         embedder = self._embedding.embedder()
-        if plan.least_cosine is None or embedder is None:
+        if plan.min_cosine is None or embedder is None:
             return None
         if embedder.name == plan.own_embedder:
-            return plan.least_cosine
+            return plan.min_cosine
         (low, high), (own_low, own_high) = plan.measured_by, embedder.calibration
-        return own_low + (plan.least_cosine - low) / (high - low) * (own_high - own_low)
+        return own_low + (plan.min_cosine - low) / (high - low) * (own_high - own_low)
 
     def flush_uses(self, renew: Callable[[Transaction, set[str], datetime], None]) -> None:
         """Write down which memories were used lately; ``renew`` may extend the life of some."""
@@ -254,11 +256,11 @@ class Reader:
         known = {id: self._store.session(id) for id in noted}
         fresh = [id for id, session in known.items() if session and not session.metadata.get(SHOWN)]
         with self._lock:
-            self._shown = {**dict.fromkeys([id for id, session in known.items() if not session][-_UNSAID:]), **self._shown}
+            self._shown = {**dict.fromkeys([id for id, session in known.items() if not session][-_MAX_UNFLUSHED:]), **self._shown}
         if fresh:
             with self._store.write(durable=False) as tx:
                 for session in tx.sessions(SessionFilter(ids=fresh)):
-                    tx.set_session(keeping(session, **{SHOWN: True}))
+                    tx.set_session(with_state(session, **{SHOWN: True}))
 
     def forget_uses(self) -> None:
         """Drop what has not been written down yet."""

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from holdfast.policies.fence import fenced
-from holdfast.policies.learning import Capture
-from holdfast.policies.recent import about
+from holdfast.policies.fence import extractable
+from holdfast.policies.learning import Extractor
+from holdfast.policies.recent import summarize_topic
 from holdfast.policies.rollup import base_put, summary_put
-from holdfast.policies.summaries import distil, paragraph, summarise
+from holdfast.policies.summaries import distill, paragraph, summarize
 from holdfast.presets.base import Paragraph, Preset
 from holdfast.protocols import MemoryFilter, Transaction
 from holdfast.types import Memory, Message, Put
@@ -35,29 +35,29 @@ def rebuild(writer: Writer, mixed: Iterable[Memory], survivors: Sequence[Message
 
 def _statements(writer: Writer, lost: Sequence[Memory], survivors: Sequence[Message]) -> list[Put]:
     """Return what the surviving messages say that is the same as what was lost, or a paragraph of what is left of a talk."""
-    capture = writer.preset.capture
-    if isinstance(capture, Paragraph):
+    extractor = writer.preset.extractor
+    if isinstance(extractor, Paragraph):
         return [
             Put(
-                scope=memory.scope, kind=memory.kind, text=paragraph(said, longest=capture.longest), tags=memory.tags,
+                scope=memory.scope, kind=memory.kind, text=paragraph(said, max_characters=extractor.max_characters), tags=memory.tags,
                 importance=memory.importance, sources=tuple(message.id for message in said), valid_from=said[-1].at,
                 metadata=memory.metadata, reason=_REASON,
             )
             for memory in lost
-            if memory.kind == capture.kind and (said := fenced(_own(memory, survivors)))
+            if memory.kind == extractor.kind and (said := extractable(_own_messages(memory, survivors)))
         ]  # fmt: skip
     wanted = {memory.content_hash for memory in lost}
-    found = capture.rules(fenced(survivors)) if isinstance(capture, Capture) else []
+    found = extractor.rules(extractable(survivors)) if isinstance(extractor, Extractor) else []
     return [put for put in found if writer.identity(put) in wanted]
 
 
 def _summaries(lost: Sequence[Memory], survivors: Sequence[Message]) -> list[Put]:
     puts = []
     for memory in lost:
-        said = fenced(_own(memory, survivors))
+        said = extractable(_own_messages(memory, survivors))
         if said:
             # It covers the same range as before: what was erased of it is not summarised, and not missing either.
-            put = summary_put(said, summarise(said), memory.scope, importance=memory.importance, tags=memory.tags, reason=_REASON)
+            put = summary_put(said, summarize(said), memory.scope, importance=memory.importance, tags=memory.tags, reason=_REASON)
             puts.append(replace(put, metadata={**put.metadata, **memory.metadata}))
     return puts
 
@@ -73,7 +73,7 @@ def _base(tx: Transaction, preset: Preset, lost: Memory, made: Sequence[Memory])
     facts = [memory for memory in sources if memory.kind != "summary"]
     if not summaries and not facts:
         return None
-    text = distil("", [memory.text for memory in summaries], [str(fact) for fact in facts], most_words=preset.base.most_words)
+    text = distill("", [memory.text for memory in summaries], [str(fact) for fact in facts], max_words=preset.base.max_words)
     return base_put(text, summaries, lost.scope, kind=lost.kind, key=lost.key, facts=facts, reason=_REASON)
 
 
@@ -83,10 +83,10 @@ def _note(tx: Transaction, lost: Memory, made: Sequence[Memory]) -> Put | None:
     if not left:
         return None
     return Put(
-        scope=lost.scope, kind=lost.kind, text=about([memory.text for memory in left]), key=lost.key, topic=lost.topic,
+        scope=lost.scope, kind=lost.kind, text=summarize_topic([memory.text for memory in left]), key=lost.key, topic=lost.topic,
         sources=tuple(dict.fromkeys(memory.id for memory in left)), valid_from=lost.valid_from, reason=_REASON,
     )  # fmt: skip
 
 
-def _own(memory: Memory, survivors: Sequence[Message]) -> list[Message]:
+def _own_messages(memory: Memory, survivors: Sequence[Message]) -> list[Message]:
     return [message for message in survivors if message.id in memory.sources]

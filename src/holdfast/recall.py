@@ -11,10 +11,10 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from holdfast.embedding import Embedding
-from holdfast.meaning import Meaning, catch_up
-from holdfast.protocols import Candidates, Match, MemoryFilter, MessageFilter, Space, Store
+from holdfast.meaning import QueryVectors, catch_up
+from holdfast.protocols import Match, MemoryFilter, MessageFilter, SearchFilter, Space, Store
 from holdfast.ranking import SHORT, Background, Place, in_company, in_time, likelihood, most_in_time, strength
-from holdfast.repeats import without_repeats
+from holdfast.repeats import without_duplicates
 from holdfast.text.clean import clean_query
 from holdfast.text.periods import Period, periods_of
 from holdfast.types import Hit, Memory, Message, Reason, Scope, Where
@@ -55,7 +55,7 @@ _SPARE = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class RecallQuery:
     """What is asked, by whom, as seen from when."""
 
     text: str
@@ -129,7 +129,7 @@ class _Ranked:
         return -self.strength, -self.said.timestamp(), self.owner.id
 
 
-def recall(store: Store, embedding: Embedding, question: Question) -> list[Hit]:
+def recall(store: Store, embedding: Embedding, question: RecallQuery) -> list[Hit]:
     """Return the best hits, best first."""
     text = clean_query(question.text)
     question = replace(question, text=text, periods=periods_of(text, question.now))
@@ -140,31 +140,33 @@ def recall(store: Store, embedding: Embedding, question: Question) -> list[Hit]:
         embedding, text, reader=question.reader, limit=_CATCH_UP, remote_seconds=_REMOTE_SECONDS,
         candidates=lambda: _matching_windows(store, question),
     )  # fmt: skip
-    meaning = Meaning(store, embedding, text, reader=question.reader)
+    meaning = QueryVectors(store, embedding, text, reader=question.reader)
     with store.snapshot():
         return _answer(store, embedding, meaning, question)
 
 
-def _matching_windows(store: Store, question: Question) -> list[tuple[int, int]]:
+def _matching_windows(store: Store, question: RecallQuery) -> list[tuple[int, int]]:
     """Return the windows that match by words: with a vector each, the hits that words find are scored as all others are."""
     return [
-        (match.item, match.window)
+        (match.item, match.chunk)
         for where in _searched(question)
         for match in store.find_text(question.text, where, languages=question.languages, limit=_CANDIDATES)
     ]
 
 
-def _answer(store: Store, embedding: Embedding, meaning: Meaning, question: Question) -> list[Hit]:
+def _answer(store: Store, embedding: Embedding, meaning: QueryVectors, question: RecallQuery) -> list[Hit]:
     found, places = _candidates(store, meaning, question)
     own = _strengths(embedding, question, found, words=meaning.besides)
     strong = in_company(own, places, question.text, periods=question.periods, answers=meaning.besides)
     background = _background(question, found, places, strong)
     hits = (hit for hit in _best_first(store, question, found, strong, background) if hit.score >= question.min_score)
-    kept = without_repeats(store, embedding, hits, question.limit)
+    kept = without_duplicates(store, embedding, hits, question.limit)
     return [_with_excerpt(store, hit, found) for hit in kept]
 
 
-def _background(question: Question, found: dict[int, _Found], places: dict[int, Place], strong: dict[int, float]) -> Background:
+def _background(
+    question: RecallQuery, found: dict[int, _Found], places: dict[int, Place], strong: dict[int, float]
+) -> Background:
     """Return what hits are judged against: all that was found, and not by the time at which it was said."""
     if not question.text.strip():  # the newest are listed, and none of them has to stand out
         return Background.of(())
@@ -177,7 +179,7 @@ def _background(question: Question, found: dict[int, _Found], places: dict[int, 
 
 
 def _best_first(
-    store: Store, question: Question, found: dict[int, _Found], strong: dict[int, float], background: Background
+    store: Store, question: RecallQuery, found: dict[int, _Found], strong: dict[int, float], background: Background
 ) -> Iterator[Hit]:
     """Yield what was found, best first, but no message that a memory was made from which was found as well.
 
@@ -204,7 +206,7 @@ def _best_first(
                 yield _hit(best.owner, best.successor, likelihood(best.strength, background), found)
 
 
-def _candidates(store: Store, meaning: Meaning, question: Question) -> tuple[dict[int, _Found], dict[int, Place]]:
+def _candidates(store: Store, meaning: QueryVectors, question: RecallQuery) -> tuple[dict[int, _Found], dict[int, Place]]:
     """Return what the arms find, without what had not been said yet at the time of asking; deeper, where that is most of it."""
     latest = question.now + _TODAY
     depth = max(_DEPTH, 3 * question.limit) * (3 if question.periods else 1)
@@ -219,7 +221,7 @@ def _candidates(store: Store, meaning: Meaning, question: Question) -> tuple[dic
     return found, places
 
 
-def _search(store: Store, meaning: Meaning, question: Question, depth: int) -> dict[int, _Found]:
+def _search(store: Store, meaning: QueryVectors, question: RecallQuery, depth: int) -> dict[int, _Found]:
     """Ask every arm, space by space: messages, being many, must not crowd out memories."""
     found: dict[int, _Found] = {}
     for where in _searched(question):
@@ -234,17 +236,17 @@ def _search(store: Store, meaning: Meaning, question: Question, depth: int) -> d
     return found
 
 
-def _searched(question: Question) -> Iterator[Candidates]:
+def _searched(question: RecallQuery) -> Iterator[SearchFilter]:
     """Yield what each arm searches: memories, then messages."""
     memories = tuple(space for space in question.spaces if space != "message")
     messages: tuple[Space, ...] = ("message",)
     if memories:
-        yield Candidates(
+        yield SearchFilter(
             reader=question.reader, spaces=memories, without_session=question.without_session,
             kinds=question.memory_kinds, where=question.where,
         )  # fmt: skip
     if "message" in question.spaces:
-        yield Candidates(reader=question.reader, spaces=messages, without_session=question.without_session)
+        yield SearchFilter(reader=question.reader, spaces=messages, without_session=question.without_session)
 
 
 def _collect(found: dict[int, _Found], arm: str, matches: Sequence[Match]) -> None:
@@ -260,7 +262,9 @@ def _collect(found: dict[int, _Found], arm: str, matches: Sequence[Match]) -> No
             entry.text = score
 
 
-def _add_said_then(store: Store, meaning: Meaning, question: Question, where: Candidates, found: dict[int, _Found]) -> None:
+def _add_said_then(
+    store: Store, meaning: QueryVectors, question: RecallQuery, where: SearchFilter, found: dict[int, _Found]
+) -> None:
     """Let in the best of what was said in the days that a question names, and the newest where it names nothing else."""
     if any(period.alone for period in question.periods):
         wanted = MessageFilter(reader=question.reader, said=where.said, newest=_SAID_THEN)
@@ -275,7 +279,7 @@ def _add_said_then(store: Store, meaning: Meaning, question: Question, where: Ca
         _collect(found, arm, [match for match in matches if match.item not in known])
 
 
-def _add_recent(store: Store, question: Question, found: dict[int, _Found]) -> None:
+def _add_recent(store: Store, question: RecallQuery, found: dict[int, _Found]) -> None:
     """Let pinned memories in, and where nothing at all was asked, the newest."""
     if question.as_of is not None or question.spaces == ("message",):
         return
@@ -291,7 +295,7 @@ def _add_recent(store: Store, question: Question, found: dict[int, _Found]) -> N
             entry.why.append(_Vote(arm, rank, 1 / rank))
 
 
-def _hydrate(store: Store, question: Question, found: Sequence[int]) -> list[tuple[Memory | Message, Memory | None]]:
+def _hydrate(store: Store, question: RecallQuery, found: Sequence[int]) -> list[tuple[Memory | Message, Memory | None]]:
     """Read what was found, leaving out what may not be shown; a message comes with what has replaced it."""
     wanted = MemoryFilter(items=found, unexpired_at=question.now)
     if question.as_of is not None:
@@ -306,7 +310,7 @@ def _hydrate(store: Store, question: Question, found: Sequence[int]) -> list[tup
     return owners
 
 
-def _messages(store: Store, question: Question, found: Sequence[int]) -> list[tuple[Message, Memory | None]]:
+def _messages(store: Store, question: RecallQuery, found: Sequence[int]) -> list[tuple[Message, Memory | None]]:
     """Read the messages found: not those of the present session, noise, or what was forgotten since."""
     messages = [
         message
@@ -335,7 +339,7 @@ def _fates(store: Store, reader: Scope, messages: Collection[str]) -> tuple[set[
     return gone, {source: memory for source, memory in latest.items() if memory.status == "live"}
 
 
-def _strengths(embedding: Embedding, question: Question, found: dict[int, _Found], *, words: float) -> dict[int, float]:
+def _strengths(embedding: Embedding, question: RecallQuery, found: dict[int, _Found], *, words: float) -> dict[int, float]:
     """Return how strongly the arms speak for each item; ``words`` is the share of their usual weight that words have."""
     if not question.text.strip():
         return dict.fromkeys(found, 0.0)
@@ -357,7 +361,7 @@ def _places(store: Store, found: dict[int, _Found]) -> dict[int, Place]:
     return {seq: Place(session=session, role=role, speaker=speaker, at=at) for seq, session, role, speaker, at in found_at}
 
 
-def _value(owner: Memory | Message, question: Question, strong: dict[int, float]) -> tuple[float, datetime]:
+def _value(owner: Memory | Message, question: RecallQuery, strong: dict[int, float]) -> tuple[float, datetime]:
     """Return the strength of what was read, and when it was said; age and importance decide between equals."""
     if isinstance(owner, Memory):
         said, item = owner.valid_from, owner.item
@@ -389,4 +393,4 @@ def _with_excerpt(store: Store, hit: Hit, found: dict[int, _Found]) -> Hit:
     message: Message | None = hit.message
     if message is None or len(message.text) <= 1600:
         return hit
-    return replace(hit, excerpt=store.window_text(message.seq, found[message.seq].window, message.text).strip())
+    return replace(hit, excerpt=store.chunk_text(message.seq, found[message.seq].window, message.text).strip())

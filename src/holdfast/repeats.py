@@ -14,27 +14,27 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_ROUNDS = 3
+_OVERFETCH = 3
 """How many times as many hits as are wanted are looked at."""
-_SAME = 0.96
+_MIN_DUPLICATE_COSINE = 0.96
 """Two hits with a cosine above this say the same."""
-_LINE = 80
+_SHORT_CHARACTERS = 80
 """Shorter texts are said every day; a longer one that is said again, in another conversation, tells something of both."""
-_LONG = 1000
+_MAX_VECTOR_CHARACTERS = 1000
 """Longer texts are compared by their words alone: a vector stands for their beginning only."""
-_FEW = 3
+_MIN_WORDS = 3
 """Of fewer words nothing can be told: some languages do not part them."""
 _WORD = re.compile(r"\w+")
 _NEGATIONS = frozenset({"not", "no", "never", "nunca"})
 
 
-def without_repeats(store: Store, embedding: Embedding, hits: Iterable[Hit], limit: int) -> list[Hit]:
+def without_duplicates(store: Store, embedding: Embedding, hits: Iterable[Hit], limit: int) -> list[Hit]:
     """Return the best of these hits, given best first, without those that say what a better one said."""
     model = embedding.name if embedding.name and embedding.embedder() else None
     ahead = iter(hits)
-    seen = _Seen(store, model)
+    seen = _KeptHits(store, model)
     kept: list[Hit] = []
-    for _ in range(_ROUNDS):  # more is read, and compared with the rest, only where some were repeats
+    for _ in range(_OVERFETCH):  # more is read, and compared with the rest, only where some were repeats
         for hit in seen.add(itertools.islice(ahead, limit)):
             if not seen.repeats(hit):
                 kept.append(hit)
@@ -43,7 +43,7 @@ def without_repeats(store: Store, embedding: Embedding, hits: Iterable[Hit], lim
     return kept
 
 
-class _Seen:
+class _KeptHits:
     """Hits that were looked at, and what those that were kept say."""
 
     def __init__(self, store: Store, model: str | None) -> None:
@@ -70,7 +70,7 @@ class _Seen:
         if self._is_said(place, folded):
             return True
         words = frozenset(_WORD.findall(folded))
-        if len(folded) < _LONG:
+        if len(folded) < _MAX_VECTOR_CHARACTERS:
             alike = [other for other, theirs in self._kept.items() if _share(words, theirs) and self._same_kind(place, other)]
             if alike and self._is_near(place, alike):
                 return True
@@ -81,7 +81,7 @@ class _Seen:
     def _is_said(self, place: int, folded: str) -> bool:
         """Tell whether these very words were kept; long ones may be once more, from another conversation."""
         earlier = self._said.get(folded, ())
-        once_more = len(earlier) == 1 and len(folded) >= _LINE and self._are_apart(place, earlier[0])
+        once_more = len(earlier) == 1 and len(folded) >= _SHORT_CHARACTERS and self._are_apart(place, earlier[0])
         return bool(earlier) and not once_more
 
     def _same_kind(self, place: int, other: int) -> bool:
@@ -100,11 +100,11 @@ class _Seen:
         if self._cosines is None:
             items = [hit.memory.item if hit.memory else hit.message.seq if hit.message else 0 for hit in self._hits]
             self._cosines = self._store.similarities(self._model, items)
-        return self._cosines is not None and any(self._cosines[place][other] > _SAME for other in others)
+        return self._cosines is not None and any(self._cosines[place][other] > _MIN_DUPLICATE_COSINE for other in others)
 
 
 def _share(one: frozenset[str], two: frozenset[str]) -> bool:
     """Tell whether two texts may say the same: half of their words are the same, and all that tell like sentences apart."""
-    if min(len(one), len(two)) >= _FEW and 2 * len(one & two) < max(len(one), len(two)):
+    if min(len(one), len(two)) >= _MIN_WORDS and 2 * len(one & two) < max(len(one), len(two)):
         return False
     return all(word not in _NEGATIONS and not any(map(str.isdigit, word)) for word in one ^ two)

@@ -13,24 +13,24 @@ from datetime import datetime
 
 from holdfast.chat import Usage, spend_of, usage_of
 from holdfast.errors import ModelError, ModelUnavailable, StoreError
-from holdfast.notes import Note, Reranker
+from holdfast.notes import Candidate, Reranker
 from holdfast.policies.rating import rate
 from holdfast.protocols import Clock, Store
-from holdfast.thinking import Thinking
+from holdfast.thinking import BudgetedChat
 from holdfast.types import Hit, Reason
 
 __all__ = ["ChatReranker", "Reranking"]
 
 log = logging.getLogger("holdfast")
 
-_LOOKED_AT = 30
+_RERANK_DEPTH = 30
 """Hits that are looked at again, however few or many are wanted."""
-_SAYS = 6.0
+_RATING_WEIGHT = 6.0
 """What the step from a rating of 0 to one of 1 adds to a hit's logit."""
-_PAUSE = 30.0
+_FAILURE_PAUSE_SECONDS = 30.0
 """Seconds for which a reranker that has failed is left alone: recall must not wait for it every time."""
-_TIMEOUT = 20.0
-_LEAST = 1e-4
+_TIMEOUT_SECONDS = 20.0
+_MIN_PROBABILITY = 1e-4
 
 
 class ChatReranker:
@@ -38,18 +38,18 @@ class ChatReranker:
 
     name = "chat"
 
-    def __init__(self, store: Store, clock: Clock, thinking: Thinking) -> None:
+    def __init__(self, store: Store, clock: Clock, chat: BudgetedChat) -> None:
         self._store = store
         self._clock = clock
-        self._thinking = thinking
+        self._chat = chat
 
-    def rate(self, question: str, notes: Sequence[Note], *, asked_at: datetime) -> Sequence[float | None]:
+    def rate(self, question: str, candidates: Sequence[Candidate], *, asked_at: datetime) -> Sequence[float | None]:
         """Ask the model; an error where there is none, or where it may not be asked any more today."""
-        model, problem = self._thinking.model()
+        model, problem = self._chat.model()
         if model is None:
             raise ModelUnavailable(f"{problem or 'the reranker is the chat model, and none is configured: set `chat`'}.")
         try:
-            ratings = rate(model, question, notes, asked_at=asked_at, timeout=_TIMEOUT)
+            ratings = rate(model, question, candidates, asked_at=asked_at, timeout=_TIMEOUT_SECONDS)
         except ModelError as error:
             self._count(model.name, usage_of(error))
             raise
@@ -83,13 +83,13 @@ class Reranking:
 
     def depth(self, limit: int) -> int:
         """Return how many hits are wanted to choose from."""
-        return limit if self._reranker is None or limit < 1 else max(limit, _LOOKED_AT)
+        return limit if self._reranker is None or limit < 1 else max(limit, _RERANK_DEPTH)
 
     def rank(self, question: str, hits: Sequence[Hit], *, now: datetime) -> list[Hit]:
         """Return the hits in the order that their scores and a second look give them together."""
         if self._reranker is None or not question.strip() or len(hits) < 2 or time.monotonic() < self._not_before:
             return list(hits)
-        ratings = self._ratings(self._reranker, question, hits[:_LOOKED_AT], now)
+        ratings = self._ratings(self._reranker, question, hits[:_RERANK_DEPTH], now)
         given = [rating for rating in ratings if rating is not None]
         if not given:
             return list(hits)
@@ -105,16 +105,16 @@ class Reranking:
 
     def _ratings(self, reranker: Reranker, question: str, hits: Sequence[Hit], now: datetime) -> Sequence[float | None]:
         """Return the ratings; what was found without any is an answer, too."""
-        notes = [Note(text=_said(hit), at=hit.at) for hit in hits]
+        notes = [Candidate(text=_said(hit), at=hit.at) for hit in hits]
         try:
             return _checked(reranker, question, notes, now)
         except ModelError as error:
-            self._not_before = time.monotonic() + _PAUSE
-            log.warning("Hits were not looked at again, and will not be for %g s: %s", _PAUSE, error)
+            self._not_before = time.monotonic() + _FAILURE_PAUSE_SECONDS
+            log.warning("Hits were not looked at again, and will not be for %g s: %s", _FAILURE_PAUSE_SECONDS, error)
             return [None] * len(notes)
 
 
-def _checked(reranker: Reranker, question: str, notes: Sequence[Note], now: datetime) -> Sequence[float | None]:
+def _checked(reranker: Reranker, question: str, notes: Sequence[Candidate], now: datetime) -> Sequence[float | None]:
     """Ask, and hold the answer to what was agreed: an object of a user's own may raise anything."""
     try:
         ratings = reranker.rate(question, notes, asked_at=now)
@@ -135,7 +135,7 @@ def _said(hit: Hit) -> str:
 
 def _moved(hit: Hit, name: str, rank: int, rating: float) -> Hit:
     """Return a hit with what a second look says of it."""
-    sure = min(max(hit.score, _LEAST), 1 - _LEAST)
-    logit = math.log(sure / (1 - sure)) + _SAYS * (float(rating) - 0.5)
+    sure = min(max(hit.score, _MIN_PROBABILITY), 1 - _MIN_PROBABILITY)
+    logit = math.log(sure / (1 - sure)) + _RATING_WEIGHT * (float(rating) - 0.5)
     reason = Reason(arm=f"rerank:{name}", rank=rank, score=round(float(rating), 4))
     return replace(hit, score=round(1 / (1 + math.exp(-logit)), 4), why=(*hit.why, reason))

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from holdfast.embedding import Embedding
 from holdfast.errors import StoreClosed
-from holdfast.files import Shelves
+from holdfast.files import FolderMirrors
 from holdfast.housekeeping import Housekeeping
 from holdfast.jobs import JobRunner
 from holdfast.protocols import Store
@@ -33,7 +33,7 @@ class Scheduler:
         embedding: Embedding,
         reader: Reader,
         jobs: JobRunner,
-        topic_files: Shelves,
+        topic_files: FolderMirrors,
         housekeeping: Housekeeping,
         worker: Worker,
     ) -> None:
@@ -61,7 +61,7 @@ class Scheduler:
             self._thread.stop()
         with contextlib.suppress(StoreClosed):  # closed before, and a recall that was under way has ended since
             self.flush()
-            self._embedding.give_up_turn()
+            self._embedding.release_lease()
 
     def wake(self) -> None:
         """Announce new work to the thread; inline, run it now."""
@@ -106,7 +106,7 @@ class Scheduler:
             self._embedding.queries.drop_erased()
         busy = bool(self._housekeeping.tick())
         busy |= self._jobs.run_one()
-        busy |= bool(self._embedding.catch_up_in_turn(limit=8))
+        busy |= bool(self._embedding.catch_up_under_lease(limit=8))
         if not busy:
             self._embedding.retire_other_models()
             if time.monotonic() >= self._next_sync:

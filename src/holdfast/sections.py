@@ -12,7 +12,7 @@ from functools import cache
 from importlib import resources
 
 from holdfast.context import with_persona
-from holdfast.presets.base import Layout, Section
+from holdfast.presets.base import PromptLayout, Section
 from holdfast.text.clean import count_tokens, escape_line
 from holdfast.text.relative import ago
 from holdfast.types import Context, Hit
@@ -38,7 +38,7 @@ def section_words(name: str, language: str | None) -> SectionWords:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Filled:
+class _FilledSection:
     """A section with its lines."""
 
     text: str = ""
@@ -48,7 +48,7 @@ class _Filled:
 
 
 def render_sections(
-    layout: Layout,
+    layout: PromptLayout,
     gather: Callable[[Section], Sequence[Hit]],
     *,
     max_tokens: int,
@@ -63,16 +63,16 @@ def render_sections(
     budget = max_tokens - sum(
         count_tokens(section_words(section.words, spoken).line) for section in layout.sections if section.source == "fixed"
     )
-    parts: list[tuple[Section, _Filled]] = []
+    parts: list[tuple[Section, _FilledSection]] = []
     for section in layout.sections:
         words = section_words(section.words, spoken)
         if section.source == "fixed":
-            parts.append((section, _Filled(text=words.line)))
+            parts.append((section, _FilledSection(text=words.line)))
             continue
         filled = (
             _state(words, budget, values)
             if section.source == "state"
-            else _fill(section, words, gather(section), budget=budget, values=values, told=_Told(now=now, language=spoken))
+            else _fill(section, words, gather(section), budget=budget, values=values, told=_LineContext(now=now, language=spoken))
         )
         budget -= filled.tokens
         parts.append((section, filled))
@@ -89,24 +89,24 @@ def render_sections(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Told:
+class _LineContext:
     """When, and in which language, a line is told."""
 
     now: datetime
     language: str | None
 
 
-def _state(words: SectionWords, budget: int, values: Mapping[str, str]) -> _Filled:
+def _state(words: SectionWords, budget: int, values: Mapping[str, str]) -> _FilledSection:
     """Return the state the host gave, in one line."""
     text = values.get("state", "")
     line = words.line.format(text=escape_line(text)) if text else ""
     cost = count_tokens(line)
-    return _Filled(text=line, tokens=cost) if line and cost <= budget else _Filled()
+    return _FilledSection(text=line, tokens=cost) if line and cost <= budget else _FilledSection()
 
 
 def _fill(
-    section: Section, words: SectionWords, hits: Sequence[Hit], *, budget: int, values: Mapping[str, str], told: _Told
-) -> _Filled:
+    section: Section, words: SectionWords, hits: Sequence[Hit], *, budget: int, values: Mapping[str, str], told: _LineContext
+) -> _FilledSection:
     """Return a section with as many of its hits as fit."""
     frame = words.opening.format(**{name: escape_line(value) for name, value in values.items()})
     used = count_tokens(f"{frame}\n{words.closing}")
@@ -123,12 +123,12 @@ def _fill(
         lines.append(line)
         shown.append(hit)
     if not lines:
-        return _Filled(left_out=tuple(left_out))
+        return _FilledSection(left_out=tuple(left_out))
     text = "\n".join(part for part in (frame, *lines, words.closing) if part)
-    return _Filled(text=text, tokens=used, shown=tuple(shown), left_out=tuple(left_out))
+    return _FilledSection(text=text, tokens=used, shown=tuple(shown), left_out=tuple(left_out))
 
 
-def _line(hit: Hit, form: str, *, number: int, whole: bool, told: _Told) -> str:
+def _line(hit: Hit, form: str, *, number: int, whole: bool, told: _LineContext) -> str:
     """Return a hit in the form of a line; only a ``whole`` document keeps its own lines."""
     found = hit.memory
     text = "\n".join(map(escape_line, hit.text.strip().splitlines())) if whole else escape_line(hit.text)

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from holdfast.consolidation import Consolidation
+    from holdfast.consolidation import Condenser
     from holdfast.embedding import Embedding
     from holdfast.energy import Energy
-    from holdfast.files import Shelves
+    from holdfast.files import FolderMirrors
     from holdfast.housekeeping import Housekeeping
     from holdfast.jobs import JobRunner
-    from holdfast.pipeline import Pipeline
+    from holdfast.pipeline import Digester
     from holdfast.presets.base import Preset
     from holdfast.protocols import Clock, Store
     from holdfast.reader import Reader
     from holdfast.reranking import Reranking
     from holdfast.scheduler import Scheduler
-    from holdfast.thinking import Thinking
+    from holdfast.thinking import BudgetedChat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,17 +32,17 @@ class Services:
     preset: "Preset"
     clock: "Clock"
     embedding: "Embedding"
-    chat: "Thinking"
+    chat: "BudgetedChat"
     """The chat model, with its spending limits."""
     energy: "Energy"
-    digestion: "Pipeline"
+    digestion: "Digester"
     """Closes sessions and extracts memories from them."""
-    consolidation: "Consolidation"
+    consolidation: "Condenser"
     jobs: "JobRunner"
     reranking: "Reranking"
     reader: "Reader"
     """Recall and context."""
-    topic_files: "Shelves"
+    topic_files: "FolderMirrors"
     """Topic pages as Markdown files, kept in sync with the store."""
     housekeeping: "Housekeeping"
     scheduler: "Scheduler"

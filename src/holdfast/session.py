@@ -10,7 +10,7 @@ from holdfast.clock import as_utc
 from holdfast.errors import Conflict, HoldfastError, InvalidInput, NotFound
 from holdfast.ids import new_id
 from holdfast.listing import Kinds, kind_names
-from holdfast.mind import Mind, keeping, mind_of
+from holdfast.mind import ConversationState, conversation_state, with_state
 from holdfast.protocols import MessageFilter, Transaction
 from holdfast.services import Services
 from holdfast.text.clean import clean_name, clean_text
@@ -132,7 +132,7 @@ class Session:
 
     def window(self) -> list[Message]:
         """Return the last messages, which follow the context in the prompt."""
-        begins = 0 if self.off_record else self._mind().window_from
+        begins = 0 if self.off_record else self._state().window_from
         return [
             message for message in self.messages(limit=self._services.preset.window) if message.seq > begins or self.off_record
         ]
@@ -145,7 +145,7 @@ class Session:
         with self._services.store.write() as tx:
             session, last = tx.session(self.id), tx.messages(MessageFilter(session=self.id, newest=1))
             if session is not None and last:
-                tx.set_session(keeping(session, window_from=last[0].seq))
+                tx.set_session(with_state(session, window_from=last[0].seq))
 
     def recall(
         self, query: str, *, limit: int = 10, kind: Kinds = None, kinds: Kinds = None, min_score: float = 0.0
@@ -171,31 +171,37 @@ class Session:
         if query is None:
             said = [message.text for message in self.messages(limit=20) if message.role == "user"]
             query = said[-1] if said else ""
-        mind = Mind() if self.off_record else self._mind()
+        conversation = ConversationState() if self.off_record else self._state()
         context = self._services.reader.context(
-            self.scope, query, max_tokens=max_tokens, without_session=self.id, state=state, persona=persona, mind=mind
+            self.scope,
+            query,
+            max_tokens=max_tokens,
+            without_session=self.id,
+            state=state,
+            persona=persona,
+            conversation=conversation,
         )
         if self._services.preset.recall.accumulates and not self.off_record:
-            self._keep_in_mind(mind, context)
+            self._save_state(conversation, context)
         if not self.off_record:
             self._services.reader.note_shown(self.id, context)
         return context
 
-    def _mind(self) -> Mind:
+    def _state(self) -> ConversationState:
         session = self._services.store.session(self.id)
-        return mind_of(session if session is not None and session.scope == self.scope else None)
+        return conversation_state(session if session is not None and session.scope == self.scope else None)
 
-    def _keep_in_mind(self, mind: Mind, context: Context) -> None:
+    def _save_state(self, state: ConversationState, context: Context) -> None:
         """Note which memories came to mind, so that they stay; which they are can be found again, so a lost note does no harm."""
         kinds = self._services.preset.recall.kinds or ()
         found = [hit.id for hit in (*context.hits, *context.left_out) if hit.memory and hit.kind in kinds]
-        new = [id for id in found if id not in mind.recalled]
-        if not new or mind.topic is not None:
+        new = [id for id in found if id not in state.recalled_ids]
+        if not new or state.topic is not None:
             return
         with self._services.store.write(durable=False) as tx:
             session = tx.session(self.id)
             if session is not None and session.scope == self.scope and session.status == "open":
-                tx.set_session(keeping(session, recalled=[*mind_of(session).recalled, *new]))
+                tx.set_session(with_state(session, recalled=[*conversation_state(session).recalled_ids, *new]))
 
     def digest(self) -> None:
         """Queue the digestion of what was said so far; the session goes on."""

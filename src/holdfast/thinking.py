@@ -24,14 +24,14 @@ class ChatSource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ChatBudget:
     """What models may cost a day, in US dollars and in calls; None is no limit."""
 
     daily_cost: float | None = None
     daily_calls: int | None = None
 
 
-class Guarded:
+class CheckedChat:
     """A chat model whose every failure is a typed one: an object of a user's own may raise anything."""
 
     def __init__(self, model: ChatModel) -> None:
@@ -73,19 +73,19 @@ class Guarded:
             close()
 
 
-class Thinking:
+class BudgetedChat:
     """Says which model may be asked right now, and if none, why."""
 
-    def __init__(self, store: Store, source: ChatSource | None, clock: Clock, limits: Limits | None = None) -> None:
+    def __init__(self, store: Store, source: ChatSource | None, clock: Clock, limits: ChatBudget | None = None) -> None:
         self._store = store
         self._source = source
         self._clock = clock
-        self._limits = limits or Limits()
-        self._model: Guarded | None = None
+        self._limits = limits or ChatBudget()
+        self._model: CheckedChat | None = None
         self._not_before = 0.0
         self._problem: str | None = None
         self._lock = threading.Lock()
-        forks.watch(self)
+        forks.register(self)
 
     def after_fork(self) -> None:
         """Make a new lock, and a new model: its connections are the parent's."""
@@ -107,7 +107,7 @@ class Thinking:
         with self._lock:
             if self._model is None and time.monotonic() >= self._not_before:
                 try:
-                    self._model = Guarded(self._source.load())
+                    self._model = CheckedChat(self._source.load())
                     self._problem = None
                 except ModelError as error:
                     self._not_before = time.monotonic() + _RETRY_SECONDS

@@ -23,20 +23,20 @@ from holdfast.errors import HoldfastError, SettingsError
 from holdfast.policies.keys import canonical_key, same_key
 from holdfast.presets.base import Preset
 from holdfast.presets.reachy import context_key
-from holdfast.reader import least_worth_showing
+from holdfast.reader import min_score_to_show
 from holdfast.services import services
 from holdfast.text.clean import clean_name, escape_line
 from holdfast.text.conform import conform
 from holdfast.types import Hit, Kind, Memory, Scope
 
-READING = ("search_memories",)
+READ_ONLY_TOOLS = ("search_memories",)
 """The tools that change nothing."""
 _MANY = 5_000
-_MOST_RESULTS = 50
-_LONGEST = 2_000
+_MAX_RESULTS = 50
+_MAX_TEXT_CHARACTERS = 2_000
 """Characters of one memory that a model is shown."""
 
-Words: TypeAlias = Mapping[str, Mapping[str, str]]
+ToolTexts: TypeAlias = Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,11 +57,11 @@ class ToolUse:
 
 
 @cache
-def tool_words(language: str | None) -> Words:
+def tool_words(language: str | None) -> ToolTexts:
     """Return the tools' words in a language; in English where it has none."""
     table = tomllib.loads((resources.files("holdfast.prompts") / "tools.toml").read_text("utf-8"))
     own = table.get((language or "en").partition("-")[0].casefold())
-    words: Words = own if isinstance(own, dict) else table["en"]
+    words: ToolTexts = own if isinstance(own, dict) else table["en"]
     return words
 
 
@@ -179,7 +179,7 @@ class MemoryTools:
 
     def _remember(self, key: str, value: str, sources: Sequence[str]) -> ToolResult:
         preset, kind = self._memory.preset, self._memory.preset.kind(None)
-        if preset.consolidation.normalise_keys:
+        if preset.reconcile_rules.normalize_keys:
             key = canonical_key(key, [each.key for each in self._own() if each.key])
         labelled: dict[str, Any] = {"key": key} if kind.keyed != "no" else {"metadata": {"key": clean_name(key, what="key")}}
         kept = self._memory.remember(value, sources=sources, **labelled, **self._parts)
@@ -206,7 +206,7 @@ class MemoryTools:
         names = sorted({label for each in self._own() if (label := _label(each))})[:30]
         kinds = [kind.name for kind in self._memory.preset.kinds]
         found = self._memory.recall(key, limit=3, kinds=kinds, **self._parts)
-        least = least_worth_showing(found)
+        least = min_score_to_show(found)
         near = [{"id": hit.id, "text": str(hit)[:200]} for hit in found if hit.score >= least and self._is_own(hit.id)]
         listed = "; ".join(f"{each['id']} ({escape_line(each['text'])})" for each in near)
         text = words["none"].format(
@@ -233,20 +233,20 @@ class MemoryTools:
         kinds = [memory_type] if memory_type else [kind.name for kind in self._memory.preset.kinds]
         if memory_type in (None, _spoken(self._memory.preset)):
             kinds = [kind for kind in kinds if kind != "message"] + ["message"]
-        limit = max(1, min(limit, _MOST_RESULTS))
+        limit = max(1, min(limit, _MAX_RESULTS))
         hits = self._memory.recall(query, kinds=kinds, limit=limit + len(seen), **self._parts)
-        least = least_worth_showing(hits)
-        scored = [(hit, self._measured(hit)) for hit in hits if hit.id not in seen and hit.score >= least]
-        if self._least is not None:  # a design that measures is one that ranks by what it measured
-            scored = sorted((each for each in scored if each[1] >= self._least), key=lambda each: -each[1])
+        min_score = min_score_to_show(hits)
+        scored = [(hit, self._measured(hit)) for hit in hits if hit.id not in seen and hit.score >= min_score]
+        if self._min_score is not None:  # a design that measures is one that ranks by what it measured
+            scored = sorted((each for each in scored if each[1] >= self._min_score), key=lambda each: -each[1])
         found = [self._shown(hit, score) for hit, score in scored[:limit]]
         return ToolResult(text=safe_json(found), data=found)
 
     @property
-    def _least(self) -> float | None:
+    def _min_score(self) -> float | None:
         """The score a search must reach, where searching is a design's own tool and it names one."""
         preset = self._memory.preset
-        return preset.recall.least_cosine if "search_memories" in preset.tools else None
+        return preset.recall.min_cosine if "search_memories" in preset.tools else None
 
     def _measured(self, hit: Hit) -> float:
         """Return the score: how likely a hit matters, or in a design that measures, the cosine of its own embedder.
@@ -254,7 +254,7 @@ class MemoryTools:
         What was found by words alone has none: there it is the share of the words that it has.
         """
         embedder = services(self._memory).embedding.embedder()
-        if self._least is None:
+        if self._min_score is None:
             return hit.score
         if hit.similarity is None or embedder is None:
             return hit.score_by("text") or 0.0
@@ -265,7 +265,7 @@ class MemoryTools:
         said = {"role": message.role, "session": message.session} if message else {}
         shown = {
             "id": hit.id,
-            "content": hit.text if len(hit.text) <= _LONGEST else hit.text[: _LONGEST - 1] + "…",
+            "content": hit.text if len(hit.text) <= _MAX_TEXT_CHARACTERS else hit.text[: _MAX_TEXT_CHARACTERS - 1] + "…",
             "type": _spoken(self._memory.preset) if message else hit.kind,
             "score": score,
             "created_at": (message.at if message else hit.memory.created_at if hit.memory else hit.at).isoformat(),

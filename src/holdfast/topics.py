@@ -15,34 +15,34 @@ import numpy as np
 from holdfast.chat import ChatModel, Usage
 from holdfast.embedding import Embedding
 from holdfast.jobs import Work, new_job
-from holdfast.mind import keeping, topic_since
+from holdfast.mind import topic_found_since, with_state
 from holdfast.policies.outcome import Outcome
-from holdfast.policies.recent import About, about_with
-from holdfast.policies.topics import Detected, Topic, assign, detect, topic_of
+from holdfast.policies.recent import TopicSummary, summarize_topic_with
+from holdfast.policies.topics import DetectedTopic, KnownTopic, assign, detect, topic_of
 from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Store, Transaction
-from holdfast.thinking import Thinking
+from holdfast.thinking import BudgetedChat
 from holdfast.types import Job, Memory, Message, Put, Retire, Scope, SessionRecord
 from holdfast.write import Writer
 
 if TYPE_CHECKING:
     from holdfast.protocols import Vectors
 
-_URGENT = 10
+_DETECT_PRIORITY = 10
 """A page that comes a turn too late is of no use."""
-_MOST_VECTORS = 4096
-_LONGEST_TALK = 2000
+_MAX_VECTORS = 4096
+_MAX_CONVERSATION_CHARACTERS = 2000
 
 
-class Topics:
+class TopicFinder:
     """Knows the pages of a store, and finds the one a conversation is about."""
 
-    def __init__(self, store: Store, preset: Preset, clock: Clock, *, embedding: Embedding, thinking: Thinking) -> None:
+    def __init__(self, store: Store, preset: Preset, clock: Clock, *, embedding: Embedding, chat: BudgetedChat) -> None:
         self._store = store
         self._preset = preset
         self._clock = clock
         self._embedding = embedding
-        self._thinking = thinking
+        self._chat = chat
         self._vectors: dict[int, Vectors] = {}
         self.handlers: Mapping[str, Callable[[Job], Work]] = {"topic": self._detect}
 
@@ -51,11 +51,11 @@ class Topics:
         rules = self._preset.topics
         if rules is None or rules.detect != "turn" or message.role != "user" or message.action is not None:
             return
-        if topic_since(session, _closed_to(session)) is not None:
+        if topic_found_since(session, _closed_to(session)) is not None:
             return
         payload = {"session": session.id, "seq": message.seq}
         effect = f"topic:{session.id}:{message.seq}"
-        tx.add_job(new_job("topic", payload, effect=effect, now=self._clock.now(), priority=_URGENT))
+        tx.add_job(new_job("topic", payload, effect=effect, now=self._clock.now(), priority=_DETECT_PRIORITY))
 
     def known(self, scope: Scope) -> dict[str, list[Memory]]:
         """Return the pages of a scope by their topic, oldest line first."""
@@ -66,12 +66,12 @@ class Topics:
             pages.setdefault(memory.topic or "", []).append(memory)
         return pages
 
-    def about(self, text: str, scope: Scope) -> Detected:
+    def about(self, text: str, scope: Scope) -> DetectedTopic:
         """Tell which topic of a scope a text is about, by a model where there is one; the likely ones come first."""
         pages = self.known(scope)
         if not pages:
-            return Detected(None, Usage(), ())
-        model, problem = self._thinking.model() if self._preset.topics and self._preset.topics.opens else (None, None)
+            return DetectedTopic(None, Usage(), ())
+        model, problem = self._chat.model() if self._preset.topics and self._preset.topics.opens else (None, None)
         latest = sorted(pages.values(), key=lambda page: page[-1].updated_at, reverse=True)
         topics = [self._described(page) for page in latest]
         embedder = self._embedding.embedder()
@@ -81,16 +81,18 @@ class Topics:
         )  # fmt: skip
         return found._replace(flaws=(f"{problem}; rules took over", *found.flaws)) if problem else found
 
-    def of(self, session: SessionRecord, said: Sequence[Message], *, after: int) -> Detected:
+    def of(self, session: SessionRecord, said: Sequence[Message], *, after: int) -> DetectedTopic:
         """Return the topic of a stretch of a session: the one found while it went on, or found now in what was not looked at."""
         if self._preset.topics is None:
-            return Detected(None, Usage(), ())
-        found = topic_since(session, after)
+            return DetectedTopic(None, Usage(), ())
+        found = topic_found_since(session, after)
         if found is not None and found in self.known(session.scope):
-            return Detected(found, Usage(), ())
+            return DetectedTopic(found, Usage(), ())
         tried = max(after, int(session.metadata.get("tried_to", 0)))
         new = [message.text for message in said if message.role == "user" and message.seq > tried]
-        return self.about("\n".join(new)[-_LONGEST_TALK:], session.scope) if new else Detected(None, Usage(), ())
+        return (
+            self.about("\n".join(new)[-_MAX_CONVERSATION_CHARACTERS:], session.scope) if new else DetectedTopic(None, Usage(), ())
+        )
 
     def gather(
         self, outcome: Outcome, messages: Sequence[Message], session: SessionRecord, *, after: int, model: ChatModel | None
@@ -106,12 +108,14 @@ class Topics:
         conclusions = [change for change in outcome.changes if isinstance(change, Put) and change.kind == rules.kind]
         others = [change for change in outcome.changes if change not in conclusions]
         known = list(self.known(session.scope))
-        least = rules.least_for_new if rules.opens else sys.maxsize
-        named = assign(conclusions, found.topic, known=known, least=least, model=model)
+        min_conclusions = rules.min_conclusions if rules.opens else sys.maxsize
+        named = assign(conclusions, found.topic, known=known, min_conclusions=min_conclusions, model=model)
         topic = found.topic or next((put.topic for put in named.changes if isinstance(put, Put) and put.topic), None)
-        said = About(text="")
+        said = TopicSummary(text="")
         if topic is not None and rules.recent_kind is not None:
-            said = about_with(model, [put.text for put in conclusions] or [m.text for m in messages if m.role == "user"])
+            said = summarize_topic_with(
+                model, [put.text for put in conclusions] or [m.text for m in messages if m.role == "user"]
+            )
         outcome = replace(
             outcome,
             changes=(*others, *named.changes),
@@ -136,10 +140,10 @@ class Topics:
         writer.apply([replace(note, sources=sources)], shown=())
         notes = writer.tx.memories(MemoryFilter(exactly=note.scope, kinds=(note.kind,)))
         notes.sort(key=lambda memory: (memory.valid_from, memory.item), reverse=True)
-        old = notes[rules.most_recent :]
+        old = notes[rules.max_recent :]
         writer.apply([Retire(id=memory.id, status="expired", reason="newer topics took its place") for memory in old])
 
-    def _described(self, page: Sequence[Memory]) -> Topic:
+    def _described(self, page: Sequence[Memory]) -> KnownTopic:
         return topic_of(page, self._rows(page))
 
     def _rows(self, page: Sequence[Memory]) -> "Vectors | None":
@@ -148,7 +152,7 @@ class Topics:
         made = self._embedding.documents([str(memory) for memory in missing])
         if missing and made is None:
             return None
-        if len(self._vectors) > _MOST_VECTORS:
+        if len(self._vectors) > _MAX_VECTORS:
             self._vectors.clear()
             return self._embedding.documents([str(memory) for memory in page])
         for place, memory in enumerate(missing):
@@ -161,7 +165,7 @@ class Topics:
         session_id, seq = str(job.payload["session"]), int(job.payload["seq"])
         session = self._store.session(session_id)
         said = self._store.messages(MessageFilter(session=session_id, seqs=(seq,)))
-        if session is None or not said or topic_since(session, _closed_to(session)) is not None:
+        if session is None or not said or topic_found_since(session, _closed_to(session)) is not None:
             return Work()
         found = self.about(said[0].text, session.scope)
 
@@ -170,12 +174,12 @@ class Topics:
             if present is None:
                 return
             tried = max(seq, int(present.metadata.get("tried_to", 0)))
-            if found.topic is None or topic_since(present, _closed_to(present)) is not None:
-                tx.set_session(keeping(present, tried_to=tried))
+            if found.topic is None or topic_found_since(present, _closed_to(present)) is not None:
+                tx.set_session(with_state(present, tried_to=tried))
             else:
-                tx.set_session(keeping(present, topic=found.topic, topic_seq=seq, tried_to=tried))
+                tx.set_session(with_state(present, topic=found.topic, topic_seq=seq, tried_to=tried))
 
-        asked = self._thinking.name if found.usage.calls else None
+        asked = self._chat.name if found.usage.calls else None
         return Work(effect=note, flaws=found.flaws, model=asked, usage=found.usage)
 
 

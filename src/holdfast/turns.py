@@ -10,47 +10,47 @@ import time
 from holdfast import forks
 from holdfast.protocols import Store
 
-_SECONDS = 10.0
+_LEASE_SECONDS = 10.0
 """How long a turn lasts: so long may work wait when the process that had it was killed."""
 
 
-class Turn:
+class ProcessLease:
     """A process's claim to something that one is enough for."""
 
-    def __init__(self, store: Store, work: str, *, seconds: float = _SECONDS) -> None:
+    def __init__(self, store: Store, work: str, *, seconds: float = _LEASE_SECONDS) -> None:
         self._store = store
         self._name = f"turn: {work}"
         self._seconds = seconds
         self.after_fork()
-        forks.watch(self)
+        forks.register(self)
 
     def after_fork(self) -> None:
         """Be somebody else: the parent keeps its turn."""
-        self._who = secrets.token_hex(8)
-        self._until = 0.0
+        self._holder = secrets.token_hex(8)
+        self._held_until = 0.0
 
-    def take(self) -> bool:
+    def acquire(self) -> bool:
         """Tell whether it is this process's turn, which it is if it is nobody else's."""
         now = time.time()
-        if now < self._until - self._seconds / 2:
+        if now < self._held_until - self._seconds / 2:
             return True
-        if self._is_anothers(self._store.setting(self._name), now):
+        if self._is_held_by_another(self._store.setting(self._name), now):
             return False
         with self._store.write(durable=False) as tx:
-            if self._is_anothers(tx.setting(self._name), now):  # it was faster
+            if self._is_held_by_another(tx.setting(self._name), now):  # it was faster
                 return False
-            tx.set_setting(self._name, f"{self._who} {now + self._seconds}")
-        self._until = now + self._seconds
+            tx.set_setting(self._name, f"{self._holder} {now + self._seconds}")
+        self._held_until = now + self._seconds
         return True
 
-    def give_up(self) -> None:
+    def release(self) -> None:
         """Let another process have it at once."""
-        if time.time() < self._until:
-            self._until = 0.0
+        if time.time() < self._held_until:
+            self._held_until = 0.0
             with self._store.write(durable=False) as tx:
-                tx.set_setting(self._name, f"{self._who} 0")
+                tx.set_setting(self._name, f"{self._holder} 0")
 
-    def _is_anothers(self, noted: str | None, now: float) -> bool:
+    def _is_held_by_another(self, noted: str | None, now: float) -> bool:
         who, _, until = (noted or "").partition(" ")
         # Clocks of several machines differ; no turn lasts longer than one.
-        return who != self._who and now < float(until or 0) <= now + 2 * self._seconds
+        return who != self._holder and now < float(until or 0) <= now + 2 * self._seconds

@@ -124,7 +124,7 @@ class KeyRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptAnswer:
+class StoredResponse:
     """What was answered to a request that a client may send again under the same idempotency key."""
 
     principal: str

@@ -9,8 +9,8 @@ from holdfast import forks
 from holdfast.errors import StoreClosed
 
 log = logging.getLogger("holdfast")
-_PAUSE = 1.0
-_PATIENCE = 20
+_PAUSE_SECONDS = 1.0
+_STOP_TIMEOUT_SECONDS = 20
 """Seconds that a step under way has to come to its end when everything stops."""
 
 
@@ -20,11 +20,11 @@ class WorkerThread:
     The thread is a daemon, starts when there first is work, and ends with the object whose method it is.
     """
 
-    def __init__(self, work: Callable[[], bool], *, patience: float = _PATIENCE) -> None:
+    def __init__(self, work: Callable[[], bool], *, patience: float = _STOP_TIMEOUT_SECONDS) -> None:
         self._work = weakref.WeakMethod(work)
         self._patience = patience
         self._start()
-        forks.watch(self)
+        forks.register(self)
 
     def _start(self) -> None:
         self._wanted = threading.Event()
@@ -56,7 +56,7 @@ class WorkerThread:
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            self._wanted.wait(timeout=_PAUSE)
+            self._wanted.wait(timeout=_PAUSE_SECONDS)
             self._wanted.clear()
             work = self._work()
             if work is None:

@@ -49,24 +49,24 @@ class Writer:
     def _remember(self, put: Put, batch: str) -> Memory:
         kind = self.preset.kind(put.kind)
         text, key = _text(put), self._key(kind, put.key)
-        same = self._living(put, content_hash=content_hash(kind.name, key, text))
+        same = self._live_memories(put, content_hash=content_hash(kind.name, key, text))
         if same:
             others = [other for other in self._replaced(put) if other.id != same[0].id]
-            self._take_place(replace(same[0], valid_from=put.valid_from or self.now), others, batch, reasons=_reasons(put))
-            return self._restate(same[0], put, kind, batch)
+            self._supersede(replace(same[0], valid_from=put.valid_from or self.now), others, batch, reasons=_reasons(put))
+            return self._refresh(same[0], put, kind, batch)
         memory = self._new(put, kind, text, key)
         if kind.keyed == "one":
-            others = self._living(put, kinds=(kind.name,), key=key)
-            memory = self._take_place(memory, others, batch, reasons=(f"a newer value of {key!r}", f"an older value of {key!r}"))
+            others = self._live_memories(put, kinds=(kind.name,), key=key)
+            memory = self._supersede(memory, others, batch, reasons=(f"a newer value of {key!r}", f"an older value of {key!r}"))
         if put.replaces and memory.status == "live":
-            memory = self._take_place(memory, self._replaced(put), batch, reasons=_reasons(put))
+            memory = self._supersede(memory, self._replaced(put), batch, reasons=_reasons(put))
         return self._store(memory, batch, "created", put.reason)
 
     def _replaced(self, put: Put) -> list[Memory]:
         """Return what a change says it replaces; what is pinned only a person unpins."""
-        return [memory for memory in self._living(put, ids=put.replaces) if not memory.pinned] if put.replaces else []
+        return [memory for memory in self._live_memories(put, ids=put.replaces) if not memory.pinned] if put.replaces else []
 
-    def _take_place(self, memory: Memory, others: Sequence[Memory], batch: str, *, reasons: tuple[str, str]) -> Memory:
+    def _supersede(self, memory: Memory, others: Sequence[Memory], batch: str, *, reasons: tuple[str, str]) -> Memory:
         """Retire what this replaces; told of the past, something that was replaced since is history itself."""
         newest = max(others, key=lambda other: other.valid_from, default=None)
         if newest is not None and newest.valid_from > memory.valid_from:
@@ -87,12 +87,12 @@ class Writer:
             raise InvalidInput(f"Memories of kind {kind.name!r} have no key; leave it out, or use kind 'fact'.")
         return kind.name if cleaned is None and kind.keyed == "one" else cleaned
 
-    def _living(self, put: Put, **wanted: Any) -> list[Memory]:
+    def _live_memories(self, put: Put, **wanted: Any) -> list[Memory]:
         return self.tx.memories(MemoryFilter(exactly=put.scope, unexpired_at=self.now, **wanted))
 
-    def _restate(self, memory: Memory, put: Put, kind: Kind, batch: str) -> Memory:
+    def _refresh(self, memory: Memory, put: Put, kind: Kind, batch: str) -> Memory:
         """Note that it was said again; what the caller adds to it makes a revision."""
-        told = self._told(put)
+        told = self._reported_by(put)
         added = {name: value for name, value in told.items() if getattr(memory, name) != value}
         new_sources = tuple(source for source in put.sources if source not in memory.sources)
         expires_at = put.expires_at or self._expiry(kind, memory, self.now)
@@ -104,7 +104,7 @@ class Writer:
             self.tx.set_expiry([memory.id], expires_at)
         return replace(memory, last_seen_at=self.now, expires_at=expires_at)
 
-    def _told(self, put: Put) -> dict[str, Any]:
+    def _reported_by(self, put: Put) -> dict[str, Any]:
         """Return what a caller said beyond the text itself."""
         given = {
             "importance": None if put.importance is None else _importance(put.importance),
@@ -129,7 +129,7 @@ class Writer:
             tags=_tags(put),
             metadata=_metadata(put),
             origin=_origin(put.origin),
-            trust=min(_trust(put.trust), self._least_trust(put.sources)),
+            trust=min(_trust(put.trust), self._min_trust(put.sources)),
             sources=put.sources,
             pinned=kind.pinned if put.pinned is None else put.pinned,
             language=put.language or detect_language(text),
@@ -142,7 +142,7 @@ class Writer:
         )
         return replace(memory, expires_at=put.expires_at or self._expiry(kind, memory, self.now))
 
-    def _least_trust(self, sources: Sequence[str]) -> float:
+    def _min_trust(self, sources: Sequence[str]) -> float:
         """Return how far the least trusted of the sources is believed: what was made from a page is no better than it."""
         if not sources:
             return 1.0
@@ -167,13 +167,13 @@ class Writer:
         kind = self.preset.kind(put.kind)
         text, key = _text(put), self._key(kind, put.key)
         identity = content_hash(kind.name, key, text)
-        twins = [twin for twin in self._living(put, content_hash=identity) if twin.id != memory.id]
+        twins = [twin for twin in self._live_memories(put, content_hash=identity) if twin.id != memory.id]
         if twins:
             raise Conflict(f"{twins[0].id} says the same already; forget one of them instead.")
         changed = replace(
             memory, text=text, key=key, kind=kind.name, content_hash=identity, expires_at=put.expires_at or memory.expires_at,
             language=put.language or detect_language(text) or memory.language,
-            sources=tuple(dict.fromkeys((*memory.sources, *put.sources))), trust=min(memory.trust, _trust(put.trust)), **self._told(put),
+            sources=tuple(dict.fromkeys((*memory.sources, *put.sources))), trust=min(memory.trust, _trust(put.trust)), **self._reported_by(put),
             valid_from=put.valid_from if put.valid_from and put.origin == "file" else memory.valid_from,  # a date put right by hand
         )  # fmt: skip
         return self._store(self._stamped(changed), batch, "revised", put.reason)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.cli.clients import CLIENTS, Place
+from holdfast.cli.clients import CLIENTS, InstallTarget
 from holdfast.cli.merging import Unmergeable, merged
 from holdfast.config.folders import HomeFolders
 
@@ -215,7 +215,7 @@ def test_toml_takes_any_path_and_name() -> None:
 def test_a_project_has_its_own_file(holdfast: Holdfast, place: dict[str, Any], tmp_path: Path) -> None:
     folders = HomeFolders(home=tmp_path, settings=tmp_path / "s", xdg=tmp_path / "x")
     project = tmp_path / "project"
-    paths = {name: client.path(folders, Place.PROJECT, project) for name, client in CLIENTS.items() if client.of_project}
+    paths = {name: client.path(folders, InstallTarget.PROJECT, project) for name, client in CLIENTS.items() if client.of_project}
     assert {name: path.relative_to(project).as_posix() for name, path in paths.items()} == {
         "claude-code": ".mcp.json",
         "cursor": ".cursor/mcp.json",
@@ -229,7 +229,9 @@ def test_a_project_has_its_own_file(holdfast: Holdfast, place: dict[str, Any], t
 
 def test_each_system_has_its_place_for_settings(tmp_path: Path) -> None:
     mac = HomeFolders(home=tmp_path, settings=tmp_path / "Library" / "Application Support", xdg=tmp_path / ".config")
-    found = {name: client.path(mac, Place.USER, tmp_path).relative_to(tmp_path).as_posix() for name, client in CLIENTS.items()}
+    found = {
+        name: client.path(mac, InstallTarget.USER, tmp_path).relative_to(tmp_path).as_posix() for name, client in CLIENTS.items()
+    }
     assert found == {
         "claude-code": ".claude.json",
         "claude-desktop": "Library/Application Support/Claude/claude_desktop_config.json",

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from holdfast import __version__
-from holdfast.cli.app import COMMANDS, App, app
+from holdfast.cli.app import COMMANDS, LazyGroup, app
 
 from .support import Holdfast
 
@@ -121,7 +121,7 @@ def test_errors_of_the_system_are_told_without_a_traceback(holdfast: Holdfast, t
     assert str(in_the_way) in error["message"]
 
 
-class _Broken(App):
+class _Broken(LazyGroup):
     """An application whose only command has a bug."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import Engine
-from holdfast.cli.working import TenantsWork
+from holdfast.cli.working import TenantWorker
 from holdfast.config.opening import open_engine
 from holdfast.errors import StoreError
 from holdfast.server.tenants import EnginePool
@@ -28,7 +28,7 @@ def test_a_tenant_whose_memory_cannot_be_opened_does_not_keep_the_others_waiting
                 session.add("user", "I live in Lima.")
                 session.end()
         with pytest.raises(StoreError, match="not this one"):
-            TenantsWork(pool, threading.Event(), said.append).everyone()
+            TenantWorker(pool, threading.Event(), said.append).everyone()
         for tenant in ("default", "other"):
             with pool.lease(tenant) as memory:
                 assert memory.jobs(states=("queued",)) == []

@@ -149,14 +149,14 @@ def test_a_model_that_fails_does_not_stop_a_conversation_from_ending(open_memory
 
 @pytest.mark.ledger("A4")
 def test_a_model_that_takes_too_long_is_not_waited_for(open_memory: OpenMemory) -> None:
-    assert isinstance(APPS.capture, Paragraph)
-    assert APPS.capture.timeout == 30
+    assert isinstance(APPS.extractor, Paragraph)
+    assert APPS.extractor.timeout == 30
 
     async def sleep_on_it(_: object) -> str:
         await asyncio.sleep(60)
         return "too late"
 
-    hasty = replace(APPS, capture=replace(APPS.capture, timeout=0.05))
+    hasty = replace(APPS, extractor=replace(APPS.extractor, timeout=0.05))
     memory = open_memory(preset=hasty, chat=sleep_on_it)
     converse(memory, "calendar", "I prefer meetings after 2pm on weekdays.", "Noted.")
     (kept,) = memory.memories(app="calendar")

@@ -14,7 +14,7 @@ from holdfast import Engine
 from holdfast.designs.lobug import MemoryConfig, MemoryManager
 from holdfast.errors import ModelUnavailable
 from holdfast.services import services
-from holdfast.testing import Asked, HashEmbedder, ScriptedChat
+from holdfast.testing import HashEmbedder, RecordedCall, ScriptedChat
 
 OpenMemory = Callable[..., Engine]
 
@@ -109,7 +109,7 @@ def test_the_prompts_sections_stand_in_their_order_and_an_empty_one_is_left_out(
 @pytest.mark.everywhere
 @pytest.mark.ledger("L10")
 def test_extraction_and_the_cascades_fail_independently(open_memory: OpenMemory) -> None:
-    def respond(call: Asked) -> Any:
+    def respond(call: RecordedCall) -> Any:
         if "fact" in json.dumps(dict(call.schema or {})):
             return ModelUnavailable("extraction is down")
         return json.dumps({"summary": "The user met Rosa on many days and told of it at length in the evening."})

@@ -11,7 +11,7 @@ import pytest
 from holdfast import Engine
 from holdfast.services import services
 from holdfast.session import Session
-from holdfast.testing import Asked, FrozenClock, ScriptedChat
+from holdfast.testing import FrozenClock, RecordedCall, ScriptedChat
 
 OpenMemory = Callable[..., Engine]
 
@@ -107,7 +107,7 @@ def test_a_model_names_the_topic_while_the_reply_is_made_and_its_page_takes_the_
 ) -> None:
     asked: list[str] = []
 
-    def answer(call: Asked) -> str:
+    def answer(call: RecordedCall) -> str:
         if "<topics>" not in call.text:
             return "{}"
         asked.append(call.text)
@@ -386,7 +386,7 @@ def test_hand_edits_made_while_a_page_is_split_survive(rostro: Engine, folder: P
 @pytest.mark.everywhere
 @pytest.mark.ledger("R5", "R6", "R9")
 def test_the_whole_story_with_a_model(open_memory: OpenMemory, clock: FrozenClock) -> None:
-    def answer(call: Asked) -> str:
+    def answer(call: RecordedCall) -> str:
         wanted = set((call.schema or {}).get("properties", {}))
         if "topic" in wanted:
             return json.dumps({"topic": "cooking"})

@@ -93,8 +93,8 @@ def test_every_one_of_lo_bugs_parameters_reaches_the_engine(tmp_path: Path) -> N
         assert preset.base is not None
         assert (preset.roll_up.threshold, preset.roll_up.keep) == (50, 7)
         assert (preset.base.when.threshold, preset.base.when.keep) == (9, 3)
-        assert (preset.recall.limit, preset.recall.least_cosine) == (10, 0.2)
-        assert preset.consolidation.same_distance == 0.1
+        assert (preset.recall.limit, preset.recall.min_cosine) == (10, 0.2)
+        assert preset.reconcile_rules.same_distance == 0.1
     with holdfast.open(settings=config, embedder=lambda text: [1.0, float(len(text)), 0.5], worker="none") as memory:
         embedder = services(memory).embedding.embedder()
         assert embedder is not None
@@ -145,10 +145,10 @@ def test_each_of_rostros_keys_reaches_the_preset() -> None:
     assert preset.idle_after == timedelta(minutes=5)
     assert preset.topics_dir == str(Path.home() / "pages")
     assert preset.topics is not None
-    assert (preset.topics.most_lines, preset.topics.least_for_new, preset.topics.most_recent) == (30, 2, 12)
-    assert (preset.recall.least_cosine, preset.recall.limit) == (0.6, 3)
+    assert (preset.topics.max_lines, preset.topics.min_conclusions, preset.topics.max_recent) == (30, 2, 12)
+    assert (preset.recall.min_cosine, preset.recall.limit) == (0.6, 3)
     assert preset.layout is not None
-    assert [section.most for section in preset.layout.sections if section.words == "recent_topics"] == [12]
+    assert [section.max_items for section in preset.layout.sections if section.words == "recent_topics"] == [12]
 
 
 def test_reachys_own_yaml_serves_as_it_is(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_a_toml_file_serves_as_well(tmp_path: Path) -> None:
     file = written(tmp_path, 'preset = "apps"\n[memory]\nmax_memories = 4\n', "memory.toml")
     preset = make_preset(load_settings(file))
     assert preset.cap is not None
-    assert preset.cap.most == 4
+    assert preset.cap.max_memories == 4
 
 
 def test_a_files_design_settings_mean_nothing_to_another_preset(tmp_path: Path) -> None:

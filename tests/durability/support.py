@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 from holdfast.embedding import EmbedderSource
 from holdfast.engine import Engine
 from holdfast.errors import NotFound
-from holdfast.policies.capture import capture_statements
+from holdfast.policies.capture import extract_statements
 from holdfast.policies.captures import STATEMENTS
-from holdfast.policies.consolidate import ConsolidationRules
+from holdfast.policies.consolidate import ReconcileRules
 from holdfast.presets.base import Preset
 from holdfast.presets.default import DEFAULT
 from holdfast.protocols import MemoryFilter, MessageFilter, Role
@@ -241,7 +241,7 @@ def mortal_engine(
     reaper.install()
     store = MortalStore(path)
     store.reaper, store.checkpoint_pages = reaper, checkpoint_pages
-    preset = tagging_preset(reaper, capture or capture_statements)
+    preset = tagging_preset(reaper, capture or extract_statements)
     return build_engine(store, preset=preset, embedder=tiny_source(reaper), clock=clock, worker=worker)
 
 
@@ -251,7 +251,7 @@ def tiny_source(reaper: Reaper | None = None) -> EmbedderSource:
 
 
 def tagging_preset(
-    reaper: Reaper | None = None, capture: Callable[[Sequence[Message]], list[Put]] = capture_statements
+    reaper: Reaper | None = None, capture: Callable[[Sequence[Message]], list[Put]] = extract_statements
 ) -> Preset:
     """The default preset, whose every digestion leaves another text: an effect that happens twice shows as two memories."""
     reaper = reaper or Reaper()
@@ -265,9 +265,9 @@ def tagging_preset(
         return puts
 
     # Nothing is merged, superseded or summed up here: what was digested twice must show.
-    loose = ConsolidationRules(supersede=False, same_distance=None)
+    loose = ReconcileRules(supersede=False, same_distance=None)
     capture_tagged = replace(STATEMENTS, rules=tagged)
-    return replace(DEFAULT, name="tagging", capture=capture_tagged, consolidation=loose, roll_up=None, base=None, topics=None)
+    return replace(DEFAULT, name="tagging", extractor=capture_tagged, reconcile_rules=loose, roll_up=None, base=None, topics=None)
 
 
 # The plan of a writer: the n-th operation is always the same, so that a restarted writer can go on where it stopped.

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from holdfast.embedding import EmbedderSource
 from holdfast.engine import Engine
 from holdfast.errors import NotFound
-from holdfast.policies.capture import capture_statements
+from holdfast.policies.capture import extract_statements
 from holdfast.policies.captures import STATEMENTS
-from holdfast.policies.consolidate import ConsolidationRules
+from holdfast.policies.consolidate import ReconcileRules
 from holdfast.presets.default import DEFAULT
 from holdfast.protocols import Role
 from holdfast.services import services
@@ -61,13 +61,13 @@ class Capture:
         self.texts += [message.text for message in messages]
         if self.failing:
             raise RuntimeError("the model is on holiday")
-        return capture_statements(messages)
+        return extract_statements(messages)
 
 
 def opened(path: Path, clock: Any, capture: Capture | None = None, *, worker: Mode = "none", source: Any = None) -> Engine:
     # Nothing is superseded here: a town more does not retire the one before.
-    loose = ConsolidationRules(supersede=False, same_distance=None)
-    preset = replace(DEFAULT, capture=replace(STATEMENTS, rules=capture or Capture()), consolidation=loose)
+    loose = ReconcileRules(supersede=False, same_distance=None)
+    preset = replace(DEFAULT, extractor=replace(STATEMENTS, rules=capture or Capture()), reconcile_rules=loose)
     return build_engine(SQLiteStore(path / "memory.db"), preset=preset, embedder=source, clock=clock, worker=worker)
 
 

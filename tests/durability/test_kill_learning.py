@@ -10,9 +10,9 @@ import pytest
 
 from holdfast.engine import Engine
 from holdfast.policies.captures import CONCLUSIONS, TYPED_FACTS
-from holdfast.policies.consolidate import ConsolidationRules
+from holdfast.policies.consolidate import ReconcileRules
 from holdfast.policies.rollup import RollUp
-from holdfast.presets.base import Base, Cap, Paragraph, Preset, Topics
+from holdfast.presets.base import BaseDocument, MemoryCap, Paragraph, Preset, TopicRules
 from holdfast.protocols import MemoryFilter, MessageFilter
 from holdfast.services import services
 from holdfast.testing import FrozenClock
@@ -29,19 +29,19 @@ _KINDS = (
     Kind(name="summary", meaning="s"),
     Kind(name="profile", meaning="p", keyed="one", pinned=True),
 )
-_LOOSE = ConsolidationRules(supersede=False, same_distance=None)
+_LOOSE = ReconcileRules(supersede=False, same_distance=None)
 PRESETS = {
     "cascade": Preset(
-        name="cascade", kinds=_KINDS, default_kind="fact", capture=TYPED_FACTS, consolidation=_LOOSE,
-        roll_up=RollUp(threshold=6, keep=2), base=Base(when=RollUp(threshold=1, keep=0), kind="profile"),
+        name="cascade", kinds=_KINDS, default_kind="fact", extractor=TYPED_FACTS, reconcile_rules=_LOOSE,
+        roll_up=RollUp(threshold=6, keep=2), base=BaseDocument(when=RollUp(threshold=1, keep=0), kind="profile"),
     ),
     "cap": Preset(
-        name="cap", kinds=_KINDS, default_kind="fact", capture=Paragraph(kind="fact"), consolidation=_LOOSE,
-        cap=Cap(kind="fact", most=3),
+        name="cap", kinds=_KINDS, default_kind="fact", extractor=Paragraph(kind="fact"), reconcile_rules=_LOOSE,
+        cap=MemoryCap(kind="fact", max_memories=3),
     ),
     "pages": Preset(
-        name="pages", kinds=_KINDS, default_kind="conclusion", capture=CONCLUSIONS, consolidation=_LOOSE,
-        topics=Topics(kind="conclusion", most_lines=10),
+        name="pages", kinds=_KINDS, default_kind="conclusion", extractor=CONCLUSIONS, reconcile_rules=_LOOSE,
+        topics=TopicRules(kind="conclusion", max_lines=10),
     ),
 }  # fmt: skip
 POINTS = ("before commit", "after commit", "file:log sync", "before statement", "embedding")

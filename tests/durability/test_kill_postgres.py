@@ -24,7 +24,7 @@ from tests.stores.postgres_support import Server  # noqa: E402
 from holdfast.engine import Engine  # noqa: E402
 from holdfast.errors import StoreError  # noqa: E402
 from holdfast.services import services  # noqa: E402
-from holdfast.stores.postgres import Limits, PostgresStore  # noqa: E402
+from holdfast.stores.postgres import PoolLimits, PostgresStore  # noqa: E402
 from holdfast.testing.engines import build_engine  # noqa: E402
 
 from .support import (  # noqa: E402
@@ -70,7 +70,7 @@ def _engine(part: Part, clock: SharedClock) -> Engine:
     """Open a memory; while the server is down, try again."""
     while True:
         with contextlib.suppress(StoreError):
-            store = PostgresStore(part.url, limits=Limits(connections=4))
+            store = PostgresStore(part.url, limits=PoolLimits(connections=4))
             return build_engine(store, preset=tagging_preset(), embedder=tiny_source(), clock=clock, worker="none")
         time.sleep(0.05)
 

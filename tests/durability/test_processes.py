@@ -23,7 +23,7 @@ import pytest
 
 from holdfast.embedding import EmbedderSource
 from holdfast.engine import Engine
-from holdfast.policies.capture import capture_statements
+from holdfast.policies.capture import extract_statements
 from holdfast.protocols import MemoryFilter
 from holdfast.services import services
 from holdfast.stores.sqlite import SQLiteStore
@@ -274,7 +274,7 @@ def be_slow_worker(folder: Path, pipe: Connection) -> None:
     def capture(messages: Sequence[Message]) -> list[Put]:
         pipe.send("digesting")
         pipe.recv()
-        return capture_statements(messages)
+        return extract_statements(messages)
 
     engine = mortal_engine(folder / "memory.db", SharedClock(folder / "clock"), Reaper(), capture=capture)
     services(engine).jobs.run_one()
@@ -318,7 +318,7 @@ def test_a_late_failure_does_not_undo_what_the_second_worker_finished(tmp_path: 
             clock.advance(timedelta(minutes=6))
             assert services(second).jobs.run_one()
             raise RuntimeError("too late")
-        return capture_statements(messages)
+        return extract_statements(messages)
 
     first = mortal_engine(tmp_path / "memory.db", clock, Reaper(), capture=capture)
     second = open_tiny(tmp_path)

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast import Engine
 from holdfast.access import Gate, Principal, authorize, bearer_of, check_found, may_change, may_see
-from holdfast.answers import Answers
+from holdfast.answers import StoredResponses
 from holdfast.errors import Conflict, Forbidden, HoldfastError, InvalidInput, NotFound, Unauthorized
 from holdfast.services import services
 from holdfast.testing import FrozenClock
@@ -25,8 +25,8 @@ def gate(memory: Engine) -> Gate:
 
 
 @pytest.fixture
-def answers(memory: Engine) -> Answers:
-    return Answers(services(memory).store, services(memory).clock)
+def answers(memory: Engine) -> StoredResponses:
+    return StoredResponses(services(memory).store, services(memory).clock)
 
 
 def refusal(bearer: str | None, gate: Gate, *, loopback: bool = False) -> str:
@@ -116,7 +116,7 @@ def test_without_any_key_this_machine_is_the_administrator_and_nobody_else(gate:
     assert "needed" in refusal(None, gate, loopback=True)
     gate.revoke(record.id)
     assert "needed" in refusal(None, gate, loopback=True)
-    assert gate.do_without_keys() == 0
+    assert gate.disable_keys() == 0
     assert gate.identify(None, loopback=True) == here
 
 
@@ -255,63 +255,63 @@ def test_an_erased_user_has_no_key_left_in_whoevers_rows(
 
 
 def test_erasing_removes_answers_that_may_hold_what_is_erased(
-    memory: Engine, answers: Answers, files_with: Callable[[str], list[str]]
+    memory: Engine, answers: StoredResponses, files_with: Callable[[str], list[str]]
 ) -> None:
     kept = memory.remember("collects antique astrolabes", user="ana")
-    claim = answers.begin(EVERYONE, "retry", b"POST /v1/undo")
-    answers.keep(claim, status=200, headers={}, body=b'{"text": "collects antique astrolabes"}')
-    late = answers.begin(EVERYONE, "late", b"POST /v1/recall")
+    claim = answers.claim(EVERYONE, "retry", b"POST /v1/undo")
+    answers.save(claim, status=200, headers={}, body=b'{"text": "collects antique astrolabes"}')
+    late = answers.claim(EVERYONE, "late", b"POST /v1/recall")
     assert memory.erase(id=kept.id).verified
-    answers.keep(late, status=200, headers={}, body=b'{"text": "collects antique astrolabes"}')
+    answers.save(late, status=200, headers={}, body=b'{"text": "collects antique astrolabes"}')
     assert files_with("astrolabes") == []
-    assert answers.begin(EVERYONE, "late", b"POST /v1/recall").status is None
+    assert answers.claim(EVERYONE, "late", b"POST /v1/recall").status is None
 
 
 # Answers
 
 
-def test_a_request_that_is_sent_again_gets_its_first_answer(answers: Answers) -> None:
-    claim = answers.begin(ANA, "retry", b"POST /v1/memories {}")
+def test_a_request_that_is_sent_again_gets_its_first_answer(answers: StoredResponses) -> None:
+    claim = answers.claim(ANA, "retry", b"POST /v1/memories {}")
     assert claim.status is None
-    answers.keep(claim, status=201, headers={"content-type": "application/json"}, body="{ñ}".encode())
-    again = answers.begin(ANA, "retry", b"POST /v1/memories {}")
+    answers.save(claim, status=201, headers={"content-type": "application/json"}, body="{ñ}".encode())
+    again = answers.claim(ANA, "retry", b"POST /v1/memories {}")
     assert (again.status, again.headers, again.body) == (201, {"content-type": "application/json"}, "{ñ}".encode())
-    assert answers.begin(replace(ANA, key="other"), "retry", b"POST /v1/memories {}").status is None
+    assert answers.claim(replace(ANA, key="other"), "retry", b"POST /v1/memories {}").status is None
 
 
-def test_another_request_under_the_same_key_is_a_conflict(answers: Answers) -> None:
-    claim = answers.begin(ANA, "retry", b"one")
+def test_another_request_under_the_same_key_is_a_conflict(answers: StoredResponses) -> None:
+    claim = answers.claim(ANA, "retry", b"one")
     for request in (b"two", b"one"):  # the second: still under way
         with pytest.raises(Conflict):
-            answers.begin(ANA, "retry", request)
-    answers.keep(claim, status=200, headers={}, body=b"")
+            answers.claim(ANA, "retry", request)
+    answers.save(claim, status=200, headers={}, body=b"")
     with pytest.raises(Conflict):
-        answers.begin(ANA, "retry", b"two")
+        answers.claim(ANA, "retry", b"two")
 
 
-def test_a_request_that_failed_or_died_may_be_sent_again(answers: Answers, clock: FrozenClock) -> None:
-    failed = answers.begin(ANA, "failed", b"one")
-    answers.drop(failed)
-    assert answers.begin(ANA, "failed", b"one").status is None
-    died = answers.begin(ANA, "died", b"one")
+def test_a_request_that_failed_or_died_may_be_sent_again(answers: StoredResponses, clock: FrozenClock) -> None:
+    failed = answers.claim(ANA, "failed", b"one")
+    answers.release(failed)
+    assert answers.claim(ANA, "failed", b"one").status is None
+    died = answers.claim(ANA, "died", b"one")
     clock.advance(timedelta(minutes=3))
-    taken_over = answers.begin(ANA, "died", b"one")
-    answers.keep(died, status=500, headers={}, body=b"")  # the dead one after all
-    answers.drop(died)
-    answers.keep(taken_over, status=200, headers={}, body=b"")
-    assert answers.begin(ANA, "died", b"one").status == 200
+    taken_over = answers.claim(ANA, "died", b"one")
+    answers.save(died, status=500, headers={}, body=b"")  # the dead one after all
+    answers.release(died)
+    answers.save(taken_over, status=200, headers={}, body=b"")
+    assert answers.claim(ANA, "died", b"one").status == 200
 
 
-def test_answers_are_let_go_after_a_day(memory: Engine, answers: Answers, clock: FrozenClock) -> None:
-    answers.keep(answers.begin(ANA, "retry", b"one"), status=200, headers={}, body=b"astrolabe")
+def test_answers_are_let_go_after_a_day(memory: Engine, answers: StoredResponses, clock: FrozenClock) -> None:
+    answers.save(answers.claim(ANA, "retry", b"one"), status=200, headers={}, body=b"astrolabe")
     clock.advance(timedelta(hours=23))
     memory.purge_expired()
-    assert answers.begin(ANA, "retry", b"one").status == 200
+    assert answers.claim(ANA, "retry", b"one").status == 200
     clock.advance(timedelta(hours=1))
-    assert answers.begin(ANA, "retry", b"one").status is None
+    assert answers.claim(ANA, "retry", b"one").status is None
     clock.advance(timedelta(hours=25))
     memory.purge_expired()
-    assert not services(memory).store.has_answers(before=clock.now() + timedelta(days=1))
+    assert not services(memory).store.has_stored_responses(before=clock.now() + timedelta(days=1))
 
 
 def test_every_refusal_has_a_stable_code() -> None:

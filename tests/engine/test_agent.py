@@ -13,12 +13,12 @@ from holdfast import Agent, Answer, Engine
 from holdfast.chat import Reply, ToolCall, Turn, Usage
 from holdfast.errors import AnswerInvalid, KeyMissing, ModelError, ModelUnavailable, NoChatModel, SpendLimit, StoreError
 from holdfast.presets import find_preset
-from holdfast.protocols import Candidates, Match
+from holdfast.protocols import Match, SearchFilter
 from holdfast.services import services
 from holdfast.stores.sqlite import SQLiteStore
-from holdfast.testing import Asked, FrozenClock, HashEmbedder, ScriptedChat
+from holdfast.testing import FrozenClock, HashEmbedder, RecordedCall, ScriptedChat
 from holdfast.testing.engines import build_engine
-from holdfast.thinking import ChatSource, Limits
+from holdfast.thinking import ChatBudget, ChatSource
 from holdfast.types import Context
 
 OpenMemory = Callable[..., Engine]
@@ -30,12 +30,12 @@ def calling(name: str, text: str = "", **arguments: Any) -> Reply:
     return Reply(text=text, tool_calls=(call,), stop="tool", usage=Usage(calls=1))
 
 
-def shown(asked: Asked) -> list[tuple[str, str]]:
+def shown(asked: RecordedCall) -> list[tuple[str, str]]:
     """What a model was shown after the system prompt."""
     return [(turn.role, turn.text) for turn in asked.turns if turn.role != "system"]
 
 
-def system(asked: Asked) -> str:
+def system(asked: RecordedCall) -> str:
     return "\n".join(turn.text for turn in asked.turns if turn.role == "system")
 
 
@@ -77,7 +77,7 @@ def test_a_reply_is_answered_kept_and_told_of(open_memory: OpenMemory) -> None:
 def test_what_is_said_is_on_disk_before_the_model_is_asked(open_memory: OpenMemory) -> None:
     kept: list[str] = []
 
-    def look(asked: Asked) -> str:
+    def look(asked: RecordedCall) -> str:
         with holdfast.open(services(memory).store.location, embedder="none", worker="none") as other:
             kept.extend(message.text for message in other.session(id="talk").messages())
         return "Noted."
@@ -253,7 +253,7 @@ def test_a_wrong_call_is_answered_so_that_the_model_can_go_on(open_memory: OpenM
 
 
 def test_a_model_that_knows_no_tools_is_asked_without_them(open_memory: OpenMemory) -> None:
-    def respond(asked: Asked) -> str | ModelError:
+    def respond(asked: RecordedCall) -> str | ModelError:
         return ModelError("refused the question (400): small does not support tools") if asked.tools else "Hello."
 
     chat = ScriptedChat(respond=respond)
@@ -370,7 +370,7 @@ def test_noise_and_what_was_forgotten_are_no_part_of_the_window(open_memory: Ope
 class Forgetful(SQLiteStore):
     """A store whose search is broken."""
 
-    def find_text(self, query: str, where: Candidates, *, languages: Sequence[str], limit: int) -> list[Match]:
+    def find_text(self, query: str, where: SearchFilter, *, languages: Sequence[str], limit: int) -> list[Match]:
         raise StoreError("the index is damaged")
 
 
@@ -443,7 +443,7 @@ def test_a_days_limit_is_an_error_of_its_own_and_loses_nothing(
 
 
 def test_a_model_of_ones_own_has_limits_of_its_own(memory: Engine) -> None:
-    agent = Agent(memory, chat=ScriptedChat("One."), limits=Limits(daily_calls=1))
+    agent = Agent(memory, chat=ScriptedChat("One."), limits=ChatBudget(daily_calls=1))
     agent.reply("First.")
     with pytest.raises(SpendLimit):
         agent.reply("Second.")
@@ -451,7 +451,7 @@ def test_a_model_of_ones_own_has_limits_of_its_own(memory: Engine) -> None:
 
 @pytest.mark.ledger("U4")
 def test_what_was_said_and_forgotten_in_one_conversation_is_not_learnt_at_its_end(open_memory: OpenMemory) -> None:
-    def respond(asked: Asked) -> str | Reply:
+    def respond(asked: RecordedCall) -> str | Reply:
         if asked.schema is not None:  # learning
             found = (
                 [{"key": "trabajo", "value": "trabaja en una panadería", "messages": [1]}] if "panadería" in asked.text else []

@@ -26,6 +26,7 @@ CHILD = """
 import sys
 from holdfast import open
 from holdfast.caches import TEXT_CACHES
+from holdfast.services import services
 from holdfast.testing import HashEmbedder
 
 with open(sys.argv[1], embedder=HashEmbedder(), worker="thread") as memory:

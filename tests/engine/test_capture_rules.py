@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from holdfast.policies.capture import capture_conclusions, capture_key_values, capture_statements, capture_typed_facts
+from holdfast.policies.capture import extract_conclusions, extract_key_values, extract_statements, extract_typed_facts
 from holdfast.policies.statements import Statement, statements
 from holdfast.text.language import detect_language
 from holdfast.types import Message, MessageOrigin, Put, Scope
@@ -291,7 +291,7 @@ def test_a_weighed_plan_is_temporary_and_an_event() -> None:
     ],
 )
 def test_a_weighed_clause_is_reported_where_turning_it_would_change_it(said: str, text: str) -> None:
-    assert kept(capture_typed_facts, said) == [text]
+    assert kept(extract_typed_facts, said) == [text]
 
 
 @pytest.mark.parametrize(
@@ -332,11 +332,11 @@ def test_a_dated_plan_is_temporary(said: str, passing: bool) -> None:  # noqa: F
     ],
 )
 def test_of_what_is_corrected_the_last_word_counts(said: list[str], last: str) -> None:
-    assert kept(capture_statements, *said) == [last]
+    assert kept(extract_statements, *said) == [last]
 
 
 def test_a_correction_is_held_with_both_messages() -> None:
-    (put,) = capture_statements(talk("The meeting is on Monday.", "no, on Tuesday"))
+    (put,) = extract_statements(talk("The meeting is on Monday.", "no, on Tuesday"))
     assert (put.sources, put.valid_from) == (("msg0", "msg1"), _BEGIN + timedelta(minutes=1))
 
 
@@ -345,16 +345,16 @@ def test_one_speaker_does_not_correct_another() -> None:
         message("The meeting is on Monday.", speaker="Ana"),
         message("sorry, on Tuesday", number=1, speaker="Bob"),
     ]
-    assert [put.text for put in capture_statements(said)] == ["The meeting is on Monday."]
+    assert [put.text for put in extract_statements(said)] == ["The meeting is on Monday."]
 
 
 @pytest.mark.parametrize("retraction", ["just kidding", "haha jk", "es broma", "olvida lo que dije"])
 def test_what_is_taken_back_is_not_kept(retraction: str) -> None:
-    assert kept(capture_statements, "I have two daughters.", retraction) == []
+    assert kept(extract_statements, "I have two daughters.", retraction) == []
 
 
 def test_typed_facts_are_sentences_of_four_types() -> None:
-    puts = capture_typed_facts(talk("I live in Lyon.", "I love jazz.", "My flight leaves on Friday.", "We decided to use Rust."))
+    puts = extract_typed_facts(talk("I live in Lyon.", "I love jazz.", "My flight leaves on Friday.", "We decided to use Rust."))
     assert [(put.kind, put.text, put.metadata["type"]) for put in puts] == [
         ("fact", "The user lives in Lyon.", "personal"),
         ("fact", "The user loves jazz.", "preference"),
@@ -364,7 +364,7 @@ def test_typed_facts_are_sentences_of_four_types() -> None:
 
 
 def test_key_values_hold_what_is_stable() -> None:
-    puts = capture_key_values(talk("Me llamo Lucas.", "Trabajo en Google.", "Mañana viajo a Salta.", "Estoy cansado."))
+    puts = extract_key_values(talk("Me llamo Lucas.", "Trabajo en Google.", "Mañana viajo a Salta.", "Estoy cansado."))
     assert [(put.kind, put.key, put.text) for put in puts] == [
         ("fact", "nombre", "Lucas"),
         ("fact", "trabajo", "trabaja en Google"),
@@ -372,7 +372,7 @@ def test_key_values_hold_what_is_stable() -> None:
 
 
 def test_conclusions_are_statements_decisions_and_discoveries() -> None:
-    puts = capture_conclusions(talk("I'm vegan.", "Let's use Postgres for the archive.", "It turns out the pump was clogged."))
+    puts = extract_conclusions(talk("I'm vegan.", "Let's use Postgres for the archive.", "It turns out the pump was clogged."))
     assert [(put.kind, put.text) for put in puts] == [
         ("conclusion", "The user is vegan."),
         ("conclusion", 'The user said: "Let\'s use Postgres for the archive."'),
@@ -390,7 +390,7 @@ def test_conclusions_are_statements_decisions_and_discoveries() -> None:
     ],
 )
 def test_an_observation_the_user_confirmed_is_kept_with_both_messages(observed: str, answer: str, text: str) -> None:
-    (put,) = capture_conclusions(talk(f"A: {observed}", answer))
+    (put,) = extract_conclusions(talk(f"A: {observed}", answer))
     assert (put.text, put.sources, put.trust, put.reason) == (text, ("msg0", "msg1"), 0.8, "confirmed")
 
 
@@ -408,7 +408,7 @@ def test_an_observation_the_user_confirmed_is_kept_with_both_messages(observed: 
     ],
 )
 def test_what_the_user_did_not_confirm_of_themselves_is_not_kept(said: str, answer: str) -> None:
-    assert kept(capture_conclusions, f"A: {said}", answer) == []
+    assert kept(extract_conclusions, f"A: {said}", answer) == []
 
 
 @pytest.mark.parametrize(
@@ -428,5 +428,5 @@ def test_no_text_takes_long_to_read(text: str) -> None:
     ],
 )
 def test_what_something_is_not_does_not_take_its_place(said: str, kept: str) -> None:
-    (put,) = capture_statements([message(said)])
+    (put,) = extract_statements([message(said)])
     assert kept in put.text.replace(", no el 13", "").replace(", no el lunes", "")

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from holdfast.policies.consolidate import ConsolidationRules, consolidate, replaces
+from holdfast.policies.consolidate import ReconcileRules, reconcile, replaces
 from holdfast.policies.slot_changes import change_in_words
 from holdfast.types import Put, Scope
 
@@ -92,7 +92,7 @@ def _put(text: str) -> Put:
 
 def _kept(*texts: str) -> list[str]:
     puts = [_put(text) for text in texts]
-    return [put.text for put in consolidate(puts, [[] for _ in puts], ConsolidationRules(), calibration=None)]
+    return [put.text for put in reconcile(puts, [[] for _ in puts], ReconcileRules(), calibration=None)]
 
 
 def test_a_change_in_the_same_breath_takes_the_only_statement_it_can_mean() -> None:

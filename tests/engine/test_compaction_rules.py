@@ -244,7 +244,7 @@ def test_without_a_model_near_duplicates_become_one_with_every_detail(older: str
 
 def test_near_duplicates_that_do_not_fit_together_are_not_cut() -> None:
     old, newest = eleven("The backup runs at 3 in Lyon", (*FACTS[:6], "The backup runs at 2 in Lyon", *FACTS[7:]))
-    outcome = compact(old, newest, model=None, longest=30)
+    outcome = compact(old, newest, model=None, max_characters=30)
     assert all(isinstance(change, Retire) for change in outcome.changes)
 
 

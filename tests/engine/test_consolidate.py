@@ -11,10 +11,10 @@ import holdfast
 from holdfast.errors import ModelError
 from holdfast.policies.consolidate import (
     CALIBRATIONS,
-    ConsolidationRules,
     DocumentCalibration,
-    Related,
-    consolidate,
+    Neighbor,
+    ReconcileRules,
+    reconcile,
     replaces,
 )
 from holdfast.policies.sameness import adds_nothing, is_near
@@ -36,8 +36,8 @@ def _put(text: str, **more: object) -> Put:
 
 def _told(old: Memory | list[Memory], *new: Put, cosine: float | None = None, **rules: object) -> list[Put]:
     memories = old if isinstance(old, list) else [old]
-    related = [[Related(memory=memory, cosine=cosine) for memory in memories] for _ in new]
-    return consolidate(new, related, ConsolidationRules(**rules), calibration=CALIBRATIONS["arctic-embed-s"])  # type: ignore[arg-type]
+    related = [[Neighbor(memory=memory, cosine=cosine) for memory in memories] for _ in new]
+    return reconcile(new, related, ReconcileRules(**rules), calibration=CALIBRATIONS["arctic-embed-s"])  # type: ignore[arg-type]
 
 
 def _auto(text: str, **more: Any) -> Memory:

@@ -12,9 +12,9 @@ import pytest
 from holdfast import Engine
 from holdfast.errors import ModelUnavailable
 from holdfast.policies.captures import CONCLUSIONS, KEY_VALUES, TYPED_FACTS
-from holdfast.policies.consolidate import ConsolidationRules
+from holdfast.policies.consolidate import ReconcileRules
 from holdfast.policies.rollup import RollUp
-from holdfast.presets.base import Base, Cap, Paragraph, Preset, Topics
+from holdfast.presets.base import BaseDocument, MemoryCap, Paragraph, Preset, TopicRules
 from holdfast.presets.default import DEFAULT
 from holdfast.testing import FrozenClock, ScriptedChat
 from holdfast.types import Kind
@@ -24,28 +24,28 @@ OpenMemory = Callable[..., Engine]
 CASCADE = replace(
     DEFAULT,
     name="cascade",
-    capture=TYPED_FACTS,
-    capture_at="turn",
+    extractor=TYPED_FACTS,
+    extract_at="turn",
     roll_up=RollUp(threshold=6, keep=2),
-    base=Base(when=RollUp(threshold=3, keep=1), kind="profile"),
+    base=BaseDocument(when=RollUp(threshold=3, keep=1), kind="profile"),
     idle_after=None,
 )
 CAPPED = Preset(
     name="capped",
     kinds=(Kind(name="memory", meaning="What a conversation with an app left"),),
     default_kind="memory",
-    capture=Paragraph(kind="memory"),
-    cap=Cap(kind="memory", most=3),
+    extractor=Paragraph(kind="memory"),
+    cap=MemoryCap(kind="memory", max_memories=3),
 )
 PAGES = Preset(
     name="pages",
     kinds=(Kind(name="conclusion", meaning="What a conversation led to"),),
     default_kind="conclusion",
-    capture=CONCLUSIONS,
-    topics=Topics(kind="conclusion", most_lines=12),
+    extractor=CONCLUSIONS,
+    topics=TopicRules(kind="conclusion", max_lines=12),
 )
 CONCLUDING = replace(PAGES, name="concluding", topics=None)
-KEYED = replace(DEFAULT, name="keyed", capture=KEY_VALUES, consolidation=ConsolidationRules(normalise_keys=True))
+KEYED = replace(DEFAULT, name="keyed", extractor=KEY_VALUES, reconcile_rules=ReconcileRules(normalize_keys=True))
 
 
 def say(memory: Engine, *said: str, user: str | None = "ana", app: str | None = None) -> None:

@@ -102,7 +102,7 @@ def test_rules_draw_next_to_nothing_and_go_on(open_memory: OpenMemory) -> None:
 
 
 def test_the_share_can_be_set(memory: Engine) -> None:
-    services(memory).energy.most_share = 0.5
+    services(memory).energy.max_share = 0.5
     services(memory).energy.used(24)
     assert services(memory).energy.affordable(["digest"]) == ["digest"]
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.context import render_block
-from holdfast.policies.fence import fenced, own_words, users_word
+from holdfast.policies.fence import extractable, spoken_by_users, without_injected_text
 from holdfast.testing.samples import AT, a_memory, a_message
 from holdfast.types import Hit
 
@@ -61,19 +61,19 @@ INJECTED = {
 @pytest.mark.parametrize("name", INJECTED)
 def test_what_was_injected_goes_and_what_was_said_after_it_stays(name: str) -> None:
     if "without an end" in name:
-        assert own_words(f"{SAID}\n\n{INJECTED[name]}") == SAID
+        assert without_injected_text(f"{SAID}\n\n{INJECTED[name]}") == SAID
         return
-    assert own_words(f"{INJECTED[name]}\n\n{SAID}") == SAID
+    assert without_injected_text(f"{INJECTED[name]}\n\n{SAID}") == SAID
 
 
 @pytest.mark.parametrize("name", INJECTED)
 def test_what_was_said_before_it_stays(name: str) -> None:
-    assert own_words(f"{SAID}\n\n{INJECTED[name]}") == SAID
+    assert without_injected_text(f"{SAID}\n\n{INJECTED[name]}") == SAID
 
 
 @pytest.mark.parametrize("name", INJECTED)
 def test_a_message_of_nothing_else_is_dropped(name: str) -> None:
-    assert fenced([a_message(INJECTED[name])]) == []
+    assert extractable([a_message(INJECTED[name])]) == []
 
 
 def test_what_the_engine_renders_is_what_the_fence_takes_out() -> None:
@@ -81,7 +81,7 @@ def test_what_the_engine_renders_is_what_the_fence_takes_out() -> None:
     for language in ("en", "es"):
         block = render_block(hits, hits, max_tokens=500, nonce="a1b2", language=language).text
         assert "Rome" in block
-        assert own_words(f"{block}\n\n{SAID}") == SAID
+        assert without_injected_text(f"{block}\n\n{SAID}") == SAID
 
 
 ORDINARY = [
@@ -103,7 +103,7 @@ ORDINARY = [
 @pytest.mark.parametrize("text", ORDINARY)
 def test_what_people_say_is_left_as_it_is(text: str) -> None:
     message = a_message(text)
-    assert fenced([message]) == [message]
+    assert extractable([message]) == [message]
 
 
 @pytest.mark.parametrize(
@@ -118,12 +118,12 @@ def test_what_people_say_is_left_as_it_is(text: str) -> None:
     ],
 )
 def test_noise_and_what_came_from_outside_is_dropped(values: dict[str, Any]) -> None:
-    assert fenced([a_message(SAID, **values)]) == []
+    assert extractable([a_message(SAID, **values)]) == []
 
 
 def test_ids_times_and_speakers_stay() -> None:
     message = a_message(f"{BLOCK}\n{SAID}", id="msg_x", speaker="Ana", seq=7, client_id="c1", language="en")
-    (kept,) = fenced([message])
+    (kept,) = extractable([message])
     assert (kept.id, kept.at, kept.speaker, kept.seq, kept.client_id, kept.text) == ("msg_x", AT, "Ana", 7, "c1", SAID)
 
 
@@ -131,8 +131,8 @@ def test_only_what_the_person_said_is_the_users_word() -> None:
     mine = a_message(SAID)
     answer = a_message("Oslo is cold.", role="assistant", origin="assistant")
     page = a_message("I moved to Rome.", origin="web")
-    assert fenced([mine, answer, page]) == [mine, answer]
-    assert users_word([mine, answer, page]) == [mine]
+    assert extractable([mine, answer, page]) == [mine, answer]
+    assert spoken_by_users([mine, answer, page]) == [mine]
 
 
 PIECES = [
@@ -152,7 +152,7 @@ PIECES = [
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=6).map("".join))
 def test_no_mixture_leaves_an_opened_block_behind(text: str) -> None:
-    once = own_words(text)
+    once = without_injected_text(text)
     assert len(once) <= len(text)
     assert '<memory id="k3">' not in once
 
@@ -162,5 +162,5 @@ def test_no_mixture_leaves_an_opened_block_behind(text: str) -> None:
 )
 def test_long_texts_take_bounded_time(piece: str) -> None:
     began = time.thread_time()
-    own_words(piece * (2_000_000 // len(piece)))
+    without_injected_text(piece * (2_000_000 // len(piece)))
     assert time.thread_time() - began < 15

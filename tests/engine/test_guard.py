@@ -5,7 +5,7 @@ import time
 import pytest
 
 from holdfast.policies.asking import load_prompt
-from holdfast.policies.guard import collapse
+from holdfast.policies.guard import collapse_reason
 
 TWO = ["Ana moved to Lisbon in March 2024 for her new job at the port.", "Ana's flat in Lisbon costs 900 euros a month."]
 DOS = ["Ana se mudó a Lisboa en marzo de 2024 por su trabajo en el puerto.", "El piso de Ana en Lisboa cuesta 900 euros al mes."]
@@ -76,14 +76,14 @@ FINE = [
 
 @pytest.mark.parametrize(("text", "replaces", "why"), REFUSED)
 def test_a_text_that_is_no_memory_is_refused(text: str, replaces: list[str], why: str) -> None:
-    reason = collapse(text, replaces=replaces, longest=400)
+    reason = collapse_reason(text, replaces=replaces, max_characters=400)
     assert reason is not None
     assert why in reason
 
 
 @pytest.mark.parametrize(("text", "replaces"), FINE)
 def test_an_honest_merge_passes(text: str, replaces: list[str]) -> None:
-    assert collapse(text, replaces=replaces, longest=400) is None
+    assert collapse_reason(text, replaces=replaces, max_characters=400) is None
 
 
 def test_a_short_overview_of_very_much_passes() -> None:
@@ -91,7 +91,7 @@ def test_a_short_overview_of_very_much_passes() -> None:
         f"On day {n} the user met {name} and talked about {topic} at the {place}." for n, (name, topic, place) in enumerate(_DAYS)
     ]
     overview = "The user meets many friends every day in cafés, parks and shops, mostly about work, music, food and travel plans."
-    assert collapse(overview, replaces=many, longest=300) is None
+    assert collapse_reason(overview, replaces=many, max_characters=300) is None
 
 
 _DAYS = [(f"friend{n}", f"topic{n}", f"place{n}") for n in range(200)]
@@ -100,5 +100,5 @@ _DAYS = [(f"friend{n}", f"topic{n}", f"place{n}") for n in range(200)]
 def test_any_text_is_judged_in_bounded_time() -> None:
     began = time.thread_time()
     for text in ("<" * 200_000, "I'm sorry " * 20_000, "{" * 200_000, "a " * 100_000, "here is " * 20_000, "\ud800 x" * 50_000):
-        collapse(text, replaces=[text[:1000], "Ana."], longest=1_000_000)
+        collapse_reason(text, replaces=[text[:1000], "Ana."], max_characters=1_000_000)
     assert time.thread_time() - began < 10

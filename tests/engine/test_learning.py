@@ -11,7 +11,7 @@ from holdfast import Engine
 from holdfast.errors import ModelUnavailable, ModelUnknown, NotFound
 from holdfast.protocols import MessageFilter
 from holdfast.services import services
-from holdfast.testing import Asked, FrozenClock, ScriptedChat
+from holdfast.testing import FrozenClock, RecordedCall, ScriptedChat
 
 OpenMemory = Callable[..., Engine]
 
@@ -103,7 +103,7 @@ def test_what_nobody_said_is_not_kept(open_memory: OpenMemory) -> None:
 
 
 def test_a_model_can_replace_only_what_it_was_shown(open_memory: OpenMemory) -> None:
-    def respond(call: Asked) -> str:
+    def respond(call: RecordedCall) -> str:
         return items(fact("Ana lives in Lyon now", 1, replaces=[1, 2, 99]))
 
     memory = open_memory(chat=ScriptedChat(respond=respond))
@@ -114,7 +114,7 @@ def test_a_model_can_replace_only_what_it_was_shown(open_memory: OpenMemory) -> 
 
 
 def test_a_model_retires_what_is_out_of_date_with_a_reason_and_dates(open_memory: OpenMemory, clock: FrozenClock) -> None:
-    def respond(call: Asked) -> str:
+    def respond(call: RecordedCall) -> str:
         line = next(line for line in call.text.splitlines() if "lives in Portland" in line)
         return items(fact("Ana lives in Seattle", 1, replaces=[int(line.split("|")[0])]))
 

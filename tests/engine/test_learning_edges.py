@@ -11,7 +11,7 @@ from tests.engine.test_learning import fact, items, talk, texts
 
 from holdfast import Engine
 from holdfast.errors import ModelUnavailable
-from holdfast.testing import Asked, FrozenClock, ScriptedChat
+from holdfast.testing import FrozenClock, RecordedCall, ScriptedChat
 
 OpenMemory = Callable[..., Engine]
 
@@ -210,7 +210,7 @@ def test_what_a_model_made_of_a_memory_that_was_erased_meanwhile_is_made_again_w
     secret = memory.remember("has a boat called Marlin", user="ana")
     calls: list[str] = []
 
-    def answer(call: Asked) -> str:
+    def answer(call: RecordedCall) -> str:
         calls.append(call.text)
         if len(calls) == 1:
             memory.erase(id=secret.id)

@@ -15,7 +15,7 @@ SECOND = timedelta(seconds=1)
 NOTES = Preset(
     name="notes",
     default_kind="note",
-    capture=STATEMENTS,
+    extractor=STATEMENTS,
     kinds=(
         Kind(name="note", meaning="Lives ten days", lifetime=10 * DAY),
         Kind(name="habit", meaning="Lives ten days after its last use", lifetime=10 * DAY, renewed_by_use=True),

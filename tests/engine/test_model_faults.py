@@ -11,7 +11,7 @@ from tests.models.chat_server import MISBEHAVIOUR, ODD_WORDS, Asked, ChatServer,
 
 from holdfast import Engine
 from holdfast.models.providers import chat_model
-from holdfast.models.retrying import Patience
+from holdfast.models.retrying import RetryPolicy
 
 _JOBS = 60
 _QUICK = [step for step in MISBEHAVIOUR.values() if not isinstance(step, Flood)]
@@ -49,8 +49,8 @@ def server(model: Model) -> Iterator[ChatServer]:
 def test_at_three_faults_in_ten_everything_is_digested_once_with_few_calls(
     open_memory: Callable[..., Engine], server: ChatServer, model: Model, name: str
 ) -> None:
-    patience = Patience(first_wait=0.001, longest_wait=0.002)
-    memory = open_memory(chat=chat_model(name, base_url=server.url, api_key="key", patience=patience))
+    patience = RetryPolicy(first_wait=0.001, max_wait=0.002)
+    memory = open_memory(chat=chat_model(name, base_url=server.url, api_key="key", retry_policy=patience))
     for number in range(_JOBS):
         talk = memory.session(user=f"user{number}")
         talk.add("user", f"I live in Town{number}x.")

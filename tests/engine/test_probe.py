@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from holdfast.policies.probe import Probe, Reading, probe
+from holdfast.policies.probe import ClauseReading, Probe, probe
 from holdfast.policies.rulebook import rulebook
 from holdfast.policies.statements import statements
-from holdfast.policies.worth import tells
+from holdfast.policies.worth import is_telling
 from holdfast.text.language import detect_language
 from holdfast.types import Message, Scope
 
@@ -27,8 +27,8 @@ def kept(text: str) -> list[str]:
     return [statement.text for statement in statements(message)]
 
 
-def clause(text: str) -> Reading:
-    return Reading(text=text, folded=text.lower(), ruled=False, passing=False, cues=(), weight=0.0)
+def clause(text: str) -> ClauseReading:
+    return ClauseReading(text=text, folded=text.lower(), ruled=False, passing=False, cues=(), weight=0.0)
 
 
 @pytest.mark.parametrize(
@@ -119,4 +119,4 @@ def test_a_word_in_the_plural_is_of_its_class() -> None:
     ("said", "language"), [("I teach maths at a girls' school", "en"), ("doy clase de mates en un instituto", "es")]
 )
 def test_a_clause_tells_something_in_its_language(said: str, language: str) -> None:
-    assert tells(said, said.lower(), rulebook(language))
+    assert is_telling(said, said.lower(), rulebook(language))

@@ -9,10 +9,10 @@ import pytest
 
 from holdfast import Engine, Hit
 from holdfast.errors import ModelUnavailable, SettingsError
-from holdfast.notes import Note
+from holdfast.notes import Candidate
 from holdfast.services import services
 from holdfast.testing import ScriptedChat
-from holdfast.testing.chat import Asked
+from holdfast.testing.chat import RecordedCall
 
 FACTS = (
     "the parrot is called Basil",
@@ -33,7 +33,7 @@ class Favours:
         self.word = word
         self.asked: list[list[str]] = []
 
-    def rate(self, question: str, notes: Sequence[Note], *, asked_at: datetime) -> list[float | None]:
+    def rate(self, question: str, notes: Sequence[Candidate], *, asked_at: datetime) -> list[float | None]:
         del question, asked_at
         self.asked.append([note.text for note in notes])
         return [1.0 if self.word in note.text else 0.0 for note in notes]
@@ -48,7 +48,7 @@ class Rude:
         self.answers = list(answers)
         self.calls = 0
 
-    def rate(self, question: str, notes: Sequence[Note], *, asked_at: datetime) -> list[float | None]:
+    def rate(self, question: str, notes: Sequence[Candidate], *, asked_at: datetime) -> list[float | None]:
         del question, notes, asked_at
         self.calls += 1
         answer = self.answers.pop(0)
@@ -67,13 +67,13 @@ def texts(hits: Sequence[Hit]) -> list[str]:
     return [hit.text for hit in hits]
 
 
-def numbered(asked: Asked) -> dict[str, int]:
+def numbered(asked: RecordedCall) -> dict[str, int]:
     """Return the notes a model was shown, with their numbers."""
     return {text: int(number) for number, text in re.findall(r"^(\d+)\. \([\d-]+\) (.*)$", asked.turns[-1].text, re.MULTILINE)}
 
 
-def rating(word: str, best: int = 3) -> Callable[[Asked], str]:
-    def respond(asked: Asked) -> str:
+def rating(word: str, best: int = 3) -> Callable[[RecordedCall], str]:
+    def respond(asked: RecordedCall) -> str:
         notes = numbered(asked)
         return json.dumps({"ratings": [{"note": n, "rating": best if word in text else 0} for text, n in notes.items()]})
 

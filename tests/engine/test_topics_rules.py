@@ -15,7 +15,7 @@ from holdfast.errors import InvalidInput, ModelUnavailable
 from holdfast.policies.clusters import UNPLACED, groups, k_means, term_vectors
 from holdfast.policies.outcome import Outcome
 from holdfast.policies.topics import (
-    Topic,
+    KnownTopic,
     assign,
     assign_needed,
     detect,
@@ -43,7 +43,7 @@ TRAVEL = ("Flies to Lisbon in May.", "The Lisbon hotel is paid.", "Wants a windo
 JARDIN = ("Poda los rosales en febrero.", "Riega los rosales por la noche.", "Los rosales tienen pulgón.")
 
 
-def page(name: str, lines: tuple[str, ...], *, vectors: bool = False) -> Topic:
+def page(name: str, lines: tuple[str, ...], *, vectors: bool = False) -> KnownTopic:
     made = HashEmbedder().embed(lines, role="document") if vectors else None
     return topic_of([a_memory(line, topic=name) for line in lines], made)
 
@@ -132,7 +132,8 @@ def test_rules_tell_the_topic_by_its_name_and_its_words(message: str, topic: str
 def test_vectors_tell_a_topic_whose_words_are_not_listed() -> None:
     embedder = HashEmbedder()
     topics = [
-        Topic(name=name, centroid=page(name, lines, vectors=True).centroid) for name, lines in (("a", COOKING), ("b", TRAVEL))
+        KnownTopic(name=name, centroid=page(name, lines, vectors=True).centroid)
+        for name, lines in (("a", COOKING), ("b", TRAVEL))
     ]
     vector = embedder.embed(["bread and rye flour"], role="query")[0]
     assert detect("bread and rye flour", topics, vector=vector, calibration=embedder.calibration).topic == "a"
@@ -448,7 +449,7 @@ def test_after_any_split_every_memory_has_one_topic_and_no_text_is_lost(
     memories = [a_memory(line, topic="cooking") for line in lines]
     vectors = HashEmbedder().embed(lines, role="document") if embedded else None
     model = None if answer is None else ScriptedChat(answer, answer)
-    outcome = split("cooking", memories, most=6, model=model, vectors=vectors)
+    outcome = split("cooking", memories, max_lines=6, model=model, vectors=vectors)
     if outcome.changes:
         assert_nothing_lost(memories, outcome)
         assert "cooking" not in topics_of(outcome)

@@ -15,7 +15,7 @@ from holdfast.errors import ModelUnavailable
 from holdfast.protocols import Embedder, Role, Store
 from holdfast.stores.sqlite import SQLiteStore
 from holdfast.testing import HashEmbedder
-from holdfast.turns import Turn
+from holdfast.turns import ProcessLease
 
 
 def opened(tmp_path: Path) -> Store:
@@ -23,29 +23,29 @@ def opened(tmp_path: Path) -> Store:
 
 
 def test_a_turn_is_one_s_until_it_is_given_up(tmp_path: Path) -> None:
-    one, other = (Turn(opened(tmp_path), "work") for _ in range(2))
-    assert (one.take(), other.take(), one.take()) == (True, False, True)
-    one.give_up()
-    assert (other.take(), one.take()) == (True, False)
+    one, other = (ProcessLease(opened(tmp_path), "work") for _ in range(2))
+    assert (one.acquire(), other.acquire(), one.acquire()) == (True, False, True)
+    one.release()
+    assert (other.acquire(), one.acquire()) == (True, False)
 
 
 def test_turns_at_different_work_are_each_other_s_business(tmp_path: Path) -> None:
-    assert Turn(opened(tmp_path), "one").take()
-    assert Turn(opened(tmp_path), "another").take()
+    assert ProcessLease(opened(tmp_path), "one").acquire()
+    assert ProcessLease(opened(tmp_path), "another").acquire()
 
 
 def test_a_turn_that_was_never_given_up_lapses(tmp_path: Path) -> None:
-    one, other = (Turn(opened(tmp_path), "work", seconds=0.4) for _ in range(2))
-    assert one.take()
-    assert not other.take()
+    one, other = (ProcessLease(opened(tmp_path), "work", seconds=0.4) for _ in range(2))
+    assert one.acquire()
+    assert not other.acquire()
     time.sleep(0.5)
-    assert other.take()
+    assert other.acquire()
 
 
 def test_a_turn_noted_by_a_clock_that_is_far_ahead_does_not_last_for_ever(tmp_path: Path) -> None:
-    one, other = Turn(opened(tmp_path), "work", seconds=3600), Turn(opened(tmp_path), "work")
-    assert one.take()
-    assert other.take()
+    one, other = ProcessLease(opened(tmp_path), "work", seconds=3600), ProcessLease(opened(tmp_path), "work")
+    assert one.acquire()
+    assert other.acquire()
 
 
 class Counting(HashEmbedder):

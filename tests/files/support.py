@@ -6,7 +6,7 @@ from pathlib import Path
 
 from holdfast import Engine
 from holdfast.files import SyncReport, TopicFiles
-from holdfast.presets.base import Topics
+from holdfast.presets.base import TopicRules
 from holdfast.presets.default import DEFAULT
 from holdfast.services import services
 from holdfast.types import Author, Kind, Memory, Put, Scope
@@ -15,7 +15,7 @@ from holdfast.write import Writer
 PRESET = replace(
     DEFAULT,
     kinds=(*DEFAULT.kinds, Kind(name="recent", meaning="What a talk was about", keyed="many")),
-    topics=Topics(kind="fact", recent_kind="recent"),
+    topics=TopicRules(kind="fact", recent_kind="recent"),
 )
 ANA = Scope(user="ana")
 RICE, BROTH, NUTS = "Prefers bomba rice for paella", "Uses homemade chicken broth, never stock cubes", "Allergic to tree nuts"

@@ -47,7 +47,7 @@ def test_a_process_killed_before_anything_is_recorded_takes_its_own_pages_for_wh
 
 
 def test_an_edit_made_between_reading_and_writing_is_not_overwritten(cooking: Desk) -> None:
-    cooking.files.take_in()
+    cooking.files.import_changes()
     cooking.keep("Just learnt")
     cooking.save(cooking.read() + "- Typed in between\n")
     cooking.files.write_out()

@@ -21,7 +21,7 @@ from mcp.types import CallToolResult, GetPromptResult, ReadResourceResult, TextC
 
 from holdfast import Engine
 from holdfast.access import Principal
-from holdfast.mcp.caller import Caller
+from holdfast.mcp.caller import McpCaller
 from holdfast.mcp.http import make_mcp_app
 from holdfast.mcp.server import make_server
 from holdfast.server.app import make_app
@@ -79,7 +79,7 @@ def executable() -> str:
 def in_process(memory: Engine, *, level: KeyLevel = "write", **parts: str | None) -> Any:
     """Return the server of one caller, to be connected without a transport."""
     scope: Any = {"user": None, "app": None, "agent": None} | parts
-    caller = Caller(memory=memory, principal=Principal.local(services(memory).store.tenant, level=level), parts=scope)
+    caller = McpCaller(memory=memory, principal=Principal.local(services(memory).store.tenant, level=level), parts=scope)
     return make_server(lambda _ask: nullcontext(caller), version="1")
 
 

@@ -11,7 +11,7 @@ from holdfast.chat import Reply, Tool, ToolCall, Turn, usage_of
 from holdfast.errors import AnswerInvalid, ModelError
 from holdfast.models.providers import chat_model
 from holdfast.models.remote import RemoteChat
-from holdfast.models.retrying import Patience
+from holdfast.models.retrying import RetryPolicy
 
 from .chat_server import ODD_WORDS, ChatServer, Refuse, Say
 
@@ -30,7 +30,7 @@ def server() -> Iterator[ChatServer]:
 
 
 def model(server: ChatServer, name: str = OPENAI, **options: Any) -> RemoteChat:
-    made = chat_model(name, base_url=server.url, patience=Patience(first_wait=0.001), **options)
+    made = chat_model(name, base_url=server.url, retry_policy=RetryPolicy(first_wait=0.001), **options)
     assert isinstance(made, RemoteChat)
     return made
 

@@ -23,7 +23,7 @@ from holdfast.errors import (
     ModelUnknown,
 )
 from holdfast.models.providers import chat_model
-from holdfast.models.retrying import Patience
+from holdfast.models.retrying import RetryPolicy
 
 from .chat_server import MISBEHAVIOUR, ChatServer, Drip, Refuse, Reset, Say, Send, Silence, Step
 
@@ -44,8 +44,8 @@ class Time:
         self.slept.append(seconds)
         self.now += seconds
 
-    def patience(self) -> Patience:
-        return Patience(clock=lambda: self.now, sleep=self.sleep, chance=lambda: 1.0)
+    def patience(self) -> RetryPolicy:
+        return RetryPolicy(clock=lambda: self.now, sleep=self.sleep, chance=lambda: 1.0)
 
 
 @pytest.fixture
@@ -54,8 +54,8 @@ def server() -> Iterator[ChatServer]:
         yield server
 
 
-def model(server: ChatServer, name: str = NAMES[0], patience: Patience | None = None, **options: Any) -> ChatModel:
-    return chat_model(name, base_url=server.url, patience=patience or Patience(first_wait=0.001), **options)
+def model(server: ChatServer, name: str = NAMES[0], patience: RetryPolicy | None = None, **options: Any) -> ChatModel:
+    return chat_model(name, base_url=server.url, retry_policy=patience or RetryPolicy(first_wait=0.001), **options)
 
 
 def fail(chat: ChatModel, **options: Any) -> ModelError:
@@ -135,7 +135,7 @@ def test_the_waits_double(server: ChatServer) -> None:
 
 
 def test_the_waits_vary() -> None:
-    assert [replace(Patience(), chance=lambda x=x: x).wait(2) for x in (0.0, 0.5, 1.0)] == [0.5, 0.75, 1.0]  # type: ignore[misc]
+    assert [replace(RetryPolicy(), chance=lambda x=x: x).wait(2) for x in (0.0, 0.5, 1.0)] == [0.5, 0.75, 1.0]  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_an_address_where_nobody_listens_is_unreachable_and_says_what_to_start()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
-    error = fail(chat_model("ollama:llama3.2", base_url=url, patience=Patience(first_wait=0.001)))
+    error = fail(chat_model("ollama:llama3.2", base_url=url, retry_policy=RetryPolicy(first_wait=0.001)))
     assert isinstance(error, ModelUnavailable)
     assert "ollama serve" in str(error)
 

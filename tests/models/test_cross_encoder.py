@@ -10,7 +10,7 @@ import holdfast
 from holdfast.errors import WeightsMissing
 from holdfast.models.cross_encoder import CrossEncoder
 from holdfast.models.registry import RERANKERS
-from holdfast.notes import Note
+from holdfast.notes import Candidate
 from holdfast.testing import HashEmbedder
 
 NAME = "ms-marco-minilm-l12"
@@ -25,7 +25,7 @@ def encoder(weights_of: Callable[[str], Path]) -> CrossEncoder:
 
 
 def rated(encoder: CrossEncoder, question: str, *texts: str) -> list[float | None]:
-    return encoder.rate(question, [Note(text=text) for text in texts], asked_at=NOW)
+    return encoder.rate(question, [Candidate(text=text) for text in texts], asked_at=NOW)
 
 
 @pytest.mark.weights

@@ -10,7 +10,7 @@ from holdfast.chat import usage_of
 from holdfast.errors import AnswerInvalid, InvalidInput, ModelError, ModelUnavailable
 from holdfast.models.openai_embedder import OpenAIEmbedder, find_traits
 from holdfast.models.providers import remote_embedder
-from holdfast.models.retrying import Patience
+from holdfast.models.retrying import RetryPolicy
 from holdfast.protocols import Embedder
 from holdfast.testing import HashEmbedder
 from holdfast.testing.embedders import EmbedderSuite
@@ -27,7 +27,7 @@ def server() -> Iterator[ChatServer]:
 
 
 def embedder_of(server: ChatServer, name: str = SMALL, **options: Any) -> OpenAIEmbedder:
-    made = remote_embedder(name, base_url=server.url, patience=Patience(first_wait=0.001), **options)
+    made = remote_embedder(name, base_url=server.url, retry_policy=RetryPolicy(first_wait=0.001), **options)
     assert isinstance(made, OpenAIEmbedder)
     return made
 

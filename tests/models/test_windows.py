@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.text.windows import MAX_WINDOWS, split_windows, window_spans
+from holdfast.text.windows import MAX_CHUNKS, chunk_spans, split_chunks
 
 prose = st.text(alphabet=st.sampled_from("ab .!?\n。é👍"), max_size=600) | st.text(max_size=600)
 sizes = st.integers(1, 80).flatmap(lambda size: st.tuples(st.just(size), st.integers(0, size // 2)))
@@ -16,7 +16,7 @@ sizes = st.integers(1, 80).flatmap(lambda size: st.tuples(st.just(size), st.inte
 @given(text=prose, shape=sizes)
 def test_windows_cover_every_character_in_order(text: str, shape: tuple[int, int]) -> None:
     size, overlap = shape
-    spans = window_spans(text, size, overlap)
+    spans = chunk_spans(text, size, overlap)
     assert spans[0][0] == 0
     assert spans[-1][1] == len(text)
     for (start, end), (next_start, next_end) in pairwise(spans):
@@ -26,28 +26,28 @@ def test_windows_cover_every_character_in_order(text: str, shape: tuple[int, int
 
 @given(text=prose, shape=sizes)
 def test_no_window_is_larger_than_asked(text: str, shape: tuple[int, int]) -> None:
-    assert all(len(window) <= shape[0] for window in split_windows(text, *shape))
+    assert all(len(window) <= shape[0] for window in split_chunks(text, *shape))
 
 
 @given(text=prose, shape=sizes)
 def test_the_same_text_always_has_the_same_windows(text: str, shape: tuple[int, int]) -> None:
-    assert split_windows(text, *shape) == split_windows(text, *shape)
+    assert split_chunks(text, *shape) == split_chunks(text, *shape)
 
 
 @pytest.mark.parametrize("text", ["", "short", "x" * 1600])
 def test_a_text_that_fits_is_its_own_window(text: str) -> None:
-    assert split_windows(text) == [text]
+    assert split_chunks(text) == [text]
 
 
 def test_a_window_ends_with_a_sentence_where_one_ends_near() -> None:
     text = "This is a sentence of some length. " * 200
-    windows = split_windows(text)
+    windows = split_chunks(text)
     assert all(window.endswith(". ") for window in windows)
     assert all(len(window) > 1200 for window in windows[:-1])
 
 
 def test_a_window_starts_with_a_whole_word() -> None:
-    windows = split_windows("immeasurable " * 500, size=300, overlap=50)
+    windows = split_chunks("immeasurable " * 500, size=300, overlap=50)
     assert all(window.startswith("immeasurable") for window in windows)
 
 
@@ -55,19 +55,19 @@ def test_a_window_starts_with_a_whole_word() -> None:
 def test_four_mebibytes_are_covered_within_the_limit_and_quickly(piece: str) -> None:
     text = (piece * (4 * 1024 * 1024 // len(piece) + 1))[: 4 * 1024 * 1024]
     began = time.thread_time()
-    spans = window_spans(text)
+    spans = chunk_spans(text)
     assert time.thread_time() - began < 5
-    assert len(spans) <= MAX_WINDOWS
+    assert len(spans) <= MAX_CHUNKS
     assert spans[-1][1] == len(text)
 
 
 def test_a_text_beyond_the_limit_gives_no_more_windows() -> None:
-    spans = window_spans("x" * (MAX_WINDOWS * 10), size=8, overlap=0)
-    assert len(spans) == MAX_WINDOWS
+    spans = chunk_spans("x" * (MAX_CHUNKS * 10), size=8, overlap=0)
+    assert len(spans) == MAX_CHUNKS
     assert all(end - start == 8 for start, end in spans)
 
 
 @pytest.mark.parametrize(("size", "overlap"), [(0, 0), (10, 6), (10, -1)])
 def test_windows_that_could_not_advance_are_refused(size: int, overlap: int) -> None:
     with pytest.raises(ValueError, match="cannot overlap"):
-        split_windows("text", size, overlap)
+        split_chunks("text", size, overlap)

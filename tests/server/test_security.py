@@ -16,7 +16,7 @@ from holdfast.access import Gate, authorize
 from holdfast.config.opening import open_engine
 from holdfast.config.settings import Settings
 from holdfast.errors import HoldfastError, SettingsError
-from holdfast.server.limits import Rate, Rates
+from holdfast.server.limits import Rate, RateLimiter
 from holdfast.server.problem import AsgiScope, Receive, Send, problem_of, problem_response
 from holdfast.server.security import Policy, Security, check_bind, is_loopback, principal_of, request_id_of
 from holdfast.services import services
@@ -130,7 +130,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
     gate = Gate(services(memory).store, services(memory).clock)
     running: list[tuple[Any, threading.Thread]] = []
 
-    def start(*, http: str = "auto", rates: Rates | None = None, **policy: Any) -> Served:
+    def start(*, http: str = "auto", rates: RateLimiter | None = None, **policy: Any) -> Served:
         listening = socket.create_server(("127.0.0.1", 0))
         echo = Echo()
         guarded = Security(
@@ -369,7 +369,7 @@ def test_headers_and_addresses_have_limits(serve: Serve) -> None:
 
 
 def test_one_key_that_asks_too_often_waits_and_others_do_not(serve: Serve) -> None:
-    served = serve(rate=Rate(per_second=0.5, burst=3), rates=Rates(clock=lambda: 0.0))
+    served = serve(rate=Rate(per_second=0.5, burst=3), rates=RateLimiter(clock=lambda: 0.0))
     often, seldom = key(served), key(served)
     assert [served.ask("/v1/x", often).status for _ in range(4)] == [200, 200, 200, 429]
     refused = served.ask("/v1/x", often)
@@ -378,7 +378,7 @@ def test_one_key_that_asks_too_often_waits_and_others_do_not(serve: Serve) -> No
 
 
 def test_guessed_keys_are_paid_for_by_where_they_come_from(serve: Serve) -> None:
-    served = serve(rate=Rate(per_second=1, burst=3), rates=Rates(clock=lambda: 0.0))
+    served = serve(rate=Rate(per_second=1, burst=3), rates=RateLimiter(clock=lambda: 0.0))
     good = key(served)
     id = served.gate.list_keys()[0].id
     guesses = [served.ask("/v1/x", f"Authorization: Bearer hf_{id}_{number:043}").status for number in range(5)]
@@ -388,7 +388,7 @@ def test_guessed_keys_are_paid_for_by_where_they_come_from(serve: Serve) -> None
 
 def test_tokens_come_back_with_time_and_callers_are_forgotten() -> None:
     now = 0.0
-    rates = Rates(clock=lambda: now)
+    rates = RateLimiter(clock=lambda: now)
     rate = Rate(per_second=10, burst=2)
     assert [rates.take("a", rate), rates.take("a", rate)] == [0, 0]
     assert rates.take("a", rate) == pytest.approx(0.1)

@@ -7,7 +7,7 @@ from pathlib import Path
 import apsw
 import numpy as np
 
-from holdfast.protocols import Candidates, MemoryFilter, Store
+from holdfast.protocols import MemoryFilter, SearchFilter, Store
 from holdfast.stores.chroma import chroma_place
 from holdfast.stores.index_feed import Pace
 from holdfast.stores.sqlite import SQLiteStore
@@ -46,15 +46,15 @@ def fill(store: Store, numbers: range, *, scope: Scope = ANA) -> None:
     with store.write() as tx:
         tx.use_model(MODEL)
     remember(store, *(a_memory(f"number {n}", id=f"mem_{scope.user}_{n}", scope=scope) for n in numbers))
-    waiting = store.waiting(MODEL, limit=100_000)
+    waiting = store.missing_vectors(MODEL, limit=100_000)
     with store.write(durable=False) as tx:
         vectors = np.stack([direction(int(each.text.split()[1])) for each in waiting])
-        tx.put_vectors(MODEL, [(each.item, each.window) for each in waiting], vectors)
+        tx.put_vectors(MODEL, [(each.item, each.chunk) for each in waiting], vectors)
 
 
 def nearest(store: Store, number: int, *, limit: int = 1, reader: Scope = ANA) -> list[str]:
     """Return the texts nearest to a number's vector."""
-    where = Candidates(reader=reader, spaces=["memory"])
+    where = SearchFilter(reader=reader, spaces=["memory"])
     found = store.find_vectors(MODEL, direction(number), where, limit=limit)
     texts = {each.item: each.text for each in store.memories(MemoryFilter(items=[match.item for match in found], statuses=None))}
     return [texts[match.item] for match in found]

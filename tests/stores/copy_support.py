@@ -11,10 +11,10 @@ import holdfast
 from holdfast import Engine
 from holdfast.access import Gate
 from holdfast.services import services
-from holdfast.stores.copying import Report, copy_store, open_side
+from holdfast.stores.copying import CopyReport, copy_store, open_side
 from holdfast.testing import FrozenClock, HashEmbedder
 from holdfast.testing.samples import AT, a_job
-from holdfast.types import KeptAnswer, Spend
+from holdfast.types import Spend, StoredResponse
 
 TENANTS = ("default", "ñandú & co")
 QUESTIONS = ("what does she drink?", "¿dónde vive?", "the garden in spring", "moon", "which tea on day 7")
@@ -63,15 +63,15 @@ def _keep_records(memory: Engine) -> None:
     memory.set_user("ana", timezone="Europe/Madrid", language="es")
     memory.apps.install("garden", name="Garden", shares_with="*")
     Gate(services(memory).store, services(memory).clock).create_key(level="write", user="ana", label="phone")
-    claim = KeptAnswer(principal="key k1", key="retry-1", request=b"\x00\x01", at=AT)
+    claim = StoredResponse(principal="key k1", key="retry-1", request=b"\x00\x01", at=AT)
     with services(memory).store.write() as tx:
-        tx.add_answer(claim)
-        tx.set_answer(replace(claim, status=201, headers={"a": "b"}, body=b"\xff\x00{}"))
+        tx.add_stored_response(claim)
+        tx.set_stored_response(replace(claim, status=201, headers={"a": "b"}, body=b"\xff\x00{}"))
         tx.add_spend(Spend(day="2026-03-01", purpose="digest", model="m", calls=1, cost=0.1, energy=1 / 3))
         tx.add_job(a_job(f"later {services(memory).store.tenant}", not_before=AT + timedelta(days=400)))
 
 
-def copy(source: str | Path, target: str | Path, *, key: str | None = None, batch: int = 1000) -> Report:
+def copy(source: str | Path, target: str | Path, *, key: str | None = None, batch: int = 1000) -> CopyReport:
     """Copy in this process."""
     here, there = open_side(source, key=key), open_side(target, key=key, new=True)
     try:
@@ -116,7 +116,7 @@ def seen(place: str | Path, **more: object) -> str:
                 told += [[(hit.id, hit.text) for hit in hits] for hits in found]
                 told += [(each.id, str(each), each.status) for each in memory.memories(user=user, app="garden", limit=500)]
             told.append([(each.id, each.hash.hex()) for each in services(memory).store.access_keys()])
-            told.append(repr(services(memory).store.answer("key k1", "retry-1")))
+            told.append(repr(services(memory).store.stored_response("key k1", "retry-1")))
             told.append([repr(each) for each in services(memory).store.spend()])
             told.append(sorted(each.effect for each in memory.jobs(limit=1000)))
             told.append(repr(memory.apps.get("garden")))

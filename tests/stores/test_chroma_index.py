@@ -25,7 +25,7 @@ from tests.stores.chroma_support import (
     searched_in_memory,
 )
 
-from holdfast.protocols import Candidates
+from holdfast.protocols import SearchFilter
 from holdfast.stores.index_feed import Pace
 from holdfast.testing.samples import ANA, BOB, a_memory, remember
 from holdfast.types import Scope
@@ -393,7 +393,7 @@ def test_a_search_of_few_allowed_items_is_filled(file: Path) -> None:
         remember(store, *(a_memory(f"number {n}", kind="event", id=f"mem_event_{n}") for n in range(300, 305)))
         fill(store, range(400, 400))
         vector = direction(1)
-        found = store.find_vectors(MODEL, vector, Candidates(reader=ANA, spaces=["memory"], kinds=["event"]), limit=10)
+        found = store.find_vectors(MODEL, vector, SearchFilter(reader=ANA, spaces=["memory"], kinds=["event"]), limit=10)
         assert len(found) == 5
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from holdfast.services import services
-from holdfast.stores.copying import COPIED, LEFT_OUT, Report, copy_store, open_side
+from holdfast.stores.copying import COPIED, LEFT_OUT, CopyReport, copy_store, open_side
 from holdfast.testing import HashEmbedder
 
 from .copy_support import TENANTS, copy, fill, open_engine, seen
@@ -55,7 +55,7 @@ def places(tmp_path: Path, server: Server, full: dict[str, str]) -> Places:
     return Places(tmp_path, server, full)
 
 
-def digests(report: Report) -> dict[str, str]:
+def digests(report: CopyReport) -> dict[str, str]:
     return {each.table: each.target for each in report.tables}
 
 

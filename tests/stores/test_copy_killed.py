@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.errors import StoreError
 from holdfast.services import services
-from holdfast.stores.copying import Report, copy_store, open_side
+from holdfast.stores.copying import CopyReport, copy_store, open_side
 
 from .copy_support import copy, copy_until_killed, fill, open_engine, seen
 from .postgres_support import Server, server
@@ -29,7 +29,7 @@ def new(kind: str, folder: Path, server: Server) -> str:
     return server.new(empty=True) if kind == "postgres" else str(folder / "target.db")
 
 
-def state(report: Report) -> list[tuple[str, int, str]]:
+def state(report: CopyReport) -> list[tuple[str, int, str]]:
     return [(each.table, each.rows, each.target) for each in report.tables]
 
 

@@ -11,9 +11,9 @@ from tests.stores.postgres_support import OpenPostgres, Run, as_owner, open_stor
 
 from holdfast.errors import HoldfastError, InvalidInput, StoreBusy, StoreClosed, StoreError
 from holdfast.protocols import MemoryFilter
-from holdfast.stores.postgres import Limits, PostgresStore
-from holdfast.stores.postgres.pool import Connections
-from holdfast.stores.postgres.session import Session
+from holdfast.stores.postgres import PoolLimits, PostgresStore
+from holdfast.stores.postgres.pool import PostgresConnections
+from holdfast.stores.postgres.session import PostgresSession
 from holdfast.testing.samples import a_memory, a_session, remember
 
 __all__ = ["as_owner", "open_store", "server", "url"]
@@ -81,7 +81,7 @@ def test_a_write_that_goes_on_after_a_failure_is_not_taken_for_stored(open_store
     assert store.setting("colour") is None
 
 
-class CutAfterCommit(Connections):
+class CutAfterCommit(PostgresConnections):
     """Loses the connection after the server has committed and before the answer arrives."""
 
     def _commit(self, raw: "psycopg.Connection[tuple[object, ...]]", number: str) -> None:
@@ -94,7 +94,12 @@ class CutAfterCommit(Connections):
 def _cut_off(store: PostgresStore) -> Iterator[None]:
     whole = store._connections
     store._connections = CutAfterCommit(
-        store.url, tenant=store.tenant, limits=whole.limits, arguments=whole._arguments, confine=whole._confine, session=Session
+        store.url,
+        tenant=store.tenant,
+        limits=whole.limits,
+        arguments=whole._arguments,
+        confine=whole._confine,
+        session=PostgresSession,
     )
     try:
         yield
@@ -111,7 +116,7 @@ def test_a_write_whose_answer_was_lost_is_known_to_be_stored(open_store: OpenPos
 
 
 def test_who_waits_too_long_for_a_lock_is_told_to_try_again(open_store: OpenPostgres, as_owner: Run) -> None:
-    store = open_store(limits=Limits(lock_timeout=0.2))
+    store = open_store(limits=PoolLimits(lock_timeout=0.2))
     remember(store, a_memory("one"))
     with store.write() as tx:
         tx.set_setting("colour", "red")
@@ -132,7 +137,7 @@ def test_who_waits_too_long_for_a_lock_is_told_to_try_again(open_store: OpenPost
 
 
 def test_a_question_that_takes_too_long_is_ended(open_store: OpenPostgres) -> None:
-    store = open_store(limits=Limits(statement_timeout=0.2))
+    store = open_store(limits=PoolLimits(statement_timeout=0.2))
     with pytest.raises(StoreBusy, match="statement timeout"):
         store.guard(lambda: store.connection.execute("SELECT pg_sleep(5)").fetchall())
 
@@ -145,7 +150,7 @@ def names_in(error: BaseException, *names: str) -> list[str]:
 @pytest.mark.parametrize("host", ["127.0.0.1", "nowhere.invalid"])
 def test_a_server_that_is_not_there_gives_an_error_without_its_address(host: str) -> None:
     with pytest.raises(StoreError, match="The PostgreSQL store cannot be reached: ") as caught:
-        PostgresStore(f"postgresql://ana:hush-hush@{host}:1/memories", limits=Limits(connect_timeout=2))
+        PostgresStore(f"postgresql://ana:hush-hush@{host}:1/memories", limits=PoolLimits(connect_timeout=2))
     assert names_in(caught.value, "ana", "hush", host, "memories") == []
 
 
@@ -176,7 +181,7 @@ def test_errors_of_an_open_store_name_no_address(open_store: OpenPostgres, url: 
 )
 def test_an_address_that_makes_no_sense_is_refused_without_the_password(wrong: str) -> None:
     with pytest.raises((StoreError, InvalidInput)) as caught:
-        PostgresStore(wrong, limits=Limits(connect_timeout=1))
+        PostgresStore(wrong, limits=PoolLimits(connect_timeout=1))
     assert "hush" not in str(caught.value)
 
 

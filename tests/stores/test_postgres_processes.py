@@ -14,7 +14,7 @@ from tests.stores.postgres_support import OpenPostgres, Run, Server, as_owner, e
 
 from holdfast.errors import StoreBusy, StoreClosed, StoreCorrupt, StoreError, StoreTooNew
 from holdfast.protocols import MemoryFilter, MessageFilter
-from holdfast.stores.postgres import Limits, PostgresStore
+from holdfast.stores.postgres import PoolLimits, PostgresStore
 from holdfast.testing.samples import ANA, AT, BOB, DAY, a_job, a_memory, a_message, a_session, remember, say
 from holdfast.testing.store_vectors import towards
 
@@ -187,7 +187,7 @@ def test_a_counter_in_a_setting_loses_no_count(open_store: OpenPostgres) -> None
 
 
 def test_users_do_not_wait_for_each_other(open_store: OpenPostgres) -> None:
-    store = open_store(limits=Limits(lock_timeout=2.0))
+    store = open_store(limits=PoolLimits(lock_timeout=2.0))
     remember(store, a_memory("ana's"), a_memory("bob's", scope=BOB))
     with store.write() as tx:
         tx.memories(MemoryFilter(exactly=ANA))
@@ -216,7 +216,7 @@ def test_what_is_stored_while_a_model_is_chosen_waits_for_its_vector(open_store:
             tx.use_model("a")
 
     assert _all_at_once(slowly, choose) == []
-    assert [window.text for window in store.waiting("a", limit=5)] == ["under way"]
+    assert [window.text for window in store.missing_vectors("a", limit=5)] == ["under way"]
 
 
 def test_a_vector_that_comes_while_its_memory_is_removed_leaves_nothing(open_store: OpenPostgres) -> None:
@@ -316,7 +316,7 @@ def test_a_nested_write_on_one_thread_is_refused(open_store: OpenPostgres) -> No
 
 
 def test_more_threads_than_connections_wait_for_their_turn(open_store: OpenPostgres, as_owner: Run) -> None:
-    store = open_store(limits=Limits(connections=2))
+    store = open_store(limits=PoolLimits(connections=2))
 
     def talk(who: int) -> None:
         for number in range(5):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.stores.postgres_support import OpenPostgres, Run, as_owner, open_store, server, url
 
-from holdfast.protocols import Candidates, Match, MemoryFilter, Store
+from holdfast.protocols import Match, MemoryFilter, SearchFilter, Store
 from holdfast.stores.postgres import PostgresStore, vector_indexes
 from holdfast.stores.sqlite import SQLiteStore
 from holdfast.stores.word_cache import WordCache
@@ -34,10 +34,10 @@ def _fill(store: Store) -> None:
         tx.use_model("a")
     remember(store, *(a_memory(text, id=f"mem_{n}", kind=chance.choice(["fact", "event"])) for n, text in enumerate(texts)))
     say(store, *(a_message(f"said {text}", id=f"msg_{n}", session=f"ses_{n % 3}") for n, text in enumerate(texts[:100])))
-    waiting = store.waiting("a", limit=2 * _TEXTS)
+    waiting = store.missing_vectors("a", limit=2 * _TEXTS)
     vectors = _EMBEDDER.embed([window.text for window in waiting], role="document")
     with store.write() as tx:
-        tx.put_vectors("a", [(window.item, window.window) for window in waiting], vectors)
+        tx.put_vectors("a", [(window.item, window.chunk) for window in waiting], vectors)
 
 
 @pytest.fixture
@@ -51,13 +51,13 @@ def stores(open_store: OpenPostgres, tmp_path: Path) -> tuple[Store, Store]:
 
 
 def _numbered(matches: list[Match], first: int) -> list[tuple[int, int, str]]:
-    return [(match.item - first, match.window, match.space) for match in matches]
+    return [(match.item - first, match.chunk, match.space) for match in matches]
 
 
 @pytest.mark.parametrize("narrow", [{}, {"kinds": ("event",)}, {"without_session": "ses_1"}])
 @pytest.mark.parametrize("query", ["parrot", "the violin by the river", "el loro en el jardín", "coffee tea bread cinema train"])
 def test_both_stores_find_the_same_by_words(stores: tuple[Store, Store], query: str, narrow: dict[str, object]) -> None:
-    where = Candidates(reader=ANA, spaces=("memory", "message"), **narrow)  # type: ignore[arg-type]
+    where = SearchFilter(reader=ANA, spaces=("memory", "message"), **narrow)  # type: ignore[arg-type]
     firsts = [min(memory.item for memory in _memories(store)) for store in stores]
     ours, theirs = (store.find_text(query, where, languages=("en", "es"), limit=10) for store in stores)
     assert len(theirs) == 10
@@ -67,7 +67,7 @@ def test_both_stores_find_the_same_by_words(stores: tuple[Store, Store], query: 
 
 @pytest.mark.parametrize("narrow", [{}, {"kinds": ("event",)}, {"without_session": "ses_1"}])
 def test_both_stores_find_the_same_by_vectors(stores: tuple[Store, Store], narrow: dict[str, object]) -> None:
-    where = Candidates(reader=ANA, spaces=("memory", "message"), **narrow)  # type: ignore[arg-type]
+    where = SearchFilter(reader=ANA, spaces=("memory", "message"), **narrow)  # type: ignore[arg-type]
     query = _EMBEDDER.embed(["the parrot in the garden"], role="query")[0]
     ours, theirs = (store.find_vectors("a", query, where, limit=10) for store in stores)
     assert [match.score for match in ours] == pytest.approx([match.score for match in theirs], abs=0.005)
@@ -110,7 +110,7 @@ def test_a_large_partition_gets_an_index_and_its_search_uses_it(large: PostgresS
         "FROM vectors, generate_series(1, 5) AS number"
     )
     query = np.eye(32, dtype=np.float32)[0]
-    where = Candidates(reader=ANA, spaces=["memory"])
+    where = SearchFilter(reader=ANA, spaces=["memory"])
     exact = large.find_vectors("a", query, where, limit=10)
     assert large.tidy()
     assert not large.tidy()
@@ -126,7 +126,7 @@ def test_a_large_partition_gets_an_index_and_its_search_uses_it(large: PostgresS
 
 def test_a_filter_is_applied_before_ranking_in_a_large_partition_too(large: PostgresStore) -> None:
     query = np.eye(32, dtype=np.float32)[0]
-    where = Candidates(reader=ANA, spaces=["memory"], kinds=("event",))
+    where = SearchFilter(reader=ANA, spaces=["memory"], kinds=("event",))
     exact = large.find_vectors("a", query, where, limit=30)
     assert large.tidy()
     found = large.find_vectors("a", query, where, limit=30)
@@ -139,7 +139,7 @@ def test_removing_the_indexes_changes_no_answer(large: PostgresStore, as_owner: 
     large.rebuild_index()
     assert as_owner("SELECT 1 FROM pg_indexes WHERE indexname LIKE '%hnsw'") == []
     assert (
-        len(large.find_vectors("a", np.eye(32, dtype=np.float32)[0], Candidates(reader=ANA, spaces=["memory"]), limit=10)) == 10
+        len(large.find_vectors("a", np.eye(32, dtype=np.float32)[0], SearchFilter(reader=ANA, spaces=["memory"]), limit=10)) == 10
     )
 
 

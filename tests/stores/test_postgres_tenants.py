@@ -9,14 +9,14 @@ import pytest
 from tests.stores.postgres_support import OpenPostgres, Run, as_owner, open_store, psycopg, server, url
 
 from holdfast.errors import StoreError
-from holdfast.protocols import Candidates, MemoryFilter, MessageFilter, SessionFilter, Store
+from holdfast.protocols import MemoryFilter, MessageFilter, SearchFilter, SessionFilter, Store
 from holdfast.stores.postgres import PostgresStore
 from holdfast.stores.postgres.dialect import translate
-from holdfast.stores.postgres.session import Session
-from holdfast.stores.sql import Rows
+from holdfast.stores.postgres.session import PostgresSession
+from holdfast.stores.sql import ResultRows
 from holdfast.testing.samples import ANA, AT, DAY, a_change, a_job, a_memory, a_message, a_session, remember, say
 from holdfast.testing.store_vectors import embed_all, towards
-from holdfast.types import AppRecord, KeptAnswer, KeyRecord, Scope, Spend, UserProfile
+from holdfast.types import AppRecord, KeyRecord, Scope, Spend, StoredResponse, UserProfile
 
 __all__ = ["as_owner", "open_store", "server", "url"]
 
@@ -57,20 +57,20 @@ def test_the_tenant_comes_first_in_every_key_and_index(as_owner: Run, open_store
     assert len([row for row in rows if row[3] != "tenant"]) == 1
 
 
-class Recorded(Session):
+class Recorded(PostgresSession):
     """Notes every statement."""
 
     statements: ClassVar[set[str]] = set()
 
-    def _run(self, sql: str, values: Sequence[Any], *, prepare: bool | None) -> Rows:
+    def _run(self, sql: str, values: Sequence[Any], *, prepare: bool | None) -> ResultRows:
         self.statements.add(sql)
         return super()._run(sql, values, prepare=prepare)
 
-    def execute_binary(self, sql: str, values: Sequence[Any]) -> Rows:
+    def execute_binary(self, sql: str, values: Sequence[Any]) -> ResultRows:
         self.statements.add(sql)
         return super().execute_binary(sql, values)
 
-    def executemany(self, sql: str, rows: Iterable[Sequence[Any]], /) -> Rows:
+    def executemany(self, sql: str, rows: Iterable[Sequence[Any]], /) -> ResultRows:
         self.statements.add(sql)
         return super().executemany(sql, rows)
 
@@ -103,8 +103,8 @@ def _use_everything(store: Store) -> None:
         tx.set_setting("colour", "red")
         tx.set_key(KeyRecord(id="k", hash=b"x", level="read", tenant="default", created_at=AT))
         tx.touch_keys({"k": AT})
-        tx.add_answer(KeptAnswer(principal="p", key="k", request=b"", at=AT))
-        tx.set_answer(KeptAnswer(principal="p", key="k", request=b"", at=AT, status=200))
+        tx.add_stored_response(StoredResponse(principal="p", key="k", request=b"", at=AT))
+        tx.set_stored_response(StoredResponse(principal="p", key="k", request=b"", at=AT, status=200))
         tx.add_spend(Spend(day="2026-03-01", purpose="digest", model="m"))
         tx.add_job(a_job("x", payload={"session": "ses_1", "user": "ana"}))
         job = tx.lease_job(worker="w", now=AT, until=AT + DAY)
@@ -116,13 +116,13 @@ def _use_everything(store: Store) -> None:
     embed_all(store, "a", {"one": 0, "two": 90})
     (second,) = remember(store, replace(memory, text="three", recorded_at=AT + DAY))
     (third,) = remember(store, replace(second, importance=1.0, recorded_at=AT + DAY))
-    where = Candidates(reader=ANA, spaces=("memory", "message"), kinds=("fact",), where={"n": 1}, without_session="s")
+    where = SearchFilter(reader=ANA, spaces=("memory", "message"), kinds=("fact",), where={"n": 1}, without_session="s")
     store.find_text("three", where, languages=("en",), limit=5)
     store.find_vectors("a", towards(0)[0], where, limit=5)
     store.similarities("a", [memory.item, message.seq])
-    store.waiting("a", reader=ANA, limit=5)
-    store.waiting("a", limit=5)
-    store.window_text(message.seq, 0, "two")
+    store.missing_vectors("a", reader=ANA, limit=5)
+    store.missing_vectors("a", limit=5)
+    store.chunk_text(message.seq, 0, "two")
     store.stats()
     store.check()
     store.tidy()
@@ -133,7 +133,7 @@ def _use_everything(store: Store) -> None:
     store.memories_by_app(unexpired_at=AT)
     store.memories_by_day(since=AT)
     store.changes_by_app(since=AT)
-    store.has_answers(before=AT)
+    store.has_stored_responses(before=AT)
     store.places([message.seq])
     store.sessions(SessionFilter(owner={"user": "ana"}))
     store.messages(MessageFilter(reader=ANA))
@@ -146,7 +146,7 @@ def _use_everything(store: Store) -> None:
         tx.set_expiry([third.id], AT)
         tx.set_action([message.id], "noise")
         tx.set_sources(third.id, [])
-        tx.remove_answers(before=AT)
+        tx.remove_stored_responses(before=AT)
         tx.remove_done_jobs(before=AT + DAY)
         tx.remove_memories([third.id])
         tx.remove_messages([message.id])

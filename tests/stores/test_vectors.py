@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 from holdfast.stores.cells import CellSieve
 from holdfast.stores.vector_sieves import BitSieve, FloatSieve
 from holdfast.stores.vector_tuning import Tuning
-from holdfast.stores.vectors import Found, VectorIndex, dequantize, quantize
+from holdfast.stores.vectors import VectorIndex, VectorMatch, dequantize, quantize
 
 DIMENSIONS = 20
 SMALL = Tuning(moved_limit=3)
 REGIMES = {
     "floats": SMALL,
     "bits": replace(SMALL, exact_limit=0),
-    "cells": replace(SMALL, exact_limit=0, bits_limit=0, sample_per_cell=3, least_read=4, tail_least=3),
+    "cells": replace(SMALL, exact_limit=0, bits_limit=0, sample_per_cell=3, min_read=4, min_tail=3),
 }
 NARROW = {
-    name: replace(tuning, few_allowed=0, width_per_result=0, width_per_root=0, width_least=2) for name, tuning in REGIMES.items()
+    name: replace(tuning, few_allowed=0, width_per_result=0, width_per_root=0, min_width=2) for name, tuning in REGIMES.items()
 }
 
 
@@ -135,7 +135,7 @@ class Model:
     def __init__(self) -> None:
         self.rows: dict[tuple[int, int], int] = {}
 
-    def search(self, seed: int, k: int, allowed: list[int] | None) -> list[Found]:
+    def search(self, seed: int, k: int, allowed: list[int] | None) -> list[VectorMatch]:
         rows = [(item, window, *coded(code)) for (item, window), code in self.rows.items() if allowed is None or item in allowed]
         if not rows:
             return []
@@ -144,9 +144,9 @@ class Model:
         codes = np.array([code for _, _, code, _ in rows], np.float32)
         similarities = np.einsum("ij,j->i", codes, query) * np.array([scale for *_, scale in rows], np.float32)
         ranked = sorted((-min(1.0, float(s)), item, window) for s, (item, window, *_) in zip(similarities, rows, strict=True))
-        best: dict[int, Found] = {}
+        best: dict[int, VectorMatch] = {}
         for loss, item, window in ranked:
-            best.setdefault(item, Found(item, window, -loss))
+            best.setdefault(item, VectorMatch(item, window, -loss))
         return list(best.values())[:k]
 
 
@@ -299,7 +299,7 @@ def test_equal_vectors_tie_and_the_smaller_item_wins_wherever_it_stands(tuning: 
 
 
 def test_the_same_changes_give_the_same_answers(tuning: Tuning) -> None:
-    def answers() -> list[Found]:
+    def answers() -> list[VectorMatch]:
         index = VectorIndex(DIMENSIONS, tuning=tuning)
         for item in range(200):
             index.put(item, 0, *coded(item))
@@ -317,7 +317,7 @@ def test_an_item_is_found_once_by_its_best_window(tuning: Tuning) -> None:
         index.put(1, window, *coded(window))
     index.put(2, 0, *coded(1000))
     found = index.search(unit(77), 2)
-    assert [(each.item, each.window) for each in found] == [(1, 77), (2, 0)]
+    assert [(each.item, each.chunk) for each in found] == [(1, 77), (2, 0)]
     assert found[0].similarity == pytest.approx(1, abs=5e-3)
 
 

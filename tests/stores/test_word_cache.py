@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import holdfast
 from holdfast import Engine
-from holdfast.protocols import Candidates, Match
+from holdfast.protocols import Match, SearchFilter
 from holdfast.services import services
 from holdfast.stores import fulltext, partitions
 from holdfast.stores.sqlite import SQLiteStore
@@ -20,15 +20,15 @@ from holdfast.types import Scope
 WORDS = ("heron", "pond", "frog", "reed", "heron's", "café", "v2.5")
 TEXTS = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
 STEPS = st.lists(st.one_of(TEXTS, st.tuples(st.sampled_from(["forget", "revise"]), st.integers(0, 5))), min_size=1, max_size=8)
-LIVE = Candidates(reader=Scope(user="ana"), spaces=["memory"])
-EVER = Candidates(reader=Scope(user="ana"), spaces=["memory", "archive"])
+LIVE = SearchFilter(reader=Scope(user="ana"), spaces=["memory"])
+EVER = SearchFilter(reader=Scope(user="ana"), spaces=["memory", "archive"])
 
 
 def opened(folder: Path) -> Engine:
     return holdfast.open(folder / "memory.db", embedder="none", worker="none")
 
 
-def by_words(memory: Engine, query: str, where: Candidates = LIVE) -> list[Match]:
+def by_words(memory: Engine, query: str, where: SearchFilter = LIVE) -> list[Match]:
     return services(memory).store.find_text(query, where, languages=("en", "es"), limit=50)
 
 
@@ -44,7 +44,7 @@ def asked(cache: WordCache, memory: Engine, user: str) -> list[Match] | None:
     return cache.search(store.connection, store.tenant, seen, [frozenset({"heron"})], limit=9)
 
 
-def by_index(memory: Engine, query: str, where: Candidates = LIVE) -> list[Match]:
+def by_index(memory: Engine, query: str, where: SearchFilter = LIVE) -> list[Match]:
     """Return what the full-text index says, with nothing in memory."""
     store = store_of(memory)
     seen = partitions.visible(store.connection, where.reader, where.spaces)
@@ -52,7 +52,7 @@ def by_index(memory: Engine, query: str, where: Candidates = LIVE) -> list[Match
 
 
 def rounded(matches: Sequence[Match]) -> list[tuple[int, int, float]]:
-    return [(match.item, match.window, round(match.score, 9)) for match in matches]
+    return [(match.item, match.chunk, round(match.score, 9)) for match in matches]
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -88,7 +88,7 @@ def test_a_long_text_is_found_by_its_best_window(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         memory.remember(f"{'the reed bends ' * 200} the heron stands {'the pond freezes ' * 200}", user="ana")
         (found,) = by_words(memory, "heron")
-        assert found.window > 0
+        assert found.chunk > 0
         assert rounded([found]) == rounded(by_index(memory, "heron"))
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from holdfast.protocols import Match, Space
 from holdfast.stores import bm25
-from holdfast.stores.choices import Choice
-from holdfast.stores.words import State, Words, rank
+from holdfast.stores.choices import AllowedItems
+from holdfast.stores.words import PartitionState, PartitionTerms, rank
 
 VOCABULARY = [f"word{number}" for number in range(40)]
 WANTED = [frozenset({"word1"}), frozenset({"word2", "word3"}), frozenset({"word17"}), frozenset({"word4", "nowhere"})]
@@ -29,14 +29,14 @@ def made_up(count: int) -> list[Window]:
     return windows
 
 
-def in_memory(windows: Sequence[Window]) -> dict[int, Words]:
+def in_memory(windows: Sequence[Window]) -> dict[int, PartitionTerms]:
     words = {}
     for partition in SPACES:
         rows = [(item, window, terms) for item, window, place, terms in windows if place == partition]
         terms = sum(len(row[2].split()) for row in rows)
-        state = State(windows=len(rows), terms=terms, newest=max(row[0] for row in rows))
-        half = Words.of(rows[: len(rows) // 2], state)
-        words[partition] = Words.of(rows[len(rows) // 2 :], state, half)
+        state = PartitionState(chunks=len(rows), terms=terms, newest=max(row[0] for row in rows))
+        half = PartitionTerms.of(rows[: len(rows) // 2], state)
+        words[partition] = PartitionTerms.of(rows[len(rows) // 2 :], state, half)
         assert words[partition].is_whole
     return words
 
@@ -62,7 +62,7 @@ def test_few_and_many_windows_are_ranked_as_if_each_was_counted(count: int, limi
 def test_what_is_not_allowed_or_left_out_is_not_found_and_what_is_ranks_as_before(count: int) -> None:
     windows = made_up(count)
     ranked = counted(windows, len(windows))
-    allowed = Choice.of(frozenset(range(0, count, 3)))
+    allowed = AllowedItems.of(frozenset(range(0, count, 3)))
     excluded = set(range(0, count, 2))
     words = in_memory(windows)
     assert rank(words, SPACES, WANTED, limit=12, allowed=allowed) == [m for m in ranked if m.item in allowed.items][:12]

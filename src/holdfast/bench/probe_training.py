@@ -18,7 +18,7 @@ from holdfast.bench.learning_set import Case, cases
 from holdfast.policies.probe import BIAS, Probe, probe
 from holdfast.policies.rulebook import LANGUAGES, Rulebook, rulebook
 from holdfast.policies.spoken import spoken
-from holdfast.policies.worth import reading
+from holdfast.policies.worth import read_clause
 
 Example: TypeAlias = tuple[Mapping[str, float], bool]
 
@@ -37,7 +37,7 @@ def examples(from_cases: Iterable[Case], book: Rulebook, sees: Probe) -> Iterato
             continue
         for sentence in spoken(str(case), book):
             for clause in sentence.clauses:
-                seen = sees.features(reading(clause.text, clause.folded, book, book.find(clause.folded)))
+                seen = sees.features(read_clause(clause.text, clause.folded, book, book.find(clause.folded)))
                 yield seen, any(item.is_in(clause.text) for item in case.keep)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from holdfast.config.opening import open_engine
 from holdfast.engine import Engine
-from holdfast.protocols import Candidates, Embedder
+from holdfast.protocols import Embedder, SearchFilter
 from holdfast.services import services
 from holdfast.types import Author, Put, Scope
 from holdfast.write import Writer
@@ -115,5 +115,5 @@ class Holdfast:
         self.memory.close()
 
 
-def _whose(asked: Asked) -> Candidates:
-    return Candidates(reader=Scope(user=asked.user), spaces=["memory"])
+def _whose(asked: Asked) -> SearchFilter:
+    return SearchFilter(reader=Scope(user=asked.user), spaces=["memory"])

@@ -17,7 +17,7 @@ from holdfast.cli.options import common_options
 from holdfast.errors import HoldfastError
 
 
-class Entry(NamedTuple):
+class CommandEntry(NamedTuple):
     """Where a command lives, and its line in the list."""
 
     home: str
@@ -25,41 +25,41 @@ class Entry(NamedTuple):
 
 
 COMMANDS = {
-    "remember": Entry("memories:remember", "Keep something."),
-    "recall": Entry("asking:recall", "Find what matters for a question, best first."),
-    "context": Entry("asking:context", "Print the memory block for a system prompt."),
-    "chat": Entry("chat:chat", "Talk to an assistant that remembers."),
-    "list": Entry("memories:list_memories", "List memories, the newest first."),
-    "show": Entry("memories:show", "Show one memory with its sources."),
-    "revise": Entry("memories:revise", "Correct a memory: its text, tags, importance, topic or pin."),
-    "history": Entry("memories:history", "Show how a memory came to be what it is."),
-    "forget": Entry("forgetting:forget", "Hide memories; can be undone for a while."),
-    "undo": Entry("forgetting:undo", "Undo a change and those made with it."),
-    "erase": Entry("forgetting:erase", "Remove for good, also from the bytes on disk."),
-    "sessions": Entry("sessions:sessions", "List conversations, or show one."),
-    "apps": Entry("apps:apps", "List apps, install and uninstall them, and see how memory serves them."),
-    "topics": Entry("topics:topics", "List topics, show a page, and keep the topic files in step."),
-    "users": Entry("sessions:users", "List users, and set or show their time zone and language."),
-    "jobs": Entry("jobs:jobs", "List background work, or queue it again."),
-    "worker": Entry("jobs:worker", "Do background work until stopped."),
-    "serve": Entry("serve:serve", "Serve this memory over HTTP, with a dashboard."),
-    "models": Entry("models:models", "List, fetch and check the models that run on this machine."),
-    "keys": Entry("keys:keys", "Make, list and revoke the keys that open the server."),
-    "import": Entry("importing:importing", "Bring in what other programs remember."),
-    "mcp": Entry("mcp:mcp", "Serve this memory to an assistant over stdio (MCP)."),
-    "install": Entry("install:install", "Put this memory into an assistant's settings."),
-    "backup": Entry("care:backup", "Write a consistent copy of the store."),
-    "restore": Entry("restore:restore", "Put a backup in the store's place."),
-    "store": Entry("stores:store", "Copy a whole store into another: SQLite, PostgreSQL, either way."),
-    "doctor": Entry("care:doctor", "Check the store, the embedder and the queue."),
-    "stats": Entry("care:stats", "Count what is stored."),
-    "demo": Entry("demo:demo", "Play a conversation over two sessions."),
-    "bench": Entry("tools:bench", "Measure speed on this machine, how well it learns, and how well it recalls."),
-    "completion": Entry("tools:completion", "Print a shell's completion script."),
+    "remember": CommandEntry("memories:remember", "Keep something."),
+    "recall": CommandEntry("asking:recall", "Find what matters for a question, best first."),
+    "context": CommandEntry("asking:context", "Print the memory block for a system prompt."),
+    "chat": CommandEntry("chat:chat", "Talk to an assistant that remembers."),
+    "list": CommandEntry("memories:list_memories", "List memories, the newest first."),
+    "show": CommandEntry("memories:show", "Show one memory with its sources."),
+    "revise": CommandEntry("memories:revise", "Correct a memory: its text, tags, importance, topic or pin."),
+    "history": CommandEntry("memories:history", "Show how a memory came to be what it is."),
+    "forget": CommandEntry("forgetting:forget", "Hide memories; can be undone for a while."),
+    "undo": CommandEntry("forgetting:undo", "Undo a change and those made with it."),
+    "erase": CommandEntry("forgetting:erase", "Remove for good, also from the bytes on disk."),
+    "sessions": CommandEntry("sessions:sessions", "List conversations, or show one."),
+    "apps": CommandEntry("apps:apps", "List apps, install and uninstall them, and see how memory serves them."),
+    "topics": CommandEntry("topics:topics", "List topics, show a page, and keep the topic files in step."),
+    "users": CommandEntry("sessions:users", "List users, and set or show their time zone and language."),
+    "jobs": CommandEntry("jobs:jobs", "List background work, or queue it again."),
+    "worker": CommandEntry("jobs:worker", "Do background work until stopped."),
+    "serve": CommandEntry("serve:serve", "Serve this memory over HTTP, with a dashboard."),
+    "models": CommandEntry("models:models", "List, fetch and check the models that run on this machine."),
+    "keys": CommandEntry("keys:keys", "Make, list and revoke the keys that open the server."),
+    "import": CommandEntry("importing:importing", "Bring in what other programs remember."),
+    "mcp": CommandEntry("mcp:mcp", "Serve this memory to an assistant over stdio (MCP)."),
+    "install": CommandEntry("install:install", "Put this memory into an assistant's settings."),
+    "backup": CommandEntry("care:backup", "Write a consistent copy of the store."),
+    "restore": CommandEntry("restore:restore", "Put a backup in the store's place."),
+    "store": CommandEntry("stores:store", "Copy a whole store into another: SQLite, PostgreSQL, either way."),
+    "doctor": CommandEntry("care:doctor", "Check the store, the embedder and the queue."),
+    "stats": CommandEntry("care:stats", "Count what is stored."),
+    "demo": CommandEntry("demo:demo", "Play a conversation over two sessions."),
+    "bench": CommandEntry("tools:bench", "Measure speed on this machine, how well it learns, and how well it recalls."),
+    "completion": CommandEntry("tools:completion", "Print a shell's completion script."),
 }
 
 
-class App(click.Group):
+class LazyGroup(click.Group):
     """A group that knows its commands by name, and imports one when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  (click's signature)
@@ -149,7 +149,7 @@ holdfast recall "what should I pour her?" --user ana
 
 
 @click.command(
-    cls=App,
+    cls=LazyGroup,
     help=_HELP,
     epilog="Each command explains itself: holdfast recall --help",
     context_settings={"help_option_names": ["-h", "--help"]},

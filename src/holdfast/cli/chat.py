@@ -12,7 +12,7 @@ from holdfast.cli.options import Flags, check_models, with_flags
 from holdfast.services import services
 
 if TYPE_CHECKING:
-    from holdfast.cli.talk_output import Voice
+    from holdfast.cli.talk_output import ChatOutput
     from holdfast.engine import Engine
 
 
@@ -34,9 +34,9 @@ def chat(
     gives a line of JSON. Exits with 1 if the model could not answer the last message.
     """
     from holdfast.agent import Agent  # noqa: PLC0415  (the engine: not needed for help)
-    from holdfast.cli.talk import Talk  # noqa: PLC0415  (as above)
+    from holdfast.cli.talk import TerminalChat  # noqa: PLC0415  (as above)
     from holdfast.cli.talk_commands import take  # noqa: PLC0415  (as above)
-    from holdfast.cli.talk_output import Voice  # noqa: PLC0415  (as above)
+    from holdfast.cli.talk_output import ChatOutput  # noqa: PLC0415  (as above)
 
     check_models(flags)
     ids = iter([session] if session else [])
@@ -47,8 +47,8 @@ def chat(
             return Agent(memory, session=opened, persona=persona, language=language)
 
         agent = begin()
-        voice = Voice(language=agent.language or "en", as_json=flags.json)
-        talk = Talk(memory, agent, voice, begin=begin, streamed=not no_stream and not flags.json)
+        voice = ChatOutput(language=agent.language or "en", as_json=flags.json)
+        talk = TerminalChat(memory, agent, voice, begin=begin, streamed=not no_stream and not flags.json)
         if sys.stdin.isatty():
             voice.aside(_greeting(memory, voice, agent.session.scope.user, off_record=off_record))
         for line in _lines(voice):
@@ -71,7 +71,7 @@ def _opened(flags: Flags) -> Iterator["Engine"]:
         yield memory
 
 
-def _greeting(memory: "Engine", voice: "Voice", user: str | None, *, off_record: bool) -> str:
+def _greeting(memory: "Engine", voice: "ChatOutput", user: str | None, *, off_record: bool) -> str:
     name = services(memory).chat.name
     model = voice.words("with_model", name=name) if name else voice.words("without_model")
     if off_record:
@@ -79,7 +79,7 @@ def _greeting(memory: "Engine", voice: "Voice", user: str | None, *, off_record:
     return voice.words("hello", who=user or voice.words("nobody"), preset=memory.preset.name, model=model)
 
 
-def _lines(voice: "Voice") -> Iterator[str]:
+def _lines(voice: "ChatOutput") -> Iterator[str]:
     """Yield what is typed, or what comes through a pipe, until there is no more."""
     if not sys.stdin.isatty():
         for line in sys.stdin.buffer:

@@ -17,7 +17,7 @@ NAME = "holdfast"
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
-class Place(StrEnum):
+class InstallTarget(StrEnum):
     """Whom an entry is for."""
 
     USER = "user"
@@ -25,7 +25,7 @@ class Place(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class ServerEntry:
     """What starts the server."""
 
     command: str
@@ -42,13 +42,13 @@ class Client:
     of_user: "Callable[[HomeFolders], Path]"
     of_project: str | None
     """The file in a project's folder; None where there is none."""
-    shape: Callable[[Entry], dict[str, Any]]
+    shape: Callable[[ServerEntry], dict[str, Any]]
     is_toml: bool = False
     restart: str = "Start the assistant anew, and it remembers."
 
-    def path(self, folders: "HomeFolders", place: Place, project: Path) -> Path:
+    def path(self, folders: "HomeFolders", place: InstallTarget, project: Path) -> Path:
         """Return the file an entry belongs into; a commented variant that is already there counts."""
-        if place is Place.USER:
+        if place is InstallTarget.USER:
             chosen = self.of_user(folders)
         elif self.of_project is None:
             raise SettingsError("This assistant has no settings of a project; use --scope user.")
@@ -57,7 +57,7 @@ class Client:
         commented = chosen.with_suffix(".jsonc")
         return commented if not self.is_toml and commented.exists() and not chosen.exists() else chosen
 
-    def shaped(self, entry: Entry) -> dict[str, Any]:
+    def shaped(self, entry: ServerEntry) -> dict[str, Any]:
         """Return an entry as this assistant has it."""
         return self.shape(entry)
 
@@ -90,16 +90,16 @@ def _toml(value: Any) -> str:
     return json.dumps(value)
 
 
-def _plain(entry: Entry) -> dict[str, Any]:
+def _plain(entry: ServerEntry) -> dict[str, Any]:
     shaped: dict[str, Any] = {"command": entry.command, "args": list(entry.args)}
     return shaped | ({"env": dict(entry.env)} if entry.env else {})
 
 
-def _typed(entry: Entry) -> dict[str, Any]:
+def _typed(entry: ServerEntry) -> dict[str, Any]:
     return {"type": "stdio", **_plain(entry)}
 
 
-def _opencode(entry: Entry) -> dict[str, Any]:
+def _opencode(entry: ServerEntry) -> dict[str, Any]:
     shaped: dict[str, Any] = {"type": "local", "command": [entry.command, *entry.args], "enabled": True}
     return shaped | ({"environment": dict(entry.env)} if entry.env else {})
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from holdfast.cli.clients import CLIENTS, Entry, Place
+from holdfast.cli.clients import CLIENTS, InstallTarget, ServerEntry
 from holdfast.cli.console import say
 from holdfast.cli.merging import Unmergeable, merged
 from holdfast.cli.options import Flags, with_flags
@@ -38,7 +38,7 @@ def install(flags: Flags, client: str, *, only_print: bool, where: str) -> None:
     from holdfast.config.folders import home_folders  # noqa: PLC0415  (numpy and the store: not needed for help)
 
     form = CLIENTS[client]
-    path = form.path(home_folders(), Place(where), Path.cwd())
+    path = form.path(home_folders(), InstallTarget(where), Path.cwd())
     entry = form.shaped(_entry(flags))
     if find_spec("mcp") is None:
         say('The MCP server needs a package that is not installed yet: pip install "holdfast[mcp]"', as_json=flags.json)
@@ -71,7 +71,7 @@ def _say_what_now(flags: Flags, restart: str, backup: Path | None, *, changed: b
     say(restart, as_json=flags.json)
 
 
-def _entry(flags: Flags) -> Entry:
+def _entry(flags: Flags) -> ServerEntry:
     """Return what starts the server: the whole path of the command, as assistants have no shell's search path."""
     from holdfast.config.folders import chosen_folders  # noqa: PLC0415  (as above)
 
@@ -81,7 +81,7 @@ def _entry(flags: Flags) -> Entry:
     }  # fmt: skip
     options = [word for name, value in named.items() if value for word in (f"--{name}", value)]
     command, *more = _executable()
-    return Entry(command=command, args=(*more, "mcp", *options), env=chosen_folders())
+    return ServerEntry(command=command, args=(*more, "mcp", *options), env=chosen_folders())
 
 
 def _absolute(path: str | None) -> str | None:

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from holdfast.engine import Engine
 
 _MANY = 200
-_TELL_EVERY = 10
-_PAUSE = 1.0
-_LISTEN = 0.5
+_REPORT_EVERY = 10
+_PAUSE_SECONDS = 1.0
+_LISTEN_SECONDS = 0.5
 """How long to listen for new jobs before looking whether an end was asked for."""
-_LOOK_EVERY = 5.0
-_BREATH = 0.02
+_POLL_SECONDS = 5.0
+_MIN_WAIT_SECONDS = 0.02
 """Where the server is gone, every wait ends at once."""
 _STATES = ("queued", "running", "done", "dead")
 
@@ -112,7 +112,7 @@ def worker(flags: Flags, *, once: bool, all_tenants: bool) -> None:
 
 def _work_for_all(flags: Flags, *, once: bool) -> None:
     """Work for every tenant of the store."""
-    from holdfast.cli.working import TenantsWork  # noqa: PLC0415  (numpy and the store: not needed for help)
+    from holdfast.cli.working import TenantWorker  # noqa: PLC0415  (numpy and the store: not needed for help)
     from holdfast.server.tenants import open_pool  # noqa: PLC0415  (as above)
 
     with (
@@ -120,7 +120,7 @@ def _work_for_all(flags: Flags, *, once: bool) -> None:
         open_pool(flags.store, preset=flags.preset, settings=flags.settings, tenant=flags.tenant, worker="none") as pool,
         _stop_signals() as stop,
     ):
-        work = TenantsWork(pool, stop, lambda message: _log(flags, message))
+        work = TenantWorker(pool, stop, lambda message: _log(flags, message))
         if not once:
             _log(
                 flags,
@@ -146,16 +146,16 @@ def _go_on(memory: "Engine", flags: Flags, stop: threading.Event) -> int:
 
 def _wait(memory: "Engine", stop: threading.Event) -> None:
     """Wait for new jobs where the store tells of them, else for a second; what needs no job is looked for as often."""
-    from holdfast.protocols import TellsOfJobs  # noqa: PLC0415  (as above)
+    from holdfast.protocols import JobNotifier  # noqa: PLC0415  (as above)
 
     store = services(memory).store
-    if isinstance(store, TellsOfJobs):
-        until = time.monotonic() + _LOOK_EVERY
-        while not stop.is_set() and time.monotonic() < until and not store.wait_for_jobs(_LISTEN):
+    if isinstance(store, JobNotifier):
+        until = time.monotonic() + _POLL_SECONDS
+        while not stop.is_set() and time.monotonic() < until and not store.wait_for_jobs(_LISTEN_SECONDS):
             pass
-        stop.wait(_BREATH)
+        stop.wait(_MIN_WAIT_SECONDS)
     else:
-        stop.wait(_PAUSE)
+        stop.wait(_PAUSE_SECONDS)
 
 
 def _round(memory: "Engine", flags: Flags, stop: threading.Event, before: Stats) -> int:
@@ -164,7 +164,7 @@ def _round(memory: "Engine", flags: Flags, stop: threading.Event, before: Stats)
     waiting, progress = before.waiting_for_vectors, Progress("embedding", quiet=flags.json)
     while not stop.is_set() and services(memory).scheduler.run_once():
         steps += 1
-        if waiting > _MANY and steps % _TELL_EVERY == 0:
+        if waiting > _MANY and steps % _REPORT_EVERY == 0:
             progress(count(waiting, "text"), waiting - memory.stats().waiting_for_vectors, waiting)
     progress.finish()
     if steps:

@@ -121,7 +121,7 @@ def off(flags: Flags, *, yes: bool, operator: str | None) -> None:
     """Revoke every key, and let this machine in without one again."""
     confirm("Revoke every key, and let anyone on this machine use the server?", yes=yes)
     with _gate(flags, operator) as gate:
-        revoked = gate.do_without_keys()
+        revoked = gate.disable_keys()
     emit({"revoked": revoked}, [f"Revoked {count(revoked, 'key')}. The server needs none on this machine."], as_json=flags.json)
 
 

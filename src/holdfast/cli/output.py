@@ -15,7 +15,7 @@ from holdfast.cli.console import reconfigure
 from holdfast.cli.wrapping import display_width, fit
 from holdfast.types import Hit, Memory, Scope
 
-_LONGEST_LINE = 400
+_MAX_LINE_CHARACTERS = 400
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """Characters that move a terminal's cursor, colour it or turn its direction: stored text must not."""
 
@@ -80,7 +80,7 @@ def echo(text: str) -> None:
 def brief(text: str) -> str:
     """Return a text as one line that is safe on a terminal and not too long."""
     line = " ".join(safe(text).split())
-    return line if len(line) <= _LONGEST_LINE else line[: _LONGEST_LINE - 1].rstrip() + "…"
+    return line if len(line) <= _MAX_LINE_CHARACTERS else line[: _MAX_LINE_CHARACTERS - 1].rstrip() + "…"
 
 
 def safe(text: str) -> str:

@@ -32,7 +32,7 @@ def serve(flags: Flags, *, host: str | None, port: int | None, workers: int, cha
         if (error.name or "").partition(".")[0] not in _PACKAGES:
             raise
         raise ExtraMissing('The server needs packages that are not installed: pip install "holdfast[server]"') from error
-    asked = serving.Plan(
+    asked = serving.ServePlan(
         store=flags.store, preset=flags.preset, settings=flags.settings, tenant=flags.tenant, chat=chat, embedder=embedder,
         debug=flags.debug,
     )  # fmt: skip

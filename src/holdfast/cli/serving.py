@@ -19,7 +19,7 @@ from typing import Any
 import uvicorn
 
 from holdfast import __version__
-from holdfast.cli.sharing import Announcing, AnnouncingServer, Shares, SharingServer
+from holdfast.cli.sharing import Announcing, AnnouncingServer, ConnectionCounts, SharingServer
 from holdfast.config.environment import share_metrics
 from holdfast.config.models import make_transcriber
 from holdfast.config.settings import Settings, load_settings
@@ -39,7 +39,7 @@ _STARTING_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class ServePlan:
     """What is to be served, and where; it is handed to worker processes."""
 
     store: str | None = None
@@ -63,7 +63,7 @@ class Plan:
         )
 
 
-def at(plan: Plan, host: str) -> Plan:
+def at(plan: ServePlan, host: str) -> ServePlan:
     """Return a plan for another address."""
     return replace(plan, host=host)
 
@@ -85,13 +85,15 @@ def listen(host: str, port: int) -> socket.socket:
     return sock
 
 
-def check(plan: Plan) -> None:
+def check(plan: ServePlan) -> None:
     """Open the store once, before anything is served: an old one is brought up to date, and a key must guard it."""
     with plan.open() as pool:
         check_bind(plan.host, pool.gate.has_keys(), tenant=pool.tenant)
 
 
-def serve_here(plan: Plan, sock: socket.socket, started: Announcing, shares: Shares | None = None, place: int = 0) -> None:
+def serve_here(
+    plan: ServePlan, sock: socket.socket, started: Announcing, shares: ConnectionCounts | None = None, place: int = 0
+) -> None:
     """Serve in this process until it is told to end; requests under way are finished, and queued work stays queued.
 
     ``started`` is set once requests are answered. With ``shares``, clients are shared with the other processes at the same
@@ -113,7 +115,7 @@ def serve_here(plan: Plan, sock: socket.socket, started: Announcing, shares: Sha
         server.run(sockets=[sock])
 
 
-def build(plan: Plan) -> Server:
+def build(plan: ServePlan) -> Server:
     """Return the whole server over the plan's store."""
     settings = plan.load()
     pool = plan.open()
@@ -134,7 +136,7 @@ def _mcp(pool: EnginePool) -> Any:
     return make_mcp_app(pool, principal_of, problem_for, version=__version__)
 
 
-def serve_many(plan: Plan, sock: socket.socket, announcing: Announcing, workers: int) -> None:
+def serve_many(plan: ServePlan, sock: socket.socket, announcing: Announcing, workers: int) -> None:
     """Serve in several processes; one that dies is started again, and all end when this one is told to.
 
     ``announcing`` is set once the first of them answers requests.
@@ -143,7 +145,7 @@ def serve_many(plan: Plan, sock: socket.socket, announcing: Announcing, workers:
     with TemporaryDirectory(prefix="holdfast-metrics-") as counters, _asked_to_end() as end:
         share_metrics(Path(counters))
         # Windows has no way to wait at a door without going in.
-        shares = None if sys.platform == "win32" else Shares(workers, spawn)
+        shares = None if sys.platform == "win32" else ConnectionCounts(workers, spawn)
         running: dict[int, BaseProcess] = {}
         started, announced = spawn.Event(), False
         while not end.is_set():

@@ -15,19 +15,19 @@ from typing import Any, Protocol
 import uvicorn
 
 _log = logging.getLogger("holdfast.server")
-_AWAY = -1
-_LOOK_SECONDS = 0.003
-_PATIENCE_SECONDS = 0.06
+_STOPPED = -1
+_POLL_SECONDS = 0.003
+_MAX_WAIT_SECONDS = 0.06
 """How long a connection may wait for a process that has fewer; that one may be busy, or gone."""
 _EXHAUSTED_SECONDS = 0.5
 """How long nobody is let in after the system had no room for one more."""
 
 
-class Shares:
+class ConnectionCounts:
     """How many connections each of several processes has; every process writes its own number, and reads all."""
 
     def __init__(self, processes: int, context: BaseContext) -> None:
-        self._counts: Any = context.RawArray("i", [_AWAY] * processes)
+        self._counts: Any = context.RawArray("i", [_STOPPED] * processes)
 
     def note(self, place: int, connections: int) -> None:
         """Note what a process has."""
@@ -35,12 +35,12 @@ class Shares:
 
     def leave(self, place: int) -> None:
         """Note that a process takes nobody in."""
-        self._counts[place] = _AWAY
+        self._counts[place] = _STOPPED
 
     def has_most(self, place: int) -> bool:
         """Tell whether another process that takes clients in has fewer."""
         own = self._counts[place]
-        return any(_AWAY < other < own for other in self._counts)
+        return any(_STOPPED < other < own for other in self._counts)
 
 
 class Announcing(Protocol):
@@ -68,7 +68,7 @@ class AnnouncingServer(uvicorn.Server):
 class SharingServer(AnnouncingServer):
     """A server that takes in a client only when it is its turn."""
 
-    def __init__(self, config: uvicorn.Config, announcing: Announcing, shares: Shares, place: int) -> None:
+    def __init__(self, config: uvicorn.Config, announcing: Announcing, shares: ConnectionCounts, place: int) -> None:
         super().__init__(config, announcing)
         self._shares = shares
         self._place = place
@@ -78,7 +78,7 @@ class SharingServer(AnnouncingServer):
         """Begin to serve."""
         await super().startup(sockets=[])
         self._note()
-        self._doors = [asyncio.create_task(self._let_in(door)) for door in sockets or []]
+        self._doors = [asyncio.create_task(self._accept(door)) for door in sockets or []]
 
     async def on_tick(self, counter: int) -> bool:
         """Look after what there is to look after, ten times a second; connections may have ended."""
@@ -96,14 +96,14 @@ class SharingServer(AnnouncingServer):
     def _note(self) -> None:
         self._shares.note(self._place, len(self.server_state.connections))
 
-    async def _let_in(self, door: socket.socket) -> None:
+    async def _accept(self, listener: socket.socket) -> None:
         loop = asyncio.get_running_loop()
-        door.setblocking(False)
+        listener.setblocking(False)
         while True:
-            await _knocked(door)
-            await self._turn()
+            await _has_pending(listener)
+            await self._is_our_turn()
             try:
-                guest, _ = door.accept()
+                guest, _ = listener.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 continue  # another process was faster, or the client has gone
             except OSError as error:
@@ -115,12 +115,12 @@ class SharingServer(AnnouncingServer):
                 await loop.connect_accepted_socket(self._protocol, guest)
             self._note()
 
-    async def _turn(self) -> None:
+    async def _is_our_turn(self) -> None:
         """Let others go first while they have fewer."""
-        for _ in range(round(_PATIENCE_SECONDS / _LOOK_SECONDS)):
+        for _ in range(round(_MAX_WAIT_SECONDS / _POLL_SECONDS)):
             if not self._shares.has_most(self._place):
                 return
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_POLL_SECONDS)
 
     def _protocol(self) -> asyncio.Protocol:
         make: Any = self.config.http_protocol_class
@@ -128,12 +128,12 @@ class SharingServer(AnnouncingServer):
         return made
 
 
-async def _knocked(door: socket.socket) -> None:
+async def _has_pending(listener: socket.socket) -> None:
     """Wait until somebody wants to come in."""
     loop = asyncio.get_running_loop()
     heard: asyncio.Future[None] = loop.create_future()
-    loop.add_reader(door, lambda: None if heard.done() else heard.set_result(None))
+    loop.add_reader(listener, lambda: None if heard.done() else heard.set_result(None))
     try:
         await heard
     finally:
-        loop.remove_reader(door)
+        loop.remove_reader(listener)

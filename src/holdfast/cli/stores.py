@@ -14,7 +14,7 @@ from holdfast.errors import SettingsError
 
 if TYPE_CHECKING:
     from holdfast.config.settings import Settings
-    from holdfast.stores.copying import Report, Side
+    from holdfast.stores.copying import CopyReport, Side
 
 _key_file = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -85,7 +85,7 @@ def _open(settings: "Settings", place: str, key_file: Path | None, *, new: bool)
     return open_side(store_path(named), key=key, new=new)
 
 
-def _tell(report: "Report", flags: Flags) -> None:
+def _tell(report: "CopyReport", flags: Flags) -> None:
     rows = [("table", "rows", "copied", "digest of the source", "digest of the target", "")]
     rows += [
         (each.table, f"{each.rows:,}", f"{each.copied:,}", each.source[:16], each.target[:16], "same" if each.same else "DIFFERS")

@@ -10,7 +10,7 @@ import click
 from holdfast.agent import Agent, Answer
 from holdfast.cli.console import fail, one_error
 from holdfast.cli.output import memory_line, safe
-from holdfast.cli.talk_output import Voice, recalled
+from holdfast.cli.talk_output import ChatOutput, recalled
 from holdfast.errors import HoldfastError, NoChatModel
 from holdfast.protocols import MemoryFilter
 from holdfast.services import services
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
     from holdfast.engine import Engine
 
-_PATIENCE = 300.0
+_DIGEST_TIMEOUT_SECONDS = 300.0
 """Seconds that leaving may wait for what the conversation leaves."""
-_PAUSE = 0.05
+_POLL_SECONDS = 0.05
 
 
-class Talk:
+class TerminalChat:
     """A person at a terminal, or a script at a pipe, and the assistant."""
 
-    def __init__(self, memory: "Engine", agent: Agent, voice: Voice, *, begin: Callable[[], Agent], streamed: bool) -> None:
+    def __init__(self, memory: "Engine", agent: Agent, output: ChatOutput, *, begin: Callable[[], Agent], streamed: bool) -> None:
         self.memory = memory
         self.agent = agent
-        self.voice = voice
+        self.output = output
         self._begin = begin
         self._streamed = streamed
         self._told_of_no_model = False
@@ -61,7 +61,7 @@ class Talk:
             for piece in pieces:
                 if isinstance(piece, Answer):
                     return piece
-                self.voice.piece(piece)
+                self.output.piece(piece)
         raise AssertionError("a stream ends with its answer")
 
     def _answered(self, answer: Answer) -> None:
@@ -70,33 +70,33 @@ class Talk:
             for use in answer.tool_uses
         ]
         value = self._turn(message_id=answer.message_id, reply_id=answer.reply_id, reply=answer.text, tools=uses)
-        self.voice.show({**value, "usage": answer.usage}, [""] if self._streamed else [safe(answer.text)])
+        self.output.show({**value, "usage": answer.usage}, [""] if self._streamed else [safe(answer.text)])
         for use in answer.tool_uses:
-            self.voice.aside(safe(f"[{use.call.name}] {use.result.text}"))
+            self.output.aside(safe(f"[{use.call.name}] {use.result.text}"))
 
     def _without_model(self, error: NoChatModel) -> None:
         if not self._told_of_no_model:
             self._told_of_no_model = True
-            self.voice.aside(self.voice.words("no_model"))
+            self.output.aside(self.output.words("no_model"))
         context = self.agent.context
-        told = safe(context.text) if context and context.text else self.voice.words("nothing_to_tell")
+        told = safe(context.text) if context and context.text else self.output.words("nothing_to_tell")
         value = self._turn(message_id=error.message_id, reply=None)
-        self.voice.show({**value, **one_error(error.code, str(error))}, [told])
+        self.output.show({**value, **one_error(error.code, str(error))}, [told])
 
     def _failed(self, error: HoldfastError) -> None:
         self.unanswered = True
-        if self.voice.as_json:
-            self.voice.show({**self._turn(reply=None), **one_error(error.code, str(error))}, [])
+        if self.output.as_json:
+            self.output.show({**self._turn(reply=None), **one_error(error.code, str(error))}, [])
             return
-        self.voice.end_pieces()
+        self.output.end_pieces()
         if self._streamed:
             click.echo()
         fail(one_error(error.code, str(error)), as_json=False)
 
     def _stopped(self) -> None:
-        words = self.voice.words("stopped")
-        self.voice.show({**self._turn(reply=None), **one_error("interrupted", words)}, [""])
-        self.voice.aside(words)
+        words = self.output.words("stopped")
+        self.output.show({**self._turn(reply=None), **one_error("interrupted", words)}, [""])
+        self.output.aside(words)
 
     def _turn(self, **parts: Any) -> dict[str, Any]:
         context = self.agent.context
@@ -105,7 +105,7 @@ class Talk:
 
     # Its end.
 
-    def begin_anew(self) -> None:
+    def start_new_session(self) -> None:
         """End the conversation without waiting for what it leaves, and begin another."""
         self.agent.end()
         self.agent = self._begin()
@@ -115,7 +115,7 @@ class Talk:
         session, said = self.agent.session, self.agent.session.messages()
         self.agent.end()
         if session.off_record:
-            self.voice.show({"ended": session.id, "learnt": []}, [self.voice.words("left_off_record")])
+            self.output.show({"ended": session.id, "learnt": []}, [self.output.words("left_off_record")])
             return
         if not said:
             return
@@ -123,20 +123,24 @@ class Talk:
             whole = self._digest(session.id)
         except KeyboardInterrupt:
             whole = False
-        learnt = services(self.memory).store.memories(MemoryFilter(sources=[message.id for message in said], newest_first=False))
-        self.voice.show({"ended": session.id, "learnt": learnt, "complete": whole}, self._learnt_lines(learnt, whole=whole))
+        extracted = services(self.memory).store.memories(
+            MemoryFilter(sources=[message.id for message in said], newest_first=False)
+        )
+        self.output.show(
+            {"ended": session.id, "learnt": extracted, "complete": whole}, self._extracted_lines(extracted, whole=whole)
+        )
 
-    def _learnt_lines(self, learnt: list[Memory], *, whole: bool) -> list[str]:
-        later = [] if whole else [self.voice.words("later")]
-        if learnt:
-            return [self.voice.words("learnt"), *(f"  {memory_line(memory)}" for memory in learnt), *later]
-        if self.memory.preset.capture_at == "never":
-            return [self.voice.words("never_learns", preset=self.memory.preset.name)]
-        return later or [self.voice.words("learnt_nothing")]
+    def _extracted_lines(self, memories: list[Memory], *, whole: bool) -> list[str]:
+        later = [] if whole else [self.output.words("later")]
+        if memories:
+            return [self.output.words("learnt"), *(f"  {memory_line(memory)}" for memory in memories), *later]
+        if self.memory.preset.extract_at == "never":
+            return [self.output.words("never_learns", preset=self.memory.preset.name)]
+        return later or [self.output.words("learnt_nothing")]
 
     def _digest(self, session: str) -> bool:
         """Do the conversation's work, or wait for the thread that does it; False when it has to wait for later."""
-        until, told = time.monotonic() + _PATIENCE, False
+        until, told = time.monotonic() + _DIGEST_TIMEOUT_SECONDS, False
         while time.monotonic() < until:
             waiting = [job for job in self.memory.jobs(states=["queued", "running"]) if job.payload.get("session") == session]
             if not waiting:
@@ -145,7 +149,7 @@ class Talk:
                 return False
             if not told and services(self.memory).chat.name:
                 told = True
-                self.voice.aside(self.voice.words("learning"))
+                self.output.aside(self.output.words("learning"))
             if not services(self.memory).jobs.run_one():
-                time.sleep(_PAUSE)
+                time.sleep(_POLL_SECONDS)
         return False

@@ -7,7 +7,7 @@ from typing import Any
 
 from holdfast.cli.console import one_error
 from holdfast.cli.output import brief, memory_line, safe, table
-from holdfast.cli.talk import Talk
+from holdfast.cli.talk import TerminalChat
 from holdfast.cli.talk_output import command_named, command_names, recalled
 from holdfast.errors import HoldfastError
 from holdfast.tools import MemoryTools
@@ -16,7 +16,7 @@ _COMMAND = re.compile(r"/([^\W\d_]{1,20}|\?)(?:\s+(.*))?", re.DOTALL)
 """A slash and a word: a path such as /usr/bin is a message."""
 
 
-def take(talk: Talk, line: str) -> bool:
+def take(talk: TerminalChat, line: str) -> bool:
     """Take a line: a command or a message. False when the conversation is to end."""
     typed = _COMMAND.fullmatch(line.rstrip())
     if typed is None:
@@ -33,52 +33,52 @@ def take(talk: Talk, line: str) -> bool:
     return True
 
 
-def _scope(talk: Talk) -> dict[str, Any]:
+def _scope(talk: TerminalChat) -> dict[str, Any]:
     scope = talk.agent.session.scope
     return {"user": scope.user, "app": scope.app, "agent": scope.agent}
 
 
-def _usage(talk: Talk, place: int) -> str:
-    return talk.voice.words("what", usage=list(talk.voice.help)[place])
+def _usage(talk: TerminalChat, place: int) -> str:
+    return talk.output.words("what", usage=list(talk.output.help)[place])
 
 
-def _refuse(talk: Talk, code: str, message: str) -> None:
-    if talk.voice.as_json:
-        talk.voice.show(one_error(code, message), [])
+def _refuse(talk: TerminalChat, code: str, message: str) -> None:
+    if talk.output.as_json:
+        talk.output.show(one_error(code, message), [])
     else:
-        talk.voice.aside(safe(message))
+        talk.output.aside(safe(message))
 
 
-def _remember(talk: Talk, text: str) -> None:
+def _remember(talk: TerminalChat, text: str) -> None:
     if talk.agent.session.off_record:
-        _refuse(talk, "off_record", talk.voice.words("off_record"))
+        _refuse(talk, "off_record", talk.output.words("off_record"))
     elif not text:
         _refuse(talk, "usage", _usage(talk, 0))
     else:
         kept = talk.memory.remember(text, **_scope(talk))
-        talk.voice.show({"remembered": kept}, [talk.voice.words("remembered", text=brief(str(kept)), id=kept.id)])
+        talk.output.show({"remembered": kept}, [talk.output.words("remembered", text=brief(str(kept)), id=kept.id)])
 
 
-def _forget(talk: Talk, what: str) -> None:
+def _forget(talk: TerminalChat, what: str) -> None:
     if not what:
         _refuse(talk, "usage", _usage(talk, 1))
         return
     talk.agent.digest_now()
-    tools = MemoryTools(talk.memory, names=["forget"], language=talk.voice.language, **_scope(talk))
+    tools = MemoryTools(talk.memory, names=["forget"], language=talk.output.language, **_scope(talk))
     result = tools.call("forget", {"key": what})
     if not result.ok:
         near = [f"  {each['id']}  {brief(each['text'])}" for each in result.data["near"]]
-        lines = [talk.voice.words("nothing_under", key=brief(what)), *([talk.voice.words("meant"), *near] if near else [])]
-        talk.voice.show(result.data, lines)
+        lines = [talk.output.words("nothing_under", key=brief(what)), *([talk.output.words("meant"), *near] if near else [])]
+        talk.output.show(result.data, lines)
         return
     changes = {change.batch: change.id for id in result.data["ids"] for change in talk.memory.history(id)[-1:]}
-    talk.voice.show({**result.data, "undo": list(changes.values())}, [safe(result.text)])
+    talk.output.show({**result.data, "undo": list(changes.values())}, [safe(result.text)])
     for change in changes.values():
-        talk.voice.aside(talk.voice.words("undo", change=change))
+        talk.output.aside(talk.output.words("undo", change=change))
 
 
-def _memories(talk: Talk, query: str) -> None:
-    voice = talk.voice
+def _memories(talk: TerminalChat, query: str) -> None:
+    voice = talk.output
     if query:
         hits = talk.memory.recall(query, **_scope(talk))
         voice.show({"recalled": recalled(hits)}, [*voice.hits(hits)] or [voice.words("no_hits")])
@@ -87,8 +87,8 @@ def _memories(talk: Talk, query: str) -> None:
     voice.show({"memories": found}, [memory_line(each) for each in found] or [voice.words("no_memories")])
 
 
-def _why(talk: Talk, _rest: str) -> None:
-    voice, context = talk.voice, talk.agent.context
+def _why(talk: TerminalChat, _rest: str) -> None:
+    voice, context = talk.output, talk.agent.context
     if context is None:
         voice.show({"recalled": [], "left_out": []}, [voice.words("why_not_yet")])
         return
@@ -98,28 +98,28 @@ def _why(talk: Talk, _rest: str) -> None:
     voice.show({"recalled": recalled(context.hits), "left_out": recalled(context.left_out)}, lines)
 
 
-def _context(talk: Talk, _rest: str) -> None:
+def _context(talk: TerminalChat, _rest: str) -> None:
     context = talk.agent.context or talk.agent.session.context(persona=talk.agent.persona)
-    talk.voice.show({"context": context.text}, [safe(context.text) or talk.voice.words("no_context")])
+    talk.output.show({"context": context.text}, [safe(context.text) or talk.output.words("no_context")])
 
 
-def _new(talk: Talk, _rest: str) -> None:
-    talk.begin_anew()
+def _new(talk: TerminalChat, _rest: str) -> None:
+    talk.start_new_session()
     id = talk.agent.session.id
-    talk.voice.show({"session": id}, [talk.voice.words("new", session=id)])
+    talk.output.show({"session": id}, [talk.output.words("new", session=id)])
 
 
-def _help(talk: Talk, _rest: str) -> None:
-    talk.voice.show({"commands": talk.voice.help}, table([*talk.voice.help.items()]))
+def _help(talk: TerminalChat, _rest: str) -> None:
+    talk.output.show({"commands": talk.output.help}, table([*talk.output.help.items()]))
 
 
-def _unknown(talk: Talk, typed: str) -> None:
+def _unknown(talk: TerminalChat, typed: str) -> None:
     close = get_close_matches(typed.casefold(), command_names(), n=1)
-    near = talk.voice.words("near", name=f"/{close[0]}") if close else ""
-    _refuse(talk, "unknown_command", talk.voice.words("unknown", name=f"/{typed}", near=near))
+    near = talk.output.words("near", name=f"/{close[0]}") if close else ""
+    _refuse(talk, "unknown_command", talk.output.words("unknown", name=f"/{typed}", near=near))
 
 
-_RUN: Mapping[str, Callable[[Talk, str], None]] = {
+_RUN: Mapping[str, Callable[[TerminalChat, str], None]] = {
     "remember": _remember,
     "forget": _forget,
     "memories": _memories,

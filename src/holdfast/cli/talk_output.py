@@ -35,7 +35,7 @@ def command_names() -> list[str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Voice:
+class ChatOutput:
     """Speaks to a person in their language, or to a program in JSON."""
 
     language: str = "en"

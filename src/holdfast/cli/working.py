@@ -12,18 +12,18 @@ import time
 from collections.abc import Callable
 
 from holdfast.errors import HoldfastError
-from holdfast.protocols import TellsOfJobs
+from holdfast.protocols import JobNotifier
 from holdfast.server.tenants import EnginePool
 from holdfast.services import services
 
-_AT_ONCE = 32
+_STEPS_PER_TENANT = 32
 """Steps for one tenant before the next has its turn."""
-_LOOK_EVERY = 5.0
-_LISTEN = 0.5
+_POLL_SECONDS = 5.0
+_LISTEN_SECONDS = 0.5
 """How long to listen before looking whether an end was asked for."""
 
 
-class TenantsWork:
+class TenantWorker:
     """Goes from tenant to tenant. Several processes may do so at once: each begins with another."""
 
     def __init__(self, pool: EnginePool, stop: threading.Event, say: Callable[[str], None]) -> None:
@@ -54,7 +54,7 @@ class TenantsWork:
         while not self._stop.is_set():
             try:
                 if time.monotonic() >= next_look:
-                    due, next_look = self.tenants(), time.monotonic() + _LOOK_EVERY
+                    due, next_look = self.tenants(), time.monotonic() + _POLL_SECONDS
                 total += self._work(due, until=next_look)
                 due = self._wait(next_look)
             except HoldfastError as error:
@@ -70,7 +70,7 @@ class TenantsWork:
             for tenant in tenants:
                 done = self._try_turn(tenant)
                 steps += done
-                if done == _AT_ONCE:
+                if done == _STEPS_PER_TENANT:
                     left.append(tenant)
             tenants = left
         return steps
@@ -92,7 +92,7 @@ class TenantsWork:
         """Work for one tenant, for a while at most."""
         steps, began = 0, time.monotonic()
         with self._pool.lease(tenant) as memory:
-            while steps < _AT_ONCE and not self._stop.is_set() and services(memory).scheduler.run_once():
+            while steps < _STEPS_PER_TENANT and not self._stop.is_set() and services(memory).scheduler.run_once():
                 steps += 1
         if steps:
             self._say(f"{tenant}: {steps} steps in {time.monotonic() - began:.1f} s")
@@ -102,12 +102,12 @@ class TenantsWork:
         """Wait until there is something to do, and tell for whom; nobody, when it is time to look at all."""
         store = services(self._pool.operator).store
         while not self._stop.is_set() and time.monotonic() < until:
-            if not isinstance(store, TellsOfJobs):
+            if not isinstance(store, JobNotifier):
                 self._stop.wait(1.0)
                 return self.tenants()
-            heard = store.wait_for_tenants(_LISTEN)
+            heard = store.wait_for_tenants(_LISTEN_SECONDS)
             if heard is None:
-                self._stop.wait(_LISTEN)  # the server is gone, and nothing else slows us down
+                self._stop.wait(_LISTEN_SECONDS)  # the server is gone, and nothing else slows us down
                 return self.tenants()
             if heard:
                 self._heard |= set(heard)

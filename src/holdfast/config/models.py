@@ -91,7 +91,7 @@ def make_second_embedder(
 def _embedding_function(function: "Callable[[str], Any]", preset: Preset | None, dimensions: int | None) -> Embedder:
     from holdfast.models.embedding_function import CallableEmbedder  # noqa: PLC0415  (only for those who use one)
 
-    calibration = preset.recall.measured_by if preset and preset.recall.least_cosine is not None else None
+    calibration = preset.recall.measured_by if preset and preset.recall.min_cosine is not None else None
     return CallableEmbedder(function, dimensions=dimensions, calibration=calibration)
 
 
@@ -135,7 +135,7 @@ def _local_chat(name: str) -> ChatModel:
     from holdfast.models.llamacpp import LlamaCppChat  # noqa: PLC0415  (only for those who use one)
 
     # Within the five minutes for which a worker holds a job.
-    model = LlamaCppChat(name, models_directory(), least_timeout=240.0)
+    model = LlamaCppChat(name, models_directory(), min_timeout=240.0)
     model.load()
     return model
 

@@ -20,7 +20,7 @@ from holdfast.presets import find_preset
 from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, Embedder
 from holdfast.scheduler import Worker
-from holdfast.thinking import ChatSource, Limits
+from holdfast.thinking import ChatBudget, ChatSource
 
 _WORKERS: dict[str, Worker] = {"thread": "thread", "inline": "inline", "none": "none"}
 
@@ -93,7 +93,7 @@ def open_engine(
         second=make_second_embedder(second, vectors, loaded),
         chat=talk,
         reranker=make_reranker(loaded.reranker if reranker is None else reranker),
-        limits=Limits(daily_cost=loaded.daily_cost, daily_calls=loaded.daily_calls),
+        limits=ChatBudget(daily_cost=loaded.daily_cost, daily_calls=loaded.daily_calls),
         energy=energy,
         clock=clock,
         worker=_WORKERS[loaded.worker],

@@ -50,10 +50,10 @@ def _make_database(settings: Settings, tenant: str) -> "PostgresStore":
     if settings.index not in ("memory", ""):
         raise SettingsError("A PostgreSQL store finds vectors by itself, with pgvector: leave the setting index out.")
     try:
-        from holdfast.stores.postgres import Limits, PostgresStore  # noqa: PLC0415  (only for those who use it)
+        from holdfast.stores.postgres import PoolLimits, PostgresStore  # noqa: PLC0415  (only for those who use it)
     except ImportError as error:
         raise SettingsError(f"A PostgreSQL store needs {error.name}: pip install 'holdfast[postgres]'") from error
-    return PostgresStore(settings.store or "", tenant=tenant, limits=Limits(connections=settings.store_connections))
+    return PostgresStore(settings.store or "", tenant=tenant, limits=PoolLimits(connections=settings.store_connections))
 
 
 def _index_place(settings: Settings, path: Path) -> IndexPlace | None:

@@ -23,7 +23,7 @@ from holdfast.protocols import Embedder
 __all__ = ["MemoryConfig", "MemoryContext", "MemoryManager"]
 
 _CONVERSATION = "lobug"
-_MOST_UNPROCESSED = 200
+_MAX_UNPROCESSED = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class MemoryManager:
         opening = {"worker": "none", **opening}  # the host calls process_exchange after its reply: that is the worker
         self.engine = open_engine(settings=config or MemoryConfig(), embedder=embed_fn, chat=chat_fn, **opening)
         self._talk = self.engine.session(id=conversation)
-        self._unprocessed: deque[tuple[str, str]] = deque(maxlen=_MOST_UNPROCESSED)
+        self._unprocessed: deque[tuple[str, str]] = deque(maxlen=_MAX_UNPROCESSED)
 
     def append_message(self, role: str, content: str, *, action: str | None = None) -> int:
         """Write a message into the permanent log; noise has an ``action`` and is never learnt from. Returns its number."""

@@ -1,7 +1,7 @@
 """Topics as files that people can read and edit: see :class:`TopicFiles`."""
 
 from holdfast.files.pages import TopicPage, TopicPages
-from holdfast.files.shelves import Shelves
-from holdfast.files.topic_files import Question, SyncReport, TopicFiles
+from holdfast.files.shelves import FolderMirrors
+from holdfast.files.topic_files import FileQuestion, SyncReport, TopicFiles
 
-__all__ = ["Question", "Shelves", "SyncReport", "TopicFiles", "TopicPage", "TopicPages"]
+__all__ = ["FileQuestion", "FolderMirrors", "SyncReport", "TopicFiles", "TopicPage", "TopicPages"]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from holdfast.errors import InvalidInput
-from holdfast.policies.page_names import INDEX, is_page
+from holdfast.policies.page_names import INDEX_FILE, is_page
 
 _TEMPORARY: Final = (".holdfast-", ".tmp")
 _READ: Final = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -35,7 +35,7 @@ class Folder:
         found: dict[str, Stamp] = {}
         with contextlib.suppress(FileNotFoundError), os.scandir(self.path) as entries:
             for entry in entries:
-                if is_page(entry.name) or entry.name == INDEX:
+                if is_page(entry.name) or entry.name == INDEX_FILE:
                     known = self.stamp(entry.name)
                     if known is not None:
                         found[entry.name] = known

@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from holdfast.errors import Conflict, InvalidInput, NotFound
-from holdfast.files.reading import Reading
+from holdfast.files.reading import FolderChanges
 from holdfast.files.record import Record, bytes_mark, file_key, scope_mark
-from holdfast.files.taking_in import TakingIn
+from holdfast.files.taking_in import FileImport
 from holdfast.policies.page_names import file_name, page_title, topic_called
 from holdfast.policies.page_record import BaseLine, BasePage, File
 from holdfast.policies.pages import Page, in_order, mark, parse_page, render_page, shown
-from holdfast.presets.base import Preset, Topics
+from holdfast.presets.base import Preset, TopicRules
 from holdfast.protocols import Clock, MemoryFilter, Reads, Store, Transaction
 from holdfast.text.clean import clean_name
 from holdfast.types import Memory, Scope
 
-_LONGEST = 1024 * 1024
+_MAX_PAGE_CHARACTERS = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,30 +81,30 @@ class TopicPages:
         A changed line revises its memory, a new one makes one, a deleted one forgets it; a changed title renames the
         topic. An edit that empties much of a page is a Conflict until it is confirmed.
         """
-        if len(markdown) > _LONGEST:
-            raise InvalidInput(f"A page has at most {_LONGEST:,} characters, not {len(markdown):,}.")
+        if len(markdown) > _MAX_PAGE_CHARACTERS:
+            raise InvalidInput(f"A page has at most {_MAX_PAGE_CHARACTERS:,} characters, not {len(markdown):,}.")
         scope, called = self._scope(user=user, app=app, agent=agent), clean_name(topic, what="topic") or ""
         assert self._topics  # or it says that this preset keeps none
         with self._store.write() as tx:
             pages = self._pages(tx, scope)
             called = topic_called(called, pages)
             page = _titled(markdown, called)
-            self._take_in(tx, scope, pages.get(called), called, page=page, base=base, confirm=confirm)
+            self._apply_edit(tx, scope, pages.get(called), called, page=page, base=base, confirm=confirm)
             self._follow_up(tx, scope)
             after = self._pages(tx, scope)
         self._changed()
         empty = TopicPage(topic=called, title=page_title(called), lines=(), updated_at=self._clock.now())
         return after.get(topic_called(page.title or called, after)) or after.get(called) or empty
 
-    def _take_in(
+    def _apply_edit(
         self, tx: Transaction, scope: Scope, known: TopicPage | None, topic: str, *, page: Page, base: str | None, confirm: bool
     ) -> None:
         key = file_key(file_name(topic))
         before = {key: self._before(tx, scope, known, base)} if known else {}
         sha = bytes_mark("\n".join(line.text for line in page.lines).encode("utf-8", "surrogatepass"))
-        reading = Reading(pages={key: File(page=page, sha=sha, stem=page_title(topic))})
+        reading = FolderChanges(pages={key: File(page=page, sha=sha, stem=page_title(topic))})
         record = Record(scope=scope_mark(scope), pages=before)
-        taking_in = TakingIn(tx, self._preset, scope, self._clock.now())
+        taking_in = FileImport(tx, self._preset, scope, self._clock.now())
         taken = taking_in.run(record, reading, {})
         if taken.record.doubts and confirm:
             taken = taking_in.run(record, reading, {doubt.id: True for doubt in taken.record.doubts})
@@ -144,7 +144,7 @@ class TopicPages:
         }  # fmt: skip
 
     @property
-    def _topics(self) -> Topics:
+    def _topics(self) -> TopicRules:
         if self._preset.topics is None:
             raise InvalidInput(f"The preset {self._preset.name!r} keeps no topics.")
         return self._preset.topics

@@ -9,18 +9,18 @@ from typing import Final
 from holdfast.files.folder import Folder, Stamp
 from holdfast.files.record import Record, bytes_mark, file_key
 from holdfast.policies.page_index import parse_index
-from holdfast.policies.page_names import INDEX
+from holdfast.policies.page_names import INDEX_FILE
 from holdfast.policies.page_record import Doubt, File
 from holdfast.policies.pages import mark, parse_page
 
-BIGGEST: Final = 1024 * 1024
+MAX_UNCONFIRMED_BYTES: Final = 1024 * 1024
 """Bytes a file may have that is read without a question."""
-HUGE: Final = 16 * BIGGEST
+MAX_FILE_BYTES: Final = 16 * MAX_UNCONFIRMED_BYTES
 """Bytes beyond which it is not read at all, whatever the answer."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Reading:
+class FolderChanges:
     """What differs from the record."""
 
     pages: dict[str, File] = field(default_factory=dict)
@@ -39,9 +39,9 @@ class Reading:
         return not (self.pages or self.index or self.missing or self.missing_index or self.doubts or self.refused)
 
 
-def read(folder: Folder, record: Record, answers: Mapping[str, bool]) -> Reading:
+def read(folder: Folder, record: Record, answers: Mapping[str, bool]) -> FolderChanges:
     """Read every file, and keep what is not as the record has it; what is being written to is left for the next time."""
-    reading = Reading()
+    reading = FolderChanges()
     listing = folder.listing()
     for name, stamp in listing.items():
         _read_one(folder, name, stamp, reading, record=record, answers=answers)
@@ -51,7 +51,7 @@ def read(folder: Folder, record: Record, answers: Mapping[str, bool]) -> Reading
     return reading
 
 
-def settle(folder: Folder, reading: Reading, seconds: float) -> None:
+def settle(folder: Folder, reading: FolderChanges, seconds: float) -> None:
     """Wait a moment, and leave out what has changed meanwhile: someone is still writing it."""
     if not reading.stamps:
         return
@@ -65,10 +65,12 @@ def settle(folder: Folder, reading: Reading, seconds: float) -> None:
             reading.doubts = [doubt for doubt in reading.doubts if doubt.file != key]
 
 
-def _read_one(folder: Folder, name: str, stamp: Stamp, reading: Reading, *, record: Record, answers: Mapping[str, bool]) -> None:
+def _read_one(
+    folder: Folder, name: str, stamp: Stamp, reading: FolderChanges, *, record: Record, answers: Mapping[str, bool]
+) -> None:
     key = file_key(name)
-    known = (record.index if name == INDEX else record.pages).get(key)
-    if stamp.size > HUGE:
+    known = (record.index if name == INDEX_FILE else record.pages).get(key)
+    if stamp.size > MAX_FILE_BYTES:
         reading.doubts.append(Doubt(file=key, why="too big", sha=mark(str(stamp))))
         return
     data = folder.read(name)
@@ -76,7 +78,7 @@ def _read_one(folder: Folder, name: str, stamp: Stamp, reading: Reading, *, reco
         return
     reading.stamps[name] = stamp
     sha, text = bytes_mark(data), decode(data)
-    if len(data) > BIGGEST and not _accepted(Doubt(file=key, why="too big", sha=sha), answers, reading):
+    if len(data) > MAX_UNCONFIRMED_BYTES and not _accepted(Doubt(file=key, why="too big", sha=sha), answers, reading):
         return
     if text is None:
         if not _accepted(Doubt(file=key, why="not text", sha=sha), answers, reading):
@@ -84,13 +86,13 @@ def _read_one(folder: Folder, name: str, stamp: Stamp, reading: Reading, *, reco
         text = decode_anyhow(data)
     if known is None and not text.strip():
         return  # an empty new file is not a page yet
-    if name == INDEX:
-        reading.index[key] = File(page=parse_index(text), sha=sha, stem=INDEX)
+    if name == INDEX_FILE:
+        reading.index[key] = File(page=parse_index(text), sha=sha, stem=INDEX_FILE)
     else:
         reading.pages[key] = File(page=parse_page(text), sha=sha, stem=name.rpartition(".")[0])
 
 
-def _accepted(doubt: Doubt, answers: Mapping[str, bool], reading: Reading) -> bool:
+def _accepted(doubt: Doubt, answers: Mapping[str, bool], reading: FolderChanges) -> bool:
     answer = answers.get(doubt.id)
     if answer is None:
         reading.doubts.append(doubt)

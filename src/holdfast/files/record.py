@@ -7,7 +7,7 @@ from dataclasses import astuple, dataclass, field
 from typing import Final
 
 from holdfast.errors import SettingsError
-from holdfast.policies.page_names import INDEX
+from holdfast.policies.page_names import INDEX_FILE
 from holdfast.policies.page_record import BaseLine, BasePage, Doubt
 from holdfast.policies.pages import mark
 from holdfast.types import Scope
@@ -78,4 +78,4 @@ def _load(stored: list[object]) -> BasePage:
     )
 
 
-INDEX_KEY: Final = file_key(INDEX)
+INDEX_KEY: Final = file_key(INDEX_FILE)

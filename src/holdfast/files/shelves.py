@@ -11,21 +11,21 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from holdfast.errors import NotFound
-from holdfast.files.topic_files import Question, SyncReport, TopicFiles
+from holdfast.files.topic_files import FileQuestion, SyncReport, TopicFiles
 from holdfast.policies.naming import slug
 from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, MemoryFilter, Store, Transaction
 from holdfast.types import Scope
 
 log = logging.getLogger("holdfast")
-_MOST = 100
+_MAX_FOLDERS = 100
 """Scopes whose folders one process keeps in step; more have their pages in the store, and no files."""
 _NAME_FILE = ".holdfast-folder"
 _FIRST_TENANT = "default"
 """Who has the folder itself; others have one inside it."""
 
 
-class Shelves:
+class FolderMirrors:
     """Keeps the folders of the scopes in use in step; does nothing for a preset without a folder for topics."""
 
     def __init__(
@@ -52,11 +52,11 @@ class Shelves:
         if tenant == _FIRST_TENANT:
             return root
         # What lies in a folder is taken in: a tenant's pages must not lie where another looks.
-        return root / f"tenant-{slug(tenant, most_words=6) or 'x'}-{hashlib.blake2b(tenant.encode(), digest_size=8).hexdigest()}"
+        return root / f"tenant-{slug(tenant, max_words=6) or 'x'}-{hashlib.blake2b(tenant.encode(), digest_size=8).hexdigest()}"
 
     def use(self, scope: Scope) -> None:
         """Keep a scope's folder in step from now on."""
-        if self.root is not None and (scope in self._open or len(self._open) < _MOST):
+        if self.root is not None and (scope in self._open or len(self._open) < _MAX_FOLDERS):
             self.of(scope)
 
     def of(self, scope: Scope) -> TopicFiles:
@@ -78,7 +78,7 @@ class Shelves:
         if not parts:
             return "."
         whole = json.dumps([scope.app, scope.user, scope.agent]).encode()
-        readable = slug(" ".join(parts), most_words=6) or "scope"
+        readable = slug(" ".join(parts), max_words=6) or "scope"
         return f"{readable}-{hashlib.blake2b(whole, digest_size=4).hexdigest()}"
 
     def sync(self) -> SyncReport:
@@ -96,7 +96,7 @@ class Shelves:
             files.sync()
         return touched
 
-    def questions(self) -> tuple[Question, ...]:
+    def questions(self) -> tuple[FileQuestion, ...]:
         """Return what waits for a person's answer."""
         return tuple(question for files in self._in_use() for question in files.questions())
 

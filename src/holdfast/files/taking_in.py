@@ -4,11 +4,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from holdfast.files.reading import Reading
+from holdfast.files.reading import FolderChanges
 from holdfast.files.record import INDEX_KEY, Record
-from holdfast.policies.page_lines import IndexLines, Lines, PageLines
+from holdfast.policies.page_lines import IndexLines, LineFormat, PageLines
 from holdfast.policies.page_merge import merge
-from holdfast.policies.page_record import BaseLine, BasePage, File, Known, Merged, MergedPage
+from holdfast.policies.page_record import BaseLine, BasePage, File, MergedPage, MergeResult, StoredState
 from holdfast.policies.pages import mark
 from holdfast.presets.base import Preset
 from holdfast.protocols import MemoryFilter, Transaction
@@ -19,7 +19,7 @@ _ACTOR = "file"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TakenIn:
+class FileImportResult:
     """What came of it."""
 
     record: Record
@@ -37,7 +37,7 @@ class _Files:
     refused: Mapping[str, str]
 
 
-class TakingIn:
+class FileImport:
     """One look at the files, inside a transaction."""
 
     def __init__(self, tx: Transaction, preset: Preset, scope: Scope, now: datetime) -> None:
@@ -47,7 +47,7 @@ class TakingIn:
         self._now = now
         self._writer = Writer(tx=tx, preset=preset, author=Author(actor=_ACTOR), now=now)
 
-    def run(self, record: Record, reading: Reading, answers: Mapping[str, bool]) -> TakenIn:
+    def run(self, record: Record, reading: FolderChanges, answers: Mapping[str, bool]) -> FileImportResult:
         """Merge pages and index into the store; returns the record of how the files are now."""
         topics = self._preset.topics
         assert topics is not None
@@ -65,13 +65,15 @@ class TakingIn:
             self._rename_notes(record.pages, pages, topics.recent_kind, first)
             merged.append(second)
         doubts = (*reading.doubts, *(doubt for one in merged for doubt in one.doubts))
-        return TakenIn(
+        return FileImportResult(
             record=replace(record, pages=pages, index=index, doubts=doubts),
             changes=sum(len(one.changes) for one in merged),
             conflicts=tuple(id for one in merged for id in one.conflicts),
         )
 
-    def _merge(self, files: _Files, kind: str, lines: Lines, answers: Mapping[str, bool]) -> tuple[dict[str, BasePage], Merged]:
+    def _merge(
+        self, files: _Files, kind: str, lines: LineFormat, answers: Mapping[str, bool]
+    ) -> tuple[dict[str, BasePage], MergeResult]:
         """Merge one sort of files, and apply what follows."""
         base = files.base
         known = self._known([base[key] for key in (*files.changed, *files.missing) if key in base], kind, lines)
@@ -84,7 +86,9 @@ class TakingIn:
             pages[key] = BasePage(topic=base[key].topic if key in base else "", title=mark(""), sha=sha)
         return pages, merged
 
-    def _rename_notes(self, before: Mapping[str, BasePage], after: Mapping[str, BasePage], kind: str, merged: Merged) -> None:
+    def _rename_notes(
+        self, before: Mapping[str, BasePage], after: Mapping[str, BasePage], kind: str, merged: MergeResult
+    ) -> None:
         """Let the index follow pages whose title, and with it their topic, was changed."""
         renamed = {before[key].topic: page.topic for key, page in merged.pages.items() if key in before}
         renamed = {
@@ -100,7 +104,7 @@ class TakingIn:
                     )
                 ])  # fmt: skip
 
-    def _known(self, pages: Iterable[BasePage], kind: str, lines: Lines) -> Known:
+    def _known(self, pages: Iterable[BasePage], kind: str, lines: LineFormat) -> StoredState:
         """Gather what the database says, and what it said when the files were last in step."""
         wanted = MemoryFilter(exactly=self._scope, kinds=(kind,), unexpired_at=self._now)
         live = {memory.id: memory for memory in self._tx.memories(wanted)}
@@ -109,10 +113,17 @@ class TakingIn:
         for page in pages:
             for line in page.lines:
                 self._recall(line, live.get(line.id), lines, topic=page.topic, before=before, topics=topics)
-        return Known(live=live, before=before, topics=topics)
+        return StoredState(live=live, before=before, topics=topics)
 
     def _recall(
-        self, line: BaseLine, memory: Memory | None, lines: Lines, *, topic: str, before: dict[str, str], topics: dict[str, str]
+        self,
+        line: BaseLine,
+        memory: Memory | None,
+        lines: LineFormat,
+        *,
+        topic: str,
+        before: dict[str, str],
+        topics: dict[str, str],
     ) -> None:
         """Find what a line said: mostly what its memory still says, else one of its revisions; what is erased said nothing."""
         if memory is not None and topic in topics and mark(lines.line(memory).text) == line.mark:

@@ -13,21 +13,21 @@ from typing import Final
 
 from holdfast.errors import Conflict, InvalidInput, NotFound
 from holdfast.files.folder import Folder, Stamp
-from holdfast.files.reading import Reading, read, settle
+from holdfast.files.reading import FolderChanges, read, settle
 from holdfast.files.record import Record, file_key, read_record
-from holdfast.files.taking_in import TakenIn, TakingIn
-from holdfast.files.writing_out import Plan, Planner, Shelf, Writing
-from holdfast.policies.page_names import INDEX, file_name
+from holdfast.files.taking_in import FileImport, FileImportResult
+from holdfast.files.writing_out import FileWrite, Planner, StoredPages, WritePlan
+from holdfast.policies.page_names import INDEX_FILE, file_name
 from holdfast.policies.page_record import Doubt
 from holdfast.policies.pages import in_order, mark
-from holdfast.presets.base import Preset, Topics
+from holdfast.presets.base import Preset, TopicRules
 from holdfast.protocols import Clock, MemoryFilter, Reads, Store, Transaction
 from holdfast.types import Memory, Scope
 
 log = logging.getLogger("holdfast")
 
-_TRIES: Final = 5
-_LOOK_ANYWAY: Final = 20
+_MAX_TRIES: Final = 5
+_FULL_READ_EVERY: Final = 20
 """So many times nothing seems to have changed; then everything is read, since file times and clocks may lie."""
 _WORDS: Final[Mapping[str, str]] = {
     "gone": "{gone} of the {of} lines in {name} are gone. Confirm to forget them; refuse to have them written again.",
@@ -42,7 +42,7 @@ _WORDS: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class FileQuestion:
     """Something in the files that changes nothing until a person has answered."""
 
     id: str
@@ -63,7 +63,7 @@ class SyncReport:
     """Files written or removed."""
     conflicts: tuple[str, ...] = ()
     """Memories that were changed in a file and in the store; both texts are kept."""
-    questions: tuple[Question, ...] = ()
+    questions: tuple[FileQuestion, ...] = ()
     problems: tuple[str, ...] = ()
     """What the system would not let be read or written; it is tried again the next time."""
 
@@ -87,7 +87,7 @@ class TopicFiles:
             raise InvalidInput(f"The preset {preset.name!r} keeps no topics, so there are no pages to mirror.")
         self._store = store
         self._preset = preset
-        self._topics: Topics = preset.topics
+        self._topics: TopicRules = preset.topics
         self._clock = clock
         self._folder = Folder(folder)
         self._scope = scope
@@ -97,7 +97,7 @@ class TopicFiles:
         self._setting = f"topic_files:{mark(str(self._folder.path) + machine)[:16]}"
         self._seen: tuple[object, ...] | None = None
         self._skipped = 0
-        self._asked: tuple[Question, ...] = ()
+        self._asked: tuple[FileQuestion, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -109,7 +109,7 @@ class TopicFiles:
     def sync(self) -> SyncReport:
         """Take hand edits in and write pages out; costs little when nothing has changed."""
         try:
-            if self._seen is not None and self._skipped < _LOOK_ANYWAY and self._seen == self._look():
+            if self._seen is not None and self._skipped < _FULL_READ_EVERY and self._seen == self._look():
                 self._skipped += 1
                 return SyncReport(questions=self._asked)
             return self._run({})
@@ -125,7 +125,7 @@ class TopicFiles:
             return self._failed(error)
         return SyncReport(written=written, questions=self.questions())
 
-    def questions(self) -> tuple[Question, ...]:
+    def questions(self) -> tuple[FileQuestion, ...]:
         """Return what waits for a person's answer."""
         record = self._record(self._store.setting(self._setting))
         return tuple(self._question(doubt, record) for doubt in record.doubts)
@@ -140,10 +140,10 @@ class TopicFiles:
 
     # --- the two steps --------------------------------------------------------------------------------------
 
-    def take_in(self, answers: Mapping[str, bool] | None = None) -> TakenIn:
+    def import_changes(self, answers: Mapping[str, bool] | None = None) -> FileImportResult:
         """Read the folder, and apply what a person changed; returns what came of it."""
         given = answers or {}
-        for _ in range(_TRIES):
+        for _ in range(_MAX_TRIES):
             stored = self._store.setting(self._setting)
             reading = read(self._folder, self._record(stored), given)
             if reading.is_empty and not self._record(stored).doubts:
@@ -152,15 +152,15 @@ class TopicFiles:
             taken = self.apply(reading, stored, given)
             if taken is not None:
                 return taken
-        return TakenIn(record=self._record(self._store.setting(self._setting)))
+        return FileImportResult(record=self._record(self._store.setting(self._setting)))
 
-    def apply(self, reading: Reading, stored: str | None, answers: Mapping[str, bool]) -> TakenIn | None:
+    def apply(self, reading: FolderChanges, stored: str | None, answers: Mapping[str, bool]) -> FileImportResult | None:
         """Apply what was read, unless the record has changed since: then it may be what another process wrote."""
         record = self._record(stored)
         with self._store.write() as tx:
             if tx.setting(self._setting) != stored:
                 return None
-            taken = TakingIn(tx, self._preset, self._scope, self._clock.now()).run(record, reading, answers)
+            taken = FileImport(tx, self._preset, self._scope, self._clock.now()).run(record, reading, answers)
             self._save(tx, taken.record, stored)
             if taken.changes and self._follow_up is not None:
                 self._follow_up(tx, self._scope)
@@ -170,7 +170,7 @@ class TopicFiles:
     def write_out(self) -> int:
         """Bring the files up to what the store says; returns how many were written or removed."""
         self._folder.sweep()
-        for _ in range(_TRIES):
+        for _ in range(_MAX_TRIES):
             stored = self._store.setting(self._setting)
             plan, versions = self.plan(stored)
             if not plan.writings and plan.record == self._record(stored):
@@ -179,13 +179,13 @@ class TopicFiles:
                 return len(plan.writings)
         return 0
 
-    def plan(self, stored: str | None) -> tuple[Plan, Mapping[str, int]]:
+    def plan(self, stored: str | None) -> tuple[WritePlan, Mapping[str, int]]:
         """Work out what is to be written, and from which revisions."""
         record = self._record(stored)
         shelf, versions = self._shelf(self._store, record)
         return Planner(self._folder, record, shelf).plan(), versions
 
-    def put(self, plan: Plan, stored: str | None, versions: Mapping[str, int]) -> bool:
+    def put(self, plan: WritePlan, stored: str | None, versions: Mapping[str, int]) -> bool:
         """Put prepared files in their places, if record, store and files are as the plan knew them."""
         prepared = [
             (writing, self._folder.prepare(writing.data, like=writing.name if writing.stamp else None))
@@ -211,7 +211,7 @@ class TopicFiles:
                 path.unlink(missing_ok=True)
         return True
 
-    def _still(self, writings: list[Writing]) -> bool:
+    def _still(self, writings: list[FileWrite]) -> bool:
         names = self._folder.names()
         return all(
             self._folder.stamp(writing.name) == writing.stamp if writing.stamp else writing.name not in names
@@ -224,9 +224,9 @@ class TopicFiles:
         """Go back and forth until nothing is left to do, so that what was seen last is what is there."""
         read_in, written = 0, 0
         conflicts: tuple[str, ...] = ()
-        for _ in range(_TRIES):
+        for _ in range(_MAX_TRIES):
             look = self._look()
-            taken = self.take_in(answers)
+            taken = self.import_changes(answers)
             out = self.write_out()
             answers = {}
             read_in, written, conflicts = read_in + taken.changes, written + out, conflicts + taken.conflicts
@@ -272,7 +272,7 @@ class TopicFiles:
     def _versions(self, reads: Reads) -> dict[str, int]:
         return {memory.id: memory.revision for memory in self._live(reads)}
 
-    def _shelf(self, reads: Reads, record: Record) -> tuple[Shelf, dict[str, int]]:
+    def _shelf(self, reads: Reads, record: Record) -> tuple[StoredPages, dict[str, int]]:
         live = self._live(reads)
         versions = {memory.id: memory.revision for memory in live}
         topics: dict[str, list[Memory]] = {}
@@ -284,7 +284,7 @@ class TopicFiles:
         lines = {line.id for page in (*record.pages.values(), *record.index.values()) for line in page.lines}
         unseen = lines - set(versions)
         there = {memory.id for memory in reads.memories(MemoryFilter(ids=unseen, statuses=None))} if unseen else set()
-        shelf = Shelf(topics=topics, notes=notes, erased=frozenset(unseen - there), most_notes=self._topics.most_recent)
+        shelf = StoredPages(topics=topics, notes=notes, erased=frozenset(unseen - there), max_notes=self._topics.max_recent)
         return shelf, versions
 
     def _record(self, stored: str | None) -> Record:
@@ -295,11 +295,11 @@ class TopicFiles:
         if text != stored:
             tx.set_setting(self._setting, text)
 
-    def _question(self, doubt: Doubt, record: Record) -> Question:
+    def _question(self, doubt: Doubt, record: Record) -> FileQuestion:
         """Put a doubt into words; the name of a file that is gone is that of its topic."""
-        names = {file_key(name): name for name in (*self._folder.names(), INDEX)}
+        names = {file_key(name): name for name in (*self._folder.names(), INDEX_FILE)}
         name = names.get(doubt.file) or self._lost_name(doubt, record)
-        return Question(
+        return FileQuestion(
             id=doubt.id, file=name, text=_WORDS[doubt.why].format(name=name or "a page", gone=doubt.gone, of=doubt.of)
         )
 
@@ -309,7 +309,7 @@ class TopicFiles:
         found = self._store.memories(MemoryFilter(ids=ids, statuses=None)) if ids else []
         return next((file_name(memory.topic) for memory in found if memory.topic), "")
 
-    def _log(self, before: Record, taken: TakenIn) -> None:
+    def _log(self, before: Record, taken: FileImportResult) -> None:
         known = {doubt.id for doubt in before.doubts}
         for doubt in taken.record.doubts:
             if doubt.id not in known:

@@ -12,11 +12,11 @@ from holdfast.engine import Engine
 from holdfast.tools import language_for
 from holdfast.types import Scope
 
-Words: TypeAlias = Mapping[str, Any]
+McpTexts: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
+class McpCaller:
     """One client's view of one memory."""
 
     memory: Engine
@@ -34,7 +34,7 @@ class Caller:
         return language_for(self.memory, self.parts["user"]) or "en"
 
     @property
-    def words(self) -> Words:
+    def words(self) -> McpTexts:
         """The server's words in that language."""
         return mcp_words(self.language)
 
@@ -44,9 +44,9 @@ class Caller:
 
 
 @cache
-def mcp_words(language: str | None) -> Words:
+def mcp_words(language: str | None) -> McpTexts:
     """Return the words in a language; in English where it has none."""
     table = tomllib.loads((resources.files("holdfast.prompts") / "mcp.toml").read_text("utf-8"))
     own = table.get((language or "en").partition("-")[0].casefold())
-    words: Words = own if isinstance(own, dict) else table["en"]
+    words: McpTexts = own if isinstance(own, dict) else table["en"]
     return words

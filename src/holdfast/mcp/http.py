@@ -16,7 +16,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from holdfast.access import Principal, ScopeParts, authorize
 from holdfast.engine import Engine
 from holdfast.errors import HoldfastError, InvalidInput
-from holdfast.mcp.caller import Caller
+from holdfast.mcp.caller import McpCaller
 from holdfast.mcp.server import Ask, make_server
 
 AsgiScope: TypeAlias = Any
@@ -32,7 +32,7 @@ _SEEN = "holdfast.mcp"
 """Where a request carries who makes it."""
 
 
-class Memories(Protocol):
+class EngineSource(Protocol):
     """Opens the memory of a tenant."""
 
     def lease(self, tenant: str) -> AbstractContextManager[Engine]:
@@ -43,7 +43,7 @@ class Memories(Protocol):
 class McpApp:
     """The ASGI application. What it needs is started with its first request, and ends with ``run()`` or the event loop."""
 
-    def __init__(self, memories: Memories, identify: Identify, refuse: Refuse, *, version: str, body_limit: int) -> None:
+    def __init__(self, memories: EngineSource, identify: Identify, refuse: Refuse, *, version: str, body_limit: int) -> None:
         self._memories = memories
         self._identify = identify
         self._refuse = refuse
@@ -89,11 +89,11 @@ class McpApp:
         return self._serving.manager
 
     @contextmanager
-    def _attend(self, ask: Ask) -> Iterator[Caller]:
+    def _attend(self, ask: Ask) -> Iterator[McpCaller]:
         assert ask.request is not None
         principal, parts = ask.request.scope[_SEEN]
         with self._memories.lease(principal.tenant) as memory:
-            yield Caller(memory=memory, principal=principal, parts=parts)
+            yield McpCaller(memory=memory, principal=principal, parts=parts)
 
 
 class _Serving:
@@ -118,7 +118,7 @@ class _Serving:
 
 
 def make_mcp_app(
-    memories: Memories, identify: Identify, refuse: Refuse, *, version: str, body_limit: int = 4 * 1024 * 1024
+    memories: EngineSource, identify: Identify, refuse: Refuse, *, version: str, body_limit: int = 4 * 1024 * 1024
 ) -> McpApp:
     """Return the application for ``/mcp``: the memories it opens, who is asking, and how a refusal is worded."""
     return McpApp(memories, identify, refuse, version=version, body_limit=body_limit)

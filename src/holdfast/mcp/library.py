@@ -8,22 +8,22 @@ from urllib.parse import quote, unquote
 from mcp import MCPError, types
 
 from holdfast.files.pages import TopicPage
-from holdfast.mcp.caller import Caller
+from holdfast.mcp.caller import McpCaller
 from holdfast.text.clean import escape_line
 from holdfast.types import Memory
 
 TOPICS = "holdfast://topics"
 PROFILE = "holdfast://profile"
 _MANY = 5_000
-_MOST_TOPICS = 100
+_MAX_TOPICS = 100
 """Topics that are listed one by one; all are in the list of topics itself."""
-_MOST_FACTS = 50
+_MAX_FACTS = 50
 
 
-class Library:
+class ResourceReader:
     """What one caller may read."""
 
-    def __init__(self, caller: Caller) -> None:
+    def __init__(self, caller: McpCaller) -> None:
         self._caller = caller
         self._words = caller.words["resources"]
 
@@ -37,7 +37,7 @@ class Library:
             types.Resource(
                 uri=topic_uri(page.topic), name=page.topic, title=page.title, description=self._words["topic_about"], mime_type="text/markdown"
             )
-            for page in self._pages()[:_MOST_TOPICS]
+            for page in self._pages()[:_MAX_TOPICS]
         ]  # fmt: skip
 
     def _entry(self, uri: str, which: str, mime_type: str) -> types.Resource:
@@ -74,7 +74,7 @@ class Library:
 
     def topic_names(self, begins: str) -> list[str]:
         """Return the topics whose name begins so, for a client that completes what a person types."""
-        return [page.topic for page in self._pages() if page.topic.startswith(begins.casefold())][:_MOST_TOPICS]
+        return [page.topic for page in self._pages() if page.topic.startswith(begins.casefold())][:_MAX_TOPICS]
 
     def _pages(self) -> list[TopicPage]:
         memory = self._caller.memory
@@ -86,7 +86,7 @@ class Library:
         listed = memory.memories(limit=_MANY, **parts)
         chosen = [each for each in listed if each.pinned or each.metadata.get("category") == "user_profile"]
         if not chosen:
-            chosen = [each for each in listed if each.kind == memory.preset.default_kind][:_MOST_FACTS]
+            chosen = [each for each in listed if each.kind == memory.preset.default_kind][:_MAX_FACTS]
         lines = [f"- {escape_line(str(each))}" for each in _oldest_first(chosen)] or [self._words["no_profile"]]
         return "\n".join([f"# {self._words['profile']}", "", *lines, ""])
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from mcp import MCPError, types
 
-from holdfast.mcp.caller import Caller
+from holdfast.mcp.caller import McpCaller
 from holdfast.text.clean import clean_name, escape_line
 
 ARGUMENTS: Mapping[str, tuple[str, bool]] = {
@@ -14,10 +14,10 @@ ARGUMENTS: Mapping[str, tuple[str, bool]] = {
     "forget_about": ("about", True),
 }
 """The argument of each prompt, and whether it must be given."""
-_MOST = 100
+_MAX_MEMORIES = 100
 
 
-def listed(caller: Caller) -> list[types.Prompt]:
+def listed(caller: McpCaller) -> list[types.Prompt]:
     """Return the prompts in the caller's language."""
     return [_described(name, caller.words["prompts"][name]) for name in ARGUMENTS]
 
@@ -32,7 +32,7 @@ def _described(name: str, words: Mapping[str, str]) -> types.Prompt:
     )
 
 
-def filled(caller: Caller, name: str, arguments: Mapping[str, Any] | None) -> types.GetPromptResult:
+def filled(caller: McpCaller, name: str, arguments: Mapping[str, Any] | None) -> types.GetPromptResult:
     """Return a prompt with its argument filled in, and what is remembered where it is about that."""
     problems = caller.words["problems"]
     if name not in ARGUMENTS:
@@ -50,12 +50,12 @@ def filled(caller: Caller, name: str, arguments: Mapping[str, Any] | None) -> ty
     return types.GetPromptResult(description=words["description"], messages=[message])
 
 
-def _known(caller: Caller, about: str | None) -> str:
+def _known(caller: McpCaller, about: str | None) -> str:
     """Return what is remembered, or what of it is about a subject, a line each."""
     memory, parts = caller.memory, caller.parts
     kinds = [kind.name for kind in memory.preset.kinds]
     if about is None:
-        found = [str(each) for each in memory.memories(limit=_MOST, **parts)]
+        found = [str(each) for each in memory.memories(limit=_MAX_MEMORIES, **parts)]
     else:
         found = [str(hit) for hit in memory.recall(about, kinds=kinds, limit=20, **parts)]
     return "\n".join(f"- {escape_line(each)}" for each in found)

@@ -50,7 +50,7 @@ OUTPUTS: Mapping[str, Schema] = {
 
 NAMES = tuple(OUTPUTS)
 """The tools, in the order they are listed."""
-READING = ("search_memories", "memory_context", "list_memories")
+READ_ONLY_TOOLS = ("search_memories", "memory_context", "list_memories")
 """The tools that change nothing."""
 _DESTRUCTIVE = ("forget_memory", "forget")
 
@@ -62,7 +62,7 @@ def annotations(name: str, title: str) -> types.ToolAnnotations:
     """
     return types.ToolAnnotations(
         title=title,
-        read_only_hint=name in READING,
+        read_only_hint=name in READ_ONLY_TOOLS,
         destructive_hint=name in _DESTRUCTIVE,
         idempotent_hint=True,
         open_world_hint=False,

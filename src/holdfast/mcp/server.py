@@ -10,23 +10,23 @@ from mcp.server import Server, ServerRequestContext
 
 from holdfast.errors import HoldfastError, InvalidInput, NotFound
 from holdfast.mcp import prompting
-from holdfast.mcp.caller import Caller, mcp_words
-from holdfast.mcp.library import TOPICS, Library
+from holdfast.mcp.caller import McpCaller, mcp_words
+from holdfast.mcp.library import TOPICS, ResourceReader
 from holdfast.mcp.toolbox import Toolbox
 
 R = TypeVar("R")
 Ask: TypeAlias = ServerRequestContext[Any, Any]
-Attend: TypeAlias = Callable[[Ask], AbstractContextManager[Caller]]
+Attend: TypeAlias = Callable[[Ask], AbstractContextManager[McpCaller]]
 """Says who makes a request. It is called in a thread, and may open a memory for as long as the request lasts."""
 
 
-class Answers:
+class RequestHandlers:
     """The protocol's requests, each answered in a thread: recalling and writing must not hold up the loop."""
 
     def __init__(self, attend: Attend) -> None:
         self._attend = attend
 
-    async def _ask(self, ask: Ask, work: Callable[[Caller], R]) -> R:
+    async def _ask(self, ask: Ask, work: Callable[[McpCaller], R]) -> R:
         def run() -> R:
             try:
                 with self._attend(ask) as caller:
@@ -47,16 +47,16 @@ class Answers:
 
     async def resources(self, ask: Ask, _params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         """List what can be read."""
-        return types.ListResourcesResult(resources=await self._ask(ask, lambda caller: Library(caller).resources()))
+        return types.ListResourcesResult(resources=await self._ask(ask, lambda caller: ResourceReader(caller).resources()))
 
     async def templates(self, ask: Ask, _params: types.PaginatedRequestParams | None) -> types.ListResourceTemplatesResult:
         """List the forms of addresses."""
-        found = await self._ask(ask, lambda caller: Library(caller).templates())
+        found = await self._ask(ask, lambda caller: ResourceReader(caller).templates())
         return types.ListResourceTemplatesResult(resource_templates=found)
 
     async def read(self, ask: Ask, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         """Read a resource."""
-        return await self._ask(ask, lambda caller: Library(caller).read(str(params.uri)))
+        return await self._ask(ask, lambda caller: ResourceReader(caller).read(str(params.uri)))
 
     async def prompts(self, ask: Ask, _params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
         """List the prompts."""
@@ -70,13 +70,13 @@ class Answers:
         """Complete the name of a topic; nothing else has known values."""
         wanted = params.argument.value
         of_topic = isinstance(params.ref, types.ResourceTemplateReference) and params.ref.uri.startswith(TOPICS)
-        found = await self._ask(ask, lambda caller: Library(caller).topic_names(wanted)) if of_topic else []
+        found = await self._ask(ask, lambda caller: ResourceReader(caller).topic_names(wanted)) if of_topic else []
         return types.CompleteResult(completion=types.Completion(values=found, total=len(found), has_more=False))
 
 
 def make_server(attend: Attend, *, version: str, language: str | None = None) -> "Server[Any]":
     """Return the server; ``language`` is that of its instructions, which clients are given before anyone is known."""
-    answers = Answers(attend)
+    answers = RequestHandlers(attend)
     return Server(
         "holdfast",
         version=version,

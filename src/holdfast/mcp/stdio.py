@@ -7,7 +7,7 @@ from mcp import stdio_server
 
 from holdfast.access import Principal, ScopeParts
 from holdfast.engine import Engine
-from holdfast.mcp.caller import Caller
+from holdfast.mcp.caller import McpCaller
 from holdfast.mcp.server import make_server
 from holdfast.services import services
 from holdfast.tools import language_for
@@ -15,7 +15,7 @@ from holdfast.tools import language_for
 
 def serve_stdio(memory: Engine, parts: ScopeParts, *, version: str) -> None:
     """Serve until the client closes the stream. Whoever started the process may read and write."""
-    caller = Caller(memory=memory, principal=Principal.local(services(memory).store.tenant), parts=parts)
+    caller = McpCaller(memory=memory, principal=Principal.local(services(memory).store.tenant), parts=parts)
     server = make_server(lambda _ask: nullcontext(caller), version=version, language=language_for(memory, parts["user"]))
 
     async def serve() -> None:

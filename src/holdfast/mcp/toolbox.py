@@ -7,26 +7,26 @@ from mcp import MCPError, types
 
 from holdfast.chat import Schema, Tool
 from holdfast.errors import HoldfastError, StoreBusy
-from holdfast.mcp.caller import Caller
-from holdfast.mcp.schemas import NAMES, OUTPUTS, READING, annotations
+from holdfast.mcp.caller import McpCaller
+from holdfast.mcp.schemas import NAMES, OUTPUTS, READ_ONLY_TOOLS, annotations
 from holdfast.text.clean import escape_line
 from holdfast.text.conform import conform
 from holdfast.tools import MemoryTools, ToolResult, safe_json, types_schema
 from holdfast.types import Hit, Memory
 
-_OWN = ("memory_context", "list_memories")
-_MOST_LISTED = 200
-_LEAST_TOKENS, _MOST_TOKENS = 50, 20_000
-_LONGEST = 2_000
+_OWN_TOOLS = ("memory_context", "list_memories")
+_MAX_LISTED = 200
+_MIN_TOKENS, _MAX_TOKENS = 50, 20_000
+_MAX_TEXT_CHARACTERS = 2_000
 
 
 class Toolbox:
     """The tools as one caller sees them."""
 
-    def __init__(self, caller: Caller) -> None:
+    def __init__(self, caller: McpCaller) -> None:
         self._caller = caller
         self._words = caller.words
-        shared = [name for name in NAMES if name not in _OWN]
+        shared = [name for name in NAMES if name not in _OWN_TOOLS]
         self._agents = MemoryTools(
             caller.memory, names=shared, language=caller.language, owns=caller.owns, **caller.parts
         )  # fmt: skip
@@ -35,12 +35,13 @@ class Toolbox:
 
     def listed(self) -> list[types.Tool]:
         """Return what may be called: with a key that may only read, what changes nothing."""
-        return [self._described(tool) for tool in self._tools() if self._caller.may_write or tool.name in READING]
+        return [self._described(tool) for tool in self._tools() if self._caller.may_write or tool.name in READ_ONLY_TOOLS]
 
     def _tools(self) -> list[Tool]:
         known = {tool.name: tool for tool in self._agents.definitions}
         known |= {
-            name: Tool(name=name, description=self._words[name]["description"], parameters=self._form(name)) for name in _OWN
+            name: Tool(name=name, description=self._words[name]["description"], parameters=self._form(name))
+            for name in _OWN_TOOLS
         }
         return [known[name] for name in NAMES]
 
@@ -61,7 +62,7 @@ class Toolbox:
             properties: dict[str, Any] = {
                 "query": {"type": "string", "description": words["query"]},
                 "max_tokens": {
-                    "type": "integer", "minimum": _LEAST_TOKENS, "maximum": _MOST_TOKENS, "description": words["max_tokens"],
+                    "type": "integer", "minimum": _MIN_TOKENS, "maximum": _MAX_TOKENS, "description": words["max_tokens"],
                 },
             }  # fmt: skip
             return {"type": "object", "properties": properties, "required": ["query"]}
@@ -69,7 +70,7 @@ class Toolbox:
             "memory_type": types_schema(words["memory_type"], kinds),
             "key": {"type": "string", "description": words["key"]},
             "topic": {"type": "string", "description": words["topic"]},
-            "limit": {"type": "integer", "minimum": 1, "maximum": _MOST_LISTED, "description": words["limit"]},
+            "limit": {"type": "integer", "minimum": 1, "maximum": _MAX_LISTED, "description": words["limit"]},
             "offset": {"type": "integer", "minimum": 0, "description": words["offset"]},
         }
         return {"type": "object", "properties": properties, "required": []}
@@ -81,11 +82,11 @@ class Toolbox:
         if name not in NAMES:
             known = ", ".join(tool.name for tool in self.listed())
             raise MCPError(types.INVALID_PARAMS, self._problem("unknown_tool", name=escape_line(name), tools=known))
-        if name not in READING and not self._caller.may_write:
+        if name not in READ_ONLY_TOOLS and not self._caller.may_write:
             return _result(name, ToolResult(ok=False, text=self._problem("read_only", name=name)))
         given = {key: value for key, value in (arguments or {}).items() if value is not None}
         try:
-            return _result(name, self._own(name, given) if name in _OWN else self._agents.call(name, given))
+            return _result(name, self._own(name, given) if name in _OWN_TOOLS else self._agents.call(name, given))
         except StoreBusy:
             return _result(name, ToolResult(ok=False, text=self._problem("busy", name=name)))
         except HoldfastError as error:
@@ -177,4 +178,4 @@ def _listed(memory: Memory) -> dict[str, Any]:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return text if len(text) <= _MAX_TEXT_CHARACTERS else text[: _MAX_TEXT_CHARACTERS - 1] + "…"

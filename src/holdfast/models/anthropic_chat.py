@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from holdfast.chat import ToolCall, Turn
 from holdfast.errors import AnswerInvalid
-from holdfast.models.asking import Answer, Question, closed_schema, plain, read_arguments, with_schema_in_words
+from holdfast.models.asking import ChatRequest, RawReply, closed_schema, plain, read_arguments, with_schema_in_words
 from holdfast.models.wire import as_count, as_list, as_mapping, as_text, well_formed
 
-__all__ = ["AnthropicDialect"]
+__all__ = ["AnthropicFormat"]
 
 _FORMAT: Final = "output_config"
 _FORCED: Final = "tool_choice"
@@ -21,7 +21,7 @@ _NO_TEXT: Final = "(empty)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnthropicDialect:
+class AnthropicFormat:
     """Words questions as Anthropic does.
 
     A schema is given as the output format; to a model that does not know that, as a tool it is forced to call;
@@ -39,7 +39,7 @@ class AnthropicDialect:
         """Return the method that sends a question and leaves the answer unread."""
         return client.messages.with_streaming_response.create  # type: ignore[no-any-return]
 
-    def request(self, question: Question, refused: Collection[str]) -> Mapping[str, Any]:
+    def request(self, question: ChatRequest, refused: Collection[str]) -> Mapping[str, Any]:
         """Word a question; a schema goes in the best way that was not refused."""
         request: dict[str, Any] = {"model": self.model, "max_tokens": question.max_tokens}
         turns, schema = question.turns, question.schema
@@ -78,7 +78,7 @@ class AnthropicDialect:
         kinds = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
         return sum(as_count(usage.get(kind)) for kind in kinds), as_count(usage.get("output_tokens"))
 
-    def read(self, answer: Mapping[str, Any]) -> Answer:
+    def read(self, answer: Mapping[str, Any]) -> RawReply:
         """Read the blocks of an answer; what a model thinks aloud is left out."""
         if not isinstance(answer.get("content"), list):
             said = as_mapping(answer.get("error")).get("message") or "there is no content in it"
@@ -86,16 +86,16 @@ class AnthropicDialect:
         blocks = [as_mapping(block) for block in as_list(answer.get("content"))]
         return _answer(blocks, answer.get("stop_reason"))
 
-    def follow(self) -> "_AnthropicFollower":
+    def follow(self) -> "_AnthropicAssembler":
         """Begin to read a streamed answer."""
-        return _AnthropicFollower(dialect=self)
+        return _AnthropicAssembler(dialect=self)
 
 
 @dataclass(slots=True, kw_only=True)
-class _AnthropicFollower:
+class _AnthropicAssembler:
     """Puts the pieces of a streamed answer together."""
 
-    dialect: AnthropicDialect
+    dialect: AnthropicFormat
     tokens: tuple[int, int] | None = None
     _blocks: dict[int, dict[str, Any]] = field(default_factory=dict)
     _stop: str | None = None
@@ -119,7 +119,7 @@ class _AnthropicFollower:
             return piece
         return ""
 
-    def answer(self) -> Answer | None:
+    def answer(self) -> RawReply | None:
         """Return the whole; None when the server never said that it had finished."""
         if self._stop is None:
             return None
@@ -139,7 +139,7 @@ def _whole(block: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**block, "text": as_text(block.get("text")) + block["pieces"]}
 
 
-def _answer(blocks: list[Mapping[str, Any]], stop: Any) -> Answer:
+def _answer(blocks: list[Mapping[str, Any]], stop: Any) -> RawReply:
     texts = [as_text(block.get("text")) for block in blocks if block.get("type") == "text"]
     calls: list[ToolCall] = []
     for number, block in enumerate(block for block in blocks if block.get("type") == "tool_use"):
@@ -149,7 +149,7 @@ def _answer(blocks: list[Mapping[str, Any]], stop: Any) -> Answer:
             texts = [json.dumps(arguments, ensure_ascii=False)]
         else:
             calls.append(ToolCall(id=as_text(block.get("id")) or f"call_{number}", name=name, arguments=arguments))
-    return Answer(text="".join(texts), tool_calls=tuple(calls), cut_off=stop == "max_tokens")
+    return RawReply(text="".join(texts), tool_calls=tuple(calls), cut_off=stop == "max_tokens")
 
 
 def _tool(name: str, description: str, parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from holdfast.chat import Schema, Tool, ToolCall, Turn
 from holdfast.errors import AnswerInvalid
 from holdfast.models.wire import well_formed
 
-__all__ = ["Answer", "Question", "closed_schema", "is_strict", "plain", "read_arguments", "with_schema_in_words"]
+__all__ = ["ChatRequest", "RawReply", "closed_schema", "is_strict", "plain", "read_arguments", "with_schema_in_words"]
 
 _SCHEMA_IN_WORDS: Final = (
     "Answer with one JSON value that fits this JSON Schema, and with nothing else: no explanation, no code fence.\n{schema}"
@@ -17,7 +17,7 @@ _SCHEMA_IN_WORDS: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class ChatRequest:
     """What a model is asked."""
 
     turns: tuple[Turn, ...]
@@ -28,7 +28,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class RawReply:
     """What a model answered, before what it cost is added."""
 
     text: str

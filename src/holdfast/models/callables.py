@@ -96,7 +96,7 @@ class _Loop:
     def __init__(self) -> None:
         self._starting = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
-        forks.watch(self)
+        forks.register(self)
 
     def after_fork(self) -> None:
         """Forget the loop, whose thread is not here."""

@@ -9,15 +9,15 @@ from typing import Any, Final
 from holdfast import forks
 from holdfast.errors import ExtraMissing
 from holdfast.models.faults import Service, failures
-from holdfast.models.retrying import Budget
-from holdfast.models.wire import Reading, http_client, http_library
+from holdfast.models.retrying import CallBudget
+from holdfast.models.wire import ResponseReader, http_client, http_library
 
-__all__ = ["Connection"]
+__all__ = ["ProviderConnection"]
 
 _CONNECT_SECONDS: Final = 10.0
 
 
-class Connection:
+class ProviderConnection:
     """Calls one service through its provider's package, which is imported with the first call."""
 
     def __init__(self, service: Service, *, package: str, connect: Callable[..., Any]) -> None:
@@ -27,7 +27,7 @@ class Connection:
         self._connect = connect
         self._making = threading.Lock()
         self._client: Any = None
-        forks.watch(self)
+        forks.register(self)
 
     def after_fork(self) -> None:
         """Forget the client, for two processes must not share a socket, and a lock that a lost thread may hold."""
@@ -40,13 +40,15 @@ class Connection:
                 self._client = self._make()
             return self._client
 
-    def json(self, send: Callable[[Any], Callable[..., Any]], request: Mapping[str, Any], budget: Budget) -> Mapping[str, Any]:
+    def json(
+        self, send: Callable[[Any], Callable[..., Any]], request: Mapping[str, Any], budget: CallBudget
+    ) -> Mapping[str, Any]:
         """Call, and return the answer; ``send`` picks the client's method."""
         with self._called(send, request, budget) as (response, reading):
             return reading.json(response)
 
     def events(
-        self, send: Callable[[Any], Callable[..., Any]], request: Mapping[str, Any], budget: Budget
+        self, send: Callable[[Any], Callable[..., Any]], request: Mapping[str, Any], budget: CallBudget
     ) -> Iterator[Mapping[str, Any]]:
         """Call, and return the answer event by event."""
         with self._called(send, request, budget) as (response, reading):
@@ -61,13 +63,13 @@ class Connection:
 
     @contextmanager
     def _called(
-        self, send: Callable[[Any], Callable[..., Any]], request: Mapping[str, Any], budget: Budget
-    ) -> Iterator[tuple[Any, Reading]]:
+        self, send: Callable[[Any], Callable[..., Any]], request: Mapping[str, Any], budget: CallBudget
+    ) -> Iterator[tuple[Any, ResponseReader]]:
         client = self.client()
         sdk = import_package(self._package)
         seconds = budget.call()
         timeout = http_library(sdk).Timeout(seconds, connect=min(_CONNECT_SECONDS, seconds))
-        reading = Reading(name=self.service.name, deadline=budget.deadline, clock=budget.patience.clock)
+        reading = ResponseReader(name=self.service.name, deadline=budget.deadline, clock=budget.patience.clock)
         with failures(self.service, sdk), send(client)(**request, timeout=timeout) as response:
             yield response, reading
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from holdfast.models.registry import RerankerSpec
-from holdfast.notes import Note
+from holdfast.notes import Candidate
 from holdfast.text.language import is_foreign
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CrossEncoder"]
 
-_LONGEST_QUESTION: Final = 64
+_MAX_QUESTION_TOKENS: Final = 64
 """Tokens of a question; the rest of the network's room is the text's."""
 
 
@@ -48,13 +48,13 @@ class CrossEncoder:
         """Load the network now rather than with the first question."""
         self._network.load()
 
-    def rate(self, question: str, notes: Sequence[Note], *, asked_at: datetime) -> list[float | None]:
+    def rate(self, question: str, candidates: Sequence[Candidate], *, asked_at: datetime) -> list[float | None]:
         """Return how well each text fits, 0 to 1; none for what is not in English, of which it knows nothing."""
         del asked_at  # a text stands for itself here
         if is_foreign(question):
-            return [None] * len(notes)
-        asked = self._network.encode(question, max_tokens=_LONGEST_QUESTION)
-        return [None if is_foreign(note.text) else self._rate(asked, note.text) for note in notes]
+            return [None] * len(candidates)
+        asked = self._network.encode(question, max_tokens=_MAX_QUESTION_TOKENS)
+        return [None if is_foreign(note.text) else self._rate(asked, note.text) for note in candidates]
 
     def _rate(self, asked: Sequence[int], text: str) -> float:
         _beginning, *said = self._network.encode(text, max_tokens=self._spec.max_tokens - len(asked) + 1)

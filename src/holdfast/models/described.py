@@ -7,7 +7,7 @@ from holdfast.errors import InvalidInput
 from holdfast.protocols import Role
 
 
-class Spec(Protocol):
+class EmbedderSpec(Protocol):
     """What the registry knows of an embedder."""
 
     @property
@@ -26,10 +26,10 @@ class Spec(Protocol):
         ...
 
 
-class Described:
+class RegistryEmbedder:
     """An embedder that is what its entry in the registry says."""
 
-    _spec: Spec
+    _spec: EmbedderSpec
 
     @property
     def name(self) -> str:

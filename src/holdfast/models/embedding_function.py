@@ -15,7 +15,7 @@ __all__ = ["CallableEmbedder", "EmbeddingFunction"]
 EmbeddingFunction: TypeAlias = Callable[[str], Sequence[float]]
 """Takes a text and returns its vector, of any length but always the same."""
 
-_UNKNOWN = (0.2, 0.6)
+_DEFAULT_CALIBRATION = (0.2, 0.6)
 """The calibration of an embedder of which nothing is known."""
 
 
@@ -32,7 +32,7 @@ class CallableEmbedder:
     ) -> None:
         """Take a function; its own name serves where none is given, and its vectors' length is seen at the first text."""
         self.name = name or f"callable:{getattr(function, '__name__', type(function).__name__)}"
-        self.calibration = calibration or _UNKNOWN
+        self.calibration = calibration or _DEFAULT_CALIBRATION
         self._function = function
         self._dimensions = dimensions
 

@@ -12,10 +12,10 @@ from holdfast.errors import AnswerInvalid, KeyMissing, ModelBusy, ModelError, Mo
 from holdfast.models.retrying import Fault, read_retry_after
 from holdfast.models.wire import as_mapping, http_library, well_formed
 
-__all__ = ["Service", "complaint_fault", "failures"]
+__all__ = ["Service", "error_fault", "failures"]
 
-_AGAIN: Final = frozenset({408, 409, 425, 429})
-_SHORT: Final = 200
+_RETRYABLE_STATUS: Final = frozenset({408, 409, 425, 429})
+_MAX_MESSAGE_CHARACTERS: Final = 200
 _TAG: Final = re.compile(r"<[^>]*>")
 _NO_CREDIT: Final = ("insufficient_quota", "billing")
 
@@ -60,9 +60,9 @@ def failures(service: Service, sdk: Any) -> Iterator[None]:
         raise Fault(AnswerInvalid(f"{service.name} gave an answer that could not be used: {short(str(error))}")) from error
 
 
-def complaint_fault(service: Service, complaint: Any) -> Fault:
+def error_fault(service: Service, complaint: Any) -> Fault:
     """Return the fault of an error that came in the middle of a streamed answer."""
-    said = service.hide_key(said_in({"error": complaint}))
+    said = service.hide_key(error_text({"error": complaint}))
     kind = str(as_mapping(complaint).get("type") or as_mapping(complaint).get("code") or "")
     message = f"{service.name} broke off its answer: {said or 'it gave no reason'}"
     if "overloaded" in kind or "rate_limit" in kind:
@@ -72,7 +72,7 @@ def complaint_fault(service: Service, complaint: Any) -> Fault:
 
 def _status_fault(service: Service, error: Any) -> Fault:
     status = int(error.status_code)
-    said = service.hide_key(said_in(error.body))
+    said = service.hide_key(error_text(error.body))
     told = f" It said: {said}" if said else ""
     if status in (401, 403):
         return Fault(KeyMissing(f"{service.name} refused the key. {_which_key(service)}{told}"), status=status, said=said)
@@ -82,7 +82,7 @@ def _status_fault(service: Service, error: Any) -> Fault:
     if status < 400:
         place = error.response.headers.get("location", "elsewhere")
         return Fault(ModelError(f"{service.base_url} redirects to {short(place)}; use that address."), status=status, said=said)
-    if status in _AGAIN or status >= 500:
+    if status in _RETRYABLE_STATUS or status >= 500:
         return _passing_fault(service, error, status=status, said=said)
     return Fault(ModelError(f"{service.name} refused the question ({status}).{told}"), status=status, said=said)
 
@@ -105,7 +105,7 @@ def _which_key(service: Service) -> str:
     return f"Set {service.key_variable} to a valid one." if service.key_variable else "Give a valid one as api_key."
 
 
-def said_in(body: Any) -> str:
+def error_text(body: Any) -> str:
     """Return what a server said in an error's body, in one short line."""
     if isinstance(body, Mapping):
         inner = body.get("error")
@@ -119,7 +119,7 @@ def said_in(body: Any) -> str:
 def short(text: str) -> str:
     """Return a text in one line of bounded length."""
     line = " ".join(well_formed(text[:4000]).split())
-    return line if len(line) <= _SHORT else line[: _SHORT - 3] + "..."
+    return line if len(line) <= _MAX_MESSAGE_CHARACTERS else line[: _MAX_MESSAGE_CHARACTERS - 3] + "..."
 
 
 def _reason(error: BaseException) -> str:

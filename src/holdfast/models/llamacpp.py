@@ -35,18 +35,18 @@ from holdfast.errors import (
     WeightsCorrupt,
     WeightsMissing,
 )
-from holdfast.models.asking import Question, closed_schema
-from holdfast.models.openai_chat import OpenAIDialect
+from holdfast.models.asking import ChatRequest, closed_schema
+from holdfast.models.openai_chat import OpenAIFormat
 from holdfast.models.prices import FREE
 from holdfast.models.registry import GGUF, find_chat
-from holdfast.models.retrying import Budget, Patience
+from holdfast.models.retrying import CallBudget, RetryPolicy
 from holdfast.models.weights import locate, verify
 
 __all__ = ["LlamaCppChat"]
 
 _BATCH: Final = 128
 """Tokens of a question read at once; a question that was given up is let go of between two batches."""
-_MOST_THREADS: Final = 4
+_MAX_THREADS: Final = 4
 """More threads than this gain little: the memory is the bottleneck."""
 _PACKAGE: Final = "xllamacpp"
 _NO_PACKAGE: Final = "{name} needs the package xllamacpp: pip install 'holdfast[llamacpp]'"
@@ -70,22 +70,22 @@ class LlamaCppChat:
         context: int = 8192,
         threads: int | None = None,
         temperature: float = 0.0,
-        least_timeout: float = 0.0,
+        min_timeout: float = 0.0,
     ) -> None:
         """Remember what to load; missing weights or packages show with the first question, or with :meth:`load`.
 
-        Callers mean their timeouts for servers with accelerators: no question gets less than ``least_timeout`` seconds.
+        Callers mean their timeouts for servers with accelerators: no question gets less than ``min_timeout`` seconds.
         """
         if context < 1 or (threads is not None and threads < 1) or temperature < 0:
             raise InvalidInput("A context and threads are at least 1, and a temperature is at least 0.")
         self._weights = _Weights.of(name, directory)
         self._context = context
-        self._threads = threads or min(_MOST_THREADS, _processors())
+        self._threads = threads or min(_MAX_THREADS, _processors())
         self._temperature = temperature
-        self._least_timeout = least_timeout
-        self._dialect = OpenAIDialect(model=name)
-        self._process = _Process()
-        forks.watch(self)
+        self._min_timeout = min_timeout
+        self._dialect = OpenAIFormat(model=name)
+        self._process = _ProcessModel()
+        forks.register(self)
 
     @property
     def name(self) -> str:
@@ -116,7 +116,7 @@ class LlamaCppChat:
 
     def after_fork(self) -> None:
         """Make new locks, in the child."""
-        self._process = _Process()
+        self._process = _ProcessModel()
 
     def chat(
         self,
@@ -128,7 +128,7 @@ class LlamaCppChat:
         timeout: float = 60.0,
     ) -> Reply:
         """Answer; with ``schema``, every token is held to it, so only a cut-off answer can fail to fit."""
-        question = Question(turns=tuple(turns), schema=schema, tools=tuple(tools), max_tokens=max_tokens, stream=True)
+        question = ChatRequest(turns=tuple(turns), schema=schema, tools=tuple(tools), max_tokens=max_tokens, stream=True)
         *_, reply = self._answer(question, timeout)
         assert isinstance(reply, Reply)
         return reply
@@ -137,10 +137,10 @@ class LlamaCppChat:
         self, turns: Sequence[Turn], *, tools: Sequence[Tool] = (), max_tokens: int = 1024, timeout: float = 60.0
     ) -> Iterator[str | Reply]:
         """Answer piece by piece; closing the iterator gives the question up."""
-        yield from self._answer(Question(turns=tuple(turns), tools=tuple(tools), max_tokens=max_tokens, stream=True), timeout)
+        yield from self._answer(ChatRequest(turns=tuple(turns), tools=tuple(tools), max_tokens=max_tokens, stream=True), timeout)
 
-    def _answer(self, question: Question, timeout: float) -> Iterator[str | Reply]:
-        budget = Budget(Patience(calls=1), timeout=max(timeout, self._least_timeout), price=FREE)
+    def _answer(self, question: ChatRequest, timeout: float) -> Iterator[str | Reply]:
+        budget = CallBudget(RetryPolicy(max_calls=1), timeout=max(timeout, self._min_timeout), price=FREE)
         # A grammar alone would be obeyed without being understood, so the schema is told in words as well.
         request = self._dialect.request(question, {_SCHEMA})
         # llama.cpp holds a model to a schema or lets it call tools, not both.
@@ -150,7 +150,7 @@ class LlamaCppChat:
         except ModelError as error:
             budget.fail(error)
 
-    def _pieces(self, request: Mapping[str, Any], schema: Schema | None, budget: Budget) -> Iterator[str | Reply]:
+    def _pieces(self, request: Mapping[str, Any], schema: Schema | None, budget: CallBudget) -> Iterator[str | Reply]:
         follower = self._dialect.follow()
         try:
             for event in self._events(request, schema, budget):
@@ -163,12 +163,12 @@ class LlamaCppChat:
             raise ModelUnavailable(f"{self.name} broke off in the middle of its answer.")
         yield Reply(text=answer.text, tool_calls=answer.tool_calls, stop=answer.stop, usage=budget.usage)
 
-    def _events(self, request: Mapping[str, Any], schema: Schema | None, budget: Budget) -> Iterator[Mapping[str, Any]]:
+    def _events(self, request: Mapping[str, Any], schema: Schema | None, budget: CallBudget) -> Iterator[Mapping[str, Any]]:
         """Ask in a thread of its own: so an interrupt or the end of the time is heard while llama.cpp computes."""
         process = self._process
         if not process.slot.acquire(timeout=budget.call()):
             raise ModelBusy(f"{self.name} was busy with another question until the time was over.")
-        call = _Call()
+        call = _Generation()
         try:
             self._load_into(process)
             # Reports on the reading of the question are what a call is given up by before its first word.
@@ -183,13 +183,13 @@ class LlamaCppChat:
         finally:
             call.given_up.set()
 
-    def _load_into(self, process: "_Process") -> None:
+    def _load_into(self, process: "_ProcessModel") -> None:
         if process.server is None:
             process.server = _load(self._weights, context=self._context, threads=self._threads)
 
 
 @dataclass(slots=True)
-class _Process:
+class _ProcessModel:
     """What one process holds: its model, and the lock of whoever uses it. Nothing else keeps the model."""
 
     server: Any = None
@@ -197,13 +197,13 @@ class _Process:
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
+class _Generation:
     """One question under way, between the thread that asked and the one that computes."""
 
     given_up: threading.Event = field(default_factory=threading.Event)
     _events: "queue.SimpleQueue[Mapping[str, Any] | str | None]" = field(default_factory=queue.SimpleQueue)
 
-    def run(self, process: _Process, request: Mapping[str, Any]) -> None:
+    def run(self, process: _ProcessModel, request: Mapping[str, Any]) -> None:
         """Compute, and let the next question have its turn."""
         try:
             process.server.handle_chat_completions(dict(request), self._take)

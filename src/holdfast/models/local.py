@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from holdfast.models.described import Described, check_texts
+from holdfast.models.described import RegistryEmbedder, check_texts
 from holdfast.models.networks import Floats, Network
 from holdfast.models.registry import ModelSpec
 from holdfast.protocols import Role
@@ -17,7 +17,7 @@ from holdfast.protocols import Role
 __all__ = ["LocalEmbedder"]
 
 
-class LocalEmbedder(Described):
+class LocalEmbedder(RegistryEmbedder):
     """Embeds texts with a model of the registry, whose weights must be in ``directory`` by the first use."""
 
     def __init__(self, spec: ModelSpec, directory: Path) -> None:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.errors import ExtraMissing, WeightsCorrupt
-from holdfast.models.described import Described, check_texts
+from holdfast.models.described import RegistryEmbedder, check_texts
 from holdfast.models.one_thread import one_thread
 from holdfast.models.packaged import damaged, locate
 from holdfast.models.registry import PackagedSpec
@@ -34,13 +34,13 @@ __all__ = ["MultilingualEmbedder"]
 
 Vector: TypeAlias = NDArray[np.float32]
 
-_TELLING: Final = 2.0
+_CONTENT_WORD_WEIGHT: Final = 2.0
 """What the telling words of a question count for beside the whole of it."""
 _WORD: Final = re.compile(r"\w+")
 _USUAL: Final = ("en", "es")
 
 
-class MultilingualEmbedder(Described):
+class MultilingualEmbedder(RegistryEmbedder):
     """Embeds texts of many languages into one space: a question finds its answer in another language as well."""
 
     def __init__(self, spec: PackagedSpec) -> None:
@@ -65,7 +65,7 @@ class MultilingualEmbedder(Described):
 
     def _question(self, text: str) -> Vector:
         telling = _telling_words(text)
-        return self._run(text) + np.float32(_TELLING) * self._run(telling) if telling else self._run(text)
+        return self._run(text) + np.float32(_CONTENT_WORD_WEIGHT) * self._run(telling) if telling else self._run(text)
 
     def _document(self, text: str) -> Vector:
         small = text.lower().rstrip(".")

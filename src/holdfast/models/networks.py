@@ -30,7 +30,7 @@ __all__ = ["Floats", "Network"]
 
 Floats: TypeAlias = NDArray[np.float32]
 
-_AT_ONCE: Final = 2
+_MAX_PARALLEL_RUNS: Final = 2
 """Runs at the same time. Each costs up to 35 MB; with two, a question need not wait for a long document."""
 
 
@@ -41,7 +41,7 @@ class Network:
         """Remember what to load; ``WeightsMissing`` comes with the first use, or with :meth:`load`."""
         self._spec = spec
         self._directory = directory
-        self._process = _Process()
+        self._process = _ProcessNetwork()
 
     def load(self) -> None:
         """Load the network now rather than with the first use."""
@@ -64,13 +64,13 @@ class Network:
             found: Floats = loaded.session.run([loaded.output], inputs)[0][0]
         return found
 
-    def _here(self) -> "_Process":
+    def _here(self) -> "_ProcessNetwork":
         """Return this process's own state: after a fork, locks may be held by threads that are gone."""
         if self._process.pid != os.getpid():
-            self._process = _Process()
+            self._process = _ProcessNetwork()
         return self._process
 
-    def _loaded(self, process: "_Process") -> "_Loaded":
+    def _loaded(self, process: "_ProcessNetwork") -> "_Loaded":
         if process.loaded is None:
             with process.loading:
                 if process.loaded is None:
@@ -88,13 +88,13 @@ class _Loaded:
 
 
 @dataclass(slots=True)
-class _Process:
+class _ProcessNetwork:
     """What one process holds: its network and its locks."""
 
     pid: int = field(default_factory=os.getpid)
     loaded: _Loaded | None = None
     loading: threading.Lock = field(default_factory=threading.Lock)
-    slots: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(_AT_ONCE))
+    slots: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(_MAX_PARALLEL_RUNS))
 
 
 def _load(spec: Spec, directory: Path) -> _Loaded:

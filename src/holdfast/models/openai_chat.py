@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 from holdfast.chat import Tool, ToolCall, Turn
 from holdfast.errors import AnswerInvalid
 from holdfast.models.asking import (
-    Answer,
-    Question,
+    ChatRequest,
+    RawReply,
     closed_schema,
     is_strict,
     plain,
@@ -19,7 +19,7 @@ from holdfast.models.asking import (
 )
 from holdfast.models.wire import as_count, as_list, as_mapping, as_text, well_formed
 
-__all__ = ["OpenAIDialect", "connect_openai"]
+__all__ = ["OpenAIFormat", "connect_openai"]
 
 _OPENAI: Final = "api.openai.com"
 _SCHEMA: Final = "response_format"
@@ -37,7 +37,7 @@ def connect_openai(sdk: Any, **options: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OpenAIDialect:
+class OpenAIFormat:
     """Words questions as OpenAI does. ``limit`` names the field that bounds an answer: servers differ."""
 
     model: str
@@ -52,7 +52,7 @@ class OpenAIDialect:
         """Return the method that sends a question and leaves the answer unread."""
         return client.chat.completions.with_streaming_response.create  # type: ignore[no-any-return]
 
-    def request(self, question: Question, refused: Collection[str]) -> Mapping[str, Any]:
+    def request(self, question: ChatRequest, refused: Collection[str]) -> Mapping[str, Any]:
         """Word a question; a schema that cannot be given as such goes into the words."""
         turns, schema = question.turns, question.schema
         limit = next(field for field in (self.limit, *_LIMITS) if field not in refused or set(_LIMITS) <= set(refused))
@@ -87,29 +87,29 @@ class OpenAIDialect:
             return None
         return as_count(usage.get("prompt_tokens")), as_count(usage.get("completion_tokens"))
 
-    def read(self, answer: Mapping[str, Any]) -> Answer:
+    def read(self, answer: Mapping[str, Any]) -> RawReply:
         """Read the first choice."""
         choice = as_mapping(next(iter(as_list(answer.get("choices"))), None))
         message = as_mapping(choice.get("message"))
         if not message:
             said = as_mapping(answer.get("error")).get("message") or "there is no message in it"
             raise AnswerInvalid(f"{self.model} gave an answer that cannot be read: {as_text(said)[:200]}.")
-        calls = [_Call.of(call) for call in as_list(message.get("tool_calls"))]
+        calls = [_PartialToolCall.of(call) for call in as_list(message.get("tool_calls"))]
         text = _content(message.get("content")) or as_text(message.get("refusal"))
-        return Answer(text=text, tool_calls=_finished(calls), cut_off=choice.get("finish_reason") == "length")
+        return RawReply(text=text, tool_calls=_finished(calls), cut_off=choice.get("finish_reason") == "length")
 
-    def follow(self) -> "_OpenAIFollower":
+    def follow(self) -> "_OpenAIAssembler":
         """Begin to read a streamed answer."""
-        return _OpenAIFollower(self)
+        return _OpenAIAssembler(self)
 
 
-class _OpenAIFollower:
+class _OpenAIAssembler:
     """Puts the pieces of a streamed answer together."""
 
-    def __init__(self, dialect: OpenAIDialect) -> None:
+    def __init__(self, dialect: OpenAIFormat) -> None:
         self._dialect = dialect
         self._text: list[str] = []
-        self._calls: dict[int, _Call] = {}
+        self._calls: dict[int, _PartialToolCall] = {}
         self._finish: str | None = None
         self.tokens: tuple[int, int] | None = None
 
@@ -121,21 +121,21 @@ class _OpenAIFollower:
         delta = as_mapping(choice.get("delta"))
         for part in as_list(delta.get("tool_calls")):
             place = as_count(as_mapping(part).get("index"))
-            self._calls[place] = self._calls.get(place, _Call()).and_then(_Call.of(part))
+            self._calls[place] = self._calls.get(place, _PartialToolCall()).and_then(_PartialToolCall.of(part))
         piece = _content(delta.get("content"))
         self._text.append(piece)
         return piece
 
-    def answer(self) -> Answer | None:
+    def answer(self) -> RawReply | None:
         """Return the whole; None when the server never said that it had finished."""
         if self._finish is None:
             return None
         calls = [self._calls[place] for place in sorted(self._calls)]
-        return Answer(text="".join(self._text), tool_calls=_finished(calls), cut_off=self._finish == "length")
+        return RawReply(text="".join(self._text), tool_calls=_finished(calls), cut_off=self._finish == "length")
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
+class _PartialToolCall:
     """A tool call, or a piece of one."""
 
     id: str = ""
@@ -143,17 +143,17 @@ class _Call:
     arguments: str = ""
 
     @classmethod
-    def of(cls, part: Any) -> "_Call":
+    def of(cls, part: Any) -> "_PartialToolCall":
         function = as_mapping(as_mapping(part).get("function"))
         given = function.get("arguments")  # text by the rules; some servers send the object itself
         arguments = json.dumps(given) if isinstance(given, dict) else as_text(given)
         return cls(as_text(as_mapping(part).get("id")), as_text(function.get("name")), arguments)
 
-    def and_then(self, more: "_Call") -> "_Call":
-        return _Call(self.id or more.id, self.name or more.name, self.arguments + more.arguments)
+    def and_then(self, more: "_PartialToolCall") -> "_PartialToolCall":
+        return _PartialToolCall(self.id or more.id, self.name or more.name, self.arguments + more.arguments)
 
 
-def _finished(calls: list[_Call]) -> tuple[ToolCall, ...]:
+def _finished(calls: list[_PartialToolCall]) -> tuple[ToolCall, ...]:
     return tuple(
         ToolCall(id=call.id or f"call_{number}", name=call.name, arguments=read_arguments(call.name, call.arguments))
         for number, call in enumerate(calls)

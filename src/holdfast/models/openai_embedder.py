@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from holdfast import forks
 from holdfast.chat import Usage, usage_of
 from holdfast.errors import AnswerInvalid, InvalidInput, ModelError
-from holdfast.models.connection import Connection
+from holdfast.models.connection import ProviderConnection
 from holdfast.models.faults import Service
 from holdfast.models.openai_chat import connect_openai
 from holdfast.models.prices import Price
-from holdfast.models.retrying import Budget, Fault, Patience
+from holdfast.models.retrying import CallBudget, Fault, RetryPolicy
 from holdfast.models.wire import as_count, as_list, as_mapping, well_formed
 from holdfast.protocols import Role
 
@@ -82,21 +82,21 @@ class OpenAIEmbedder:
         dimensions: int | None = None,
         calibration: tuple[float, float] | None = None,
         price: Price | None = None,
-        patience: Patience | None = None,
+        patience: RetryPolicy | None = None,
         timeout: float = 30.0,
     ) -> None:
         """Remember what to call; the length of an unknown model's vectors is found out when it is first needed."""
-        self._connection = Connection(service, package="openai", connect=connect_openai)
+        self._connection = ProviderConnection(service, package="openai", connect=connect_openai)
         self._traits = find_traits(service.model)
         self._resized = dimensions if self._traits.resizable and dimensions != self._traits.dimensions else None
         self._dimensions = dimensions or self._traits.dimensions
         self._calibration = calibration or self._traits.calibration
         self._price = price
-        self._patience = patience or Patience()
+        self._patience = patience or RetryPolicy()
         self._timeout = timeout
         self._counting = threading.Lock()
         self._usage = Usage()
-        forks.watch(self)
+        forks.register(self)
 
     def after_fork(self) -> None:
         """Make a new lock: the old one may be held by a thread that is not here."""
@@ -150,7 +150,7 @@ class OpenAIEmbedder:
         request: dict[str, Any] = {"model": self._connection.service.model, "input": texts, "encoding_format": "float"}
         if self._resized:
             request["dimensions"] = self._resized
-        budget = Budget(self._patience, timeout=self._timeout, price=self._price)
+        budget = CallBudget(self._patience, timeout=self._timeout, price=self._price)
         try:
             answer = self._ask(request, budget)
             vectors = self._read(answer, len(texts))
@@ -160,7 +160,7 @@ class OpenAIEmbedder:
         self._count(budget.usage)
         return vectors
 
-    def _ask(self, request: Mapping[str, Any], budget: Budget) -> Mapping[str, Any]:
+    def _ask(self, request: Mapping[str, Any], budget: CallBudget) -> Mapping[str, Any]:
         while True:
             try:
                 answer = self._connection.json(_send, request, budget)

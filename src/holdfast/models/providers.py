@@ -15,7 +15,7 @@ from holdfast.chat import ChatModel
 from holdfast.errors import ExtraMissing, KeyMissing, ModelError, ModelUnknown
 from holdfast.models.faults import Service
 from holdfast.models.prices import FREE, Price, find_price
-from holdfast.models.retrying import Patience
+from holdfast.models.retrying import RetryPolicy
 from holdfast.protocols import Embedder
 
 __all__ = [
@@ -144,7 +144,7 @@ def chat_model(
     base_url: str | None = None,
     api_key: str | None = None,
     prices: Mapping[str, tuple[float, float]] | None = None,
-    patience: Patience | None = None,
+    retry_policy: RetryPolicy | None = None,
 ) -> ChatModel:
     """Return a chat model by its full name, such as ``openai:gpt-4o-mini``; nothing is called yet.
 
@@ -154,19 +154,19 @@ def chat_model(
     provider, model = _split(name, base_url)
     service = chat_service(name, base_url=base_url, api_key=api_key)
     price = _price(provider, name, prices)
-    from holdfast.models.remote import Dialect, RemoteChat  # noqa: PLC0415  (only for those who use it)
+    from holdfast.models.remote import ProviderFormat, RemoteChat  # noqa: PLC0415  (only for those who use it)
 
-    dialect: Dialect
+    dialect: ProviderFormat
     if provider.package == "anthropic":
-        from holdfast.models.anthropic_chat import AnthropicDialect  # noqa: PLC0415  (only for those who use it)
+        from holdfast.models.anthropic_chat import AnthropicFormat  # noqa: PLC0415  (only for those who use it)
 
-        dialect = AnthropicDialect(model=model)
+        dialect = AnthropicFormat(model=model)
     else:
-        from holdfast.models.openai_chat import OpenAIDialect  # noqa: PLC0415  (only for those who use it)
+        from holdfast.models.openai_chat import OpenAIFormat  # noqa: PLC0415  (only for those who use it)
 
         # Servers that only speak like OpenAI know the field by its first name.
-        dialect = OpenAIDialect(model=model, limit=provider.limit if base_url is None else "max_tokens")
-    return RemoteChat(service, dialect, price=price, patience=patience)
+        dialect = OpenAIFormat(model=model, limit=provider.limit if base_url is None else "max_tokens")
+    return RemoteChat(service, dialect, price=price, patience=retry_policy)
 
 
 def remote_embedder(
@@ -177,7 +177,7 @@ def remote_embedder(
     dimensions: int | None = None,
     calibration: tuple[float, float] | None = None,
     prices: Mapping[str, tuple[float, float]] | None = None,
-    patience: Patience | None = None,
+    retry_policy: RetryPolicy | None = None,
 ) -> Embedder:
     """Return an embedder by its full name, such as ``ollama:nomic-embed-text``; nothing is called yet."""
     service = embedding_service(name, base_url=base_url, api_key=api_key)
@@ -189,7 +189,7 @@ def remote_embedder(
         dimensions=dimensions,
         calibration=calibration,
         price=_price(provider, name, prices),
-        patience=patience,
+        patience=retry_policy,
     )
 
 

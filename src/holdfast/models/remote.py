@@ -9,16 +9,16 @@ from typing import Any, Protocol
 
 from holdfast.chat import Reply, Schema, Tool, Turn
 from holdfast.errors import ModelError
-from holdfast.models.asking import Answer, Question
-from holdfast.models.connection import Connection
-from holdfast.models.faults import Service, complaint_fault
+from holdfast.models.asking import ChatRequest, RawReply
+from holdfast.models.connection import ProviderConnection
+from holdfast.models.faults import Service, error_fault
 from holdfast.models.prices import Price
-from holdfast.models.retrying import Budget, Fault, Patience
+from holdfast.models.retrying import CallBudget, Fault, RetryPolicy
 
-__all__ = ["Dialect", "Follower", "RemoteChat"]
+__all__ = ["ProviderFormat", "RemoteChat", "StreamAssembler"]
 
 
-class Follower(Protocol):
+class StreamAssembler(Protocol):
     """Puts a streamed answer together."""
 
     @property
@@ -30,12 +30,12 @@ class Follower(Protocol):
         """Take one event, and return the text it brought."""
         ...
 
-    def answer(self) -> Answer | None:
+    def answer(self) -> RawReply | None:
         """Return the whole, or None when it broke off; ``AnswerInvalid`` when it makes no sense."""
         ...
 
 
-class Dialect(Protocol):
+class ProviderFormat(Protocol):
     """How a provider words questions and answers."""
 
     @property
@@ -51,7 +51,7 @@ class Dialect(Protocol):
         """Return the client's method that sends a question."""
         ...
 
-    def request(self, question: Question, refused: Collection[str]) -> Mapping[str, Any]:
+    def request(self, question: ChatRequest, refused: Collection[str]) -> Mapping[str, Any]:
         """Word a question, without what the server refused before."""
         ...
 
@@ -63,11 +63,11 @@ class Dialect(Protocol):
         """Return the tokens that went in and came out, where the server told."""
         ...
 
-    def read(self, answer: Mapping[str, Any]) -> Answer:
+    def read(self, answer: Mapping[str, Any]) -> RawReply:
         """Read an answer; ``AnswerInvalid`` when there is none in it."""
         ...
 
-    def follow(self) -> Follower:
+    def follow(self) -> StreamAssembler:
         """Begin to read a streamed answer."""
         ...
 
@@ -76,13 +76,13 @@ class RemoteChat:
     """A :class:`holdfast.chat.ChatModel` over HTTP. Safe to use from several threads and after a fork."""
 
     def __init__(
-        self, service: Service, dialect: Dialect, *, price: Price | None = None, patience: Patience | None = None
+        self, service: Service, dialect: ProviderFormat, *, price: Price | None = None, patience: RetryPolicy | None = None
     ) -> None:
         """Remember what to call; nothing is imported or connected before the first question."""
-        self._connection = Connection(service, package=dialect.package, connect=dialect.connect)
+        self._connection = ProviderConnection(service, package=dialect.package, connect=dialect.connect)
         self._dialect = dialect
         self._price = price
-        self._patience = patience or Patience()
+        self._patience = patience or RetryPolicy()
         self._refused: frozenset[str] = frozenset()
 
     @property
@@ -104,8 +104,8 @@ class RemoteChat:
         timeout: float = 60.0,
     ) -> Reply:
         """Answer, within ``timeout`` seconds and three calls in all."""
-        question = Question(turns=tuple(turns), schema=schema, tools=tuple(tools), max_tokens=max_tokens)
-        budget = Budget(self._patience, timeout=timeout, price=self._price)
+        question = ChatRequest(turns=tuple(turns), schema=schema, tools=tuple(tools), max_tokens=max_tokens)
+        budget = CallBudget(self._patience, timeout=timeout, price=self._price)
         while True:
             request = self._dialect.request(question, self._refused)
             try:
@@ -121,8 +121,8 @@ class RemoteChat:
         self, turns: Sequence[Turn], *, tools: Sequence[Tool] = (), max_tokens: int = 1024, timeout: float = 60.0
     ) -> Iterator[str | Reply]:
         """Answer piece by piece; once a piece was given, a failure is final."""
-        question = Question(turns=tuple(turns), tools=tuple(tools), max_tokens=max_tokens, stream=True)
-        budget = Budget(self._patience, timeout=timeout, price=self._price)
+        question = ChatRequest(turns=tuple(turns), tools=tuple(tools), max_tokens=max_tokens, stream=True)
+        budget = CallBudget(self._patience, timeout=timeout, price=self._price)
         while True:
             request = self._dialect.request(question, self._refused)
             follower = self._dialect.follow()
@@ -141,26 +141,26 @@ class RemoteChat:
             else:
                 return
 
-    def _pieces(self, follower: Follower, request: Mapping[str, Any], budget: Budget) -> Iterator[str]:
+    def _pieces(self, follower: StreamAssembler, request: Mapping[str, Any], budget: CallBudget) -> Iterator[str]:
         heard = False
         try:
             for event in self._connection.events(self._dialect.send, request, budget):
                 heard = True
                 if event.get("error"):
-                    raise complaint_fault(self._connection.service, event["error"])
+                    raise error_fault(self._connection.service, event["error"])
                 if piece := follower.take(event):
                     yield piece
         finally:  # also when nobody wants the rest: what was told of its cost is counted
             if heard:
                 budget.spend(follower.tokens)
 
-    def _whole(self, follower: Follower, budget: Budget) -> Reply:
+    def _whole(self, follower: StreamAssembler, budget: CallBudget) -> Reply:
         answer = follower.answer()
         if answer is None:
-            raise complaint_fault(self._connection.service, "it ended in the middle")
+            raise error_fault(self._connection.service, "it ended in the middle")
         return _reply(answer, budget)
 
-    def _after(self, fault: Fault, request: Mapping[str, Any], budget: Budget) -> None:
+    def _after(self, fault: Fault, request: Mapping[str, Any], budget: CallBudget) -> None:
         """Decide after a failed call: ask without what was refused, wait and ask again, or give up."""
         refused = self._dialect.refusal(fault.said.casefold(), request) if fault.status in (400, 422) else None
         if refused is None:
@@ -170,5 +170,5 @@ class RemoteChat:
             budget.call_again(fault)
 
 
-def _reply(answer: Answer, budget: Budget) -> Reply:
+def _reply(answer: RawReply, budget: CallBudget) -> Reply:
     return Reply(text=answer.text, tool_calls=answer.tool_calls, stop=answer.stop, usage=budget.usage)

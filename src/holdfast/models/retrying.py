@@ -15,30 +15,30 @@ from holdfast.chat import Usage
 from holdfast.errors import ModelBusy, ModelError, ModelUnavailable
 from holdfast.models.prices import FREE, Price
 
-__all__ = ["Budget", "Fault", "Patience", "read_retry_after"]
+__all__ = ["CallBudget", "Fault", "RetryPolicy", "read_retry_after"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class RetryPolicy:
     """How often to call, and how long to wait between: the waits double and vary, so that clients do not march in step."""
 
-    calls: int = 3
+    max_calls: int = 3
     first_wait: float = 0.5
-    longest_wait: float = 8.0
+    max_wait: float = 8.0
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     chance: Callable[[], float] = random.random
 
     def wait(self, call: int) -> float:
         """Return the seconds to wait after the call of that number, when the server named none."""
-        full = min(self.longest_wait, self.first_wait * 2.0 ** (call - 1))
+        full = min(self.max_wait, self.first_wait * 2.0 ** (call - 1))
         return full * (0.5 + self.chance() / 2)
 
 
 class Fault(Exception):
     """One call that failed: the error it comes to, whether another call may help, and what the server said.
 
-    It never leaves the models: :class:`Budget` turns it into its error.
+    It never leaves the models: :class:`CallBudget` turns it into its error.
     """
 
     def __init__(
@@ -52,10 +52,10 @@ class Fault(Exception):
         self.said = said
 
 
-class Budget:
+class CallBudget:
     """The calls and the time one question may take, and what they have cost so far."""
 
-    def __init__(self, patience: Patience, *, timeout: float, price: Price | None) -> None:
+    def __init__(self, patience: RetryPolicy, *, timeout: float, price: Price | None) -> None:
         """Start the clock."""
         self.patience = patience
         self._price = price
@@ -98,12 +98,12 @@ class Budget:
 
     def call_again(self, fault: Fault) -> None:
         """Return when the next call may be made at once, or raise the fault's error when none is left."""
-        if self._calls >= self.patience.calls:
+        if self._calls >= self.patience.max_calls:
             self.fail(fault.error, fault)
 
     def wait_and_call_again(self, fault: Fault) -> None:
         """Return when the next call may be made, or raise the fault's error."""
-        if not fault.again or self._calls >= self.patience.calls:
+        if not fault.again or self._calls >= self.patience.max_calls:
             self.fail(fault.error, fault)
         wait = self.patience.wait(self._calls) if fault.retry_after is None else fault.retry_after
         if wait >= self.remaining:

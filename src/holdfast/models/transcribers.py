@@ -11,16 +11,16 @@ import numpy as np
 
 from holdfast import forks
 from holdfast.errors import AnswerInvalid, ExtraMissing, InvalidInput, ModelUnknown
-from holdfast.models.connection import Connection
+from holdfast.models.connection import ProviderConnection
 from holdfast.models.faults import Service
 from holdfast.models.openai_chat import connect_openai
 from holdfast.models.providers import PROVIDERS, key_variable
-from holdfast.models.retrying import Budget, Fault, Patience
+from holdfast.models.retrying import CallBudget, Fault, RetryPolicy
 
 __all__ = ["OpenAITranscriber", "PocketSphinxTranscriber", "Transcriber", "find_transcriber", "transcriber_key"]
 
 _SPHINX_RATE: Final = 16_000
-_LONGEST_SECONDS: Final = 600
+_MAX_SECONDS: Final = 600
 
 
 class Transcriber(Protocol):
@@ -59,9 +59,9 @@ def transcriber_key(name: str) -> str | None:
 class OpenAITranscriber:
     """Transcribes over HTTP, at ``/audio/transcriptions``. Safe to use from several threads and after a fork."""
 
-    def __init__(self, service: Service, *, patience: Patience | None = None, timeout: float = 60.0) -> None:
-        self._connection = Connection(service, package="openai", connect=connect_openai)
-        self._patience = patience or Patience()
+    def __init__(self, service: Service, *, patience: RetryPolicy | None = None, timeout: float = 60.0) -> None:
+        self._connection = ProviderConnection(service, package="openai", connect=connect_openai)
+        self._patience = patience or RetryPolicy()
         self._timeout = timeout
 
     @property
@@ -73,7 +73,7 @@ class OpenAITranscriber:
         """Send a recording and return its words."""
         file = ("recording.wav", recording, "audio/wav")
         request = {"model": self._connection.service.model, "file": file, "response_format": "json"}
-        budget = Budget(self._patience, timeout=self._timeout, price=None)
+        budget = CallBudget(self._patience, timeout=self._timeout, price=None)
         while True:
             try:
                 text = self._connection.json(_send, request, budget).get("text")
@@ -101,7 +101,7 @@ class PocketSphinxTranscriber:
     def __init__(self) -> None:
         self._decoder: Any = None
         self._lock = threading.Lock()
-        forks.watch(self)
+        forks.register(self)
 
     def after_fork(self) -> None:
         """Make a new lock: the old one may be held by a thread that is not here."""
@@ -153,7 +153,7 @@ def read_wav(recording: bytes, *, rate: int) -> bytes:
     try:
         with wave.open(io.BytesIO(recording)) as file:
             channels, width, own = file.getnchannels(), file.getsampwidth(), file.getframerate()
-            frames = file.readframes(min(file.getnframes(), _LONGEST_SECONDS * own))
+            frames = file.readframes(min(file.getnframes(), _MAX_SECONDS * own))
     except (wave.Error, EOFError, ValueError) as error:
         raise InvalidInput(f"The recording is no WAV file that can be read: {error or 'it ends too early'}.") from error
     if width not in (1, 2, 4) or own < 1 or channels < 1:

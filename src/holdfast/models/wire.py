@@ -16,12 +16,22 @@ from urllib.parse import urlsplit
 
 from holdfast.errors import AnswerInvalid, ModelUnavailable
 
-__all__ = ["MAX_ANSWER", "Reading", "as_count", "as_list", "as_mapping", "as_text", "http_client", "http_library", "well_formed"]
+__all__ = [
+    "MAX_RESPONSE_BYTES",
+    "ResponseReader",
+    "as_count",
+    "as_list",
+    "as_mapping",
+    "as_text",
+    "http_client",
+    "http_library",
+    "well_formed",
+]
 
-MAX_ANSWER: Final = 8 * 1024 * 1024
+MAX_RESPONSE_BYTES: Final = 8 * 1024 * 1024
 """Bytes one answer may have; what is longer is cut off while it is read."""
-_MAX_COMPLAINT: Final = 64 * 1024
-_COMPLAINT_SECONDS: Final = 5.0
+_MAX_ERROR_BYTES: Final = 64 * 1024
+_ERROR_SECONDS: Final = 5.0
 _UNSENDABLE: Final = dict.fromkeys((0, *range(0xD800, 0xE000)), "\ufffd")
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -79,21 +89,21 @@ def http_client(sdk: Any, base_url: str) -> Any:
 def _complaint(response: Any) -> bytes:
     """Read the beginning of an error's body: the status matters more than the rest of it."""
     body = b""
-    seconds = as_mapping(response.request.extensions.get("timeout")).get("read") or _COMPLAINT_SECONDS
-    give_up = time.monotonic() + min(seconds, _COMPLAINT_SECONDS)
+    seconds = as_mapping(response.request.extensions.get("timeout")).get("read") or _ERROR_SECONDS
+    give_up = time.monotonic() + min(seconds, _ERROR_SECONDS)
     stream = response.stream
     try:
         for chunk in stream:
             body += chunk
-            if len(body) >= _MAX_COMPLAINT or time.monotonic() > give_up:
+            if len(body) >= _MAX_ERROR_BYTES or time.monotonic() > give_up:
                 break
     finally:
         stream.close()
-    return body[:_MAX_COMPLAINT]
+    return body[:_MAX_ERROR_BYTES]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class ResponseReader:
     """How an answer is read: until when, by which clock, and whose it is."""
 
     name: str
@@ -136,8 +146,8 @@ class Reading:
         size = 0
         for chunk in response.iter_bytes():
             size += len(chunk)
-            if size > MAX_ANSWER:
-                raise ModelUnavailable(f"{self.name} sent more than {MAX_ANSWER // 1024**2} MB; the answer was cut off.")
+            if size > MAX_RESPONSE_BYTES:
+                raise ModelUnavailable(f"{self.name} sent more than {MAX_RESPONSE_BYTES // 1024**2} MB; the answer was cut off.")
             if self.clock() > self.deadline:
                 raise ModelUnavailable(f"{self.name} had not finished its answer when the time was over.")
             yield chunk

@@ -15,7 +15,7 @@ from holdfast.errors import ModelError
 
 __all__ = ["WordPiece"]
 
-_LONGEST_WORD: Final = 100
+_MAX_WORD_CHARACTERS: Final = 100
 """A longer word becomes one unknown token, as in the reference."""
 _CHARACTERS_PER_TOKEN: Final = 64
 """English has about 4.5; only text made of blanks or of endless words has more."""
@@ -45,7 +45,7 @@ class WordPiece:
                 self._tails[token.removeprefix("##")] = number
             else:
                 self._heads[token] = number
-        self._longest_piece = max(map(len, (*self._heads, *self._tails)), default=0)
+        self._max_piece_characters = max(map(len, (*self._heads, *self._tails)), default=0)
         self._unknown, self._first, self._last = map(self._special, ("[UNK]", "[CLS]", "[SEP]"))
         self._words: dict[str, tuple[int, ...]] = {}
         self._spelling = _Spelling()
@@ -74,7 +74,7 @@ class WordPiece:
         return number
 
     def _pieces(self, word: str) -> tuple[int, ...]:
-        if len(word) > _LONGEST_WORD:
+        if len(word) > _MAX_WORD_CHARACTERS:
             return (self._unknown,)
         pieces = self._cut(word)
         if len(self._words) >= _CACHED_WORDS:
@@ -87,7 +87,7 @@ class WordPiece:
         pieces: list[int] = []
         start, known = 0, self._heads
         while start < len(word):
-            for end in range(min(len(word), start + self._longest_piece), start, -1):
+            for end in range(min(len(word), start + self._max_piece_characters), start, -1):
                 number = known.get(word[start:end])
                 if number is not None:
                     break

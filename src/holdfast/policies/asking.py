@@ -15,15 +15,15 @@ from holdfast.text.clean import escape_line
 from holdfast.text.jsonish import conform, read
 from holdfast.text.language import detect_language
 
-_SHOWN_AGAIN = 2000
+_MAX_REPEATED_CHARACTERS = 2000
 """Characters of a useless answer that the model gets to see once more."""
-_LONGEST_PROBLEM = 300
+_MAX_PROBLEM_CHARACTERS = 300
 _MARK = re.compile(r"\{([a-z_]+)\}")
 _ESCAPED_TWICE = re.compile(r"&amp;(lt|gt|amp);")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class StructuredAnswer:
     """Data that fits the schema. ``flaws`` names what was dropped or went wrong on the way; none means all went well."""
 
     data: Any
@@ -40,7 +40,9 @@ class Prompt:
     user: str
 
 
-def complete(model: ChatModel, turns: Sequence[Turn], schema: Schema, *, max_tokens: int = 1024, timeout: float = 60.0) -> Answer:
+def complete(
+    model: ChatModel, turns: Sequence[Turn], schema: Schema, *, max_tokens: int = 1024, timeout: float = 60.0
+) -> StructuredAnswer:
     """Ask, and ask once more when nothing usable came; raise AnswerInvalid when the second answer is useless, too.
 
     The usage of every call is in the answer, or in the error's ``usage``.
@@ -65,7 +67,7 @@ def complete(model: ChatModel, turns: Sequence[Turn], schema: Schema, *, max_tok
         raise invalid from None
 
 
-def _usable(reply: Reply, schema: Schema, *, spent: Usage, flaws: tuple[str, ...] = ()) -> Answer:
+def _usable(reply: Reply, schema: Schema, *, spent: Usage, flaws: tuple[str, ...] = ()) -> StructuredAnswer:
     """Return what of a reply is valid; raise ValueError when nothing is."""
     try:
         reading = read(reply.text)
@@ -76,19 +78,19 @@ def _usable(reply: Reply, schema: Schema, *, spent: Usage, flaws: tuple[str, ...
         flaws += ("the answer was cut off",)
     elif not reading.whole:
         flaws += ("a part of the answer could not be read",)
-    return Answer(data=data, flaws=flaws + dropped, usage=spent)
+    return StructuredAnswer(data=data, flaws=flaws + dropped, usage=spent)
 
 
 def _repair(reply: Reply, schema: Schema, problem: str, *, language: str | None) -> list[Turn]:
     """Return the turns that show a model its answer's beginning and say what was wrong with it."""
     form = json.dumps(schema, ensure_ascii=False, default=dict)
-    asked = turns(load_prompt("repair", language), problem=problem, form=form)
-    shown = reply.text[:_SHOWN_AGAIN].strip()
+    asked = prompt_turns(load_prompt("repair", language), problem=problem, form=form)
+    shown = reply.text[:_MAX_REPEATED_CHARACTERS].strip()
     return [*([Turn(role="assistant", text=shown)] if shown else []), *asked]
 
 
 def _sentence(error: ValueError) -> str:
-    return str(error)[:_LONGEST_PROBLEM].rstrip(". ")
+    return str(error)[:_MAX_PROBLEM_CHARACTERS].rstrip(". ")
 
 
 def _language(turns: Sequence[Turn]) -> str | None:
@@ -108,7 +110,7 @@ def load_prompt(name: str, language: str | None) -> Prompt:
     return Prompt(version=str(table["version"]), system=words["system"].strip(), user=words["user"].strip())
 
 
-def turns(prompt: Prompt, **values: str | Sequence[str]) -> list[Turn]:
+def prompt_turns(prompt: Prompt, **values: str | Sequence[str]) -> list[Turn]:
     """Fill the marks of a prompt; each value is data and can neither close the tags around it nor hold marks.
 
     A text keeps its lines; a list gives each of its texts one line.

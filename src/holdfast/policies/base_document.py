@@ -26,10 +26,10 @@ _SECTION_OF = {fold(heading): place for headings in HEADINGS.values() for place,
 _EARLIER = {"en": "Earlier", "es": "Antes"}
 _CLAUSES = tuple(fold(words) for words in ALSO.values())
 _WAS = tuple(fold(words) for words in _EARLIER.values())
-_RECENT = 3
+_RECENT_SUMMARIES = 3
 """Summaries as new as this are about what is going on; older ones are history."""
-_WIDEST = 220
-_ALIKE = 0.8
+_MAX_LINE_CHARACTERS = 220
+_MIN_LIKENESS = 0.8
 _LIKING = re.compile(
     r"\b(?:prefer\w*|likes?|loves?|hates?|enjoys?|dislikes?|favou?rite|can'?t stand|gustan?|encantan?|prefier\w*|odi[ao]|favorit[oa]s?|detesta)\b"
 )
@@ -63,8 +63,8 @@ class _Item:
     worth: float
 
 
-def distil(
-    base: str, summaries: Sequence[str], facts: Sequence[str], *, most_words: int = 400, language: str | None = None
+def distill(
+    base: str, summaries: Sequence[str], facts: Sequence[str], *, max_words: int = 400, language: str | None = None
 ) -> str:
     """Return the base document renewed by summaries and facts, each given oldest first; nothing known gives an empty text."""
     if not any(text.strip() for text in (base, *summaries, *facts)):
@@ -73,7 +73,7 @@ def distil(
     older, listed = _parsed(base, is_renewed=bool(summaries))
     wanted = {**find_details("\n".join(reversed(facts))), **find_details(_body(older)), **listed}
     items = _merged([*_from_facts(facts), *_from_summaries(summaries), *older], language)
-    return _written(_chosen(items, wanted, most_words, language), wanted, most_words, language)
+    return _written(_chosen(items, wanted, max_words, language), wanted, max_words, language)
 
 
 def _language(language: str | None, base: str, facts: Sequence[str], summaries: Sequence[str]) -> str:
@@ -115,20 +115,23 @@ def _section_of(statement: str) -> int:
 
 def _from_facts(facts: Sequence[str]) -> Iterator[_Item]:
     for age, fact in reversed(list(enumerate(facts, start=1))):
-        text = clipped(one_line(fact).lstrip("-*• "), _WIDEST)
+        text = clipped(one_line(fact).lstrip("-*• "), _MAX_LINE_CHARACTERS)
         if text:
             yield _Item(section=_section_of(text), text=text, age=10_000 + age, worth=1.0)
 
 
 def _from_summaries(summaries: Sequence[str]) -> Iterator[_Item]:
     for age, summary in reversed(list(enumerate(summaries, start=1))):
-        is_recent = age > len(summaries) - _RECENT
+        is_recent = age > len(summaries) - _RECENT_SUMMARIES
         for sentence in split_sentences(summary):
             if fold(sentence).startswith(_CLAUSES):
                 continue
             worth = (0.5 if is_recent else 0.2) + importance_of(sentence) / 40
             yield _Item(
-                section=ONGOING if is_recent else HISTORY, text=clipped(one_line(sentence), _WIDEST), age=age, worth=worth
+                section=ONGOING if is_recent else HISTORY,
+                text=clipped(one_line(sentence), _MAX_LINE_CHARACTERS),
+                age=age,
+                worth=worth,
             )
 
 
@@ -154,7 +157,7 @@ def _merged(items: Iterable[_Item], language: str) -> list[_Item]:
 
 
 def _is_repeat(words: frozenset[str], other: frozenset[str]) -> bool:
-    return not words or words <= other or len(words & other) >= _ALIKE * len(words | other)
+    return not words or words <= other or len(words & other) >= _MIN_LIKENESS * len(words | other)
 
 
 def _slot(statement: str) -> str | None:
@@ -170,9 +173,9 @@ def _slot(statement: str) -> str | None:
     return None
 
 
-def _chosen(items: Sequence[_Item], wanted: dict[str, Detail], most_words: int, language: str) -> list[_Item]:
+def _chosen(items: Sequence[_Item], wanted: dict[str, Detail], max_words: int, language: str) -> list[_Item]:
     """Choose lines while there is room, those first that are dear and hold details nothing else holds."""
-    room = most_words - sum(len(heading.split()) + 1 for heading in HEADINGS[language])
+    room = max_words - sum(len(heading.split()) + 1 for heading in HEADINGS[language])
     chosen: list[_Item] = []
     covered: set[str] = set()
     rest = [(item, details(item.text)) for item in items]
@@ -183,7 +186,7 @@ def _chosen(items: Sequence[_Item], wanted: dict[str, Detail], most_words: int, 
         rest.remove(best)
         item, has = best
         left = [detail.short for key, detail in wanted.items() if key not in covered | has]
-        reserve = min(sum(len(short.split()) for short in left) + 4 if left else 0, most_words // 3)
+        reserve = min(sum(len(short.split()) for short in left) + 4 if left else 0, max_words // 3)
         cost = len(item.text.split()) + 1
         if cost + reserve <= room:
             chosen.append(item)
@@ -192,7 +195,7 @@ def _chosen(items: Sequence[_Item], wanted: dict[str, Detail], most_words: int, 
     return chosen
 
 
-def _written(chosen: Sequence[_Item], wanted: dict[str, Detail], most_words: int, language: str) -> str:
+def _written(chosen: Sequence[_Item], wanted: dict[str, Detail], max_words: int, language: str) -> str:
     lines = []
     for section, heading in enumerate(HEADINGS[language]):
         own = sorted((item for item in chosen if item.section == section), key=lambda item: -item.age)
@@ -200,7 +203,7 @@ def _written(chosen: Sequence[_Item], wanted: dict[str, Detail], most_words: int
     text = "\n".join(lines)
     lost = missing(wanted, text)
     lead = f"\n- {ALSO[language]}: "
-    room = most_words - len(text.split()) - len(lead.split())
+    room = max_words - len(text.split()) - len(lead.split())
     listed = []
     for detail in (detail for key, detail in wanted.items() if key in lost):
         spelling = detail.full if len(detail.full.split()) <= room else detail.short

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from holdfast.policies.capture import (
-    capture_conclusions,
-    capture_key_values,
-    capture_statements,
-    capture_typed_facts,
+    extract_conclusions,
+    extract_key_values,
+    extract_statements,
+    extract_typed_facts,
 )
-from holdfast.policies.learning import Capture
+from holdfast.policies.learning import Extractor
 from holdfast.policies.statements import RULE_VERSION
 
 FACT_TYPES: Final = ("personal", "preference", "knowledge", "event")
@@ -34,49 +34,51 @@ def _conclusion(item: Mapping[str, Any]) -> dict[str, Any]:
     return {"kind": "conclusion", "text": item["conclusion"]}
 
 
-STATEMENTS: Final = Capture(
+STATEMENTS: Final = Extractor(
     name="statements",
     prompt="statements",
     fields={"text": _TEXT, "kind": {"type": "string", "enum": ["fact", "decision", "event"]}, "importance": _IMPORTANCE},
     required=("text", "kind"),
     make=_statement,
-    rules=capture_statements,
+    rules=extract_statements,
     version=RULE_VERSION,
 )
 """Facts, decisions and events: the default preset's."""
 
-TYPED_FACTS: Final = Capture(
+TYPED_FACTS: Final = Extractor(
     name="typed_facts",
     prompt="typed_facts",
     fields={"fact": _TEXT, "type": {"type": "string", "enum": list(FACT_TYPES)}},
     required=("fact", "type"),
     make=_typed_fact,
-    rules=capture_typed_facts,
+    rules=extract_typed_facts,
     version=RULE_VERSION,
 )
 """Standalone sentences in the third person, of four types."""
 
-KEY_VALUES: Final = Capture(
+KEY_VALUES: Final = Extractor(
     name="key_values",
     prompt="key_values",
     fields={"key": _KEY, "value": _TEXT},
     required=("key", "value"),
     make=_key_value,
-    rules=capture_key_values,
+    rules=extract_key_values,
     version=RULE_VERSION,
 )
 """Stable facts as a free key and a value."""
 
-CONCLUSIONS: Final = Capture(
+CONCLUSIONS: Final = Extractor(
     name="conclusions",
     prompt="conclusions",
     fields={"conclusion": _TEXT},
     required=("conclusion",),
     make=_conclusion,
-    rules=capture_conclusions,
+    rules=extract_conclusions,
     version=RULE_VERSION,
     reads="all",
 )
 """Conclusions, decisions and discoveries, the assistant's confirmed observations among them."""
 
-CAPTURES: Final[Mapping[str, Capture]] = {capture.name: capture for capture in (STATEMENTS, TYPED_FACTS, KEY_VALUES, CONCLUSIONS)}
+EXTRACTORS: Final[Mapping[str, Extractor]] = {
+    capture.name: capture for capture in (STATEMENTS, TYPED_FACTS, KEY_VALUES, CONCLUSIONS)
+}

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from holdfast.policies.foreign import own_words
+from holdfast.policies.foreign import without_quoted_text
 from holdfast.policies.rulebook import Rulebook
-from holdfast.policies.worth import tells
+from holdfast.policies.worth import is_telling
 
 _QUOTED = re.compile(r"\"[^\"\n]{2,}\"|“[^”\n]{2,}”|«[^»\n]{2,}»|(?<![\w])'[^'\n]{3,}'(?!\w)|(?<!\w)‘[^’\n]{3,}’(?!\w)")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])(?<!\b[A-Z]\.)(?<!\b[DM]r\.)(?<!\bSr\.)(?<!\b[DS]ra\.)(?<!\bMrs\.)[\"'”’)]*\s+|\n+")
@@ -18,13 +18,13 @@ _CODE = re.compile(
 """A line of a program, or of its log."""
 _EDGES = " \t\"'“”*_-–—•·"
 _AROUND = _EDGES + ",;:("
-_LONGEST = 500
-_MOST_BOUNDARIES = 16
+_MAX_SENTENCE_CHARACTERS = 500
+_MAX_BOUNDARIES = 16
 """A sentence with more pauses is a list, and its end is read in one piece."""
-_WEIGHED = 160
+_MAX_WEIGHED_CHARACTERS = 160
 """How much of what follows a question is weighed, to tell whether it begins a statement."""
-_FEWEST_WORDS = 2
-_FEWEST_ALONE = 3
+_MIN_WORDS = 2
+_MIN_WORDS_WITHOUT_SUBJECT = 3
 """Words a clause without a subject must have to stand alone."""
 _BOUNDARY = re.compile(
     r"(?:\s*[,;:(]\s*|\s+[–—-]+\s+|\s*(?:\.\.\.|…)\s*)(?:(?:and|but|so|because|cause|cuz|since|also|plus|y|e|pero|porque|asi que|ya que|aunque|ademas"
@@ -58,7 +58,7 @@ _LAST_O = re.compile(r"(?<=\w\w)ó(?!\w)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Clause:
+class StatementClause:
     """A part of a sentence, as it was written and as the rules read it."""
 
     text: str
@@ -90,9 +90,14 @@ def fold_clause(text: str) -> str:
 
 def sentences(text: str) -> Iterator[tuple[str, str]]:
     """Yield each sentence with its folded form, in which code and longer quotes are blotted out."""
-    for piece in _SENTENCE_END.split(own_words(text)):
+    for piece in _SENTENCE_END.split(without_quoted_text(text)):
         sentence = piece.strip(_EDGES) if piece else ""
-        if not sentence or len(sentence) > _LONGEST or piece.lstrip().startswith(_SKIPPED) or _CODE.search(sentence):
+        if (
+            not sentence
+            or len(sentence) > _MAX_SENTENCE_CHARACTERS
+            or piece.lstrip().startswith(_SKIPPED)
+            or _CODE.search(sentence)
+        ):
             continue
         start = piece.index(sentence)  # a quote that opens or ends the piece has lost a mark in the sentence
         yield sentence, fold_clause(_QUOTED.sub(_blot, piece))[start : start + len(sentence)]
@@ -104,7 +109,7 @@ def _blot(match: re.Match[str]) -> str:
     return quote if len(quote.split()) < 3 else quote[0] + "_" * (len(quote) - 2) + quote[-1]
 
 
-def clauses(sentence: str, folded: str, book: Rulebook) -> Iterator[Clause]:
+def clauses(sentence: str, folded: str, book: Rulebook) -> Iterator[StatementClause]:
     """Yield the clauses of a sentence that are stated: what is asked or ordered in it is cut away."""
     is_question = sentence.rstrip(_EDGES + ")").endswith("?")
     cuts = _cuts(sentence, folded, book, is_question=is_question)
@@ -126,7 +131,7 @@ def clauses(sentence: str, folded: str, book: Rulebook) -> Iterator[Clause]:
         yield replace(clause, asked=clause.asked or wanted, corrects=anew, context=context)
 
 
-def _question_apart(parts: list[tuple[str, str]], spoken: list[Clause | None], book: Rulebook) -> bool:
+def _question_apart(parts: list[tuple[str, str]], spoken: list[StatementClause | None], book: Rulebook) -> bool:
     """Tell whether a sentence with a question mark also states something, apart from what it asks."""
     if len(parts) == 1:
         clause = spoken[0]
@@ -145,7 +150,7 @@ def _is_announced(folded: str, stated: str) -> bool:
     return bool(re.match(r"(?:\W|and |y |por cierto|by the way)*(?:did i|have i|te (?:dije|conte)|ya te)", lead))
 
 
-def _stated(text: str, folded: str, book: Rulebook, *, is_question: bool) -> Clause | None:
+def _stated(text: str, folded: str, book: Rulebook, *, is_question: bool) -> StatementClause | None:
     """Return a part as a clause without its lead-in, or None when it asks, orders or quotes."""
     if book.asked_after.match(folded):
         return None
@@ -159,7 +164,7 @@ def _stated(text: str, folded: str, book: Rulebook, *, is_question: bool) -> Cla
                 break
         text, folded = text[lead.end() :], folded[lead.end() :]
     text, folded = text.strip(_AROUND), folded.strip(_AROUND)
-    if len(folded.split()) < _FEWEST_WORDS or "_____" in folded[:6]:
+    if len(folded.split()) < _MIN_WORDS or "_____" in folded[:6]:
         return None
     stands = not is_question and book.shows("standing", folded)
     if not asked and not stands and not book.find(folded) and _asks(folded, book, is_question=is_question):
@@ -168,7 +173,7 @@ def _stated(text: str, folded: str, book: Rulebook, *, is_question: bool) -> Cla
         return None
     if text.endswith("?"):
         text, folded = text.rstrip("?! "), folded.rstrip("?! ")
-    return Clause(text=text, folded=folded, asked=asked)
+    return StatementClause(text=text, folded=folded, asked=asked)
 
 
 def _asks(folded: str, book: Rulebook, *, is_question: bool) -> bool:
@@ -181,13 +186,13 @@ def _cuts(sentence: str, folded: str, book: Rulebook, *, is_question: bool) -> l
     """Return where clauses of a sentence end and the next begin: where a statement, a question or an order does."""
     cuts: list[tuple[int, int]] = []
     wanted = _is_asked(folded, book)
-    for boundary in islice(_BOUNDARY.finditer(folded), _MOST_BOUNDARIES):
+    for boundary in islice(_BOUNDARY.finditer(folded), _MAX_BOUNDARIES):
         rest = folded[boundary.end() :]
         before = folded[cuts[-1][1] if cuts else 0 : boundary.start()]
         tight = not _PAUSE.search(boundary[0])
         if not rest or (tight and len(before.split()) < 3 and not _is_only_lead(before, book)):
             continue
-        if _UPSHOT.search(boundary[0]) and _UPSHOT_WISH.match(rest) and tells(before, before, book):
+        if _UPSHOT.search(boundary[0]) and _UPSHOT_WISH.match(rest) and is_telling(before, before, book):
             continue
         if (
             (_asks(rest, book, is_question=is_question) and not (tight and book.find(rest)))
@@ -200,7 +205,7 @@ def _cuts(sentence: str, folded: str, book: Rulebook, *, is_question: bool) -> l
             or (
                 not wanted
                 and _asks(before, book, is_question=is_question)
-                and _weighs(sentence[boundary.end() :][:_WEIGHED], rest[:_WEIGHED], book)
+                and _weighs(sentence[boundary.end() :][:_MAX_WEIGHED_CHARACTERS], rest[:_MAX_WEIGHED_CHARACTERS], book)
             )
         ):
             cuts.append(boundary.span())
@@ -214,19 +219,19 @@ def _last_pause(sentence: str, folded: str, book: Rulebook) -> list[tuple[int, i
         return []
     last = pauses[-1]
     before, rest = folded[: last.start()], folded[last.end() :]
-    if len(rest.split()) < _FEWEST_WORDS or book.shows("tag", rest) or book.find(rest) is not None:
+    if len(rest.split()) < _MIN_WORDS or book.shows("tag", rest) or book.find(rest) is not None:
         return []
-    return [last.span()] if tells(sentence[: last.start()], before, book) else []
+    return [last.span()] if is_telling(sentence[: last.start()], before, book) else []
 
 
 def _follows_from(boundary: str, before: str, book: Rulebook) -> bool:
     """Tell whether what follows is the upshot of a statement, with which it stays: "my gym closes at nine so I go early"."""
-    return _UPSHOT.search(boundary) is not None and (book.find(before) is not None or tells(before, before, book))
+    return _UPSHOT.search(boundary) is not None and (book.find(before) is not None or is_telling(before, before, book))
 
 
 def _weighs(text: str, rest: str, book: Rulebook) -> bool:
     """Tell whether what follows a question or an order tells something by itself: "find a recipe, the twins eat no meat"."""
-    return len(rest.split()) >= _FEWEST_ALONE and tells(text, rest, book)
+    return len(rest.split()) >= _MIN_WORDS_WITHOUT_SUBJECT and is_telling(text, rest, book)
 
 
 def _is_asked(folded: str, book: Rulebook) -> bool:
@@ -262,4 +267,4 @@ def _has_own_subject(folded: str, book: Rulebook, *, tight: bool) -> bool:
     """English clauses show their subject, but for those after a pause; in Spanish the verb is enough."""
     if book.language == "es" or _SUBJECT.match(folded):
         return True
-    return not tight and len(_BOUNDARY.split(folded, maxsplit=1)[0].split()) >= _FEWEST_ALONE
+    return not tight and len(_BOUNDARY.split(folded, maxsplit=1)[0].split()) >= _MIN_WORDS_WITHOUT_SUBJECT

@@ -18,21 +18,21 @@ from holdfast.text.clean import fold
 from holdfast.text.language import detect_language, is_stop_word
 from holdfast.text.terms import document_terms
 
-Rows: TypeAlias = NDArray[np.float32]
+RowVectors: TypeAlias = NDArray[np.float32]
 Labels: TypeAlias = NDArray[np.intp]
 
 UNPLACED = -1
 """The label of a row that belongs to no group."""
 _USUAL = ("en", "es")
 _WIDTH = 1024
-_WORDS = 0.7
+_WORD_WEIGHT = 0.7
 """What words weigh beside meaning."""
 _STARTS = 8
 _ROUNDS = 30
-_AS_GOOD = 0.88
-_LONE = 3
+_GOOD_ENOUGH_SHARE = 0.88
+_MIN_GROUP_ROWS = 3
 """A group of fewer rows than this is no group."""
-_FAR = 0.15
+_MIN_CENTER_COSINE = 0.15
 """A row whose cosine with its group's centre is below this only stands where it had to stand."""
 
 
@@ -61,7 +61,7 @@ def _content(text: str, language: str | None) -> tuple[str, ...]:
     return tuple(filter(means_something, document_terms(said, language)))
 
 
-def term_vectors(texts: Sequence[str]) -> Rows:
+def term_vectors(texts: Sequence[str]) -> RowVectors:
     """Return a unit row for each text, from the words it shares with others; a text that shares none is all zeros.
 
     Rare words weigh more. Short texts rarely share a word even when they belong together, so each row is drawn
@@ -85,22 +85,22 @@ def _place(term: str) -> int:
     return int.from_bytes(digest, "little") % _WIDTH
 
 
-def unit(rows: Rows) -> Rows:
+def unit(rows: RowVectors) -> RowVectors:
     """Scale each row to length one; a row of zeros, or of what is no number, becomes zeros."""
     finite = np.nan_to_num(np.asarray(rows, dtype=np.float32), nan=0.0, posinf=0.0, neginf=0.0)
     lengths = np.linalg.norm(finite, axis=-1, keepdims=True)
-    scaled: Rows = np.divide(finite, lengths, out=np.zeros_like(finite), where=lengths > 1e-12)
+    scaled: RowVectors = np.divide(finite, lengths, out=np.zeros_like(finite), where=lengths > 1e-12)
     return scaled
 
 
-def with_words(rows: Rows, texts: Sequence[str]) -> Rows:
+def with_words(rows: RowVectors, texts: Sequence[str]) -> RowVectors:
     """Return an embedder's rows with the texts' words beside them: words tell apart what a small embedder finds alike."""
     if not len(rows):
         return rows
-    return unit(np.hstack([unit(rows - rows.mean(axis=0)), _WORDS * term_vectors(texts)]))
+    return unit(np.hstack([unit(rows - rows.mean(axis=0)), _WORD_WEIGHT * term_vectors(texts)]))
 
 
-def rows_for(count: int, vectors: Rows | None) -> Rows | None:
+def rows_for(count: int, vectors: RowVectors | None) -> RowVectors | None:
     """Return the vectors as unit rows, after checking that there is one for each text."""
     if vectors is None:
         return None
@@ -109,7 +109,7 @@ def rows_for(count: int, vectors: Rows | None) -> Rows | None:
     return unit(vectors)
 
 
-def k_means(rows: Rows, count: int) -> Labels:
+def k_means(rows: RowVectors, count: int) -> Labels:
     """Put unit rows into ``count`` groups by cosine; the same rows always give the same groups."""
     best: tuple[float, Labels] | None = None
     for seed in range(max(2, min(_STARTS, 2000 // max(len(rows), 1)))):  # many rows tell more, and cost more
@@ -131,7 +131,7 @@ def k_means(rows: Rows, count: int) -> Labels:
     return best[1]
 
 
-def _far_apart(rows: Rows, count: int, chance: np.random.Generator) -> Rows:
+def _far_apart(rows: RowVectors, count: int, chance: np.random.Generator) -> RowVectors:
     """Choose rows to start from, each probably far from those before it."""
     chosen = [int(chance.integers(len(rows)))]
     while len(chosen) < count:
@@ -142,7 +142,7 @@ def _far_apart(rows: Rows, count: int, chance: np.random.Generator) -> Rows:
     return rows[chosen].copy()
 
 
-def groups(rows: Rows, *, fewest: int = 2, most: int = 5) -> Labels:
+def groups(rows: RowVectors, *, min_groups: int = 2, max_groups: int = 5) -> Labels:
     """Sort rows into as many groups as suits them best; what fits nowhere is ``UNPLACED``.
 
     Groups are numbered from 0, the largest first; of groupings about as good, the
@@ -151,33 +151,35 @@ def groups(rows: Rows, *, fewest: int = 2, most: int = 5) -> Labels:
     labels = np.full(len(rows), UNPLACED, dtype=np.intp)
     apart = unit(rows - rows.mean(axis=0)) if len(rows) else rows
     told = np.flatnonzero(np.linalg.norm(rows, axis=1) * np.linalg.norm(apart, axis=1) > 0.5)
-    if len(told) < fewest * _LONE:
+    if len(told) < min_groups * _MIN_GROUP_ROWS:
         return labels
     apart = apart[told]
-    tried = [_tidy(apart, k_means(apart, count)) for count in range(fewest, min(most, len(told) // _LONE) + 1)]
-    scored = [(_separation(apart, each), each) for each in tried if each.max() + 1 >= fewest]
+    tried = [
+        _tidy(apart, k_means(apart, count)) for count in range(min_groups, min(max_groups, len(told) // _MIN_GROUP_ROWS) + 1)
+    ]
+    scored = [(_separation(apart, each), each) for each in tried if each.max() + 1 >= min_groups]
     best = max((score for score, _ in scored), default=0.0)
-    good = [each for score, each in scored if score >= _AS_GOOD * best]
+    good = [each for score, each in scored if score >= _GOOD_ENOUGH_SHARE * best]
     if good:
         labels[told] = min(good, key=lambda each: (np.count_nonzero(each == UNPLACED), -int(each.max())))
     return labels
 
 
-def _tidy(rows: Rows, labels: Labels) -> Labels:
+def _tidy(rows: RowVectors, labels: Labels) -> Labels:
     """Leave out stragglers and groups of one or two, and number the rest by size."""
     kept = labels.copy()
     for place in range(int(labels.max()) + 1):
         members = np.flatnonzero(labels == place)
         centre = unit(rows[members].mean(axis=0)) if len(members) else np.zeros(rows.shape[1], dtype=np.float32)
-        kept[members[rows[members] @ centre < _FAR]] = UNPLACED
-        if np.count_nonzero(kept == place) < _LONE:
+        kept[members[rows[members] @ centre < _MIN_CENTER_COSINE]] = UNPLACED
+        if np.count_nonzero(kept == place) < _MIN_GROUP_ROWS:
             kept[kept == place] = UNPLACED
     sizes = Counter(int(label) for label in kept if label != UNPLACED)
     order = {old: new for new, (old, _) in enumerate(sizes.most_common())}
     return np.array([order.get(int(label), UNPLACED) for label in kept], dtype=np.intp)
 
 
-def _separation(rows: Rows, labels: Labels) -> float:
+def _separation(rows: RowVectors, labels: Labels) -> float:
     """Return how much nearer rows are to their own group's centre than to the next, on average; strays count nothing."""
     centres = np.stack([unit(rows[labels == place].mean(axis=0)) for place in range(int(labels.max()) + 1)])
     near = rows @ centres.T

@@ -14,19 +14,19 @@ import numpy as np
 from holdfast.chat import ChatModel, Schema, Usage, usage_of
 from holdfast.errors import InvalidInput, ModelError
 from holdfast.policies import asking, guard
-from holdfast.policies.clusters import Rows, rows_for, unit
+from holdfast.policies.clusters import RowVectors, rows_for, unit
 from holdfast.policies.naming import spoken
 from holdfast.policies.outcome import Outcome
 from holdfast.policies.redundancy import join, likeness, long_numbers, near_duplicates, value
 from holdfast.text.clean import fold, one_line
 from holdfast.types import Change, Memory, MemoryStatus, Put, Retire
 
-RULES: Final = "compaction-rules-1"
+RULE_VERSION: Final = "compaction-rules-1"
 DROPPED: Final[MemoryStatus] = "expired"
 """What becomes of a memory that had to make room. Nobody asked to forget it, so the messages it came from stay findable."""
-_MOST_ASKS: Final = 5
+_MAX_CALLS: Final = 5
 """Calls one compaction may cost; rules do the rest."""
-_LONGEST_SHOWN: Final = 2000
+_MAX_SHOWN_CHARACTERS: Final = 2000
 _SCHEMA: Final[Schema] = {
     "type": "object",
     "properties": {
@@ -54,24 +54,24 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Thought:
+class _Decided:
     """A decision, and what it took to reach it."""
 
     decision: Decision
     model: str | None = None
-    prompt: str = RULES
+    prompt: str = RULE_VERSION
     flaws: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
 
 
 @dataclass(slots=True, kw_only=True)
-class _Shelf:
+class _MemorySet:
     """The memories as they will stand, while decisions are taken one after another."""
 
     memories: list[Memory]
     """The newest is the last."""
-    rows: Rows | None
-    longest: int
+    rows: RowVectors | None
+    max_characters: int
 
     @property
     def newest(self) -> Memory:
@@ -104,36 +104,54 @@ def needed(memories: Sequence[Memory], cap: int = 10) -> bool:
 
 
 def compact(
-    memories: Sequence[Memory], newest: Memory, *, model: ChatModel | None, vectors: Rows | None = None, longest: int = 400
+    memories: Sequence[Memory],
+    newest: Memory,
+    *,
+    model: ChatModel | None,
+    vectors: RowVectors | None = None,
+    max_characters: int = 400,
 ) -> Outcome:
     """Make room for one memory: one goes, or an older one takes the newest in.
 
     ``newest`` may be among ``memories``. ``vectors`` has a row for each of ``memories``, and one more at its end when the
-    newest is not among them. ``longest`` is how many characters a merged text may have.
+    newest is not among them. ``max_characters`` is how many characters a merged text may have.
     """
     every = list(memories) if any(memory.id == newest.id for memory in memories) else [*memories, newest]
-    return _compact(every, newest, len(every) - 1, model=model, vectors=vectors, longest=longest)
+    return _compact(every, newest, len(every) - 1, model=model, vectors=vectors, max_characters=max_characters)
 
 
 def compact_to(
-    memories: Sequence[Memory], cap: int, *, model: ChatModel | None = None, vectors: Rows | None = None, longest: int = 400
+    memories: Sequence[Memory],
+    cap: int,
+    *,
+    model: ChatModel | None = None,
+    vectors: RowVectors | None = None,
+    max_characters: int = 400,
 ) -> Outcome:
     """Bring memories down to ``cap``, one decision at a time; no memory is in more than one of the changes."""
     if cap < 0:
         raise InvalidInput(f"A cap is a number from 0 up, not {cap}.")
     newest = max(memories, key=lambda memory: (memory.created_at, memory.id), default=None)
     if newest is None:
-        return Outcome(prompt=RULES)
-    return _compact(memories, newest, cap, model=model, vectors=vectors, longest=longest)
+        return Outcome(prompt=RULE_VERSION)
+    return _compact(memories, newest, cap, model=model, vectors=vectors, max_characters=max_characters)
 
 
 def _compact(
-    memories: Sequence[Memory], newest: Memory, cap: int, *, model: ChatModel | None, vectors: Rows | None, longest: int
+    memories: Sequence[Memory],
+    newest: Memory,
+    cap: int,
+    *,
+    model: ChatModel | None,
+    vectors: RowVectors | None,
+    max_characters: int,
 ) -> Outcome:
     rows = rows_for(len(memories), vectors)
     order = sorted(range(len(memories)), key=lambda place: memories[place].id == newest.id)
-    shelf = _Shelf(memories=[memories[place] for place in order], rows=None if rows is None else rows[order], longest=longest)
-    thoughts: list[_Thought] = []
+    shelf = _MemorySet(
+        memories=[memories[place] for place in order], rows=None if rows is None else rows[order], max_characters=max_characters
+    )
+    thoughts: list[_Decided] = []
     while len(shelf.memories) > cap and shelf.loose():
         thoughts.append(_think(shelf, model, thoughts))
         shelf.apply(thoughts[-1].decision)
@@ -144,51 +162,51 @@ def _compact(
     return Outcome(
         changes=_changes(memories, shelf, [thought.decision for thought in thoughts]),
         model=by[0].model if by else None,
-        prompt=by[0].prompt if by else RULES,
+        prompt=by[0].prompt if by else RULE_VERSION,
         flaws=tuple(dict.fromkeys(flaws)),
         usage=sum((thought.usage for thought in thoughts), Usage()),
     )
 
 
-def _think(shelf: _Shelf, model: ChatModel | None, before: Sequence[_Thought]) -> _Thought:
+def _think(shelf: _MemorySet, model: ChatModel | None, before: Sequence[_Decided]) -> _Decided:
     """Decide by model where it can be asked and there is a choice, by rules where not."""
     if len(shelf.loose()) == 1:
-        return _Thought(decision=Decision(action="delete", target=shelf.loose()[0].id, reason="the only one that is not pinned"))
-    if model is None or len(before) >= _MOST_ASKS:
-        return _Thought(decision=_decide_by_rules(shelf))
+        return _Decided(decision=Decision(action="delete", target=shelf.loose()[0].id, reason="the only one that is not pinned"))
+    if model is None or len(before) >= _MAX_CALLS:
+        return _Decided(decision=_decide_by_rules(shelf))
     if any(thought.flaws and thought.model is None for thought in before):  # it failed already: asking on would only cost
-        return _Thought(decision=_oldest(shelf))
+        return _Decided(decision=_oldest(shelf))
     return _decide_by_model(shelf, model)
 
 
-def _oldest(shelf: _Shelf) -> Decision:
+def _oldest(shelf: _MemorySet) -> Decision:
     first = min(shelf.loose(), key=lambda memory: (memory.created_at, memory.id))
     return Decision(action="delete", target=first.id, reason="the oldest, to make room")
 
 
-def _decide_by_model(shelf: _Shelf, model: ChatModel) -> _Thought:
+def _decide_by_model(shelf: _MemorySet, model: ChatModel) -> _Decided:
     """Ask; what makes no sense is refused, and the oldest goes instead."""
     prompt = asking.load_prompt("compaction", spoken(memory.text for memory in shelf.memories))
     lines = [f"{number} | {_shown(memory)}" for number, memory in enumerate(shelf.memories, 1)]
     try:
-        shown = asking.turns(prompt, memories=lines[:-1], newest=lines[-1:], longest=str(shelf.longest))
+        shown = asking.prompt_turns(prompt, memories=lines[:-1], newest=lines[-1:], longest=str(shelf.max_characters))
         answer = asking.complete(model, shown, _SCHEMA)
     except ModelError as error:
         flaw = f"the oldest was dropped, because the model failed: {error}"
-        return _Thought(decision=_oldest(shelf), flaws=(flaw,), usage=usage_of(error))
+        return _Decided(decision=_oldest(shelf), flaws=(flaw,), usage=usage_of(error))
     decision = _read(answer.data, shelf)
     if isinstance(decision, Decision):
-        return _Thought(decision=decision, model=model.name, prompt=prompt.version, flaws=tuple(answer.flaws), usage=answer.usage)
+        return _Decided(decision=decision, model=model.name, prompt=prompt.version, flaws=tuple(answer.flaws), usage=answer.usage)
     flaw = f"the oldest was dropped, because the model's decision was refused: {decision}"
-    return _Thought(decision=_oldest(shelf), flaws=(*answer.flaws, flaw), usage=answer.usage)
+    return _Decided(decision=_oldest(shelf), flaws=(*answer.flaws, flaw), usage=answer.usage)
 
 
 def _shown(memory: Memory) -> str:
     pinned = " | pinned" if memory.pinned else ""
-    return f"{memory.created_at:%Y-%m-%d} | {memory.importance:g}/10{pinned} | {str(memory)[:_LONGEST_SHOWN]}"
+    return f"{memory.created_at:%Y-%m-%d} | {memory.importance:g}/10{pinned} | {str(memory)[:_MAX_SHOWN_CHARACTERS]}"
 
 
-def _read(data: Mapping[str, Any], shelf: _Shelf) -> Decision | str:
+def _read(data: Mapping[str, Any], shelf: _MemorySet) -> Decision | str:
     """Return what a model decided, or why that cannot be."""
     action, number, reason = data.get("action"), data.get("target"), one_line(str(data.get("reason") or ""))[:200]
     if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= len(shelf.memories):
@@ -216,7 +234,7 @@ def _bad_pair(target: Memory, newest: Memory) -> str | None:
     return None
 
 
-def _bad_text(target: Memory, text: str, shelf: _Shelf) -> str | None:
+def _bad_text(target: Memory, text: str, shelf: _MemorySet) -> str | None:
     """Tell what is wrong with a merged text."""
     newest = shelf.newest
     if not text:
@@ -225,14 +243,14 @@ def _bad_text(target: Memory, text: str, shelf: _Shelf) -> str | None:
         return "the merged text has a number that neither memory has"
     if any(fold(text) == fold(other.text) for other in shelf.memories if other.id not in (target.id, newest.id)):
         return "the merged text is a third memory's"
-    return guard.collapse(text, replaces=[target.text, newest.text], longest=shelf.longest)
+    return guard.collapse_reason(text, replaces=[target.text, newest.text], max_characters=shelf.max_characters)
 
 
-def _decide_by_rules(shelf: _Shelf) -> Decision:
+def _decide_by_rules(shelf: _MemorySet) -> Decision:
     """Merge two that say nearly the same, or let the least valuable go."""
     alike = likeness([memory.text for memory in shelf.memories], shelf.rows)
     for older, newer in near_duplicates(shelf.memories, alike):
-        text = join(older.text, newer.text, longest=shelf.longest)
+        text = join(older.text, newer.text, max_characters=shelf.max_characters)
         if text is not None:
             return Decision(action="edit", target=older.id, text=text, merged=newer.id, reason="two that say nearly the same")
     redundancy = alike.max(axis=1, initial=0.0)
@@ -255,7 +273,7 @@ def _taking_in(target: Memory, other: Memory, text: str) -> Memory:
     )
 
 
-def _changes(before: Sequence[Memory], shelf: _Shelf, decisions: Sequence[Decision]) -> tuple[Change, ...]:
+def _changes(before: Sequence[Memory], shelf: _MemorySet, decisions: Sequence[Decision]) -> tuple[Change, ...]:
     """Say what decisions come to. Memories go before others are edited, so that no text is ever there twice."""
     gone = [
         Retire(id=each.target, status=DROPPED, reason=each.reason)

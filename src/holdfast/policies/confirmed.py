@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from holdfast.policies.clauses import fold_clause, sentences
-from holdfast.policies.learnt import Learnt, is_users_word
+from holdfast.policies.learnt import SourcedStatement, is_spoken_by_user
 from holdfast.policies.rulebook import LANGUAGES, rulebook
 from holdfast.policies.statements import Statement
 from holdfast.types import Message
@@ -15,18 +15,18 @@ _QUESTION_TAG = re.compile(
     r"|es así|me equivoco|puede ser))?\?$",
     re.IGNORECASE,
 )
-_LAST = 2
+_MAX_SENTENCES_BACK = 2
 """A yes answers what was said last: an observation further back is not taken for confirmed."""
 _IMPORTANCE = 5.0
 
 
-def confirmed_observations(messages: Sequence[Message]) -> list[Learnt]:
+def confirmed_observations(messages: Sequence[Message]) -> list[SourcedStatement]:
     """Return what an assistant observed where the user's next message says yes to it."""
     return [
-        Learnt(statement=_statement(text, language), sources=(said, answer))
+        SourcedStatement(statement=_statement(text, language), sources=(said, answer))
         for said, answer in pairwise(messages)
         if said.role == "assistant" and said.origin == "assistant" and said.action is None
-        if is_users_word(answer) and _confirms(answer.text)
+        if is_spoken_by_user(answer) and _confirms(answer.text)
         for text, language in _observations(said.text)
     ]
 
@@ -39,7 +39,7 @@ def _confirms(text: str) -> bool:
 
 
 def _observations(text: str) -> Iterator[tuple[str, str]]:
-    for sentence, folded in list(sentences(text))[-_LAST:]:
+    for sentence, folded in list(sentences(text))[-_MAX_SENTENCES_BACK:]:
         bare = _QUESTION_TAG.sub("", sentence)
         if "?" in bare or "¿" in bare:
             continue

@@ -38,23 +38,23 @@ from holdfast.types import Memory, Put
 
 __all__ = [
     "CALIBRATIONS",
-    "ConsolidationRules",
     "DocumentCalibration",
-    "Related",
+    "Neighbor",
+    "ReconcileRules",
     "calibration_for",
-    "consolidate",
     "may_replace",
+    "reconcile",
     "replaces",
 ]
 
 _SINGLE_STATEMENTS: Final = frozenset({"fact", "event", "decision", "conclusion"})
 """Kinds whose memories each say one thing, unlike a summary or a profile."""
-_SAME_TALK: Final = timedelta(hours=2)
+_CORRECTION_WINDOW: Final = timedelta(hours=2)
 """How long after a statement a correction that names nothing can still mean it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Related:
+class Neighbor:
     """An existing memory of the same scope that a new one may be about."""
 
     memory: Memory
@@ -62,7 +62,7 @@ class Related:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConsolidationRules:
+class ReconcileRules:
     """What a preset wants done with old facts."""
 
     supersede: bool = True
@@ -70,7 +70,7 @@ class ConsolidationRules:
     """How near two facts of one meaning lie, on the sources' scale; None leaves nearness out."""
     merge_same: Literal["refresh", "replace"] = "refresh"
     """The same said again refreshes the old memory, or the new one takes its place."""
-    normalise_keys: bool = False
+    normalize_keys: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,10 +91,10 @@ def replaces(old: str, new: str, language: str | None = None) -> bool:
     return correction is not None and corrects(old, correction)
 
 
-def consolidate(
+def reconcile(
     puts: Sequence[Put],
-    related: Sequence[Sequence[Related]],
-    rules: ConsolidationRules,
+    related: Sequence[Sequence[Neighbor]],
+    rules: ReconcileRules,
     *,
     calibration: DocumentCalibration | None,
 ) -> list[Put]:
@@ -109,19 +109,19 @@ def consolidate(
 class _Batch:
     """The Puts decided so far, and the memories they have retired."""
 
-    def __init__(self, *, rules: ConsolidationRules, calibration: DocumentCalibration | None) -> None:
+    def __init__(self, *, rules: ReconcileRules, calibration: DocumentCalibration | None) -> None:
         self.puts: list[Put] = []
         self._rules = rules
         self._calibration = calibration
         self._retired: set[str] = set()
 
-    def add(self, put: Put, found: Sequence[Related]) -> None:
+    def add(self, put: Put, found: Sequence[Neighbor]) -> None:
         """Decide what becomes of one new Put."""
         if put.id is not None:
             self.puts.append(put)
             return
         found = [each for each in found if each.memory.id not in self._retired]
-        if self._rules.normalise_keys and put.key is not None:
+        if self._rules.normalize_keys and put.key is not None:
             put = replace(put, key=canonical_key(put.key, self._known_keys(put, found)))
         correction = correction_of(put.text, put.language) if self._rules.supersede else None
         if correction is not None:
@@ -146,7 +146,7 @@ class _Batch:
         for earlier in self._ended_in_batch(put):
             self.puts.remove(earlier)
             self.puts += remainder(earlier, put)
-            put = _taking_over(earlier, put)
+            put = _merge_into(earlier, put)
         self._retired.update(put.replaces)
         self.puts.append(put)
 
@@ -165,11 +165,11 @@ class _Batch:
         certain = [earlier for earlier, is_certain in ended if is_certain]
         return certain or ([earlier for earlier, _ in ended] if len(ended) == 1 else [])
 
-    def _known_keys(self, put: Put, found: Sequence[Related]) -> list[str]:
+    def _known_keys(self, put: Put, found: Sequence[Neighbor]) -> list[str]:
         keys = [each.memory.key for each in found] + [other.key for other in self.puts if other.scope == put.scope]
         return [key for key in dict.fromkeys(keys) if key is not None]
 
-    def _is_same(self, each: Related, put: Put) -> bool:
+    def _is_same(self, each: Neighbor, put: Put) -> bool:
         old = each.memory
         if old.kind != put.kind or not (same_key(old.key, put.key) or None in {old.key, put.key}):
             return False
@@ -181,9 +181,9 @@ class _Batch:
         if near and alike(old.text, put.text, language):
             return _why_of(old, put) is None
         understood = same_slots(old.text, put.text, old_key=old.key, new_key=put.key, language=language)
-        return understood and not _fuller(old, put) and _is_brief(put.text)
+        return understood and not _is_fuller(old, put) and _is_brief(put.text)
 
-    def _superseding(self, put: Put, found: Sequence[Related], same: Related | None) -> Put:
+    def _superseding(self, put: Put, found: Sequence[Neighbor], same: Neighbor | None) -> Put:
         """Return the Put with what it ends, and add what stays of it."""
         ended = list(self._ended(put, found)) if self._rules.supersede else []
         certain = [each for each in ended if each.certain]
@@ -197,7 +197,7 @@ class _Batch:
         reason = "; ".join(_reason(each, put) for each in ended)
         return replace(put, replaces=tuple(each.memory.id for each in ended), reason=reason)
 
-    def _ended(self, put: Put, found: Sequence[Related]) -> Iterator[_Retired]:
+    def _ended(self, put: Put, found: Sequence[Neighbor]) -> Iterator[_Retired]:
         for each in found:
             old = each.memory
             if _is_older_news(put, old):
@@ -211,7 +211,7 @@ class _Batch:
             elif old.kind == put.kind and _same_but_fuller(old, put):
                 yield _Retired(memory=old, why="said again, more fully", certain=True)
 
-    def _corrected(self, put: Put, correction: Correction, found: Sequence[Related]) -> Put:
+    def _corrected(self, put: Put, correction: Correction, found: Sequence[Neighbor]) -> Put:
         """Return the statement that a bare correction puts right, in the correction's place."""
         for at, earlier in reversed(list(enumerate(self.puts))):
             if earlier.id is None and earlier.scope == put.scope and corrects(earlier.text, correction):
@@ -222,7 +222,7 @@ class _Batch:
                 return replace(earlier, text=text, sources=sources, valid_from=put.valid_from, reason=reason)
         for each in sorted(found, key=lambda each: each.memory.valid_from, reverse=True):
             old = each.memory
-            recent = put.valid_from is None or put.valid_from - old.valid_from <= _SAME_TALK
+            recent = put.valid_from is None or put.valid_from - old.valid_from <= _CORRECTION_WINDOW
             sure = correction.old is not None or (recent and old.origin != "explicit")
             if sure and corrects(old.text, correction) and _may_retire(put, old, by_slot=True):
                 text = amended(old.text, correction)
@@ -283,12 +283,12 @@ def _why(old: str, old_key: str | None, new: str, new_key: str | None, language:
 
 
 def _same_but_fuller(old: Memory, put: Put) -> bool:
-    return _fuller(old, put) and same_slots(
+    return _is_fuller(old, put) and same_slots(
         old.text, put.text, old_key=old.key, new_key=put.key, language=put.language or old.language
     ) and _is_brief(old.text)  # fmt: skip
 
 
-def _fuller(old: Memory, put: Put) -> bool:
+def _is_fuller(old: Memory, put: Put) -> bool:
     """Tell whether the new statement fills a slot of the old one more fully: Portland, Oregon."""
     language = put.language or old.language
     return any(
@@ -326,7 +326,7 @@ def _refreshed(old: Memory, put: Put) -> Put:
     )
 
 
-def _taking_over(earlier: Put, put: Put) -> Put:
+def _merge_into(earlier: Put, put: Put) -> Put:
     """Return a Put of the batch in the place of the one it ended: nothing was stored yet, so nothing is retired."""
     return replace(put, replaces=tuple(dict.fromkeys((*earlier.replaces, *put.replaces))), reason="changed in the same breath")
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from holdfast.policies.consolidate import Related
+from holdfast.policies.consolidate import Neighbor
 from holdfast.policies.sameness import SOURCE_DISTANCE, DocumentCalibration, is_near
 from holdfast.text.clean import fold
 from holdfast.types import Change, Memory, Put, Retire
@@ -13,10 +13,10 @@ CONVERSATION: Final = "conversation"
 """The metadata entry that names the conversation a memory was made of."""
 RELATED: Final = "related"
 """The one that lists others whose memories are near."""
-_MOST: Final = 5
+_MAX_RELATED: Final = 5
 
 
-def with_related(put: Put, near: Sequence[Related], calibration: DocumentCalibration | None) -> Put:
+def with_neighbors(put: Put, near: Sequence[Neighbor], calibration: DocumentCalibration | None) -> Put:
     """Return a conversation's memory with the conversations that its neighbours came from, the nearest first.
 
     A neighbour counts when it shares a tag, or means nearly the same. Nothing is looked up: the neighbours were
@@ -35,7 +35,7 @@ def with_related(put: Put, near: Sequence[Related], calibration: DocumentCalibra
     return _noting(put, own, [conversation for _, conversation in ranked])
 
 
-def keeping_conversations(changes: Sequence[Change], members: Sequence[Memory]) -> tuple[Change, ...]:
+def with_conversations(changes: Sequence[Change], members: Sequence[Memory]) -> tuple[Change, ...]:
     """Return a compaction's changes so that a memory that takes another in keeps that one's conversations in mind."""
     by_id = {memory.id: memory for memory in members}
     taken: dict[str, list[str]] = {}
@@ -52,7 +52,7 @@ def keeping_conversations(changes: Sequence[Change], members: Sequence[Memory]) 
 
 
 def _noting(put: Put, own: object, conversations: Sequence[str]) -> Put:
-    others = [each for each in dict.fromkeys(conversations) if each and each != own][:_MOST]
+    others = [each for each in dict.fromkeys(conversations) if each and each != own][:_MAX_RELATED]
     return replace(put, metadata={**put.metadata, RELATED: others}) if others else put
 
 

@@ -14,7 +14,7 @@ _THIN = "thin"
 _NAME = re.compile(r"(?<=[\w,;)] )(?!I\b)[A-ZÁÉÍÓÚÑ][\w&.'’-]*[\w]")
 """A capital in the middle of a clause; "I" is not a name."""
 _NUMBER = re.compile(r"\d")
-_MOST_NAMES = 2
+_MAX_NAMES = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class Cue:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Weighed:
+class CueScore:
     """How much a clause weighs, and what it seems to be about."""
 
     weight: float
@@ -45,7 +45,7 @@ class Weighed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scale:
+class CueScale:
     """The cues of one language, and how much it takes to be kept."""
 
     threshold: float
@@ -55,31 +55,31 @@ class Scale:
     """What is taken off where only thin cues, and no name or number, speak for a clause: "my tea is gone"."""
     cues: tuple[Cue, ...]
 
-    def weigh(self, text: str, folded: str) -> Weighed:
+    def weigh(self, text: str, folded: str) -> CueScore:
         """Return what a clause, as written and folded, weighs; nothing when it has no tie to the speaker."""
         shown = [cue for cue in self.cues if cue.shows(text, folded)]
         tie = max((cue.weight for cue in shown if cue.group == _TIE), default=0.0)
         if tie <= 0:
-            return Weighed(weight=0.0, key=None, cues=())
+            return CueScore(weight=0.0, key=None, cues=())
         rest = sum(cue.weight for cue in shown if cue.group != _TIE)
         substance = self._substance(text)
         if not substance and all(cue.group in (_TIE, _THIN) or cue.weight < 0 for cue in shown):
             rest -= self.thin
         key = next((cue.key for cue in shown if cue.key is not None and cue.weight > 0), None)
-        return Weighed(weight=tie + rest + substance, key=key, cues=tuple(cue.name for cue in shown))
+        return CueScore(weight=tie + rest + substance, key=key, cues=tuple(cue.name for cue in shown))
 
     def keeps(self, text: str, folded: str) -> bool:
         """Tell whether a clause weighs enough to be kept."""
         return self.weigh(text, folded).weight >= self.threshold
 
     def _substance(self, text: str) -> float:
-        names = min(sum(1 for _ in _NAME.finditer(text)), _MOST_NAMES)
+        names = min(sum(1 for _ in _NAME.finditer(text)), _MAX_NAMES)
         return self.name * (names > 0) + (self.number if _NUMBER.search(text) else 0.0)
 
 
-def scale(data: Mapping[str, Any], fill: Mapping[str, str]) -> Scale:
+def cue_scale(data: Mapping[str, Any], fill: Mapping[str, str]) -> CueScale:
     """Return the scale that the ``cues`` table of a language describes; ``fill`` holds the groups its patterns name."""
-    return Scale(
+    return CueScale(
         threshold=float(data["threshold"]),
         name=float(data["name"]),
         number=float(data["number"]),

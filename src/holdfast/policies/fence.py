@@ -15,7 +15,7 @@ from holdfast.text.clean import fold
 from holdfast.types import Message
 
 _SPEAKERS = ("user", "assistant")
-_OUTSIDE = ("tool", "web", "file")
+_OUTSIDE_ORIGINS = ("tool", "web", "file")
 
 _MEMORY_TAG = re.compile(
     r"""(?:<|&lt;)(?P<slash>/?)\s{0,3}memory(?:\s{1,3}id\s{0,3}=\s{0,3}(?:["'“”]|&quot;)?(?P<id>[^"'“”<>&\n]{0,200})(?:["'“”]|&quot;)?)?"""
@@ -40,28 +40,28 @@ _APP_LINE = re.compile(
     re.IGNORECASE,
 )
 _SECTION = re.compile(r"\[[A-Z][^\[\]\n]{2,200}\]\s*$")
-_DEEPEST = 64
+_MAX_DEPTH = 64
 _GAP = re.compile(r"\n[ \t]*\n(?:[ \t]*\n)+")
 
 
-def fenced(messages: Sequence[Message]) -> list[Message]:
+def extractable(messages: Sequence[Message]) -> list[Message]:
     """Return the messages that may be learnt from, each without what was not said in it; the empty ones go."""
     kept = []
     for message in messages:
-        if message.action is not None or message.role not in _SPEAKERS or message.origin in _OUTSIDE:
+        if message.action is not None or message.role not in _SPEAKERS or message.origin in _OUTSIDE_ORIGINS:
             continue
-        text = own_words(message.text)
+        text = without_injected_text(message.text)
         if text.strip():
             kept.append(message if text == message.text else replace(message, text=text))
     return kept
 
 
-def users_word(messages: Sequence[Message]) -> list[Message]:
+def spoken_by_users(messages: Sequence[Message]) -> list[Message]:
     """Return only what the person said."""
-    return [message for message in fenced(messages) if message.role == "user" and message.origin == "user"]
+    return [message for message in extractable(messages) if message.role == "user" and message.origin == "user"]
 
 
-def own_words(text: str) -> str:
+def without_injected_text(text: str) -> str:
     """Return a text without injected memory, tools' output, code and quoted lines; untouched when it has none of them."""
     left = _without_memory_tags(text)
     left = _TOOL_TAGS.sub("\n", _CODE.sub("\n", left))
@@ -98,7 +98,7 @@ def _memory_blocks(text: str) -> Iterator[tuple[int, int]]:
     last = 0
     for tag in tags:
         if not tag.closes:
-            if len(opened) < _DEEPEST:
+            if len(opened) < _MAX_DEPTH:
                 opened.append(tag)
             continue
         if opened:

@@ -9,7 +9,7 @@ _BLOCK = re.compile(r"\[[^\[\]\n]{0,60}(?:memor|recuerd|context)[^\[\]\n]{0,60}\
 _BLOCK_END = re.compile(r"\[(?:/|end|fin)[^\[\]\n]{0,80}\]", re.IGNORECASE)
 
 
-def own_words(text: str) -> str:
+def without_quoted_text(text: str) -> str:
     """Return a message without code, tagged blocks and blocks of memories; each leaves a line break or a blot."""
     text = _IN_LINE.sub(lambda match: "_" * len(match[0]), _FENCED.sub("\n", text))
     return _without_tagged(_without_memories(text))

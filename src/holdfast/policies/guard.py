@@ -16,16 +16,16 @@ from typing import Any
 from holdfast.text.clean import fold
 from holdfast.text.language import STOP_WORDS, detect_language
 
-_TIMES_LONGER = 10
-_SHARE_OF_WORDS = 0.2
+_MAX_GROWTH = 10
+_MIN_WORD_SHARE = 0.2
 """At least so many words for each distinct one that goes; five memories saying the same count once."""
-_SHARE_OF_ROOM = 0.15
+_MAX_ROOM_SHARE = 0.15
 """And never more than this share of the room there is: a summary of a hundred texts may be short."""
 _LETTERS_PER_WORD = 6
-_WORDS_IN_A_ROW = 4
-_MOSTLY_REPEATED = 0.5
-_LONG_ENOUGH_TO_LOOP = 12
-_QUOTED_INSTRUCTION = 30
+_LOOP_WORDS = 4
+_MAX_REPEATED_SHARE = 0.5
+_MIN_LOOP_WORDS = 12
+_MIN_QUOTED_CHARACTERS = 30
 
 _WORD = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\\W_]+")
 _REFUSAL = re.compile(
@@ -55,11 +55,11 @@ _JSON = re.compile(r"\s*(?:```|[\[{]\s*[\"'{\[]|\{\s*\})")
 _SAME_SIGN = re.compile(r"(\S)\1{19}")
 
 
-def collapse(text: str, *, replaces: Sequence[str], longest: int) -> str | None:
+def collapse_reason(text: str, *, replaces: Sequence[str], max_characters: int) -> str | None:
     """Return why a text must not take the place of others, or None when it may."""
     if not _WORD.search(text):
         return "the text is empty"
-    reason = _measures(text, replaces, longest)
+    reason = _length_problem(text, replaces, max_characters)
     if reason:
         return reason
     for has, had, why in _TRAITS:
@@ -68,21 +68,21 @@ def collapse(text: str, *, replaces: Sequence[str], longest: int) -> str | None:
     return "the text is in another language" if _is_foreign(text, replaces) else None
 
 
-def _measures(text: str, replaces: Sequence[str], longest: int) -> str | None:
+def _length_problem(text: str, replaces: Sequence[str], max_characters: int) -> str | None:
     """Return what is wrong with the length of a text, measured by what it replaces and the room there is."""
-    if len(text) > longest:
-        return f"the text has {len(text)} characters and may have {longest}"
+    if len(text) > max_characters:
+        return f"the text has {len(text)} characters and may have {max_characters}"
     each = [words for words in map(_words, replaces) if words]
     if not each:
         return None
     words = _words(text)
     if len(words) == 1 and min(map(len, each)) >= 3:
         return "the text is one word where there was more"
-    if len(text) > _TIMES_LONGER * max(sum(map(len, replaces)), 20):
-        return f"the text is more than {_TIMES_LONGER} times longer than all it replaces"
+    if len(text) > _MAX_GROWTH * max(sum(map(len, replaces)), 20):
+        return f"the text is more than {_MAX_GROWTH} times longer than all it replaces"
     gone = {word for one in each for word in _meaningful(one)}
-    room = longest / _LETTERS_PER_WORD * _SHARE_OF_ROOM
-    if len(_meaningful(words)) < min(len(gone) * _SHARE_OF_WORDS, room):
+    room = max_characters / _LETTERS_PER_WORD * _MAX_ROOM_SHARE
+    if len(_meaningful(words)) < min(len(gone) * _MIN_WORD_SHARE, room):
         return "the text is far shorter than what it replaces"
     return None
 
@@ -107,7 +107,7 @@ def _instructions() -> frozenset[str]:
     tables = [tomllib.loads(file.read_text("utf-8")) for file in files]
     texts = [text for table in tables for text in _texts(table)]
     sentences = (fold(part) for text in texts for part in re.split(r"(?<=[.:;!?])\s+|\n", text))
-    return frozenset(sentence for sentence in sentences if len(sentence) >= _QUOTED_INSTRUCTION and "{" not in sentence)
+    return frozenset(sentence for sentence in sentences if len(sentence) >= _MIN_QUOTED_CHARACTERS and "{" not in sentence)
 
 
 def _texts(table: dict[str, Any]) -> Iterator[str]:
@@ -124,10 +124,10 @@ def _loops(text: str) -> bool:
     row = 1
     for one, other in pairwise(words):
         row = row + 1 if one == other else 1
-        if row >= _WORDS_IN_A_ROW and not one.isdigit():
+        if row >= _LOOP_WORDS and not one.isdigit():
             return True
     threes = Counter(zip(words, words[1:], words[2:], strict=False))
-    many = len(words) >= _LONG_ENOUGH_TO_LOOP and len(threes) < _MOSTLY_REPEATED * threes.total()
+    many = len(words) >= _MIN_LOOP_WORDS and len(threes) < _MAX_REPEATED_SHARE * threes.total()
     return many or bool(_SAME_SIGN.search(text))
 
 

@@ -98,7 +98,7 @@ def importance_of(text: str) -> float:
     return round(min(10.0, max(0.0, score)), 1)
 
 
-def tags_of(texts: Sequence[str], *, most: int = 5) -> tuple[str, ...]:
+def tags_of(texts: Sequence[str], *, max_tags: int = 5) -> tuple[str, ...]:
     """Return the words that say what some texts are about, folded, the most telling first."""
     seen: Counter[str] = Counter()
     spellings: dict[str, Counter[str]] = {}
@@ -111,4 +111,4 @@ def tags_of(texts: Sequence[str], *, most: int = 5) -> tuple[str, ...]:
             seen[stem] += 3 if word in names else 2 if len(word) > 5 else 1
             spellings.setdefault(stem, Counter())[word] += 1
     ranked = sorted(seen, key=lambda stem: (-seen[stem], stem))
-    return tuple(spellings[stem].most_common(1)[0][0] for stem in ranked[:most])
+    return tuple(spellings[stem].most_common(1)[0][0] for stem in ranked[:max_tags])

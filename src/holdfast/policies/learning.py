@@ -12,27 +12,27 @@ from typing import Any, Final, Literal, TypeAlias
 
 from holdfast.chat import ChatModel, Schema, Usage, usage_of
 from holdfast.errors import ModelError
-from holdfast.policies.asking import complete, load_prompt, turns
+from holdfast.policies.asking import complete, load_prompt, prompt_turns
 from holdfast.policies.consolidate import may_replace
 from holdfast.policies.outcome import Outcome
 from holdfast.text.clean import one_line
 from holdfast.text.terms import document_terms, query_terms
 from holdfast.types import Memory, Message, Put
 
-CaptureName: TypeAlias = Literal["statements", "typed_facts", "key_values", "conclusions", "paragraph"]
+ExtractorName: TypeAlias = Literal["statements", "typed_facts", "key_values", "conclusions", "paragraph"]
 
-_LONGEST_PART: Final = 12_000
+_MAX_PART_CHARACTERS: Final = 12_000
 """Characters of conversation a model is shown at a time: about 3,000 tokens, which small models still follow."""
-_MOST_PARTS: Final = 6
+_MAX_PARTS: Final = 6
 """Calls one conversation may cost, repairs aside; rules read what is left of a longer one."""
-_GROUNDED: Final = 0.34
+_MIN_GROUNDED_SHARE: Final = 0.34
 """Share of an item's words that must occur in what the model was shown; less is made up."""
-_NARRATION: Final = frozenset({"user", "usuario", "usuari", "usuaria", "person", "persona"})
+_NARRATION_WORDS: Final = frozenset({"user", "usuario", "usuari", "usuaria", "person", "persona"})
 """Words of the report, not of what is reported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conversation:
+class ExtractionInput:
     """What is to be learnt from, fenced: only what people said to each other, and what is known already."""
 
     messages: Sequence[Message]
@@ -42,7 +42,7 @@ class Conversation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Capture:
+class Extractor:
     """One way of learning."""
 
     name: str
@@ -88,42 +88,44 @@ class _Findings:
     version: str = ""
 
 
-def learn(capture: Capture, conversation: Conversation, model: ChatModel | None) -> Outcome:
+def extract(extractor: Extractor, conversation: ExtractionInput, model: ChatModel | None) -> Outcome:
     """Return the memories a conversation leaves, thought of by the model or, failing that, by rules."""
     if not any(message.role == "user" for message in conversation.messages):
-        return Outcome(prompt=capture.version)
+        return Outcome(prompt=extractor.version)
     if model is None:
-        return Outcome(changes=tuple(capture.rules(conversation.messages)), prompt=capture.version)
+        return Outcome(changes=tuple(extractor.rules(conversation.messages)), prompt=extractor.version)
     found = _Findings()
     try:
-        _ask_in_parts(capture, conversation, model, found)
+        _ask_in_parts(extractor, conversation, model, found)
     except ModelError as error:
         spent = found.usage + usage_of(error)
         flaw = f"{model.name} failed, rules took over: {type(error).__name__}: {error}"[:300]
-        return Outcome(changes=tuple(capture.rules(conversation.messages)), prompt=capture.version, flaws=(flaw,), usage=spent)
+        return Outcome(
+            changes=tuple(extractor.rules(conversation.messages)), prompt=extractor.version, flaws=(flaw,), usage=spent
+        )
     return Outcome(changes=tuple(found.puts), model=model.name, prompt=found.version, flaws=tuple(found.flaws), usage=found.usage)
 
 
-def _ask_in_parts(capture: Capture, conversation: Conversation, model: ChatModel, found: _Findings) -> None:
+def _ask_in_parts(extractor: Extractor, conversation: ExtractionInput, model: ChatModel, found: _Findings) -> None:
     parts = _parts(conversation.messages)
-    for part in parts[:_MOST_PARTS]:
-        _ask(capture, replace(conversation, messages=part), model, found)
-    rest = [message for part in parts[_MOST_PARTS:] for message in part]
+    for part in parts[:_MAX_PARTS]:
+        _ask(extractor, replace(conversation, messages=part), model, found)
+    rest = [message for part in parts[_MAX_PARTS:] for message in part]
     if rest:
-        found.puts += capture.rules(rest)
+        found.puts += extractor.rules(rest)
         found.flaws.append(f"a very long conversation: rules read its last {len(rest)} messages")
 
 
-def _ask(capture: Capture, part: Conversation, model: ChatModel, found: _Findings) -> None:
-    prompt = load_prompt(capture.prompt, part.language)
-    asked = turns(prompt, known=_known(part.known), transcript=_transcript(part.messages))
-    answer = complete(model, asked, capture.schema, max_tokens=capture.max_tokens)
+def _ask(extractor: Extractor, part: ExtractionInput, model: ChatModel, found: _Findings) -> None:
+    prompt = load_prompt(extractor.prompt, part.language)
+    asked = prompt_turns(prompt, known=_known(part.known), transcript=_transcript(part.messages))
+    answer = complete(model, asked, extractor.schema, max_tokens=extractor.max_tokens)
     found.version = prompt.version
     found.usage += answer.usage
     found.flaws += answer.flaws
     shown = _words([*(message.text for message in part.messages), *(str(memory) for memory in part.known)])
     for item in answer.data["items"]:
-        put = _put(capture, part, item)
+        put = _put(extractor, part, item)
         if put is None:
             found.flaws.append("an item without text or without a source was left out")
         elif not _is_grounded(put, shown):
@@ -132,14 +134,14 @@ def _ask(capture: Capture, part: Conversation, model: ChatModel, found: _Finding
             found.puts.append(put)
 
 
-def _put(capture: Capture, part: Conversation, item: Mapping[str, Any]) -> Put | None:
+def _put(extractor: Extractor, part: ExtractionInput, item: Mapping[str, Any]) -> Put | None:
     """Make a memory of an item; numbers it was not shown are passed over."""
     sources = [
         message
         for number, message in enumerate(part.messages, 1)
-        if number in item["messages"] and (capture.reads == "all" or message.role == "user")
+        if number in item["messages"] and (extractor.reads == "all" or message.role == "user")
     ]
-    made = capture.make(item)
+    made = extractor.make(item)
     blank = not one_line(made["text"]) or (made.get("key") is not None and not one_line(made["key"]))
     if blank or not any(message.role == "user" for message in sources):
         return None
@@ -158,14 +160,14 @@ def _put(capture: Capture, part: Conversation, item: Mapping[str, Any]) -> Put |
     return replace(put, replaces=tuple(memory.id for memory in named if may_replace(put, memory)))
 
 
-def say_the_same(one: str, other: str) -> bool:
+def is_same_statement(one: str, other: str) -> bool:
     """Tell whether most of what one text says stands in another: a quote and its paraphrase."""
-    words = [spellings for spellings in query_terms(one, ("en", "es")) if not spellings & _NARRATION]
+    words = [spellings for spellings in query_terms(one, ("en", "es")) if not spellings & _NARRATION_WORDS]
     shown = _words([other])
     return bool(words) and sum(not spellings.isdisjoint(shown) for spellings in words) >= 0.6 * len(words)
 
 
-def newest_within(messages: Sequence[Message], *, characters: int) -> list[Message]:
+def newest_that_fit(messages: Sequence[Message], *, characters: int) -> list[Message]:
     """Return the newest messages that are together no longer than this; always the last one."""
     kept: list[Message] = []
     for message in reversed(messages):
@@ -178,8 +180,8 @@ def newest_within(messages: Sequence[Message], *, characters: int) -> list[Messa
 
 def _is_grounded(put: Put, shown: frozenset[str]) -> bool:
     """Tell whether enough of the words were said: "works" meets "work", and "trabaja" meets "trabajo"."""
-    own = [spellings for spellings in query_terms(put.text, ("en", "es")) if not spellings & _NARRATION]
-    return not own or sum(not spellings.isdisjoint(shown) for spellings in own) >= _GROUNDED * len(own)
+    own = [spellings for spellings in query_terms(put.text, ("en", "es")) if not spellings & _NARRATION_WORDS]
+    return not own or sum(not spellings.isdisjoint(shown) for spellings in own) >= _MIN_GROUNDED_SHARE * len(own)
 
 
 def _words(texts: Sequence[str]) -> frozenset[str]:
@@ -203,8 +205,8 @@ def _parts(messages: Sequence[Message]) -> list[list[Message]]:
     parts: list[list[Message]] = [[]]
     size = 0
     for message in messages:
-        text = message.text[:_LONGEST_PART]
-        if parts[-1] and size + len(text) > _LONGEST_PART:
+        text = message.text[:_MAX_PART_CHARACTERS]
+        if parts[-1] and size + len(text) > _MAX_PART_CHARACTERS:
             parts.append([])
             size = 0
         parts[-1].append(message if text == message.text else replace(message, text=text))

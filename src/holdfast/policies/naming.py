@@ -18,20 +18,20 @@ from holdfast.policies.clusters import common_language, content_terms
 from holdfast.text.clean import fold
 from holdfast.text.language import detect_language, is_stop_word
 
-RULES = "topic-name-rules-1"
-LONGEST = 40
+RULE_VERSION = "topic-name-rules-1"
+MAX_CHARACTERS = 40
 """Characters a name may have."""
-MOST_WORDS = 3
-_SHOWN = 40
+MAX_WORDS = 3
+_MAX_SHOWN_TEXTS = 40
 """Texts a model is shown to name them; more say nothing new about the name."""
-_LONGEST_TEXT = 300
-_MOST_TAKEN = 200
+_MAX_TEXT_CHARACTERS = 300
+_MAX_SHOWN_NAMES = 200
 _RESERVED = frozenset({"con", "prn", "aux", "nul", "index"} | {f"{port}{n}" for port in ("com", "lpt") for n in range(10)})
 _WORD = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*")
 _SCHEMA: Schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 
 # Words that stand in memories about anything at all, and so name nothing.
-_EMPTY = frozenset(
+_EMPTY_WORDS = frozenset(
     "user users usuario usuaria usuarios person persona people gente assistant asistente said says say told dijo dice "
     "like likes liked love loves prefer prefers preferred want wants wanted need needs use uses used using make makes made "
     "made found find finds finding keep keeps take takes took go goes going went come came know knows think thinks feel feels work works "
@@ -48,23 +48,23 @@ _ADVERBS = ("ly", "mente")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
+class TopicName:
     """A name, and what it took to find it."""
 
     name: str
     model: str | None = None
-    prompt: str = RULES
+    prompt: str = RULE_VERSION
     flaws: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
 
 
-def slug(text: str, *, most_words: int = MOST_WORDS, longest: int = LONGEST) -> str:
+def slug(text: str, *, max_words: int = MAX_WORDS, max_characters: int = MAX_CHARACTERS) -> str:
     """Return the text as a safe name, or nothing when no letter or digit is in it."""
     plain = unicodedata.normalize("NFKC", text).lower()
     spelled = "".join(c if _stays(c) else "-" for c in plain if c not in "'’")
-    words = [word for word in spelled.split("-") if word][:most_words]
-    while words and len("-".join(words)) > longest:
-        words = words[:-1] if len(words) > 1 else [words[0][:longest]]
+    words = [word for word in spelled.split("-") if word][:max_words]
+    while words and len("-".join(words)) > max_characters:
+        words = words[:-1] if len(words) > 1 else [words[0][:max_characters]]
     name = unicodedata.normalize("NFC", "-".join(words))
     return f"topic-{name}" if name in _RESERVED else name
 
@@ -79,12 +79,12 @@ def _stays(sign: str) -> bool:
     return sign.isalnum() or (unicodedata.category(sign)[0] == "M" and not "\u0300" <= sign <= "\u036f")
 
 
-def free(name: str, taken: Collection[str], *, longest: int = LONGEST) -> str:
+def unused_name(name: str, taken: Collection[str], *, max_characters: int = MAX_CHARACTERS) -> str:
     """Return the name, with a number behind it when it is taken; case and accents make no difference."""
     used = {fold(each) for each in taken}
     for number in count(1):
         ending = "" if number == 1 else f"-{number}"
-        tried = name[: longest - len(ending)].rstrip("-") + ending
+        tried = name[: max_characters - len(ending)].rstrip("-") + ending
         if fold(tried) not in used:
             return tried
     raise AssertionError
@@ -130,7 +130,7 @@ def _naming_words(text: str) -> Iterator[str]:
     for word in _WORD.findall(unicodedata.normalize("NFKC", text).lower()):
         if len(word) < 3 and word.isascii():
             continue
-        if word not in _EMPTY and not word.endswith(_ADVERBS) and not _is_idle(word, language):
+        if word not in _EMPTY_WORDS and not word.endswith(_ADVERBS) and not _is_idle(word, language):
             yield word
 
 
@@ -146,12 +146,12 @@ def name_by_rules(texts: Sequence[str], *, taken: Collection[str], others: Seque
     for name in _candidates(words, 1 if shared else 2):
         if fold(name) not in {fold(each) for each in taken}:
             return name
-    return free(next(_candidates(words, 1), "") or _nameless(texts), taken)
+    return unused_name(next(_candidates(words, 1), "") or _nameless(texts), taken)
 
 
 def _candidates(words: Sequence[str], at_first: int) -> Iterator[str]:
     """Yield names of the leading words: as many as suit them, then with one or two more."""
-    for size in range(at_first, MOST_WORDS + 1):
+    for size in range(at_first, MAX_WORDS + 1):
         if name := slug(" ".join(words[:size])):
             yield name
 
@@ -160,30 +160,30 @@ def _nameless(texts: Iterable[str]) -> str:
     return "tema" if detect_language(" ".join(texts)) == "es" else "topic"
 
 
-def name_topic(texts: Sequence[str], *, taken: Collection[str], model: ChatModel | None = None) -> Named:
+def name_topic(texts: Sequence[str], *, taken: Collection[str], model: ChatModel | None = None) -> TopicName:
     """Name what these texts are about; the name is new, and safe whatever a model answers."""
     ruled = name_by_rules(texts, taken=taken)
     if model is None or not texts:
-        return Named(name=ruled)
+        return TopicName(name=ruled)
     prompt = asking.load_prompt("topic_name", spoken(texts))
-    notes = [f"- {text[:_LONGEST_TEXT]}" for text in texts[:_SHOWN]]
-    names = [", ".join(list(taken)[:_MOST_TAKEN]) or "-"]
+    notes = [f"- {text[:_MAX_TEXT_CHARACTERS]}" for text in texts[:_MAX_SHOWN_TEXTS]]
+    names = [", ".join(list(taken)[:_MAX_SHOWN_NAMES]) or "-"]
     try:
-        answer = asking.complete(model, asking.turns(prompt, texts=notes, taken=names), _SCHEMA, max_tokens=100)
+        answer = asking.complete(model, asking.prompt_turns(prompt, texts=notes, taken=names), _SCHEMA, max_tokens=100)
     except ModelError as error:
-        return Named(name=ruled, flaws=(f"named by rules, because the model failed: {error}",), usage=usage_of(error))
+        return TopicName(name=ruled, flaws=(f"named by rules, because the model failed: {error}",), usage=usage_of(error))
     proposed = slug(" ".join(_meaningful(str(answer.data.get("name") or ""))))
     if not proposed:
         flaw = "named by rules, because the model gave no name"
-        return Named(name=ruled, flaws=(*answer.flaws, flaw), usage=answer.usage)
-    name = free(proposed, taken)
-    return Named(name=name, model=model.name, prompt=prompt.version, flaws=answer.flaws, usage=answer.usage)
+        return TopicName(name=ruled, flaws=(*answer.flaws, flaw), usage=answer.usage)
+    name = unused_name(proposed, taken)
+    return TopicName(name=name, model=model.name, prompt=prompt.version, flaws=answer.flaws, usage=answer.usage)
 
 
 def _meaningful(name: str) -> list[str]:
     """Return the words of a name; when there are too many, those that mean nothing go first."""
     words = name.replace("-", " ").replace("_", " ").split()
-    if len(words) <= MOST_WORDS:
+    if len(words) <= MAX_WORDS:
         return words
     return [word for word in words if not _is_idle(word)] or words
 

@@ -8,7 +8,7 @@ from typing import Final
 from holdfast.policies.pages import Line, Page, flat
 from holdfast.types import Memory
 
-MOST: Final = 20
+MAX_NOTES: Final = 20
 _BETWEEN: Final = re.compile(r"(?<!\\)(?:\\\\)*\|")
 _STAMP: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?Z?")
 
@@ -28,15 +28,15 @@ def topic_and_note(text: str) -> tuple[str, str]:
     return topic, text[parted.end() :]
 
 
-def newest(notes: Sequence[Memory], most: int = MOST) -> list[Memory]:
+def newest(notes: Sequence[Memory], max_notes: int = MAX_NOTES) -> list[Memory]:
     """Return the notes the index lists."""
     told = [memory for memory in notes if memory.topic and flat(memory.topic)]
-    return sorted(told, key=lambda memory: (memory.valid_from, memory.created_at, memory.id), reverse=True)[:most]
+    return sorted(told, key=lambda memory: (memory.valid_from, memory.created_at, memory.id), reverse=True)[:max_notes]
 
 
-def render_index(notes: Sequence[Memory], *, layout: Sequence[str] = (), most: int = MOST) -> str:
+def render_index(notes: Sequence[Memory], *, layout: Sequence[str] = (), max_notes: int = MAX_NOTES) -> str:
     """Return the index; rows of a person's own come first."""
-    lines = [f"{line.at}|{line.text}" for line in map(noted, newest(notes, most))]
+    lines = [f"{line.at}|{line.text}" for line in map(noted, newest(notes, max_notes))]
     return "".join(f"{row}\n" for row in (*layout, *lines))
 
 

@@ -12,7 +12,7 @@ EDITED: Final = "edited by hand in its file"
 ADDED: Final = "written by hand into a file"
 
 
-class Lines(Protocol):
+class LineFormat(Protocol):
     """The two sorts of files."""
 
     @property

@@ -7,13 +7,13 @@ from typing import Final
 from holdfast.policies.page_record import BaseLine
 from holdfast.policies.pages import Line, mark
 
-ALIKE: Final = 0.6
+MIN_EDIT_LIKENESS: Final = 0.6
 """How alike two texts of one page must be to be one memory, edited."""
-MOVED: Final = 0.8
+MIN_MOVE_LIKENESS: Final = 0.8
 """How alike they must be on two pages."""
-_LONGEST: Final = 300
+_MAX_COMPARED_CHARACTERS: Final = 300
 """Characters that are compared."""
-_MOST_PAIRS: Final = 4000
+_MAX_PAIRS: Final = 4000
 """Pairs that are compared beyond those in the same place."""
 
 
@@ -27,7 +27,7 @@ def match(
     _in_place(lines, texts, found)
     left = [place for place in range(len(base)) if place not in found.values() and texts[place]]
     new = [place for place in range(len(lines)) if place not in found]
-    for one, other in alike([lines[place].text for place in new], [texts[place] for place in left], least=ALIKE):
+    for one, other in alike([lines[place].text for place in new], [texts[place] for place in left], min_ratio=MIN_EDIT_LIKENESS):
         found[new[one]] = left[other]
     return found
 
@@ -58,30 +58,30 @@ def _in_place(lines: Sequence[Line], texts: Sequence[str], found: dict[int, int]
             if place in found or neighbour is None:
                 continue
             there = neighbour + step
-            if 0 <= there < len(texts) and there not in taken and likeness(lines[place].text, texts[there]) >= ALIKE:
+            if 0 <= there < len(texts) and there not in taken and likeness(lines[place].text, texts[there]) >= MIN_EDIT_LIKENESS:
                 found[place] = there
                 taken.add(there)
 
 
-def alike(new: Sequence[str], old: Sequence[str], *, least: float) -> list[tuple[int, int]]:
+def alike(new: Sequence[str], old: Sequence[str], *, min_ratio: float) -> list[tuple[int, int]]:
     """Pair texts that are alike, the most alike first; of very many only equal ones are paired."""
-    if len(new) * len(old) > _MOST_PAIRS:
+    if len(new) * len(old) > _MAX_PAIRS:
         places = {text: place for place, text in enumerate(old)}
         pairs = [(1.0, one, places[text]) for one, text in enumerate(new) if text in places]
     else:
-        pairs = [(likeness(a, b, least), one, other) for one, a in enumerate(new) for other, b in enumerate(old)]
+        pairs = [(likeness(a, b, min_ratio), one, other) for one, a in enumerate(new) for other, b in enumerate(old)]
     chosen: dict[int, int] = {}
     for score, one, other in sorted(pairs, key=lambda pair: (-pair[0], pair[1], pair[2])):
-        if score >= least and one not in chosen and other not in chosen.values():
+        if score >= min_ratio and one not in chosen and other not in chosen.values():
             chosen[one] = other
     return list(chosen.items())
 
 
-def likeness(one: str, other: str, least: float = ALIKE) -> float:
-    """Return how alike two texts are, 0 to 1; nothing exact below ``least``."""
+def likeness(one: str, other: str, min_ratio: float = MIN_EDIT_LIKENESS) -> float:
+    """Return how alike two texts are, 0 to 1; nothing exact below ``min_ratio``."""
     if not one or not other:
         return 0.0
-    matcher = SequenceMatcher(None, other[:_LONGEST], one[:_LONGEST], autojunk=False)
-    if matcher.real_quick_ratio() < least or matcher.quick_ratio() < least:
+    matcher = SequenceMatcher(None, other[:_MAX_COMPARED_CHARACTERS], one[:_MAX_COMPARED_CHARACTERS], autojunk=False)
+    if matcher.real_quick_ratio() < min_ratio or matcher.quick_ratio() < min_ratio:
         return 0.0
     return matcher.ratio()

@@ -9,16 +9,16 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from holdfast.policies.page_lines import Lines
-from holdfast.policies.page_matching import MOVED, alike, match
+from holdfast.policies.page_lines import LineFormat
+from holdfast.policies.page_matching import MIN_MOVE_LIKENESS, alike, match
 from holdfast.policies.page_names import general, topic_called
-from holdfast.policies.page_record import BaseLine, BasePage, Doubt, File, Known, Merged, MergedPage, Why
+from holdfast.policies.page_record import BaseLine, BasePage, Doubt, File, MergedPage, MergeResult, StoredState, Why
 from holdfast.policies.pages import Line, mark, written
 from holdfast.types import Change, Retire
 
-MANY: Final = 3
+MAX_UNCONFIRMED_LINES: Final = 3
 """So many lines may go from a page without a question, whatever its length."""
-SHARE: Final = 3
+MAX_UNCONFIRMED_FRACTION: Final = 3
 """No more than one line in so many may go without a question."""
 FORGOTTEN: Final = "deleted by hand from its file"
 
@@ -61,12 +61,12 @@ class _Work:
 def merge(
     base: Mapping[str, BasePage],
     files: Mapping[str, File],
-    known: Known,
-    lines: Lines,
+    known: StoredState,
+    lines: LineFormat,
     *,
     missing: Collection[str] = (),
     answers: Mapping[str, bool] | None = None,
-) -> Merged:
+) -> MergeResult:
     """Merge the ``files`` that changed since the base, and those that are ``missing``; ``answers`` are a person's, by question."""
     works = [_Work(key=key, file=file, base=base.get(key)) for key, file in files.items()]
     works += [_Work(key=key, file=None, base=base[key]) for key in missing]
@@ -75,7 +75,7 @@ def merge(
 
 class _Merging:
     def __init__(
-        self, works: list[_Work], base: Mapping[str, BasePage], known: Known, lines: Lines, answers: Mapping[str, bool]
+        self, works: list[_Work], base: Mapping[str, BasePage], known: StoredState, lines: LineFormat, answers: Mapping[str, bool]
     ) -> None:
         self._works = works
         self._base = base
@@ -89,7 +89,7 @@ class _Merging:
         self._doubts: list[Doubt] = []
         self._claimed: set[str] = set()
 
-    def run(self) -> Merged:
+    def run(self) -> MergeResult:
         now = {id: line.text for id, line in self._now.items()}
         for work in self._works:
             work.topic = self._topic(work)
@@ -103,7 +103,7 @@ class _Merging:
         pages = {work.key: self._taken_in(work) for work in active if work.file}
         for work in active:
             self._forget(work)
-        return Merged(
+        return MergeResult(
             changes=tuple(self._changes),
             pages=pages,
             dropped=frozenset(work.key for work in active if work.file is None),
@@ -136,7 +136,7 @@ class _Merging:
                 gone.remove(there)
                 fresh.remove((work, place))
         texts = [self._known.before.get(work.base_lines[place].id, "") for work, place in gone]
-        for one, other in alike([work.lines[place].text for work, place in fresh], texts, least=MOVED):
+        for one, other in alike([work.lines[place].text for work, place in fresh], texts, min_ratio=MIN_MOVE_LIKENESS):
             if gone[other][0] is not fresh[one][0]:
                 self._move(gone[other], fresh[one])
 
@@ -169,7 +169,9 @@ class _Merging:
         open_ = [work for work in self._works if not (work.held or work.restored or work.spared) and self._losses(work)]
         asked = [work for work in open_ if self._answers.get(self._doubt(work, "gone").id) is None and work.file]
         total = sum(self._losses(work) for work in asked)
-        if total > MANY and total * SHARE > sum(len(page.lines) for page in self._base.values()):
+        if total > MAX_UNCONFIRMED_LINES and total * MAX_UNCONFIRMED_FRACTION > sum(
+            len(page.lines) for page in self._base.values()
+        ):
             for work in asked:
                 self._decide([work], self._doubt(work, "gone"))
 
@@ -207,7 +209,7 @@ class _Merging:
             return "no title"
         if self._is_cut(work):
             return "cut off"
-        return "gone" if losses > MANY and losses * SHARE > len(work.base_lines) else None
+        return "gone" if losses > MAX_UNCONFIRMED_LINES and losses * MAX_UNCONFIRMED_FRACTION > len(work.base_lines) else None
 
     def _is_cut(self, work: _Work) -> bool:
         """Tell whether a file ends in the middle of a line there was."""

@@ -9,17 +9,17 @@ from holdfast.policies.naming import slug, title
 from holdfast.policies.splitting import GENERAL
 from holdfast.text.clean import fold, one_line
 
-INDEX: Final = "index.txt"
-ENDING: Final = ".md"
-_LONGEST_BYTES: Final = 120
+INDEX_FILE: Final = "index.txt"
+PAGE_SUFFIX: Final = ".md"
+_MAX_NAME_BYTES: Final = 120
 """Some file systems that encrypt names take no more than 143 bytes."""
-_LONGEST_PREFIX: Final = 24
-_LONGEST_TITLE: Final = 80
+_MAX_PREFIX_CHARACTERS: Final = 24
+_MAX_TITLE_CHARACTERS: Final = 80
 _DEVICES: Final = frozenset(
     {"con", "prn", "aux", "nul", "conin$", "conout$", "clock$"}
     | {f"{port}{n}" for port in ("com", "lpt") for n in (*range(10), "¹", "²", "³")}
 )
-_OURS: Final = frozenset({"index", "readme"})
+_RESERVED_STEMS: Final = frozenset({"index", "readme"})
 """The index's own name, and the one people give to a note about the folder; neither is a topic's page."""
 
 
@@ -27,7 +27,7 @@ def file_name(topic: str, taken: Collection[str] = ()) -> str:
     """Return the name of a topic's file: one plain part, never a device, and none of those ``taken`` in any case."""
     spelled = "".join(sign if _stays(sign) else "-" for sign in unicodedata.normalize("NFC", topic).lower() if not _joins(sign))
     stem = "-".join(part for part in spelled.split("-") if part) or "topic"
-    if stem in _DEVICES or stem in _OURS:
+    if stem in _DEVICES or stem in _RESERVED_STEMS:
         stem = f"topic-{stem}"
     mark = hashlib.sha256(topic.encode("utf-8", "surrogatepass")).hexdigest()
     used = {name_key(name) for name in taken}
@@ -40,11 +40,11 @@ def file_name(topic: str, taken: Collection[str] = ()) -> str:
 
 def _fitting(stem: str, mark: str) -> str:
     """Cut a name that is too long for some file system; what was cut is told apart by a mark."""
-    room = _LONGEST_BYTES - len(mark) - 1
+    room = _MAX_NAME_BYTES - len(mark) - 1
     cut = stem.encode()[:room].decode("utf-8", "ignore").rstrip("-")
     if cut != stem and not mark:
         return _fitting(stem, hashlib.sha256(stem.encode()).hexdigest()[:8])
-    return f"{cut}-{mark}{ENDING}" if mark else f"{cut}{ENDING}"
+    return f"{cut}-{mark}{PAGE_SUFFIX}" if mark else f"{cut}{PAGE_SUFFIX}"
 
 
 def _stays(sign: str) -> bool:
@@ -65,7 +65,12 @@ def name_key(name: str) -> str:
 def is_page(name: str) -> bool:
     """Tell whether a file of this name is a topic's page."""
     stem, dot, ending = name.rpartition(".")
-    return dot + ending.lower() == ENDING and bool(stem) and not name.startswith((".", "~")) and stem.lower() not in _OURS
+    return (
+        dot + ending.lower() == PAGE_SUFFIX
+        and bool(stem)
+        and not name.startswith((".", "~"))
+        and stem.lower() not in _RESERVED_STEMS
+    )
 
 
 def page_title(topic: str) -> str:
@@ -81,9 +86,9 @@ def topic_called(name: str, known: Iterable[str] = ()) -> str:
         found = next((topic for topic in topics if fold(spelling(topic)) == wanted), None)
         if found is not None:
             return found
-    return slug(name, most_words=10) or one_line(name)[:_LONGEST_TITLE] or "topic"
+    return slug(name, max_words=10) or one_line(name)[:_MAX_TITLE_CHARACTERS] or "topic"
 
 
 def general(topic: str) -> str:
     """Return the page that lines go to when their topic was split and none of its parts is theirs."""
-    return f"{slug(topic, most_words=10, longest=_LONGEST_PREFIX) or 'topic'}-{GENERAL}"
+    return f"{slug(topic, max_words=10, max_characters=_MAX_PREFIX_CHARACTERS) or 'topic'}-{GENERAL}"

@@ -39,7 +39,7 @@ class File:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class StoredState:
     """What the database says: live memories, what base lines said then, and the names of topics by their marks."""
 
     live: Mapping[str, Memory]
@@ -75,7 +75,7 @@ class MergedPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Merged:
+class MergeResult:
     """What follows: changes for the database, the files taken in, those that are no more, questions and conflicts."""
 
     changes: tuple[Change, ...] = ()

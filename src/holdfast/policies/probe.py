@@ -19,14 +19,14 @@ from math import exp
 BIAS = "bias"
 _TOKEN = re.compile(r"[\w'@.+/-]*\w|[^\w\s]")
 _PLURALS = ("s", "'s", "es")
-_MOST = 30.0
-_LONG_WORDS = 20
+_MAX_LOGIT = 30.0
+_MAX_COUNTED_WORDS = 20
 _WEIGHT_RANGE = (-3.0, 8.0)
 _ENOUGH, _NEAR = 3.0, 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class ClauseReading:
     """A clause, with what the rules and the cues say of it."""
 
     text: str
@@ -49,13 +49,13 @@ class Probe:
     classes: Mapping[str, tuple[str, ...]]
     weights: Mapping[str, float]
 
-    def chance(self, reading: Reading) -> float:
+    def chance(self, reading: ClauseReading) -> float:
         """Return how likely a clause is worth keeping, from 0 to 1."""
         total = self.weights.get(BIAS, 0.0)
         total += sum(self.weights.get(name, 0.0) * value for name, value in self.features(reading).items())
-        return 1 / (1 + exp(-max(-_MOST, min(_MOST, total))))
+        return 1 / (1 + exp(-max(-_MAX_LOGIT, min(_MAX_LOGIT, total))))
 
-    def features(self, reading: Reading) -> dict[str, float]:
+    def features(self, reading: ClauseReading) -> dict[str, float]:
         """Return what the model sees of a clause."""
         said = reading.folded.rstrip(" .")  # who ends with a full stop says nothing else by it
         tokens = [(match[0], reading.text[match.start() : match.end()]) for match in _TOKEN.finditer(said)]
@@ -121,7 +121,7 @@ def _pattern(shapes: Sequence[str], mark: str) -> Iterator[str]:
     yield f"{mark}^ {' '.join(shapes[:2])}"
 
 
-def _judged(reading: Reading) -> Iterator[str]:
+def _judged(reading: ClauseReading) -> Iterator[str]:
     """Yield what rules and cues make of a clause."""
     yield from (f"q {cue}" for cue in reading.cues)
     enough = reading.weight >= _ENOUGH
@@ -139,12 +139,12 @@ def _judged(reading: Reading) -> Iterator[str]:
         yield "d nothing"
 
 
-def _measured(reading: Reading, tokens: Iterable[tuple[str, str]], function_words: int) -> dict[str, float]:
+def _measured(reading: ClauseReading, tokens: Iterable[tuple[str, str]], function_words: int) -> dict[str, float]:
     words = [(word, written) for word, written in tokens if word[0].isalnum()]
     names = sum(written[:1].isupper() and not written.startswith(("I'", "I’")) and written != "I" for _, written in words[1:])
     low, high = _WEIGHT_RANGE
     return {
-        "g length": min(len(words), _LONG_WORDS) / 10,
+        "g length": min(len(words), _MAX_COUNTED_WORDS) / 10,
         "g tiny": float(len(words) < 4),
         "g short": float(len(words) < 6),
         "g long": float(len(words) > 9),

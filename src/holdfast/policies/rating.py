@@ -6,14 +6,14 @@ from datetime import datetime
 from typing import Any, Final
 
 from holdfast.chat import ChatModel, Schema, Usage
-from holdfast.notes import Note
+from holdfast.notes import Candidate
 from holdfast.policies import asking
 from holdfast.text.language import detect_language
 
-_LONGEST_NOTE: Final = 600
-_LONGEST_QUESTION: Final = 2000
-_BEST: Final = 3
-_TOKENS_A_NOTE: Final = 20
+_MAX_CANDIDATE_CHARACTERS: Final = 600
+_MAX_QUESTION_CHARACTERS: Final = 2000
+_MAX_RATING: Final = 3
+_TOKENS_PER_CANDIDATE: Final = 20
 _SCHEMA: Final[Schema] = {
     "type": "object",
     "properties": {
@@ -23,7 +23,7 @@ _SCHEMA: Final[Schema] = {
                 "type": "object",
                 "properties": {
                     "note": {"type": "integer", "minimum": 1},
-                    "rating": {"type": "integer", "minimum": 0, "maximum": _BEST},
+                    "rating": {"type": "integer", "minimum": 0, "maximum": _MAX_RATING},
                 },
                 "required": ["note", "rating"],
             },
@@ -42,25 +42,27 @@ class Ratings:
     flaws: tuple[str, ...] = ()
 
 
-def rate(model: ChatModel, question: str, notes: Sequence[Note], *, asked_at: datetime, timeout: float) -> Ratings:
+def rate(model: ChatModel, question: str, candidates: Sequence[Candidate], *, asked_at: datetime, timeout: float) -> Ratings:
     """Ask how well each note helps to answer a question; raises ModelError when no usable answer comes."""
-    lines = [f"{number}. {_dated(note)}" for number, note in enumerate(notes, 1)]
+    lines = [f"{number}. {_dated(note)}" for number, note in enumerate(candidates, 1)]
     prompt = asking.load_prompt("rating", "es" if detect_language(question) == "es" else "en")
-    turns = asking.turns(prompt, question=question[:_LONGEST_QUESTION], notes=lines, day=asked_at.date().isoformat())
-    answer = asking.complete(model, turns, _SCHEMA, max_tokens=50 + _TOKENS_A_NOTE * len(notes), timeout=timeout)
-    given = _by_note(answer.data)
-    values = tuple(given.get(number) for number in range(1, len(notes) + 1))
+    turns = asking.prompt_turns(
+        prompt, question=question[:_MAX_QUESTION_CHARACTERS], notes=lines, day=asked_at.date().isoformat()
+    )
+    answer = asking.complete(model, turns, _SCHEMA, max_tokens=50 + _TOKENS_PER_CANDIDATE * len(candidates), timeout=timeout)
+    given = _by_candidate(answer.data)
+    values = tuple(given.get(number) for number in range(1, len(candidates) + 1))
     return Ratings(values=values, usage=answer.usage, flaws=answer.flaws)
 
 
-def _dated(note: Note) -> str:
-    text = " ".join(note.text.split())[:_LONGEST_NOTE]
+def _dated(note: Candidate) -> str:
+    text = " ".join(note.text.split())[:_MAX_CANDIDATE_CHARACTERS]
     return f"({note.at.date().isoformat()}) {text}" if note.at else text
 
 
-def _by_note(data: dict[str, Any]) -> dict[int, float]:
+def _by_candidate(data: dict[str, Any]) -> dict[int, float]:
     """Return the ratings by the notes' numbers, the first where one was given twice."""
     found: dict[int, float] = {}
     for each in data["ratings"]:
-        found.setdefault(each["note"], each["rating"] / _BEST)
+        found.setdefault(each["note"], each["rating"] / _MAX_RATING)
     return found

@@ -10,52 +10,54 @@ from holdfast.policies import asking
 from holdfast.policies.naming import distinctive, spoken
 from holdfast.text.clean import one_line
 
-RULES: Final = "recent-rules-1"
-LONGEST: Final = 80
-_SHOWN: Final = 20
-_LONGEST_TEXT: Final = 300
+RULE_VERSION: Final = "recent-rules-1"
+MAX_CHARACTERS: Final = 80
+_MAX_SHOWN_TEXTS: Final = 20
+_MAX_TEXT_CHARACTERS: Final = 300
 _SCHEMA: Final[Schema] = {"type": "object", "properties": {"summary": {"type": "string"}}, "required": ["summary"]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class About:
+class TopicSummary:
     """A few words, and what it took to find them."""
 
     text: str
     model: str | None = None
-    prompt: str = RULES
+    prompt: str = RULE_VERSION
     flaws: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
 
 
-def about(texts: Sequence[str]) -> str:
+def summarize_topic(texts: Sequence[str]) -> str:
     """Say by rules what texts are about: their most telling words, in the order of the telling."""
     words = distinctive(texts)[:5]
     return _short(", ".join(words) if words else (texts[0] if texts else ""))
 
 
-def about_with(model: ChatModel | None, texts: Sequence[str]) -> About:
+def summarize_topic_with(model: ChatModel | None, texts: Sequence[str]) -> TopicSummary:
     """Say what texts are about, by a model where there is one."""
     if model is None or not texts:
-        return About(text=about(texts))
+        return TopicSummary(text=summarize_topic(texts))
     prompt = asking.load_prompt("recent", spoken(texts))
-    lines = [one_line(text)[:_LONGEST_TEXT] for text in texts[:_SHOWN]]
+    lines = [one_line(text)[:_MAX_TEXT_CHARACTERS] for text in texts[:_MAX_SHOWN_TEXTS]]
     try:
-        answer = asking.complete(model, asking.turns(prompt, texts=lines), _SCHEMA, max_tokens=100)
+        answer = asking.complete(model, asking.prompt_turns(prompt, texts=lines), _SCHEMA, max_tokens=100)
     except ModelError as error:
         flaw = f"the index line was made by rules, because the model failed: {error}"
-        return About(text=about(texts), flaws=(flaw,), usage=usage_of(error))
+        return TopicSummary(text=summarize_topic(texts), flaws=(flaw,), usage=usage_of(error))
     said = _short(str(answer.data.get("summary") or ""))
     if not said:
-        return About(
-            text=about(texts), flaws=(*answer.flaws, "the model's index line was empty; rules made it"), usage=answer.usage
+        return TopicSummary(
+            text=summarize_topic(texts),
+            flaws=(*answer.flaws, "the model's index line was empty; rules made it"),
+            usage=answer.usage,
         )
-    return About(text=said, model=model.name, prompt=prompt.version, flaws=answer.flaws, usage=answer.usage)
+    return TopicSummary(text=said, model=model.name, prompt=prompt.version, flaws=answer.flaws, usage=answer.usage)
 
 
 def _short(text: str) -> str:
     """Return one line without the sign that parts the index's columns, cut at a word."""
     plain = one_line(text.replace("|", "/")).strip(" .")
-    if len(plain) <= LONGEST:
+    if len(plain) <= MAX_CHARACTERS:
         return plain
-    return plain[: LONGEST - 3].rsplit(" ", 1)[0].rstrip(" ,;") + "..."
+    return plain[: MAX_CHARACTERS - 3].rsplit(" ", 1)[0].rstrip(" ,;") + "..."

@@ -8,16 +8,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.policies.clusters import Rows, common_language, content_terms
+from holdfast.policies.clusters import RowVectors, common_language, content_terms
 from holdfast.text.clean import fold, one_line
 from holdfast.text.details import details
 from holdfast.types import Memory
 
-_NEARLY_THE_SAME: Final = 0.7
-_BY_CHANCE: Final = 0.3
+_NEAR_DUPLICATE: Final = 0.7
+_CHANCE_LIKENESS: Final = 0.3
 """Likeness that means nothing: a word in common."""
-_PART: Final = 0.9
-_FEW: Final = 3
+_PART_LIKENESS: Final = 0.9
+_MIN_WORDS: Final = 3
 """A text of fewer words is a part of too many others."""
 _HALF_LIFE: Final = timedelta(days=30)
 _NEGATIONS: Final = frozenset("no not never none without nor cannot nunca jamas sin tampoco ni nadie nada".split())
@@ -27,7 +27,7 @@ _GROUPING: Final = re.compile(r"\D")
 _SENTENCE_ENDS: Final = ".!?…"
 
 
-def likeness(texts: Sequence[str], rows: Rows | None) -> NDArray[np.float64]:
+def likeness(texts: Sequence[str], rows: RowVectors | None) -> NDArray[np.float64]:
     """Return how alike each two texts are, 0 to 1, by shared words and by meaning; nothing is like itself.
 
     Embedders differ in what a cosine means, so it is read against the middle of these very texts.
@@ -55,7 +55,7 @@ def _shared(one: frozenset[str], other: frozenset[str]) -> float:
     if not one or not other:
         return 0.0
     both, shorter = len(one & other), min(len(one), len(other))
-    return max(both / len(one | other), _PART * both / shorter if shorter >= _FEW else 0.0)
+    return max(both / len(one | other), _PART_LIKENESS * both / shorter if shorter >= _MIN_WORDS else 0.0)
 
 
 def near_duplicates(memories: Sequence[Memory], alike: NDArray[np.float64]) -> Iterator[tuple[Memory, Memory]]:
@@ -63,7 +63,7 @@ def near_duplicates(memories: Sequence[Memory], alike: NDArray[np.float64]) -> I
 
     Only memories of one sort and one key are merged, and nothing is merged into what is believed more.
     """
-    pairs = np.argwhere(np.triu(alike, 1) >= _NEARLY_THE_SAME)
+    pairs = np.argwhere(np.triu(alike, 1) >= _NEAR_DUPLICATE)
     for one, other in sorted(pairs.tolist(), key=lambda pair: (-alike[pair[0], pair[1]], pair)):
         older, newer = sorted((memories[one], memories[other]), key=lambda memory: (memory.created_at, memory.id))
         same_sort = (older.scope, older.kind, older.key) == (newer.scope, newer.kind, newer.key)
@@ -71,7 +71,7 @@ def near_duplicates(memories: Sequence[Memory], alike: NDArray[np.float64]) -> I
             yield older, newer
 
 
-def join(older: str, newer: str, *, longest: int) -> str | None:
+def join(older: str, newer: str, *, max_characters: int) -> str | None:
     """Return one text that says what both say: the one that has it all, else one after the other; None if that is too long."""
     if _covers(newer, older):
         return newer
@@ -79,7 +79,7 @@ def join(older: str, newer: str, *, longest: int) -> str | None:
         return older
     first = one_line(older)
     both = f"{first}{'' if first.endswith(tuple(_SENTENCE_ENDS)) else '.'} {one_line(newer)}"
-    return both if len(both) <= longest else None
+    return both if len(both) <= max_characters else None
 
 
 def _covers(text: str, other: str) -> bool:
@@ -102,5 +102,5 @@ def value(memory: Memory, among: Sequence[Memory], redundancy: float) -> float:
     present = max(max(other.created_at, other.last_used_at or other.created_at) for other in among)
     newness: float = 0.5 ** ((present - memory.created_at) / _HALF_LIFE)
     used: float = 0.5 ** ((present - memory.last_used_at) / _HALF_LIFE) if memory.last_used_at else 0.0
-    repeated = max(0.0, redundancy - _BY_CHANCE)
+    repeated = max(0.0, redundancy - _CHANCE_LIKENESS)
     return 0.5 * (memory.importance / 10) * (0.5 + memory.trust / 2) + 0.2 * newness + 0.2 * used - 0.2 * repeated

@@ -46,7 +46,7 @@ _VALUES = tuple(
     )
 )
 """Kinds of values, each of which can take the place of another of its kind; the first that a correction has counts."""
-_MOST_WORDS = 9
+_MAX_FRAGMENT_WORDS = 9
 
 
 def correction_in(sentence: str, folded: str) -> str | None:
@@ -55,7 +55,7 @@ def correction_in(sentence: str, folded: str) -> str | None:
     if opened is None or folded.endswith("?"):
         return None
     rest = sentence[opened.start("rest") :].strip(" .!")
-    return rest if rest and len(rest.split()) <= _MOST_WORDS else None
+    return rest if rest and len(rest.split()) <= _MAX_FRAGMENT_WORDS else None
 
 
 def regrets(folded: str) -> bool:

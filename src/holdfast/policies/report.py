@@ -34,12 +34,12 @@ _FILLER = re.compile(
 _DENIAL = re.compile(
     r"\W*(?:no|nope|not (?:really|quite)|wrong|actually|en realidad|qué va|te equivocas|incorrecto)\b(?! problem)", re.IGNORECASE
 )
-_MOST_SENTENCES = 240
+_MAX_SENTENCES = 240
 """More than this are thinned out first, those with details last, so that a huge conversation is ranked in no time."""
-_LONGEST_MESSAGE = 20_000
+_MAX_MESSAGE_CHARACTERS = 20_000
 """Characters of one message that are looked at: what is longer was pasted."""
-_WIDEST = 180
-_WORTHLESS = 0.5
+_MAX_SENTENCE_CHARACTERS = 180
+_MIN_GAIN = 0.5
 """What gains less than this is small talk: better a shorter summary."""
 ALSO = {"en": "Also mentioned", "es": "También se mencionó"}
 """How the closing clause with the remaining details begins."""
@@ -62,7 +62,7 @@ _WORDS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Said:
+class _QuotableSentence:
     """One sentence that may be quoted, and the words that say who said it."""
 
     place: int
@@ -74,24 +74,34 @@ class _Said:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Form:
-    """What a report looks like: at most ``longest`` characters in ``fewest`` to ``most`` sentences, ``listed`` of it a bare list."""
+class _ReportFormat:
+    """What a report looks like: at most ``max_characters`` characters in ``min_sentences`` to ``max_sentences`` sentences, ``listed`` of it a bare list."""
 
-    longest: int
-    fewest: int
-    most: int
+    max_characters: int
+    min_sentences: int
+    max_sentences: int
     listed: float
     language: str
 
 
-def summarise(messages: Sequence[Message], *, longest: int = 700, language: str | None = None) -> str:
-    """Return 3-5 sentences on what was said, within ``longest`` characters, keeping names, numbers and dates."""
-    return _report(messages, _Form(longest=longest, fewest=3, most=5, listed=0.5, language=language_of(messages, language)))
+def summarize(messages: Sequence[Message], *, max_characters: int = 700, language: str | None = None) -> str:
+    """Return 3-5 sentences on what was said, within ``max_characters`` characters, keeping names, numbers and dates."""
+    return _report(
+        messages,
+        _ReportFormat(
+            max_characters=max_characters, min_sentences=3, max_sentences=5, listed=0.5, language=language_of(messages, language)
+        ),
+    )
 
 
-def paragraph(messages: Sequence[Message], *, longest: int = 200, language: str | None = None) -> str:
-    """Return one paragraph of 2-4 sentences on what was said, within ``longest`` characters."""
-    return _report(messages, _Form(longest=longest, fewest=2, most=4, listed=0.25, language=language_of(messages, language)))
+def paragraph(messages: Sequence[Message], *, max_characters: int = 200, language: str | None = None) -> str:
+    """Return one paragraph of 2-4 sentences on what was said, within ``max_characters`` characters."""
+    return _report(
+        messages,
+        _ReportFormat(
+            max_characters=max_characters, min_sentences=2, max_sentences=4, listed=0.25, language=language_of(messages, language)
+        ),
+    )
 
 
 def language_of(messages: Sequence[Message], language: str | None = None) -> str:
@@ -120,7 +130,7 @@ def _undenied(messages: Sequence[Message]) -> list[Message]:
 
 def _shortened(messages: Iterable[Message]) -> list[Message]:
     return [
-        message if len(message.text) <= _LONGEST_MESSAGE else replace(message, text=message.text[:_LONGEST_MESSAGE])
+        message if len(message.text) <= _MAX_MESSAGE_CHARACTERS else replace(message, text=message.text[:_MAX_MESSAGE_CHARACTERS])
         for message in messages
     ]
 
@@ -136,98 +146,98 @@ def wanted_details(messages: Sequence[Message]) -> dict[str, Detail]:
     return {key: found[key] for key in order}
 
 
-def add_details(text: str, wanted: Iterable[Detail], *, longest: int, language: str) -> str:
+def add_details(text: str, wanted: Iterable[Detail], *, max_characters: int, language: str) -> str:
     """Return the text with the wanted details it lacks in a closing clause, as many as there is room for."""
     every = {detail.key: detail for detail in wanted}
     lost = missing(every, text)
     left = [detail for key, detail in every.items() if key in lost]
-    full = _with_clause(text, [detail.full for detail in left], longest, language)
+    full = _with_clause(text, [detail.full for detail in left], max_characters, language)
     if not missing(lost, full):
         return full
-    short = _with_clause(text, [detail.short for detail in left], longest, language)
+    short = _with_clause(text, [detail.short for detail in left], max_characters, language)
     return min(full, short, key=lambda each: len(missing(lost, each)))
 
 
-def _with_clause(text: str, spellings: Sequence[str], longest: int, language: str) -> str:
+def _with_clause(text: str, spellings: Sequence[str], max_characters: int, language: str) -> str:
     lead = f"{text} {ALSO[language]}: ".lstrip()
     listed = ""
     for spelling in spellings:
         longer = f"{listed}, {spelling}" if listed else spelling
-        if len(lead) + len(longer) + 1 <= longest:
+        if len(lead) + len(longer) + 1 <= max_characters:
             listed = longer
     return f"{lead}{listed}." if listed else text
 
 
-def _report(messages: Sequence[Message], form: _Form) -> str:
+def _report(messages: Sequence[Message], form: _ReportFormat) -> str:
     heard = _undenied(spoken(messages) or _shortened(messages))
     wanted = wanted_details(heard)
     chosen = _choose(_candidates(heard, form), wanted, form)
     if not chosen:
-        return clipped(one_line(" ".join(message.text for message in heard)), form.longest)
+        return clipped(one_line(" ".join(message.text for message in heard)), form.max_characters)
     # The closing clause is a sentence, too; where nothing is left to list, one more is made of what was chosen.
-    told = _told(chosen, form, fewest=form.fewest - 1)
-    ended = add_details(told, wanted.values(), longest=form.longest, language=form.language)
-    return ended if ended != told else _told(chosen, form, fewest=form.fewest)
+    told = _told(chosen, form, min_sentences=form.min_sentences - 1)
+    ended = add_details(told, wanted.values(), max_characters=form.max_characters, language=form.language)
+    return ended if ended != told else _told(chosen, form, min_sentences=form.min_sentences)
 
 
-def _candidates(messages: Sequence[Message], form: _Form) -> list[_Said]:
-    said: dict[str, _Said] = {}
-    widest = min(_WIDEST, max(60, form.longest // 2))
+def _candidates(messages: Sequence[Message], form: _ReportFormat) -> list[_QuotableSentence]:
+    said: dict[str, _QuotableSentence] = {}
+    widest = min(_MAX_SENTENCE_CHARACTERS, max(60, form.max_characters // 2))
     for message in messages:
         who = message.speaker or _WORDS[form.language]["assistant" if message.role == "assistant" else "user"]
         for sentence in split_sentences(_CODE.sub("\n", message.text)):
             text = clipped(_FILLER.sub("", one_line(sentence).lstrip("> #*")), widest).rstrip(" .,;:")
             if len(text.split()) < 3 or _IDLE.fullmatch(text) or fold(text) in said:
                 continue
-            said[fold(text)] = _Said(
+            said[fold(text)] = _QuotableSentence(
                 place=len(said), text=text, who=one_line(who), by_user=message.role == "user", details=details(text)
             )
-    kept = sorted(said.values(), key=lambda each: -len(each.details))[:_MOST_SENTENCES]
+    kept = sorted(said.values(), key=lambda each: -len(each.details))[:_MAX_SENTENCES]
     kept.sort(key=lambda each: each.place)
     ranks = centrality([each.text for each in kept], form.language)
     return [replace(each, rank=_weighed(each, rank)) for each, rank in zip(kept, ranks, strict=True)]
 
 
-def _weighed(said: _Said, rank: float) -> float:
+def _weighed(said: _QuotableSentence, rank: float) -> float:
     """Return how much a sentence is worth: central, important, less for questions and for what an assistant said."""
     worth = 0.5 * rank + 0.12 * importance_of(said.text)
     return worth * (0.4 if said.text.endswith("?") else 1.0) * (1.0 if said.by_user else 0.7)
 
 
-def _choose(candidates: Sequence[_Said], wanted: dict[str, Detail], form: _Form) -> list[_Said]:
+def _choose(candidates: Sequence[_QuotableSentence], wanted: dict[str, Detail], form: _ReportFormat) -> list[_QuotableSentence]:
     """Choose sentences one by one, each for being central and for the details it adds, while there is room."""
-    chosen: list[_Said] = []
+    chosen: list[_QuotableSentence] = []
     covered: set[str] = set()
     rest = list(candidates)
     while rest:
         best = max(rest, key=lambda said: _gain(said, covered, wanted))
-        if len(chosen) >= form.fewest and _gain(best, covered, wanted) < _WORTHLESS:
+        if len(chosen) >= form.min_sentences and _gain(best, covered, wanted) < _MIN_GAIN:
             break
         rest.remove(best)
         longer = sorted([*chosen, best], key=lambda said: said.place)
         reserve = _reserve(wanted, covered | best.details, form)
-        size = len(_told(longer, form, fewest=form.fewest)) + (reserve if chosen else 0)
-        if size <= form.longest and len(_turns(longer, form.most - 1)) < form.most:
+        size = len(_told(longer, form, min_sentences=form.min_sentences)) + (reserve if chosen else 0)
+        if size <= form.max_characters and len(_turns(longer, form.max_sentences - 1)) < form.max_sentences:
             chosen = longer
             covered |= best.details
     return chosen
 
 
-def _gain(said: _Said, covered: set[str], wanted: dict[str, Detail]) -> float:
+def _gain(said: _QuotableSentence, covered: set[str], wanted: dict[str, Detail]) -> float:
     fresh = sum(len(wanted[key].full) for key in said.details if key in wanted and key not in covered)
     return said.rank + 2.5 * fresh / (len(said.text) + 20)
 
 
-def _reserve(wanted: dict[str, Detail], covered: set[str], form: _Form) -> int:
+def _reserve(wanted: dict[str, Detail], covered: set[str], form: _ReportFormat) -> int:
     """Return the room to leave for the closing clause: what is still missing, but never most of the text."""
     left = sum(len(detail.short) + 2 for key, detail in wanted.items() if key not in covered)
-    return min(left + 22 if left else 0, int(form.listed * form.longest))
+    return min(left + 22 if left else 0, int(form.listed * form.max_characters))
 
 
-def _turns(chosen: Sequence[_Said], most: int) -> list[list[_Said]]:
+def _turns(chosen: Sequence[_QuotableSentence], max_sentences: int) -> list[list[_QuotableSentence]]:
     """Return the chosen sentences in turns, each of one speaker; too many are joined with what that speaker said before."""
     turns = _runs(chosen)
-    while len(turns) > most:
+    while len(turns) > max_sentences:
         earlier = {at: [home for home in range(at) if turns[home][0].who == turns[at][0].who] for at in range(len(turns))}
         movable = [at for at, homes in earlier.items() if homes]
         if not movable:
@@ -238,14 +248,14 @@ def _turns(chosen: Sequence[_Said], most: int) -> list[list[_Said]]:
     return turns
 
 
-def _runs(chosen: Sequence[_Said]) -> list[list[_Said]]:
+def _runs(chosen: Sequence[_QuotableSentence]) -> list[list[_QuotableSentence]]:
     return [list(turn) for _, turn in groupby(chosen, key=lambda said: said.who)]
 
 
-def _told(chosen: Sequence[_Said], form: _Form, *, fewest: int) -> str:
+def _told(chosen: Sequence[_QuotableSentence], form: _ReportFormat, *, min_sentences: int) -> str:
     """Return the chosen sentences in a few of our own, each of which says who spoke."""
-    turns = _turns(chosen, form.most - 1)
-    while len(turns) < fewest and max(len(turn) for turn in turns) > 1:
+    turns = _turns(chosen, form.max_sentences - 1)
+    while len(turns) < min_sentences and max(len(turn) for turn in turns) > 1:
         longest = max(range(len(turns)), key=lambda at: len(turns[at]))
         turn = turns[longest]
         middle = (len(turn) + 1) // 2
@@ -260,12 +270,12 @@ def _told(chosen: Sequence[_Said], form: _Form, *, fewest: int) -> str:
     return " ".join(told)
 
 
-def clipped(text: str, longest: int) -> str:
+def clipped(text: str, max_characters: int) -> str:
     """Return the text, or its beginning up to the end of a clause or word."""
-    if len(text) <= longest:
+    if len(text) <= max_characters:
         return text
-    head = text[: longest - 1]
+    head = text[: max_characters - 1]
     cut = max(head.rfind(mark) for mark in (", ", "; ", " - ", " — ", ": "))
-    if cut < longest // 2:
+    if cut < max_characters // 2:
         cut = head.rfind(" ")
-    return f"{head[: cut if cut > 0 else longest - 1].rstrip(' ,;:-—')}…"
+    return f"{head[: cut if cut > 0 else max_characters - 1].rstrip(' ,;:-—')}…"

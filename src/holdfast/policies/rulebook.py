@@ -9,7 +9,7 @@ from importlib.resources import files
 from math import inf
 from typing import Any, Literal, TypeAlias
 
-from holdfast.policies.cues import Scale, scale
+from holdfast.policies.cues import CueScale, cue_scale
 from holdfast.policies.probe import Probe, probe
 
 StatementKind: TypeAlias = Literal["fact", "decision", "event"]
@@ -19,12 +19,12 @@ LANGUAGES = ("en", "es")
 _GROUP = re.compile(r"<([a-z_0-9]+)>")
 _SUBJECTS: Mapping[str, Mapping[str, str]] = {"en": {"i": "i", "am": "i'm", "have": "i've"}, "es": {"am": "soy"}}
 _SPACE = re.compile(r"\s+")
-_DEEPEST = 4
+_MAX_DEPTH = 4
 """Groups may name groups, a few levels down."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class StatementRule:
     """One way of saying something that lasts."""
 
     key: str
@@ -51,7 +51,7 @@ class Rulebook:
     """What one language knows of statements."""
 
     language: str
-    rules: tuple[Rule, ...]
+    rules: tuple[StatementRule, ...]
     filler: re.Pattern[str]
     """What people say before a statement."""
     asked: re.Pattern[str]
@@ -65,12 +65,12 @@ class Rulebook:
     elided: Mapping[str, re.Pattern[str]]
     """What may be said without its subject, by the subject to read before it."""
     signs: Mapping[str, re.Pattern[str]]
-    scale: Scale
+    scale: CueScale
     """What is weighed where no rule fits."""
     probe: Probe | None
     """A second opinion; None where only rules are asked."""
 
-    def find(self, clause: str) -> Rule | None:
+    def find(self, clause: str) -> StatementRule | None:
         """Return the first rule that fits a folded clause, which may have words before it or lack its subject."""
         rule = self._first(clause, 0)
         for start in self._after_prefix(clause):
@@ -85,7 +85,7 @@ class Rulebook:
         prefix = self.prefix.match(clause)
         return [] if prefix is None else [space.end() for space in _SPACE.finditer(clause, 0, prefix.end())]
 
-    def _first(self, clause: str, start: int) -> Rule | None:
+    def _first(self, clause: str, start: int) -> StatementRule | None:
         return next((rule for rule in self.rules if rule.fits(clause, start)), None)
 
     def shows(self, sign: str, text: str) -> bool:
@@ -111,7 +111,7 @@ def rulebook(language: str) -> Rulebook:
         prefix=re.compile(subject["prefix"]),
         elided={first: re.compile(subject[name]) for name, first in _SUBJECTS[data["language"]].items()},
         signs={name: re.compile(_fill(pattern, words)) for name, pattern in data["signs"].items()},
-        scale=scale(data["cues"], words),
+        scale=cue_scale(data["cues"], words),
         probe=probe(data["language"]),
     )
 
@@ -119,12 +119,12 @@ def rulebook(language: str) -> Rulebook:
 @lru_cache
 def rules_only(language: str) -> Rulebook:
     """Return the rules of a language that weigh nothing: its small words mean other things in another language."""
-    nothing = Scale(threshold=inf, name=0.0, number=0.0, thin=0.0, cues=())
+    nothing = CueScale(threshold=inf, name=0.0, number=0.0, thin=0.0, cues=())
     return replace(rulebook(language), scale=nothing, probe=None)
 
 
-def _rule(row: Mapping[str, Any], words: Mapping[str, str]) -> Rule:
-    return Rule(
+def _rule(row: Mapping[str, Any], words: Mapping[str, str]) -> StatementRule:
+    return StatementRule(
         key=row["key"],
         kind=row.get("kind", "fact"),
         type=row.get("type", "personal"),
@@ -143,7 +143,7 @@ def _any(patterns: Sequence[str], words: Mapping[str, str], end: str = "") -> re
 
 def _expand(words: Mapping[str, str]) -> dict[str, str]:
     expanded = dict(words)
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_DEPTH):
         expanded = {name: _fill(pattern, expanded) for name, pattern in expanded.items()}
     return expanded
 

@@ -18,7 +18,7 @@ the 60 are merged and no look-alike. (The table of synonyms was filled with thes
 from dataclasses import dataclass
 from typing import Final
 
-from holdfast.policies.slot_wording import meaning, names, negated, numbers, turns
+from holdfast.policies.slot_wording import change_words, meaning, names, negated, numbers
 from holdfast.policies.slots import Slot, slots_of
 from holdfast.policies.supersede import same_subject, same_value
 from holdfast.text.clean import fold
@@ -103,7 +103,7 @@ def _covered(slots: list[Slot], others: list[Slot]) -> bool:
 
 def _agree(old: str, new: str) -> bool:
     """Tell whether numbers, denials, persons, tenses and names are the same in both: where they differ, so do the facts."""
-    marks = (numbers, negated, turns)
+    marks = (numbers, negated, change_words)
     return all(mark(old) == mark(new) for mark in marks) and _same_names(old, new)
 
 

@@ -6,23 +6,23 @@ one of them could mean, none is retired.
 
 from typing import Final
 
-from holdfast.policies.slot_names import is_given_up, is_put_right
+from holdfast.policies.slot_names import is_corrected, is_given_up
 from holdfast.policies.slot_styles import wants_another_style
 from holdfast.policies.slot_switches import switches
 from holdfast.policies.slot_turns import ends
 from holdfast.policies.slot_values import gets_another_value
 
-_LONGEST: Final = 300
+_MAX_CHARACTERS: Final = 300
 """A text longer than this, in characters, is no one statement whose words could be compared."""
 
 
 def change_in_words(old: str, new: str, language: str | None = None) -> str | None:
     """Return why a new statement ends an old one by its words ("ended", "corrected", "changed"), or None."""
-    if max(len(old), len(new)) > _LONGEST:
+    if max(len(old), len(new)) > _MAX_CHARACTERS:
         return None
     if ends(old, new, language) or is_given_up(old, new, language):
         return "ended"
-    if is_put_right(old, new, language):
+    if is_corrected(old, new, language):
         return "corrected"
     changed = gets_another_value(old, new, language) or switches(old, new, language) or wants_another_style(old, new)
     return "changed" if changed else None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from holdfast.policies.slot_phrases import Phrases, accent_free, folded, phrases
+from holdfast.policies.slot_phrases import SlotPhrases, accent_free, folded, phrases
 from holdfast.text.clean import one_line
 
 USER: Final = "user"
@@ -64,7 +64,7 @@ _TRIED_CUES: Final = ("ended", "past", "not", "now", "also", "plain")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Clause:
+class SlotClause:
     """One clause of a text."""
 
     text: str
@@ -85,12 +85,12 @@ def expanded(text: str) -> str:
     return text
 
 
-def clauses_of(text: str, words: Phrases, *, plans: bool = False) -> list[Clause]:
+def clauses_of(text: str, words: SlotPhrases, *, plans: bool = False) -> list[SlotClause]:
     """Return the clauses that state something; with ``plans`` also those that tell what is meant to be."""
     return list(_clauses(text, words, plans=plans))
 
 
-def _clauses(text: str, words: Phrases, *, plans: bool) -> Iterator[Clause]:
+def _clauses(text: str, words: SlotPhrases, *, plans: bool) -> Iterator[SlotClause]:
     subject: str | None = USER
     stated = " ".join(piece for piece in re.split(r"(?<=[.!?])\s+", text) if "?" not in piece)
     for piece in words.clauses["split"].split(_ABBREVIATION.sub(r"\1", expanded(stated))):
@@ -103,10 +103,10 @@ def _clauses(text: str, words: Phrases, *, plans: bool) -> Iterator[Clause]:
             contrast = words.clauses["contrast"].search(rest)
             said, cues = _without_cues(rest[: contrast.start()] if contrast else rest, words)
             denied = contrast.group("v") if contrast else ""
-            yield Clause(text=clause, subject=subject, said=said, cues=cues | {"now"} if succeeds else cues, denied=denied)
+            yield SlotClause(text=clause, subject=subject, said=said, cues=cues | {"now"} if succeeds else cues, denied=denied)
 
 
-def _without_lead(piece: str, words: Phrases) -> str:
+def _without_lead(piece: str, words: SlotPhrases) -> str:
     for _ in range(3):
         match = words.clauses["lead"].match(piece)
         if match is None or match.end() == len(piece):
@@ -116,7 +116,7 @@ def _without_lead(piece: str, words: Phrases) -> str:
     return piece[match.end() :] if match else piece
 
 
-def _subject(clause: str, words: Phrases) -> tuple[str | None, str] | None:
+def _subject(clause: str, words: SlotPhrases) -> tuple[str | None, str] | None:
     """Return of whom a clause speaks and the rest of it; None when it names nobody."""
     kin = _kin_pattern(words.language).match(clause)
     if kin:
@@ -137,7 +137,7 @@ def _subject(clause: str, words: Phrases) -> tuple[str | None, str] | None:
     return folded(named.group("name")), clause[named.end() :]
 
 
-def _carried(clause: str, before: str | None, words: Phrases) -> str | None:
+def _carried(clause: str, before: str | None, words: SlotPhrases) -> str | None:
     """Return the subject of a clause that names none: the user where something is theirs, else the one before."""
     owned = re.match(words.clauses["my"].pattern + r"\b", clause, re.IGNORECASE)
     return USER if owned or words.clauses["first"].match(clause) else before
@@ -160,7 +160,7 @@ def _name_pattern(language: str) -> re.Pattern[str]:
     return re.compile(rf"{_NO_NAME}(?P<name>{_NAME}(?: {_NAME})?)(?:\s+(?={third})|'s\s+)", re.IGNORECASE)
 
 
-def _without_cues(said: str, words: Phrases) -> tuple[str, frozenset[str]]:
+def _without_cues(said: str, words: SlotPhrases) -> tuple[str, frozenset[str]]:
     found = {"temporary"} if words.cues["temporary"].search(said) else set()
     for name in _TRIED_CUES:
         said, count = words.cues[name].subn(" ", said)

@@ -10,9 +10,9 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import Final
 
-from holdfast.policies.slot_clauses import USER, Clause, clauses_of, expanded
+from holdfast.policies.slot_clauses import USER, SlotClause, clauses_of, expanded
 from holdfast.policies.slot_phrases import LANGUAGES, phrases
-from holdfast.policies.slot_turns import languages_of, turns_in
+from holdfast.policies.slot_turns import change_phrases, languages_of
 from holdfast.policies.slot_wording import meaning
 from holdfast.text.clean import fold, one_line
 from holdfast.text.language import STOP_WORDS
@@ -44,7 +44,7 @@ _WRONG: Final = re.compile(
     r"correcci[oó]n|quise decir|quer[ií]a decir|lo dije mal|lo escrib[ií] mal|se escribe|est[aá] mal|error)\b",
     re.IGNORECASE,
 )
-_ALIKE: Final = 0.72
+_MIN_SPELLING_LIKENESS: Final = 0.72
 """How alike two spellings of one name are, as a share."""
 
 
@@ -58,8 +58,8 @@ def is_given_up(old: str, new: str, language: str | None = None) -> bool:
     return False
 
 
-def _lost(old: Clause, new: Clause, language: str) -> bool:
-    if old.cues & {"past", "ended", "not"} or turns_in(language).verbs["like"].match(old.said) or _is_work(old, language):
+def _lost(old: SlotClause, new: SlotClause, language: str) -> bool:
+    if old.cues & {"past", "ended", "not"} or change_phrases(language).verbs["like"].match(old.said) or _is_work(old, language):
         return False
     whole = new.text if new.subject in {None, USER} else f"{new.subject.split(':')[-1]} {new.said}"
     for name in _names_in(old):
@@ -73,8 +73,8 @@ def _lost(old: Clause, new: Clause, language: str) -> bool:
     return False
 
 
-def _is_work(clause: Clause, language: str) -> bool:
-    return turns_in(language).verbs["protected"].match(clause.said) is not None
+def _is_work(clause: SlotClause, language: str) -> bool:
+    return change_phrases(language).verbs["protected"].match(clause.said) is not None
 
 
 @lru_cache(maxsize=1024)
@@ -87,7 +87,7 @@ def _beside(name: str) -> re.Pattern[str]:
     )
 
 
-def _names_in(clause: Clause) -> list[str]:
+def _names_in(clause: SlotClause) -> list[str]:
     """Return the names of a clause; what the subject is called is one."""
     said = [fold(match.group(0)) for match in _NAME.finditer(clause.said)]
     own = (clause.subject or "").partition(":")[2] or ("" if clause.subject in {None, USER} else str(clause.subject))
@@ -95,9 +95,9 @@ def _names_in(clause: Clause) -> list[str]:
     return [name for name in dict.fromkeys([*said, own]) if name and name not in stop and len(name) > 2]
 
 
-def _renumbered(old: Clause, new: Clause, language: str) -> bool:
+def _renumbered(old: SlotClause, new: SlotClause, language: str) -> bool:
     """Tell whether the same thing has another number now: Node 16, Node 20."""
-    changed = "now" in new.cues or turns_in(language).words["changed"].search(new.text)
+    changed = "now" in new.cues or change_phrases(language).words["changed"].search(new.text)
     if not changed or old.cues & {"past", "ended"} or old.subject != new.subject:
         return False
     before, after = (
@@ -107,7 +107,7 @@ def _renumbered(old: Clause, new: Clause, language: str) -> bool:
     return any(before[word] != after[word] for word in before.keys() & after.keys())
 
 
-def is_put_right(old: str, new: str, language: str | None = None) -> bool:
+def is_corrected(old: str, new: str, language: str | None = None) -> bool:
     """Tell whether a new statement says that an old one got a name or a value wrong, and gives the right one."""
     if _WRONG.search(new) is None:
         return False
@@ -116,7 +116,7 @@ def is_put_right(old: str, new: str, language: str | None = None) -> bool:
     if any(_alike(one, other) for one in before - shared for other in after - shared):
         return True
     code = next(iter(languages_of(old, new, language)), LANGUAGES[0])
-    topic = {word for word in meaning(old, code) & meaning(new, code) if len(word) > 3} - turns_in(code).generic
+    topic = {word for word in meaning(old, code) & meaning(new, code) if len(word) > 3} - change_phrases(code).generic
     numbers = [frozenset(re.findall(r"\d+", text)) for text in (old, new)]
     return bool(topic) and bool(numbers[0] and numbers[1]) and not numbers[1] <= numbers[0]
 
@@ -126,4 +126,4 @@ def _capitals(text: str) -> frozenset[str]:
 
 
 def _alike(one: str, other: str) -> bool:
-    return len(one) > 3 and len(other) > 3 and SequenceMatcher(None, one, other).ratio() >= _ALIKE
+    return len(one) > 3 and len(other) > 3 and SequenceMatcher(None, one, other).ratio() >= _MIN_SPELLING_LIKENESS

@@ -19,7 +19,7 @@ _OPTIONAL: Final = {accented: f"[{plain}{accented}]" for accented, plain in zip(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class SlotRule:
     """One way to say something of a subject."""
 
     attribute: str
@@ -34,14 +34,14 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Phrases:
+class SlotPhrases:
     """All that is needed to read one language."""
 
     language: str
     cues: Mapping[str, re.Pattern[str]]
     clauses: Mapping[str, re.Pattern[str]]
     kin: Mapping[str, str]
-    rules: tuple[Rule, ...]
+    rules: tuple[SlotRule, ...]
     moments: Mapping[str, Any]
     corrections: Mapping[str, re.Pattern[str]]
     events: re.Pattern[str]
@@ -64,11 +64,11 @@ class SharedWords:
 
 
 @lru_cache(maxsize=len(LANGUAGES))
-def phrases(language: str) -> Phrases:
+def phrases(language: str) -> SlotPhrases:
     """Return the rules of a language, which must be one of ``LANGUAGES``."""
     table = _read(f"slots_{language}.toml")
     lists: dict[str, str] = table["lists"]
-    return Phrases(
+    return SlotPhrases(
         language=language,
         cues={name: _compiled(_bounded(name, text)) for name, text in table["cues"].items()},
         clauses={name: _compiled(text) for name, text in table["clauses"].items()},
@@ -141,11 +141,11 @@ def _moment(entry: str | list[str]) -> re.Pattern[str] | list[re.Pattern[str]]:
     return _compiled(entry) if isinstance(entry, str) else [_compiled(rf"\b(?:{names})\b") for names in entry]
 
 
-def _rules(entries: list[dict[str, Any]], lists: Mapping[str, str]) -> Iterator[Rule]:
+def _rules(entries: list[dict[str, Any]], lists: Mapping[str, str]) -> Iterator[SlotRule]:
     for sense in _SENSES:
         for entry in entries:
             for text in entry.get(sense, ()):
-                yield Rule(
+                yield SlotRule(
                     attribute=entry["attribute"],
                     sense=sense,
                     pattern=_compiled(_filled(text, lists)),

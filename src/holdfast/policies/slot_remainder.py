@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from holdfast.policies.slot_changes import change_in_words
-from holdfast.policies.slot_clauses import Clause, clauses_of
+from holdfast.policies.slot_clauses import SlotClause, clauses_of
 from holdfast.policies.slot_phrases import LANGUAGES, phrases
 from holdfast.policies.slots import Slot, slots_of
 from holdfast.policies.supersede import retires
@@ -44,7 +44,7 @@ def remainder(old: Memory | Put, put: Put) -> list[Put]:
     ]
 
 
-def _stays(clause: Clause, language: str, changes: list[Slot]) -> bool:
+def _stays(clause: SlotClause, language: str, changes: list[Slot]) -> bool:
     slots = [slot for slot in slots_of(clause.text, language=language) if slot.attribute != "*"]
     known = [slot for slot in slots if slot.attribute != "does"]
     return bool(known) and not any(retires(slot, change) for slot in known for change in changes)

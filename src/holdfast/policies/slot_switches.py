@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
-from holdfast.policies.slot_clauses import Clause, clauses_of
+from holdfast.policies.slot_clauses import SlotClause, clauses_of
 from holdfast.policies.slot_phrases import phrases, shared_kinds
-from holdfast.policies.slot_turns import languages_of, turns_in
+from holdfast.policies.slot_turns import change_phrases, languages_of
 from holdfast.policies.slot_wording import meaning
 from holdfast.text.clean import fold
 
@@ -52,13 +52,13 @@ def switches(old: str, new: str, language: str | None = None) -> bool:
     return False
 
 
-def _is_use(clause: Clause, language: str) -> bool:
-    if clause.cues & {"past", "ended", "not"} or turns_in(language).verbs["like"].match(clause.said):
+def _is_use(clause: SlotClause, language: str) -> bool:
+    if clause.cues & {"past", "ended", "not"} or change_phrases(language).verbs["like"].match(clause.said):
         return False
     return _USE.match(clause.said) is not None
 
 
-def _switched(old: Clause, new: Clause, language: str) -> bool:
+def _switched(old: SlotClause, new: SlotClause, language: str) -> bool:
     if old.subject != new.subject or new.cues & {"past", "ended", "not", "also", "temporary"}:
         return False
     switch = _SWITCH.match(new.said)

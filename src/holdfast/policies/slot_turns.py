@@ -13,8 +13,8 @@ from functools import lru_cache
 from importlib import resources
 from typing import Final
 
-from holdfast.policies.slot_clauses import USER, Clause, clauses_of
-from holdfast.policies.slot_phrases import LANGUAGES, Phrases, accent_free, phrases
+from holdfast.policies.slot_clauses import USER, SlotClause, clauses_of
+from holdfast.policies.slot_phrases import LANGUAGES, SlotPhrases, accent_free, phrases
 from holdfast.policies.slot_wording import content_words, meaning
 from holdfast.text.language import detect_language
 
@@ -30,7 +30,7 @@ _BOTH: Final = re.compile(r"\b(?:all|both|the (?:two|three)|todos|todas|ambos|am
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turns:
+class ChangePhrases:
     """How one language says that something turned."""
 
     endings: Mapping[str, tuple[re.Pattern[str], ...]]
@@ -59,12 +59,12 @@ class Ending:
 
 
 @lru_cache(maxsize=len(LANGUAGES))
-def turns_in(language: str) -> Turns:
+def change_phrases(language: str) -> ChangePhrases:
     """Return how a language, one of ``LANGUAGES``, says it."""
     file = resources.files("holdfast.policies") / "words" / f"slots_turns_{language}.toml"
     table = tomllib.loads(file.read_text("utf-8"))
     words: dict[str, str] = {name: text for name, text in table["words"].items() if isinstance(text, str)}
-    return Turns(
+    return ChangePhrases(
         endings={sort: tuple(map(_compiled, patterns)) for sort, patterns in table["endings"].items()},
         verbs={name: _compiled(text) for name, text in table["verbs"].items()},
         words={name: _compiled(words[name]) for name in ("limit", "changed", "moment", "since", "turned")}
@@ -95,7 +95,7 @@ def ends(old: str, new: str, language: str | None = None) -> bool:
 
 def endings_in(text: str, language: str) -> Iterator[Ending]:
     """Yield what a text says to have ended."""
-    words, turns = phrases(language), turns_in(language)
+    words, turns = phrases(language), change_phrases(language)
     for clause in clauses_of(text, words):
         if clause.cues & {"temporary", "past"} and "ended" not in clause.cues:
             continue
@@ -110,17 +110,17 @@ def endings_in(text: str, language: str) -> Iterator[Ending]:
 
 def is_limited(said: str, language: str) -> bool:
     """Tell whether something narrows what is said to have ended: coffee after six, meat on Fridays."""
-    return _limit_in(said, "stop", turns_in(language)) is not None
+    return _limit_in(said, "stop", change_phrases(language)) is not None
 
 
-def _limit_in(said: str, sort: str, turns: Turns) -> re.Match[str] | None:
+def _limit_in(said: str, sort: str, turns: ChangePhrases) -> re.Match[str] | None:
     said = said.split(",", maxsplit=1)[0]
     narrowed = turns.words["limit"].search(said)
     tail = _TAIL.search(said) if sort == "stop" and narrowed is None else None
     return narrowed or (tail if tail and not turns.words["since"].search(tail.group(0)) else None)
 
 
-def _denied(clause: Clause, words: Phrases, turns: Turns) -> Iterator[Ending]:
+def _denied(clause: SlotClause, words: SlotPhrases, turns: ChangePhrases) -> Iterator[Ending]:
     """Yield the ending of "I no longer volunteer" and "ya no estoy en el colegio"."""
     place = turns.verbs["place"].match(clause.said)
     if place:
@@ -130,7 +130,7 @@ def _denied(clause: Clause, words: Phrases, turns: Turns) -> Iterator[Ending]:
     yield from _ending(clause, "stop", clause.said, words, turns)
 
 
-def _ending(clause: Clause, sort: str, said: str, words: Phrases, turns: Turns) -> Iterator[Ending]:
+def _ending(clause: SlotClause, sort: str, said: str, words: SlotPhrases, turns: ChangePhrases) -> Iterator[Ending]:
     end = words.clauses["stop"].search(said)
     whole = said[: end.start()] if end else said
     limit = _limit_in(said, sort, turns)
@@ -149,7 +149,7 @@ def _ending(clause: Clause, sort: str, said: str, words: Phrases, turns: Turns) 
         )
 
 
-def _verb_of(said: str, sort: str, clause: Clause, turns: Turns) -> tuple[str, str]:
+def _verb_of(said: str, sort: str, clause: SlotClause, turns: ChangePhrases) -> tuple[str, str]:
     """Take what is no longer done apart into its verb and the rest; a thing alone has no verb."""
     if sort != "stop":
         return "", said
@@ -161,8 +161,8 @@ def _verb_of(said: str, sort: str, clause: Clause, turns: Turns) -> tuple[str, s
     return (verb, rest) if is_verb else ("", said)
 
 
-def _is_over(old: Clause, ending: Ending, language: str) -> bool:
-    turns = turns_in(language)
+def _is_over(old: SlotClause, ending: Ending, language: str) -> bool:
+    turns = change_phrases(language)
     if old.cues & {"past", "ended", "not"} or ending.subject != old.subject or old.subject is None:
         return False
     if any(pattern.match(old.said) for patterns in turns.endings.values() for pattern in patterns):
@@ -175,7 +175,7 @@ def _is_over(old: Clause, ending: Ending, language: str) -> bool:
     return not _PLURAL.search(old.said) or ending.all_of_them or ending.sort in {"left", "stop"}
 
 
-def _is_headed(old: Clause, ending: Ending, turns: Turns, language: str) -> bool:
+def _is_headed(old: SlotClause, ending: Ending, turns: ChangePhrases, language: str) -> bool:
     """Tell whether what ended is what the old clause is about, not only a word beside it: chocolate, and chocolate cake."""
     words = phrases(language)
     liked = turns.verbs["like"].match(old.said)
@@ -188,7 +188,7 @@ def _is_headed(old: Clause, ending: Ending, turns: Turns, language: str) -> bool
     return last in turns.generic or _among(frozenset({last}), ending.things | meaning(ending.verb, language))
 
 
-def _fits(old: Clause, ending: Ending, turns: Turns, language: str) -> bool:
+def _fits(old: SlotClause, ending: Ending, turns: ChangePhrases, language: str) -> bool:
     """Tell whether this sort of ending can end what the old clause says."""
     said, is_a = old.said, turns.verbs
     if is_a["like"].match(said):
@@ -205,7 +205,7 @@ def _fits(old: Clause, ending: Ending, turns: Turns, language: str) -> bool:
     return _fits_own(old, ending, turns, language, same=same) if ending.things else same and len(said.split()) <= 4
 
 
-def _fits_own(old: Clause, ending: Ending, turns: Turns, language: str, *, same: bool) -> bool:
+def _fits_own(old: SlotClause, ending: Ending, turns: ChangePhrases, language: str, *, same: bool) -> bool:
     """Tell the same of what somebody has or does."""
     said, is_a = old.said, turns.verbs
     held, going_on = bool(is_a["have"].match(said)), bool(is_a["progress"].match(said))
@@ -218,13 +218,13 @@ def _fits_own(old: Clause, ending: Ending, turns: Turns, language: str, *, same:
     return ending.sort != "sell" or held or bool(re.match(r"(?:my|our|the|mi|el|la|nuestr[oa])\b", said, re.IGNORECASE))
 
 
-def _is_where(old: Clause, ending: Ending, language: str) -> bool:
+def _is_where(old: SlotClause, ending: Ending, language: str) -> bool:
     """Tell whether what was left is where or with whom the old clause says somebody is: at the hotel, with the choir."""
     places = _PLACE.findall(old.said)
     return any(_among(ending.things, meaning(place, language)) for place in places)
 
 
-def _same_verb(old: Clause, ending: Ending, turns: Turns, language: str) -> bool:
+def _same_verb(old: SlotClause, ending: Ending, turns: ChangePhrases, language: str) -> bool:
     if not ending.verb:
         return False
     plain = turns.verbs["auxiliary"].sub("", old.said, count=1) if turns.verbs["auxiliary"].match(old.said) else old.said

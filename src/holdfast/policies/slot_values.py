@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from holdfast.policies.slot_clauses import Clause, clauses_of
+from holdfast.policies.slot_clauses import SlotClause, clauses_of
 from holdfast.policies.slot_moments import moments_of, times_differ
-from holdfast.policies.slot_phrases import Phrases, phrases
-from holdfast.policies.slot_turns import Turns, languages_of, turns_in
+from holdfast.policies.slot_phrases import SlotPhrases, phrases
+from holdfast.policies.slot_turns import ChangePhrases, change_phrases, languages_of
 from holdfast.policies.slot_wording import meaning, names
 
 _GOES_ON: Final = re.compile(
@@ -32,7 +32,7 @@ _THING: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ToldValue:
     """What a piece of a statement tells of a topic."""
 
     subject: str | None
@@ -53,14 +53,14 @@ def gets_another_value(old: str, new: str, language: str | None = None) -> bool:
     """Tell whether a new statement says in words of change that what an old one tells has another time or amount."""
     for code in languages_of(old, new, language):
         after = [told for told in _told(new, code) if told.changed]
-        if after and any(_revalued(one, other, turns_in(code)) for one in _told(old, code) for other in after):
+        if after and any(_revalued(one, other, change_phrases(code)) for one in _told(old, code) for other in after):
             return True
     return False
 
 
-def _told(text: str, language: str) -> list[Told]:
-    words, turns = phrases(language), turns_in(language)
-    found: list[Told] = []
+def _told(text: str, language: str) -> list[ToldValue]:
+    words, turns = phrases(language), change_phrases(language)
+    found: list[ToldValue] = []
     for clause in clauses_of(text, words):
         if clause.cues & {"past", "ended", "also", "temporary"}:
             continue
@@ -79,13 +79,13 @@ def _pieces(said: str) -> list[str]:
     return pieces
 
 
-def _read(clause: Clause, piece: str, words: Phrases, turns: Turns) -> Told:
+def _read(clause: SlotClause, piece: str, words: SlotPhrases, turns: ChangePhrases) -> ToldValue:
     said = re.sub(r"'s\b", "", _ORDINALS.sub(r"\1", piece))
     said = turns.words["moment"].sub(" ", turns.words["units"].sub(" ", turns.words["numbers"].sub(" ", said)))
     said = words.clauses["stop"].split(said, maxsplit=1)[0] if " because " in said or " porque " in said else said
     thing = _THING.match(piece)
     turned = "now" in clause.cues or bool(turns.words["turned"].search(clause.text))
-    return Told(
+    return ToldValue(
         subject=clause.subject,
         topic=meaning(said, words.language) - turns.schedule,
         text=piece,
@@ -98,7 +98,7 @@ def _read(clause: Clause, piece: str, words: Phrases, turns: Turns) -> Told:
     )
 
 
-def _amounts(text: str, turns: Turns) -> dict[str, frozenset[str]]:
+def _amounts(text: str, turns: ChangePhrases) -> dict[str, frozenset[str]]:
     """Return the amounts in a text by their unit; an empty unit may be any."""
     found: dict[str, set[str]] = {}
     for match in turns.words["units"].finditer(_ORDINALS.sub(r"\1", text)):
@@ -108,13 +108,13 @@ def _amounts(text: str, turns: Turns) -> dict[str, frozenset[str]]:
     return {unit: frozenset(values) for unit, values in found.items()}
 
 
-def _revalued(old: Told, new: Told, turns: Turns) -> bool:
+def _revalued(old: ToldValue, new: ToldValue, turns: ChangePhrases) -> bool:
     if old.subject is not None and new.subject is not None and old.subject != new.subject:
         return False
     return (_same_topic(old, new, turns) and _differ(old, new)) or _thing_turned(old, new, turns)
 
 
-def _thing_turned(old: Told, new: Told, turns: Turns) -> bool:
+def _thing_turned(old: ToldValue, new: ToldValue, turns: ChangePhrases) -> bool:
     """Tell whether the thing an old statement begins with is said to be otherwise, whatever sort of value it has."""
     if not new.turned or not old.thing - turns.generic or not old.thing <= new.topic:
         return False
@@ -123,7 +123,7 @@ def _thing_turned(old: Told, new: Told, turns: Turns) -> bool:
     return bool(value) and bool(brought) and not value & new.topic and not (new.thing and new.thing != old.thing)
 
 
-def _same_topic(old: Told, new: Told, turns: Turns) -> bool:
+def _same_topic(old: ToldValue, new: ToldValue, turns: ChangePhrases) -> bool:
     """Tell whether both are about one thing, which either may name more fully; a general word alone must be all of both."""
     if old.topic == new.topic:
         return bool(old.topic)
@@ -137,13 +137,13 @@ def _same_topic(old: Told, new: Told, turns: Turns) -> bool:
     )
 
 
-def _own_names(old: Told, new: Told) -> bool:
+def _own_names(old: ToldValue, new: ToldValue) -> bool:
     """Tell whether each names somebody or something that the other does not."""
     before, after = frozenset(names(old.text)), frozenset(names(new.text))
     return bool(before - after) and bool(after - before)
 
 
-def _differ(old: Told, new: Told) -> bool:
+def _differ(old: ToldValue, new: ToldValue) -> bool:
     before, after = moments_of(old.text), moments_of(new.text)
     if before and after and (before.keys() & after.keys() or old.of_a_thing):
         return times_differ(old.text, new.text, moved=True)

@@ -56,7 +56,7 @@ def numbers(text: str) -> frozenset[str]:
     )
 
 
-def turns(text: str) -> frozenset[str]:
+def change_words(text: str) -> frozenset[str]:
     """Return the small words that say of whom, when or whether: "she", "had", "if"; the Spanish article *el* is none."""
     words = _WORD.findall(one_line(text).casefold())
     return frozenset(fold(word) for word in words if word != "el" and fold(word) in shared_words().turning)

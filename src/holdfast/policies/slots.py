@@ -12,20 +12,20 @@ from functools import lru_cache
 from typing import Final
 
 from holdfast.policies.keys import attribute_of
-from holdfast.policies.slot_clauses import USER, Clause, clauses_of, expanded
+from holdfast.policies.slot_clauses import USER, SlotClause, clauses_of, expanded
 from holdfast.policies.slot_moments import moments_of
-from holdfast.policies.slot_phrases import LANGUAGES, Phrases, Rule, folded, phrases, shared_statuses, shared_words
+from holdfast.policies.slot_phrases import LANGUAGES, SlotPhrases, SlotRule, folded, phrases, shared_statuses, shared_words
 from holdfast.policies.slot_turns import is_limited
 from holdfast.policies.slot_wording import content_words, meaning
 from holdfast.text.language import detect_language
 
 _LABELLED: Final = re.compile(r"(?P<key>[\w][\w -]{1,30}):\s+(?P<text>.+)", re.DOTALL)
-_LONGEST: Final = 1000
+_MAX_CHARACTERS: Final = 1000
 _PETS: Final = ("dog", "cat", "pet")
-_STANDING: Final = frozenset({"residence", "employer", "car", "occupation"})
+_LASTING_ATTRIBUTES: Final = frozenset({"residence", "employer", "car", "occupation"})
 """What a short stay does not change."""
-_JOB: Final = frozenset({"employer", "occupation"})
-_LOOSE: Final = ("dwelling", "household", "current ")
+_JOB_ATTRIBUTES: Final = frozenset({"employer", "occupation"})
+_LOOSE_ATTRIBUTES: Final = ("dwelling", "household", "current ")
 """Attributes read from words that may mean something else: a change must be told in words, too."""
 _WAS: Final = re.compile(r"(?:\w+ )*?(?:was|were|had been|era|eran|estaba|fue)\b", re.IGNORECASE)
 _IN_PLACE: Final = re.compile(r".*\b(?:in|en)\s+(?=\S)")
@@ -56,7 +56,7 @@ class Slot:
 
 def slots_of(text: str, *, key: str | None = None, language: str | None = None) -> list[Slot]:
     """Return what a text says, as slots; a ``key`` tells what a bare value is. A long text is no one statement: it has none."""
-    if len(text) > _LONGEST:
+    if len(text) > _MAX_CHARACTERS:
         return []
     return list(_cached_slots(text, key, language))
 
@@ -85,11 +85,13 @@ def _reading(text: str, language: str) -> list[Slot]:
     return _with_turns(found, expanded(text), words)
 
 
-def _with_turns(found: list[Slot], text: str, words: Phrases) -> list[Slot]:
+def _with_turns(found: list[Slot], text: str, words: SlotPhrases) -> list[Slot]:
     """Return the slots as the whole text has them: who has moved lives where they say, who left a job has the one they name."""
     if words.cues["moving"].search(text):
         found = [_turned(slot) if slot.attribute in {"residence", "dwelling"} else slot for slot in found]
-    jobs = [slot for slot in found if slot.attribute in _JOB and slot.subject == USER and not slot.ended and not slot.past]
+    jobs = [
+        slot for slot in found if slot.attribute in _JOB_ATTRIBUTES and slot.subject == USER and not slot.ended and not slot.past
+    ]
     if jobs and words.cues["leaving"].search(text) and all(slot.single for slot in jobs):
         found += [
             Slot(subject=USER, attribute=attribute, value="", single=True, ended=True)
@@ -109,7 +111,7 @@ def _plausible(text: str, language: str | None) -> Sequence[str]:
     return tuple(dict.fromkeys((*told, *LANGUAGES))) if not told or len(text) < 200 else tuple(dict.fromkeys(told))
 
 
-def _read(clause: Clause, words: Phrases) -> Iterator[Slot]:
+def _read(clause: SlotClause, words: SlotPhrases) -> Iterator[Slot]:
     if clause.subject is None:
         yield from (slot for slot in _matches(clause, words) if slot.attribute.startswith("when "))
         return
@@ -126,7 +128,7 @@ def _read(clause: Clause, words: Phrases) -> Iterator[Slot]:
             yield Slot(subject=USER, attribute="does", value=deed, single=False, ended=ended, past="past" in clause.cues)
 
 
-def _matches(clause: Clause, words: Phrases) -> Iterator[Slot]:
+def _matches(clause: SlotClause, words: SlotPhrases) -> Iterator[Slot]:
     """Yield the slots of a clause, at most one an attribute."""
     seen: set[str] = set()
     for rule in words.rules:
@@ -139,7 +141,7 @@ def _matches(clause: Clause, words: Phrases) -> Iterator[Slot]:
             yield slot
 
 
-def _slot(clause: Clause, rule: Rule, match: re.Match[str], words: Phrases) -> Slot | None:
+def _slot(clause: SlotClause, rule: SlotRule, match: re.Match[str], words: SlotPhrases) -> Slot | None:
     groups = match.groupdict()
     negative = bool(clause.cues & {"ended", "not"})
     ended, past, changed = rule.sense == "ends", rule.sense == "past", rule.sense == "changes"
@@ -156,7 +158,7 @@ def _slot(clause: Clause, rule: Rule, match: re.Match[str], words: Phrases) -> S
         was = rule.value != "moment" and _WAS.match(match.group(0)[: match.start("v")] if groups.get("v") else match.group(0))
         past = bool(was) or "past" in clause.cues
         ended = (negative and rule.denied is None) or "past" in clause.cues
-    if attribute in _STANDING and "temporary" in clause.cues and not ended:
+    if attribute in _LASTING_ATTRIBUTES and "temporary" in clause.cues and not ended:
         return None
     subject = clause.subject or USER
     if attribute == "pet" and subject != USER:
@@ -176,12 +178,12 @@ def _slot(clause: Clause, rule: Rule, match: re.Match[str], words: Phrases) -> S
         or ("now" in clause.cues and attribute != "dwelling")
         or (rule.denied is not None and "ended" in clause.cues),
         vague=value == "car"
-        or (attribute.startswith(_LOOSE) and value != "alone")
+        or (attribute.startswith(_LOOSE_ATTRIBUTES) and value != "alone")
         or _vague(rule, groups.get("v") or "", match.group(0), words),
     )
 
 
-def _attribute(rule: Rule, groups: dict[str, str | None], words: Phrases) -> str | None:
+def _attribute(rule: SlotRule, groups: dict[str, str | None], words: SlotPhrases) -> str | None:
     """Return the rule's attribute with what it is about filled in; None when that says nothing."""
     if "{of}" not in rule.attribute:
         return rule.attribute
@@ -196,7 +198,7 @@ def _attribute(rule: Rule, groups: dict[str, str | None], words: Phrases) -> str
     return rule.attribute.replace("{of}", of).strip() or None
 
 
-def _opinion(rule: Rule, about: str, words: Phrases) -> str | None:
+def _opinion(rule: SlotRule, about: str, words: SlotPhrases) -> str | None:
     """Name what an opinion is of, and after a slash what narrows it: coffee / milk."""
     about = about.split(",", maxsplit=1)[0]
     narrowed = words.clauses["deed"].search(about)
@@ -206,7 +208,7 @@ def _opinion(rule: Rule, about: str, words: Phrases) -> str | None:
     return rule.attribute.replace("{of}", of) if head else None
 
 
-def _value(groups: dict[str, str | None], rule: Rule, words: Phrases) -> str | None:
+def _value(groups: dict[str, str | None], rule: SlotRule, words: SlotPhrases) -> str | None:
     """Return the value as it is compared, or None when it is not one of the rule's sort."""
     raw = groups.get("v") or ""
     if rule.value in {"moment", "scale"}:
@@ -233,13 +235,13 @@ def _status(value: str) -> str:
     return statuses.get(value) or statuses.get(value[:-1]) or value
 
 
-def _cut(value: str, words: Phrases) -> str:
+def _cut(value: str, words: SlotPhrases) -> str:
     """Return a value up to where the sentence goes on."""
     end = words.clauses["stop"].search(value)
     return (value[: end.start()] if end else value).strip(" ,.\"'“”")
 
 
-def _place(value: str, words: Phrases) -> str:
+def _place(value: str, words: SlotPhrases) -> str:
     """Return the town of "a small flat in Lyon"; a home that names no place is none."""
     if not words.clauses["article"].match(value):
         return value
@@ -247,13 +249,13 @@ def _place(value: str, words: Phrases) -> str:
     return value[inner.end() :] if inner else value if re.search(r"\s(?-i:[A-Z])", value) else ""
 
 
-def _without_article(value: str, words: Phrases) -> str:
+def _without_article(value: str, words: SlotPhrases) -> str:
     while (match := words.clauses["article"].match(value)) and match.end() < len(value):
         value = value[match.end() :]
     return value
 
 
-def _vague(rule: Rule, raw: str, matched: str, words: Phrases) -> bool:
+def _vague(rule: SlotRule, raw: str, matched: str, words: SlotPhrases) -> bool:
     if rule.attribute == "occupation" and rule.sense == "says":
         return not re.match(
             r"(?:work|trabaj|am working|is working|\S+ (?:job|occupation|profession|role))", matched, re.IGNORECASE
@@ -261,7 +263,7 @@ def _vague(rule: Rule, raw: str, matched: str, words: Phrases) -> bool:
     return rule.value in {"firm", "place"} and bool(words.clauses["article"].match(raw)) and not re.search(r"\s(?-i:[A-Z])", raw)
 
 
-def _deed(said: str, words: Phrases) -> str:
+def _deed(said: str, words: SlotPhrases) -> str:
     """Return the words of an activity, stemmed, in order: "play tennis on Sundays" and "playing tennis" are one.
 
     To decide or to find out is none: what counts there comes after it, and is cut off.

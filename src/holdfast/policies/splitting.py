@@ -12,20 +12,20 @@ from typing import Any, Final
 from holdfast.chat import ChatModel, Schema, Usage, usage_of
 from holdfast.errors import ModelError
 from holdfast.policies import asking
-from holdfast.policies.clusters import UNPLACED, Rows, content_terms, groups, rows_for, term_vectors, with_words
-from holdfast.policies.naming import LONGEST, distinctive, free, slug, spoken
+from holdfast.policies.clusters import UNPLACED, RowVectors, content_terms, groups, rows_for, term_vectors, with_words
+from holdfast.policies.naming import MAX_CHARACTERS, distinctive, slug, spoken, unused_name
 from holdfast.policies.outcome import Outcome
 from holdfast.text.clean import fold
 from holdfast.types import Memory, Put
 
-RULES: Final = "split-rules-1"
+RULE_VERSION: Final = "split-rules-1"
 GENERAL: Final = "general"
-_LONGEST_PREFIX: Final = 24
-_MOST_IN_ONE: Final = 0.85
+_MAX_PREFIX_CHARACTERS: Final = 24
+_MAX_PAGE_SHARE: Final = 0.85
 """The share of the lines one new page may hold; more is no split, and would soon have to be tried again."""
-_MOST_GROUPS: Final = 8
-_MOST_SHOWN: Final = 200
-_LONGEST_LINE: Final = 160
+_MAX_GROUPS: Final = 8
+_MAX_SHOWN_LINES: Final = 200
+_MAX_LINE_CHARACTERS: Final = 160
 _SCHEMA: Final[Schema] = {
     "type": "object",
     "properties": {
@@ -51,32 +51,32 @@ class _Proposal:
 
     places: dict[int, str] = field(default_factory=dict)
     model: str | None = None
-    prompt: str = RULES
+    prompt: str = RULE_VERSION
     flaws: list[str] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
 
 
-def split_needed(memories: Sequence[Memory], *, most: int = 50) -> bool:
+def split_needed(memories: Sequence[Memory], *, max_lines: int = 50) -> bool:
     """Tell whether a page is too long; costs nothing."""
-    return len(memories) > most
+    return len(memories) > max_lines
 
 
 def split(
     topic: str,
     memories: Sequence[Memory],
     *,
-    most: int = 50,
+    max_lines: int = 50,
     model: ChatModel | None = None,
-    vectors: Rows | None = None,
+    vectors: RowVectors | None = None,
     taken: Collection[str] = (),
 ) -> Outcome:
-    """Give each memory of a page over ``most`` lines a narrower topic; none of the new pages holds nearly all of the old one.
+    """Give each memory of a page over ``max_lines`` lines a narrower topic; none of the new pages holds nearly all of the old one.
 
     ``taken`` are names no subtopic may have. Lines that fit nowhere go to ``<topic>-general``.
     """
     rows = rows_for(len(memories), vectors)
-    if not split_needed(memories, most=most):
-        return Outcome(prompt=RULES)
+    if not split_needed(memories, max_lines=max_lines):
+        return Outcome(prompt=RULE_VERSION)
     proposal = _Proposal()
     if model is not None:
         proposal = _ask(topic, memories, model)
@@ -86,7 +86,7 @@ def split(
         places = _by_likeness(topic, [memory.text for memory in memories], rows)
         proposal = _Proposal(places=places, flaws=proposal.flaws, usage=proposal.usage)
     if not _helps(proposal, len(memories)):
-        proposal = _Proposal(places=_by_age(memories, most), flaws=proposal.flaws, usage=proposal.usage)
+        proposal = _Proposal(places=_by_age(memories, max_lines), flaws=proposal.flaws, usage=proposal.usage)
     changes = _relabelled(memories, _topics(topic, proposal.places, len(memories), taken))
     return Outcome(
         changes=changes, model=proposal.model, prompt=proposal.prompt, flaws=tuple(proposal.flaws), usage=proposal.usage
@@ -97,17 +97,17 @@ def _helps(proposal: _Proposal, lines: int) -> bool:
     """Tell whether no new page would hold nearly all of the old one."""
     sizes = Counter(proposal.places.values())
     sizes[GENERAL] += lines - len(proposal.places)
-    return max(sizes.values()) <= _MOST_IN_ONE * lines
+    return max(sizes.values()) <= _MAX_PAGE_SHARE * lines
 
 
 def _ask(topic: str, memories: Sequence[Memory], model: ChatModel) -> _Proposal:
     """Let a model name subtopics and the numbers of their lines."""
-    if len(memories) > _MOST_SHOWN:
+    if len(memories) > _MAX_SHOWN_LINES:
         return _Proposal(flaws=[f"{len(memories)} lines are more than a model is shown; rules split the page"])
     prompt = asking.load_prompt("split", spoken(memory.text for memory in memories))
-    lines = [f"{number} | {memory.text[:_LONGEST_LINE]}" for number, memory in enumerate(memories, 1)]
+    lines = [f"{number} | {memory.text[:_MAX_LINE_CHARACTERS]}" for number, memory in enumerate(memories, 1)]
     try:
-        answer = asking.complete(model, asking.turns(prompt, topic=[topic], lines=lines), _SCHEMA, max_tokens=2000)
+        answer = asking.complete(model, asking.prompt_turns(prompt, topic=[topic], lines=lines), _SCHEMA, max_tokens=2000)
     except ModelError as error:
         flaw = f"rules split the page, because the model failed: {error}"
         return _Proposal(flaws=[flaw], usage=usage_of(error))
@@ -122,7 +122,7 @@ def _read(data: Mapping[str, Any], topic: str, lines: int, proposal: _Proposal) 
     names: dict[str, None] = {}
     for group in data.get("subtopics") or ():
         name = _own_part(topic, str(group.get("name") or ""))
-        if not name or name == GENERAL or (name not in names and len(names) >= _MOST_GROUPS):
+        if not name or name == GENERAL or (name not in names and len(names) >= _MAX_GROUPS):
             continue
         names[name] = None
         for number in group.get("lines") or ():
@@ -136,11 +136,11 @@ def _read(data: Mapping[str, Any], topic: str, lines: int, proposal: _Proposal) 
 
 def _own_part(topic: str, name: str) -> str:
     """Return a subtopic's name without the topic's in front of it."""
-    full = slug(name, most_words=10)
-    return slug(full.removeprefix(f"{slug(topic, most_words=10)}-"))
+    full = slug(name, max_words=10)
+    return slug(full.removeprefix(f"{slug(topic, max_words=10)}-"))
 
 
-def _by_likeness(topic: str, texts: Sequence[str], rows: Rows | None) -> dict[int, str]:
+def _by_likeness(topic: str, texts: Sequence[str], rows: RowVectors | None) -> dict[int, str]:
     """Group lines that are alike, and call each group by the words that tell it from the others."""
     labels = groups(term_vectors(texts) if rows is None else with_words(rows, texts))
     places: dict[int, str] = {}
@@ -152,10 +152,10 @@ def _by_likeness(topic: str, texts: Sequence[str], rows: Rows | None) -> dict[in
     return places
 
 
-def _by_age(memories: Sequence[Memory], most: int) -> dict[int, str]:
+def _by_age(memories: Sequence[Memory], max_lines: int) -> dict[int, str]:
     """Cut lines that have nothing to tell them apart into parts of half a page, the oldest first."""
     oldest_first = sorted(range(len(memories)), key=lambda place: (memories[place].valid_from, memories[place].item))
-    size = max(1, most // 2)
+    size = max(1, max_lines // 2)
     return {place: f"part-{number // size + 1}" for number, place in enumerate(oldest_first)}
 
 
@@ -164,19 +164,19 @@ def _name(topic: str, texts: Sequence[str], others: Sequence[str], taken: Collec
     own = content_terms(topic.replace("-", " "))
     words = [word for word in distinctive(texts, others) if not content_terms(word) & own]
     fresh = (name for word in words if (name := slug(word)) and name != GENERAL and name not in taken)
-    return next(fresh, None) or free("part", taken)
+    return next(fresh, None) or unused_name("part", taken)
 
 
 def _topics(topic: str, places: Mapping[int, str], lines: int, taken: Collection[str]) -> list[str]:
     """Return the full new topic of each line, in order."""
-    prefix = slug(topic, most_words=10, longest=_LONGEST_PREFIX) or "topic"
+    prefix = slug(topic, max_words=10, max_characters=_MAX_PREFIX_CHARACTERS) or "topic"
     general = f"{prefix}-{GENERAL}"
     if fold(general) == fold(topic):
-        general = free(general, {topic, *taken})
+        general = unused_name(general, {topic, *taken})
     full: dict[str, str] = {}
     for name in dict.fromkeys(places.values()):
-        wanted = slug(f"{prefix}-{name}", most_words=20, longest=LONGEST)
-        full[name] = free(wanted, {topic, general, *taken, *full.values()})
+        wanted = slug(f"{prefix}-{name}", max_words=20, max_characters=MAX_CHARACTERS)
+        full[name] = unused_name(wanted, {topic, general, *taken, *full.values()})
     return [full[places[place]] if place in places else general for place in range(lines)]
 
 

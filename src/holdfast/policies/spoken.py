@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from holdfast.policies.clauses import Clause, clauses, fold_clause, sentences
+from holdfast.policies.clauses import StatementClause, clauses, fold_clause, sentences
 from holdfast.policies.rulebook import Rulebook
 
 _SECRET = re.compile(
@@ -15,24 +15,24 @@ _SECRET = re.compile(
     r"|\b(?:sk|pk|ghp|gho|xox[bp]|akia|eyj)[-_a-z0-9]{12,}|\b(?:\d[ -]?){13,19}\b|-----begin"
 )
 _PART = re.compile(r"[,;:] | (?:and|but|y|pero|with|con) ")
-_LONGER = 3
+_LONG_TEXT_SENTENCES = 3
 _PERSONAL = frozenset(("self", "soy", "you"))
 _WHOLE_MESSAGE = ("joke", "roleplay")
 _WHOLE_SENTENCE = ("hypothetical", "sarcasm", "fiction_author")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spoken:
+class SpokenSentence:
     """A sentence with the clauses that it states; none where it is not meant as it is said."""
 
     text: str
     folded: str
-    clauses: tuple[Clause, ...]
+    clauses: tuple[StatementClause, ...]
     impersonal: bool
     """It stands in a longer text that speaks neither of its writer nor to its reader."""
 
 
-def spoken(text: str, book: Rulebook) -> Iterator[Spoken]:
+def spoken(text: str, book: Rulebook) -> Iterator[SpokenSentence]:
     """Yield the sentences of a message, up to where a text begins that is to be translated, mended or written."""
     if any(book.shows(sign, fold_clause(text)) for sign in _WHOLE_MESSAGE):
         return
@@ -45,11 +45,11 @@ def spoken(text: str, book: Rulebook) -> Iterator[Spoken]:
         stated = clauses(sentence, folded, book) if _is_plain(folded, book) else ()
         safe = (_without_secret(clause) for clause in stated)
         kept = tuple(clause for clause in safe if clause is not None)
-        yield Spoken(text=sentence, folded=folded, clauses=kept, impersonal=impersonal)
+        yield SpokenSentence(text=sentence, folded=folded, clauses=kept, impersonal=impersonal)
 
 
 def _is_impersonal(text: str, book: Rulebook) -> bool:
-    enough = len(list(islice(sentences(text), _LONGER))) == _LONGER
+    enough = len(list(islice(sentences(text), _LONG_TEXT_SENTENCES))) == _LONG_TEXT_SENTENCES
     return enough and book.probe is not None and not book.probe.about(fold_clause(text)) & _PERSONAL
 
 
@@ -58,7 +58,7 @@ def without_secret(text: str) -> str:
     return "" if _SECRET.search(fold_clause(text)) else text
 
 
-def _without_secret(clause: Clause) -> Clause | None:
+def _without_secret(clause: StatementClause) -> StatementClause | None:
     """Return a clause without the part from which on it tells a password or the like."""
     found = _SECRET.search(clause.folded)
     clause = replace(clause, context=without_secret(clause.context))

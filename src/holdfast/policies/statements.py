@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from holdfast.policies.clauses import Clause, fold_clause
+from holdfast.policies.clauses import StatementClause, fold_clause
 from holdfast.policies.joining import joined
 from holdfast.policies.probe import probe
-from holdfast.policies.rulebook import LANGUAGES, Rule, Rulebook, StatementType, rulebook, rules_only
-from holdfast.policies.spoken import Spoken, spoken, without_secret
+from holdfast.policies.rulebook import LANGUAGES, Rulebook, StatementRule, StatementType, rulebook, rules_only
+from holdfast.policies.spoken import SpokenSentence, spoken, without_secret
 from holdfast.policies.statement import Statement
 from holdfast.policies.worth import is_faint, is_worth_keeping
 from holdfast.text.language import detect_language
@@ -35,9 +35,9 @@ _TYPES: Mapping[str, StatementType] = {
     "nota": "knowledge",
 }
 """The types of what was weighed, by key; all else is personal."""
-_MOST = 10.0
+_MAX_IMPORTANCE = 10.0
 _SPANISH_LETTER = re.compile(r"[ñáéíóú¿¡]", re.IGNORECASE)
-_LONGEST_ADDITION = 9
+_MAX_ADDITION_WORDS = 9
 _GREETING = re.compile(r"(?:hi|hey|hello|good (?:morning|evening|afternoon)|hola|buenas|buenos dias|buen dia|que tal|ola)\b")
 _NAME = re.compile(
     r"(?:I'?m|I am|i'?m|i am|soy|Soy|yo soy|Yo soy) (?P<name>[^\W\d_][\w'-]+)(?:(?: [^\W\d_a-z][\w'-]+){0,2})(?=[,.!]|$| (?:and|y|from|de|by|here|speaking)\b)"
@@ -101,14 +101,14 @@ def _in_language(text: str, book: Rulebook) -> Iterator[Statement]:
         yield before
 
 
-def _with_context(sentence: Spoken, previous: str) -> Spoken:
+def _with_context(sentence: SpokenSentence, previous: str) -> SpokenSentence:
     """Return a sentence that begins with "mine is" and the like with the sentence before it."""
     if not previous or not sentence.clauses or not sentence.clauses[0].leans or sentence.clauses[0].context:
         return sentence
     return replace(sentence, clauses=(replace(sentence.clauses[0], context=previous), *sentence.clauses[1:]))
 
 
-def _in_sentence(sentence: Spoken, book: Rulebook, before: Statement | None) -> Iterator[Statement]:
+def _in_sentence(sentence: SpokenSentence, book: Rulebook, before: Statement | None) -> Iterator[Statement]:
     greeted = _GREETING.match(sentence.folded) is not None
     for clause in sentence.clauses:
         statement = _statement(clause, book, before, greeted=greeted, impersonal=sentence.impersonal)
@@ -125,7 +125,7 @@ def _goes_on(folded: str, book: Rulebook) -> bool:
     """Tell whether a sentence only adds a time, such as "due in November", to the one before it."""
     words = folded.split()
     return (
-        2 <= len(words) <= _LONGEST_ADDITION
+        2 <= len(words) <= _MAX_ADDITION_WORDS
         and "?" not in folded
         and bool(book.when.search(folded))
         and book.find(folded) is None
@@ -133,7 +133,9 @@ def _goes_on(folded: str, book: Rulebook) -> bool:
     )
 
 
-def _statement(clause: Clause, book: Rulebook, before: Statement | None, *, greeted: bool, impersonal: bool) -> Statement | None:
+def _statement(
+    clause: StatementClause, book: Rulebook, before: Statement | None, *, greeted: bool, impersonal: bool
+) -> Statement | None:
     rule = book.find(clause.folded)
     if rule is None and _gives_name(clause, greeted=greeted):
         rule = next(rule for rule in book.rules if rule.key in ("name", "nombre"))
@@ -158,7 +160,7 @@ def _statement(clause: Clause, book: Rulebook, before: Statement | None, *, gree
         kind=rule.kind,
         type=rule.type,
         key=_key(clause, rule, before),
-        importance=min(max(rule.importance + 1, _ASKED_IMPORTANCE), _MOST) if clause.asked else rule.importance,
+        importance=min(max(rule.importance + 1, _ASKED_IMPORTANCE), _MAX_IMPORTANCE) if clause.asked else rule.importance,
         language=book.language,
         asked=clause.asked,
         temporary=rule.temporary,
@@ -167,7 +169,7 @@ def _statement(clause: Clause, book: Rulebook, before: Statement | None, *, gree
     )
 
 
-def _weighed(clause: Clause, book: Rulebook) -> Statement:
+def _weighed(clause: StatementClause, book: Rulebook) -> Statement:
     """Return a clause that no rule fits as a statement; its cues tell what it is about."""
     weighed = book.scale.weigh(clause.text, clause.folded)
     is_plan = _PLAN in weighed.cues and not _RECURS.intersection(weighed.cues) and bool(book.when.search(clause.folded))
@@ -186,13 +188,13 @@ def _weighed(clause: Clause, book: Rulebook) -> Statement:
     )
 
 
-def _key(clause: Clause, rule: Rule, before: Statement | None) -> str:
+def _key(clause: StatementClause, rule: StatementRule, before: Statement | None) -> str:
     """Return what a clause is about; "his name is Rex" is about what was spoken of just before."""
     names_one_before = re.match(r"(?:his|her|its|their|he|she|it|they|se llaman?)\b", clause.folded)
     return before.key if names_one_before and before is not None else rule.key
 
 
-def _gives_name(clause: Clause, *, greeted: bool) -> bool:
+def _gives_name(clause: StatementClause, *, greeted: bool) -> bool:
     """Tell whether a clause is "I'm Dana": a capital shows it, or a greeting before it."""
     found = _NAME.match(clause.text) or _INTRODUCED.match(clause.text)
     return found is not None and fold_clause(found["name"]) not in _NO_NAME and (greeted or found["name"][0].isupper())

@@ -6,8 +6,8 @@ from typing import Literal
 
 from holdfast.errors import InvalidInput
 from holdfast.policies.captures import STATEMENTS
-from holdfast.policies.consolidate import ConsolidationRules
-from holdfast.policies.learning import Capture
+from holdfast.policies.consolidate import ReconcileRules
+from holdfast.policies.learning import Extractor
 from holdfast.policies.rollup import RollUp
 from holdfast.types import Kind
 
@@ -17,39 +17,39 @@ class Paragraph:
     """Each conversation leaves one paragraph of this kind."""
 
     kind: str
-    longest: int = 200
+    max_characters: int = 200
     """About how many characters it has."""
     timeout: float = 30.0
     """Seconds a model has for it; after that rules write it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Base:
+class BaseDocument:
     """Summaries are worked into one standing document: the one value of a key."""
 
     when: RollUp
     kind: str
     key: str | None = None
     """The key it is kept under; None is the kind's name."""
-    most_words: int = 400
+    max_words: int = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cap:
+class MemoryCap:
     """No more than so many memories of a kind in a scope; one too many is compacted away."""
 
     kind: str
-    most: int
+    max_memories: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Topics:
+class TopicRules:
     """Memories of a kind gather under topics."""
 
     kind: str
-    least_for_new: int = 3
+    min_conclusions: int = 3
     """Conclusions one conversation must leave for a topic of its own."""
-    most_lines: int = 50
+    max_lines: int = 50
     """A page longer than this is split."""
     detect: Literal["turn", "close"] = "close"
     """When a conversation's topic is looked for: at each thing the user says until it is found, or once at the end."""
@@ -58,7 +58,7 @@ class Topics:
     a topic that a person has opened goes there, and no model is asked."""
     recent_kind: str | None = None
     """The kind that notes at each close which topic it was about; None notes nothing."""
-    most_recent: int = 20
+    max_recent: int = 20
     """Such notes that are kept; older ones expire."""
 
 
@@ -69,7 +69,7 @@ class RecallPlan:
     limit: int = 20
     kinds: tuple[str, ...] | None = None
     """Only these; None is every kind, and raw messages."""
-    least_cosine: float | None = None
+    min_cosine: float | None = None
     """How near a memory must be, as the design's own embedder measures it; None is no limit."""
     measured_by: tuple[float, float] = (0.0, 1.0)
     """The calibration of that embedder, by which the limit is carried over to the one in use."""
@@ -93,11 +93,11 @@ class Section:
     """What fills it: pinned memories, those a recall finds, all (or the relevant ones of too many), the newest, the
     newest that other apps share, a given state, the page of the conversation's topic (which takes the place of what a recall finds), or words alone."""
     kinds: tuple[str, ...] | None = None
-    most: int = 20
+    max_items: int = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class PromptLayout:
     """A system prompt's parts, in their order, in the design's own words."""
 
     sections: tuple[Section, ...]
@@ -112,22 +112,22 @@ class Preset:
     name: str
     kinds: tuple[Kind, ...]
     default_kind: str
-    capture: Capture | Paragraph = STATEMENTS
+    extractor: Extractor | Paragraph = STATEMENTS
     """What a conversation leaves, by a model or by rules."""
-    capture_at: Literal["turn", "close", "never"] = "close"
+    extract_at: Literal["turn", "close", "never"] = "close"
     """When: after each of the assistant's replies, when the conversation ends, or not by itself."""
-    consolidation: ConsolidationRules = field(default_factory=ConsolidationRules)
+    reconcile_rules: ReconcileRules = field(default_factory=ReconcileRules)
     """How what is new meets what is known."""
     roll_up: RollUp | None = None
     """When older messages become a summary."""
-    base: Base | None = None
-    cap: Cap | None = None
-    topics: Topics | None = None
+    base: BaseDocument | None = None
+    cap: MemoryCap | None = None
+    topics: TopicRules | None = None
     topics_dir: str | None = None
     """The folder in which topics are kept as pages that people can read and edit, beside the store where it is a
     relative one; None keeps no files."""
     recall: RecallPlan = field(default_factory=RecallPlan)
-    layout: Layout | None = None
+    layout: PromptLayout | None = None
     """How the context is laid out; None is the default block, which nothing stored can close."""
     window: int = 20
     """Messages of the present conversation that go along with the context."""

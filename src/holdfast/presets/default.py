@@ -5,19 +5,19 @@ with lifetimes, from Rumi keys that mean the same whatever their word, from all 
 """
 
 from holdfast.policies.captures import STATEMENTS
-from holdfast.policies.consolidate import ConsolidationRules
+from holdfast.policies.consolidate import ReconcileRules
 from holdfast.policies.rollup import RollUp
-from holdfast.presets.base import Base, Preset, Topics
+from holdfast.presets.base import BaseDocument, Preset, TopicRules
 from holdfast.types import Kind
 
 DEFAULT = Preset(
     name="default",
     default_kind="fact",
-    capture=STATEMENTS,
-    consolidation=ConsolidationRules(normalise_keys=True),
+    extractor=STATEMENTS,
+    reconcile_rules=ReconcileRules(normalize_keys=True),
     roll_up=RollUp(threshold=30, keep=10),
-    base=Base(when=RollUp(threshold=20, keep=10), kind="profile", key="summary of all"),
-    topics=Topics(kind="fact", detect="close", opens=False),
+    base=BaseDocument(when=RollUp(threshold=20, keep=10), kind="profile", key="summary of all"),
+    topics=TopicRules(kind="fact", detect="close", opens=False),
     kinds=(
         Kind(name="fact", meaning="Something true of a person, a thing or the world", keyed="many"),
         Kind(name="decision", meaning="Something that was decided, and holds until decided otherwise"),

@@ -1,9 +1,9 @@
 """Lo-Bug, a tiered memory: facts after each exchange, summaries of older messages, one base document of it all."""
 
 from holdfast.policies.captures import TYPED_FACTS
-from holdfast.policies.consolidate import ConsolidationRules
+from holdfast.policies.consolidate import ReconcileRules
 from holdfast.policies.rollup import RollUp
-from holdfast.presets.base import Base, Layout, Preset, RecallPlan, Section
+from holdfast.presets.base import BaseDocument, Preset, PromptLayout, RecallPlan, Section
 from holdfast.types import Kind
 
 _NOMIC = (0.5, 0.72)
@@ -17,13 +17,13 @@ LOBUG = Preset(
         Kind(name="summary", meaning="What a stretch of conversation was about", background=True),
         Kind(name="base", meaning="The one document about the user, always in the prompt", keyed="one", pinned=True),
     ),
-    capture=TYPED_FACTS,
-    capture_at="turn",
-    consolidation=ConsolidationRules(same_distance=0.15, merge_same="replace"),
+    extractor=TYPED_FACTS,
+    extract_at="turn",
+    reconcile_rules=ReconcileRules(same_distance=0.15, merge_same="replace"),
     roll_up=RollUp(threshold=30, keep=10),
-    base=Base(when=RollUp(threshold=20, keep=10), kind="base", most_words=400),
-    recall=RecallPlan(limit=5, kinds=("fact",), least_cosine=0.3, measured_by=_NOMIC),
-    layout=Layout(
+    base=BaseDocument(when=RollUp(threshold=20, keep=10), kind="base", max_words=400),
+    recall=RecallPlan(limit=5, kinds=("fact",), min_cosine=0.3, measured_by=_NOMIC),
+    layout=PromptLayout(
         sections=(
             Section(words="long_term", source="pinned", kinds=("base",)),
             Section(words="relevant", source="relevant"),

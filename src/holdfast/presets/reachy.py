@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from holdfast.presets.base import Layout, Preset, RecallPlan, Section
+from holdfast.presets.base import Preset, PromptLayout, RecallPlan, Section
 from holdfast.text.clean import content_hash
 from holdfast.types import Kind
 
@@ -19,9 +19,9 @@ REACHY = Preset(
         Kind(name="fact", meaning="Something to remember for good", keyed="many"),
         Kind(name="context", meaning="What matters today; the newest value of a key counts", keyed="one", lifetime="day"),
     ),
-    capture_at="never",
-    recall=RecallPlan(limit=5, kinds=("conversation", "fact", "context"), least_cosine=0.3, measured_by=_MINILM),
-    layout=Layout(sections=(Section(words="relevant", source="relevant"),)),
+    extract_at="never",
+    recall=RecallPlan(limit=5, kinds=("conversation", "fact", "context"), min_cosine=0.3, measured_by=_MINILM),
+    layout=PromptLayout(sections=(Section(words="relevant", source="relevant"),)),
     window=10,
     tools=("search_memories", "store_memory", "forget_memory"),
     embedder="all-minilm-l6-v2",

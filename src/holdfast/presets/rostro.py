@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from holdfast.policies.captures import CONCLUSIONS
-from holdfast.presets.base import Layout, Preset, RecallPlan, Section, Topics
+from holdfast.presets.base import Preset, PromptLayout, RecallPlan, Section, TopicRules
 from holdfast.types import Kind
 
 _OPENAI_SMALL = (0.2, 0.7)
@@ -16,22 +16,22 @@ ROSTRO = Preset(
         Kind(name="conclusion", meaning="A conclusion, decision or discovery of a conversation, in one line"),
         Kind(name="recent", meaning="Which topic a conversation was about, in a few words", keyed="many", background=True),
     ),
-    capture=CONCLUSIONS,
-    topics=Topics(kind="conclusion", least_for_new=3, most_lines=50, detect="turn", recent_kind="recent", most_recent=20),
+    extractor=CONCLUSIONS,
+    topics=TopicRules(kind="conclusion", min_conclusions=3, max_lines=50, detect="turn", recent_kind="recent", max_recent=20),
     recall=RecallPlan(
         limit=5,
         kinds=("conclusion",),
-        least_cosine=0.7,
+        min_cosine=0.7,
         measured_by=_OPENAI_SMALL,
         own_embedder="openai:text-embedding-3-small",
         accumulates=True,
     ),
     topics_dir="topics",
-    layout=Layout(
+    layout=PromptLayout(
         sections=(
-            Section(words="recent_topics", source="newest", kinds=("recent",), most=20),
+            Section(words="recent_topics", source="newest", kinds=("recent",), max_items=20),
             Section(words="memories", source="relevant"),
-            Section(words="topic_page", source="page", most=200),
+            Section(words="topic_page", source="page", max_items=200),
             Section(words="memory_instructions", source="fixed"),
         )
     ),

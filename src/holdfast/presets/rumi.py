@@ -3,18 +3,18 @@
 from datetime import timedelta
 
 from holdfast.policies.captures import KEY_VALUES
-from holdfast.policies.consolidate import ConsolidationRules
-from holdfast.presets.base import Layout, Preset, RecallPlan, Section
+from holdfast.policies.consolidate import ReconcileRules
+from holdfast.presets.base import Preset, PromptLayout, RecallPlan, Section
 from holdfast.types import Kind
 
 RUMI = Preset(
     name="rumi",
     default_kind="fact",
     kinds=(Kind(name="fact", meaning="Algo estable del usuario: una clave libre y un valor en tercera persona", keyed="many"),),
-    capture=KEY_VALUES,
-    consolidation=ConsolidationRules(normalise_keys=True),
+    extractor=KEY_VALUES,
+    reconcile_rules=ReconcileRules(normalize_keys=True),
     recall=RecallPlan(limit=100, kinds=("fact",)),
-    layout=Layout(sections=(Section(words="facts", source="all", kinds=("fact",), most=100),), language="es"),
+    layout=PromptLayout(sections=(Section(words="facts", source="all", kinds=("fact",), max_items=100),), language="es"),
     default_key="nota",
     unused_after=timedelta(days=365),
     context_tokens=1500,

@@ -19,10 +19,10 @@ from holdfast.presets.base import Paragraph, Preset
 
 
 def _setting(
-    default: Any, help: str, *, least: float | None = None, most: float | None = None, above: float | None = None
+    default: Any, help: str, *, minimum: float | None = None, maximum: float | None = None, above: float | None = None
 ) -> Any:
     """Return a field with its explanation and the bounds of its value."""
-    return field(default=default, metadata={"help": help, "least": least, "most": most, "above": above})
+    return field(default=default, metadata={"help": help, "least": minimum, "most": maximum, "above": above})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,14 +53,14 @@ class RostroSettings(DesignSettings):
     preset: ClassVar[str] = "rostro"
     session_timeout_minutes: float = _setting(7, "Minutes of silence after which a conversation is digested.", above=0)
     topics_dir: str = _setting("data/topics", "The folder of the topic pages.")
-    topic_split_threshold_lines: int = _setting(50, "A page with more lines is split.", least=2)
-    min_conclusions_for_new_topic: int = _setting(3, "Conclusions that make a topic of their own.", least=1)
+    topic_split_threshold_lines: int = _setting(50, "A page with more lines is split.", minimum=2)
+    min_conclusions_for_new_topic: int = _setting(3, "Conclusions that make a topic of their own.", minimum=1)
     db_path: str = _setting("data/memory.db", "The file of the store.")
     embedding_similarity_threshold: float = _setting(
-        0.7, "How near a memory must be, as the cosine of the design's own embedder.", least=0, most=1
+        0.7, "How near a memory must be, as the cosine of the design's own embedder.", minimum=0, maximum=1
     )
-    max_memories_per_search: int = _setting(5, "Memories that one message brings to mind.", least=1)
-    index_max_entries: int = _setting(20, "Entries of the index of recent topics.", least=1)
+    max_memories_per_search: int = _setting(5, "Memories that one message brings to mind.", minimum=1)
+    index_max_entries: int = _setting(20, "Entries of the index of recent topics.", minimum=1)
 
     @property
     def store(self) -> str:
@@ -71,11 +71,11 @@ class RostroSettings(DesignSettings):
         """Return the preset as these settings have it."""
         topics = preset.topics and replace(
             preset.topics,
-            most_lines=self.topic_split_threshold_lines,
-            least_for_new=self.min_conclusions_for_new_topic,
-            most_recent=self.index_max_entries,
+            max_lines=self.topic_split_threshold_lines,
+            min_conclusions=self.min_conclusions_for_new_topic,
+            max_recent=self.index_max_entries,
         )
-        recall = replace(preset.recall, limit=self.max_memories_per_search, least_cosine=self.embedding_similarity_threshold)
+        recall = replace(preset.recall, limit=self.max_memories_per_search, min_cosine=self.embedding_similarity_threshold)
         folder = str(Path(self.topics_dir).expanduser().absolute())
         preset = _showing(preset, "recent_topics", self.index_max_entries)
         idle_after = timedelta(minutes=self.session_timeout_minutes)
@@ -88,21 +88,21 @@ class MemoryConfig(DesignSettings):
 
     preset: ClassVar[str] = "lobug"
     db_path: str = _setting("lobug_memory.db", "The file of the store.")
-    short_term_threshold: int = _setting(30, "Messages without a summary at which one is made.", least=1)
-    short_term_keep: int = _setting(10, "The newest of them that stay without one.", least=0)
-    long_term_threshold: int = _setting(20, "Summaries outside the base document at which they are worked in.", least=1)
-    long_term_keep: int = _setting(10, "The newest of them that stay outside.", least=0)
-    retrieval_top_k: int = _setting(5, "Facts that one message brings to mind.", least=1)
+    short_term_threshold: int = _setting(30, "Messages without a summary at which one is made.", minimum=1)
+    short_term_keep: int = _setting(10, "The newest of them that stay without one.", minimum=0)
+    long_term_threshold: int = _setting(20, "Summaries outside the base document at which they are worked in.", minimum=1)
+    long_term_keep: int = _setting(10, "The newest of them that stay outside.", minimum=0)
+    retrieval_top_k: int = _setting(5, "Facts that one message brings to mind.", minimum=1)
     retrieval_min_similarity: float = _setting(
-        0.3, "How near a fact must be, as the cosine of the design's own embedder.", least=-1, most=1
+        0.3, "How near a fact must be, as the cosine of the design's own embedder.", minimum=-1, maximum=1
     )
     embedding_model: str = _setting(
         "nomic-embed-text",
         "The embedding model, by its name at Ollama or in `holdfast models`; this one leaves it to `embedder`.",
     )
-    embedding_dim: int = _setting(768, "The length of the vectors that an embedding function returns.", least=1)
+    embedding_dim: int = _setting(768, "The length of the vectors that an embedding function returns.", minimum=1)
     duplicate_distance_threshold: float = _setting(
-        0.15, "The cosine distance under which a new fact takes an old one's place.", least=0, most=2
+        0.15, "The cosine distance under which a new fact takes an old one's place.", minimum=0, maximum=2
     )
 
     def __post_init__(self) -> None:
@@ -124,8 +124,8 @@ class MemoryConfig(DesignSettings):
             preset,
             roll_up=RollUp(threshold=self.short_term_threshold, keep=self.short_term_keep),
             base=preset.base and replace(preset.base, when=summaries),
-            recall=replace(preset.recall, limit=self.retrieval_top_k, least_cosine=self.retrieval_min_similarity),
-            consolidation=replace(preset.consolidation, same_distance=self.duplicate_distance_threshold),
+            recall=replace(preset.recall, limit=self.retrieval_top_k, min_cosine=self.retrieval_min_similarity),
+            reconcile_rules=replace(preset.reconcile_rules, same_distance=self.duplicate_distance_threshold),
             embedder=_embedder(self, provider="ollama") or preset.embedder,
         )
 
@@ -136,7 +136,7 @@ class ReachySettings(DesignSettings):
 
     preset: ClassVar[str] = "reachy"
     path: str = _setting("~/.reachy/memory", "The folder of the store.")
-    context_window_size: int = _setting(5, "Turns of the present conversation that are always at hand.", least=1)
+    context_window_size: int = _setting(5, "Turns of the present conversation that are always at hand.", minimum=1)
     embedding_model: str = _setting("all-MiniLM-L6-v2", "The embedding model.")
     cleanup_interval: float = _setting(3600, "Seconds between two clean-ups of what has expired.", above=0)
 
@@ -173,16 +173,16 @@ class AppsSettings(DesignSettings):
     """The limits of the app memories."""
 
     preset: ClassVar[str] = "apps"
-    max_memories: int = _setting(10, "Memories of one app; one more is compacted away.", least=1)
-    max_characters: int = _setting(200, "About how many characters a memory has.", least=40)
+    max_memories: int = _setting(10, "Memories of one app; one more is compacted away.", minimum=1)
+    max_characters: int = _setting(200, "About how many characters a memory has.", minimum=40)
 
     def applied_to(self, preset: Preset) -> Preset:
         """Return the preset as these settings have it."""
-        capture = preset.capture
-        if isinstance(capture, Paragraph):
-            capture = replace(capture, longest=self.max_characters)
+        extractor = preset.extractor
+        if isinstance(extractor, Paragraph):
+            extractor = replace(extractor, max_characters=self.max_characters)
         preset = _showing(preset, "app_memories", self.max_memories)
-        return replace(preset, capture=capture, cap=preset.cap and replace(preset.cap, most=self.max_memories))
+        return replace(preset, extractor=extractor, cap=preset.cap and replace(preset.cap, max_memories=self.max_memories))
 
 
 DESIGNS: Mapping[str, type[DesignSettings]] = {
@@ -239,9 +239,9 @@ def _embedder(settings: MemoryConfig | ReachySettings, *, provider: str | None =
     return f"{provider}:{named}"
 
 
-def _showing(preset: Preset, words: str, most: int) -> Preset:
+def _showing(preset: Preset, words: str, max_items: int) -> Preset:
     """Return the preset with so many lines in one section of its prompt."""
     if preset.layout is None:
         return preset
-    sections = tuple(replace(each, most=most) if each.words == words else each for each in preset.layout.sections)
+    sections = tuple(replace(each, max_items=max_items) if each.words == words else each for each in preset.layout.sections)
     return replace(preset, layout=replace(preset.layout, sections=sections))

@@ -42,7 +42,7 @@ def check_bind(host: str, has_keys: bool, *, tenant: str = "default") -> None:  
     )
 
 
-class Names:
+class AllowedHosts:
     """The names a server answers to."""
 
     def __init__(self, bind: str, allowed: Collection[str] = ()) -> None:
@@ -69,14 +69,14 @@ def split_authority(host: str) -> tuple[str, int | None] | None:
     return found[1].strip("[]").rstrip("."), int(found[2]) if found[2] else None
 
 
-def came_from_us(headers: Headers, host: str) -> bool:
+def is_same_origin(headers: Headers, host: str) -> bool:
     """Tell whether a request was made by no page, or by one that was served under the very name it asks."""
     origins = headers.get(b"origin", ())
     if len(origins) > 1:
         return False
     if origins:
         return _is_same(origins[0].decode("latin-1"), host)
-    return not _is_from_elsewhere(headers)
+    return not _is_cross_site(headers)
 
 
 def _is_same(origin: str, host: str) -> bool:
@@ -92,7 +92,7 @@ def _is_same(origin: str, host: str) -> bool:
     return (theirs[0], theirs[1] or default) == (ours[0], ours[1] or default)
 
 
-def _is_from_elsewhere(headers: Headers) -> bool:
+def _is_cross_site(headers: Headers) -> bool:
     """Tell whether a browser says that another site's page asks, other than by a link that somebody followed."""
     if (headers.get(b"sec-fetch-site") or (b"none",))[0] not in (b"cross-site", b"same-site"):
         return False

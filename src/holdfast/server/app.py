@@ -28,12 +28,12 @@ from holdfast.server import (
     topics,
 )  # fmt: skip
 from holdfast.server.documented import add_schemas
-from holdfast.server.events import Watch
+from holdfast.server.events import ChangeFeed
 from holdfast.server.failures import add_handlers
 from holdfast.server.latency import Latency
 from holdfast.server.metrics import MetricsApp, counting, naming_routes
 from holdfast.server.security import App, Identify, Policy, Security
-from holdfast.server.stopping import Stopping
+from holdfast.server.stopping import ShutdownFlag
 from holdfast.server.tenants import EnginePool
 from holdfast.server.threads import recall_limiter, talk_limiter
 
@@ -131,7 +131,7 @@ def make_api(
         openapi_url="/openapi.json", redirect_slashes=False,
     )  # fmt: skip
     api.state.pool, api.state.settings, api.state.transcriber = pool, settings, transcriber
-    api.state.latency, api.state.watch, api.state.stopping = Latency(), Watch(), Stopping()
+    api.state.latency, api.state.watch, api.state.stopping = Latency(), ChangeFeed(), ShutdownFlag()
     for each in _ROUTERS:
         api.include_router(each.router)
     add_handlers(api)

@@ -96,7 +96,7 @@ Calling: TypeAlias = Annotated[Caller, Depends(_caller)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
+class ScopeQuery:
     """The scope a query string names."""
 
     user: str | None
@@ -112,23 +112,25 @@ class Named:
 _Part: TypeAlias = Annotated[str | None, Query(min_length=1, max_length=512)]
 
 
-async def _named(user: _Part = None, app: _Part = None, agent: _Part = None) -> Named:
-    return Named(user=user, app=app, agent=agent)
+async def _scope_query(user: _Part = None, app: _Part = None, agent: _Part = None) -> ScopeQuery:
+    return ScopeQuery(user=user, app=app, agent=agent)
 
 
-Whose: TypeAlias = Annotated[Named, Depends(_named)]
+Whose: TypeAlias = Annotated[ScopeQuery, Depends(_scope_query)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
+class PageQuery:
     """Which part of a list is wanted."""
 
     limit: int
     offset: int
 
 
-async def _window(limit: Annotated[int, Query(ge=1, le=500)] = 50, offset: Annotated[int, Query(ge=0, le=2**31)] = 0) -> Window:
-    return Window(limit=limit, offset=offset)
+async def _page_query(
+    limit: Annotated[int, Query(ge=1, le=500)] = 50, offset: Annotated[int, Query(ge=0, le=2**31)] = 0
+) -> PageQuery:
+    return PageQuery(limit=limit, offset=offset)
 
 
-Paged: TypeAlias = Annotated[Window, Depends(_window)]
+Paged: TypeAlias = Annotated[PageQuery, Depends(_page_query)]

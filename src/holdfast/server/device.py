@@ -11,7 +11,7 @@ from typing import Any, Final
 from holdfast.access import ScopeParts
 from holdfast.agent import Agent
 from holdfast.engine import Engine
-from holdfast.mind import keeping
+from holdfast.mind import with_state
 from holdfast.server.caller import Caller
 from holdfast.services import services
 from holdfast.session import Session
@@ -22,8 +22,8 @@ IGNORE: Final = "IGNORE"
 RESPOND: Final = "RESPOND"
 SILENCE: Final = "(silence)"
 _SENSORS: Final = "sensors"
-_MOST_VALUES: Final = 40
-_LONGEST_VALUE: Final = 200
+_MAX_VALUES: Final = 40
+_MAX_VALUE_CHARACTERS: Final = 200
 _FILLERS: Final = frozenset("a ah aha eh ehm em er este hm hmm hum huh mm mmm mhm oh pues uh uhm um umm".split())
 _ASIDE: Final = re.compile(r"\[[^\]]*\]|\([^)]*\)|\*[^*]*\*|♪[^♪]*♪?")
 """How recognisers write what is no speech: [BLANK_AUDIO], (music), *coughs*."""
@@ -31,7 +31,7 @@ _WORD: Final = re.compile(r"[^\W\d_]+|\d+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spoken:
+class DeviceReply:
     """What the device says, and whether it was spoken to at all."""
 
     response: str
@@ -50,21 +50,21 @@ def device_session(caller: Caller, parts: ScopeParts) -> Session:
     return caller.memory.session(id=f"device:{key}" if key else "device", **parts)
 
 
-def answer(caller: Caller, parts: ScopeParts, text: str) -> Spoken:
+def answer(caller: Caller, parts: ScopeParts, text: str) -> DeviceReply:
     """Keep what was said, ask the model, keep the reply; it may find that it was not spoken to."""
     memory, talk = caller.memory, device_session(caller, parts)
     language = language_for(memory, talk.scope.user)
     agent = Agent(memory, session=talk, persona=_persona(language), noise=IGNORE)
     said = agent.reply(text, state=sensed(memory, talk))
-    return Spoken(response="", action=IGNORE) if said.noise else Spoken(response=said.text, action=RESPOND)
+    return DeviceReply(response="", action=IGNORE) if said.noise else DeviceReply(response=said.text, action=RESPOND)
 
 
-def ignore(caller: Caller, parts: ScopeParts, heard: str) -> Spoken:
+def ignore(caller: Caller, parts: ScopeParts, heard: str) -> DeviceReply:
     """Keep noise in the log, where nothing is learnt from it, and say nothing."""
     talk = device_session(caller, parts)
     talk.add("user", heard if heard.strip() else SILENCE, action=IGNORE)
     talk.add("assistant", IGNORE, action=IGNORE)
-    return Spoken(response="", action=IGNORE)
+    return DeviceReply(response="", action=IGNORE)
 
 
 def feel(caller: Caller, parts: ScopeParts, sensors: Mapping[str, Any]) -> None:
@@ -74,7 +74,7 @@ def feel(caller: Caller, parts: ScopeParts, sensors: Mapping[str, Any]) -> None:
     with services(caller.memory).store.write(durable=False) as tx:
         session = tx.session(talk.id)
         if session is not None:
-            tx.set_session(keeping(session, **{_SENSORS: as_line(sensors)}))
+            tx.set_session(with_state(session, **{_SENSORS: as_line(sensors)}))
 
 
 def sensed(memory: Engine, talk: Session) -> str | None:
@@ -87,7 +87,7 @@ def sensed(memory: Engine, talk: Session) -> str | None:
 def as_line(sensors: Mapping[str, Any]) -> str:
     """Return readings as one line of ``Name: value`` pairs."""
     pairs = [f"{_label(name)}: {_value(value)}" for name, value in _flat(sensors)]
-    return ", ".join(pairs[:_MOST_VALUES])
+    return ", ".join(pairs[:_MAX_VALUES])
 
 
 def _flat(readings: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
@@ -101,7 +101,7 @@ def _flat(readings: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, 
 
 
 def _label(name: str) -> str:
-    plain = escape_line(name.replace("_", " "))[:_LONGEST_VALUE].strip()
+    plain = escape_line(name.replace("_", " "))[:_MAX_VALUE_CHARACTERS].strip()
     return plain[:1].upper() + plain[1:]
 
 
@@ -109,8 +109,8 @@ def _value(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
-        return " / ".join(map(_value, value[:_MOST_VALUES]))[:_LONGEST_VALUE]
-    return escape_line(str(value))[:_LONGEST_VALUE]
+        return " / ".join(map(_value, value[:_MAX_VALUES]))[:_MAX_VALUE_CHARACTERS]
+    return escape_line(str(value))[:_MAX_VALUE_CHARACTERS]
 
 
 @cache

@@ -16,19 +16,19 @@ from holdfast.server.caller import Caller, Calling, needs
 from holdfast.server.documented import problems
 from holdfast.server.idempotency import Route
 from holdfast.server.sse import EventStream, documented, event, quiet
-from holdfast.server.stopping import Stopping
+from holdfast.server.stopping import ShutdownFlag
 from holdfast.services import services
 
 router = APIRouter(prefix="/v1", tags=["server"], route_class=Route)
 
-_PAUSE = 1.0
+_POLL_SECONDS = 1.0
 _EXAMPLE = 'event: change\ndata: {"memories":12,"messages":40,"jobs":{"done":3}}\n\n'
-_QUIET = 15.0
+_KEEPALIVE_SECONDS = 15.0
 """Seconds after which a line that says nothing shows that the connection is still there."""
 
 
 @dataclass(slots=True)
-class Watch:
+class ChangeFeed:
     """What listeners are told; however many listen, the store is asked once a second."""
 
     _known: dict[str, tuple[float, dict[str, Any]]] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Watch:
         name = repr((who.tenant, who.user, who.app, who.agent))
         with self._lock:
             at, counts = self._known.get(name, (0.0, {}))
-            if time.monotonic() - at >= 0.9 * _PAUSE:
+            if time.monotonic() - at >= 0.9 * _POLL_SECONDS:
                 counts = _counts(caller.memory, caller)
                 self._known[name] = (time.monotonic(), counts)
             return counts
@@ -61,17 +61,17 @@ async def events(caller: Calling, request: Request) -> EventStream:
 
 
 async def _news(request: Request, caller: Caller, first: dict[str, Any]) -> AsyncGenerator[bytes, None]:
-    watch: Watch = request.app.state.watch
-    stopping: Stopping = request.app.state.stopping
+    watch: ChangeFeed = request.app.state.watch
+    stopping: ShutdownFlag = request.app.state.stopping
     told, said_at = first, time.monotonic()
     yield event("change", told)
     while not stopping.is_set():
-        await anyio.sleep(_PAUSE)
+        await anyio.sleep(_POLL_SECONDS)
         counts = await run_in_threadpool(watch.look, caller)
         if counts != told:
             told, said_at = counts, time.monotonic()
             yield event("change", counts)
-        elif time.monotonic() - said_at > _QUIET:
+        elif time.monotonic() - said_at > _KEEPALIVE_SECONDS:
             said_at = time.monotonic()
             yield quiet()
 

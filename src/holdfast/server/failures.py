@@ -17,7 +17,7 @@ from holdfast.types import Context
 log = logging.getLogger("holdfast.server")
 
 _HTTP_CODES = {400: "invalid_input", 404: "not_found", 405: "method_not_allowed", 413: "too_large", 415: "unsupported"}
-_MOST_FIELDS = 5
+_MAX_FIELDS = 5
 
 
 def problem_for(error: HoldfastError) -> Problem:
@@ -71,7 +71,7 @@ async def _unexpected(request: Request, _error: Exception) -> Problem:
 
 def _words(errors: Sequence[Any]) -> str:
     """Say which members are wrong and how, without repeating what they held."""
-    said = [f"{_field(each['loc'])}: {each['msg']}" for each in errors[:_MOST_FIELDS]]
+    said = [f"{_field(each['loc'])}: {each['msg']}" for each in errors[:_MAX_FIELDS]]
     more = len(errors) - len(said)
     return "; ".join(said) + (f"; and {more} more" if more > 0 else "") + "."
 

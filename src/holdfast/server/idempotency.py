@@ -16,19 +16,19 @@ from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
 from holdfast.access import Principal, authorize
-from holdfast.answers import Answers
+from holdfast.answers import StoredResponses
 from holdfast.errors import InvalidInput
 from holdfast.server.caller import RIGHT
 from holdfast.server.security import principal_of
 from holdfast.server.sse import EventStream
 from holdfast.server.tenants import EnginePool
 from holdfast.services import services
-from holdfast.types import KeptAnswer
+from holdfast.types import StoredResponse
 
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
-_READING = ("GET", "HEAD", "OPTIONS")
-_LONGEST_KEY = 255
+_SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+_MAX_KEY_CHARACTERS = 255
 _KEPT_HEADERS = ("content-type", "location")
 
 Handler: TypeAlias = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -48,7 +48,7 @@ class Route(APIRoute):
             principal = principal_of(request.scope)
             authorize(principal, right)
             key = request.headers.get(HEADER)
-            if key is None or request.method in _READING or not request.url.path.startswith("/v1/"):
+            if key is None or request.method in _SAFE_METHODS or not request.url.path.startswith("/v1/"):
                 return await handle(request)
             return await _once(request, principal, key, handle)
 
@@ -62,13 +62,13 @@ def client_id(request: Request) -> str | None:
 
 
 async def _once(request: Request, principal: Principal, key: str, handle: Handler) -> Response:
-    if not key.strip() or len(key) > _LONGEST_KEY:
-        raise InvalidInput(f"The header {HEADER} has 1 to {_LONGEST_KEY} characters.")
+    if not key.strip() or len(key) > _MAX_KEY_CHARACTERS:
+        raise InvalidInput(f"The header {HEADER} has 1 to {_MAX_KEY_CHARACTERS} characters.")
     pool: EnginePool = request.app.state.pool
     with ExitStack() as lease:
         engine = await run_in_threadpool(lease.enter_context, pool.lease(principal.tenant))
-        answers = Answers(services(engine).store, services(engine).clock)
-        claim = await run_in_threadpool(answers.begin, principal, key, await _fingerprint(request))
+        answers = StoredResponses(services(engine).store, services(engine).clock)
+        claim = await run_in_threadpool(answers.claim, principal, key, await _fingerprint(request))
         if claim.status is not None:
             return _again(claim)
         try:
@@ -76,7 +76,7 @@ async def _once(request: Request, principal: Principal, key: str, handle: Handle
         except asyncio.CancelledError:  # its thread may still finish what it began: the claim stands until it lapses
             raise
         except BaseException:
-            await run_in_threadpool(answers.drop, claim)
+            await run_in_threadpool(answers.release, claim)
             raise
         if not isinstance(response, EventStream):
             await _keep(answers, claim, response, bytes(response.body))
@@ -91,13 +91,13 @@ async def _once(request: Request, principal: Principal, key: str, handle: Handle
     return response
 
 
-async def _keep(answers: Answers, claim: KeptAnswer, response: Response, body: bytes | None) -> None:
+async def _keep(answers: StoredResponses, claim: StoredResponse, response: Response, body: bytes | None) -> None:
     """Keep a complete answer for retries; after a failure or half an answer, a retry begins from the start."""
     if body is None or response.status_code >= 500:
-        await run_in_threadpool(answers.drop, claim)
+        await run_in_threadpool(answers.release, claim)
         return
     headers = {name: value for name, value in response.headers.items() if name in _KEPT_HEADERS}
-    await run_in_threadpool(answers.keep, claim, status=response.status_code, headers=headers, body=body)
+    await run_in_threadpool(answers.save, claim, status=response.status_code, headers=headers, body=body)
 
 
 async def _fingerprint(request: Request) -> bytes:
@@ -105,7 +105,7 @@ async def _fingerprint(request: Request) -> bytes:
     return head.encode() + b"\n" + await request.body()
 
 
-def _again(known: KeptAnswer) -> Response:
+def _again(known: StoredResponse) -> Response:
     response = Response(content=known.body, status_code=known.status or 200)
     response.headers.update(known.headers)
     response.headers[REPLAYED] = "true"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from holdfast.server.problem import AsgiMessage, Problem, Receive, problem_response
 
-_CALLERS = 10_000
+_MAX_CALLERS = 10_000
 """So many callers are remembered; one who comes back after that has a full bucket."""
 
 
@@ -26,7 +26,7 @@ class _Bucket:
     at: float
 
 
-class Rates:
+class RateLimiter:
     """A bucket of tokens for each caller: a request takes one, and time puts them back."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -38,7 +38,7 @@ class Rates:
         now = self._clock()
         bucket = self._buckets.setdefault(caller, _Bucket(float(rate.burst), now))
         self._buckets.move_to_end(caller)
-        if len(self._buckets) > _CALLERS:
+        if len(self._buckets) > _MAX_CALLERS:
             self._buckets.popitem(last=False)
         bucket.tokens = min(rate.burst, bucket.tokens + (now - bucket.at) * rate.per_second)
         bucket.at = now
@@ -98,11 +98,11 @@ class LimitedBody:
         return max(0.001, self._until - now)
 
 
-async def read_away(receive: Receive, *, seconds: float = 1.0, most: int = 1 << 26) -> None:
+async def discard_body(receive: Receive, *, seconds: float = 1.0, max_bytes: int = 1 << 26) -> None:
     """Read what a refused client still sends, for a moment: closing before that would take the answer from it."""
     size = 0
     until = time.monotonic() + seconds
-    while size < most and (left := until - time.monotonic()) > 0:
+    while size < max_bytes and (left := until - time.monotonic()) > 0:
         try:
             message = await asyncio.wait_for(receive(), left)
         except TimeoutError:

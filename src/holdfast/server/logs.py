@@ -14,7 +14,7 @@ _QUIET = ("uvicorn.access", "uvicorn.error", "uvicorn", "holdfast", "holdfast.se
 _PLACES = 6
 
 
-class Lines(logging.Formatter):
+class LineFormatter(logging.Formatter):
     """Writes a record as one line."""
 
     def __init__(self, *, plain: bool = False, traces: bool = False) -> None:
@@ -41,7 +41,7 @@ def log_config(*, debug: bool = False, plain: bool | None = None) -> dict[str, A
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "formatters": {"lines": {"()": Lines, "plain": words, "traces": debug}},
+        "formatters": {"lines": {"()": LineFormatter, "plain": words, "traces": debug}},
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "lines", "stream": "ext://sys.stderr"}},
         "loggers": {name: {"handlers": ["stderr"], "level": level, "propagate": False} for name in _QUIET},
     }

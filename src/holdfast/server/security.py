@@ -19,8 +19,8 @@ from holdfast.clock import SystemClock
 from holdfast.config.settings import Settings
 from holdfast.errors import HoldfastError, Unauthorized
 from holdfast.ids import new_id
-from holdfast.server.addresses import Headers, Names, came_from_us, came_through_proxy, check_bind, is_loopback
-from holdfast.server.limits import LimitedBody, Rate, Rates, read_away, too_large
+from holdfast.server.addresses import AllowedHosts, Headers, came_through_proxy, check_bind, is_loopback, is_same_origin
+from holdfast.server.limits import LimitedBody, Rate, RateLimiter, discard_body, too_large
 from holdfast.server.problem import AsgiMessage, AsgiScope, Problem, Receive, Send, problem_response
 
 __all__ = ["Policy", "Security", "check_bind", "is_loopback", "principal_of", "request_id_of"]
@@ -31,7 +31,7 @@ App: TypeAlias = Callable[[AsgiScope, Receive, Send], Awaitable[None]]
 Identify: TypeAlias = Callable[[str | None, bool], Principal]
 """Tells who bears a key, or who comes without one over loopback; raises for a stranger."""
 
-_VISIT = "holdfast.visit"
+_INFO_KEY = "holdfast.visit"
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _PAGES = (b"text/html", b"text/css", b"text/javascript", b"application/javascript", b"image/", b"font/")
 _CONTENT_POLICY = (
@@ -62,7 +62,7 @@ class Policy:
     audio_paths: tuple[str, ...] = ("/chat/audio",)
     body_seconds: float = 60.0
     """How long a client may take to send a body."""
-    most_headers: int = 100
+    max_headers: int = 100
     header_bytes: int = 32 << 10
     address_bytes: int = 16 << 10
     rate: Rate = field(default_factory=lambda: Rate(per_second=50, burst=200))
@@ -90,7 +90,7 @@ class Policy:
 
 
 @dataclass(slots=True)
-class _Visit:
+class _RequestInfo:
     """What is known of one request before its route is reached."""
 
     request_id: str
@@ -101,8 +101,8 @@ class _Visit:
 
 def principal_of(scope: AsgiScope) -> Principal:
     """Return who makes a request, from its ASGI scope; a stranger is an error."""
-    visit = scope.get(_VISIT)
-    if not isinstance(visit, _Visit):
+    visit = scope.get(_INFO_KEY)
+    if not isinstance(visit, _RequestInfo):
         raise Unauthorized("Nobody has looked at who is asking.")
     if visit.principal is None:
         raise visit.error or Unauthorized("A key is needed.")
@@ -111,19 +111,19 @@ def principal_of(scope: AsgiScope) -> Principal:
 
 def request_id_of(scope: AsgiScope) -> str:
     """Return the id of a request, which its answer carries as ``X-Request-ID``."""
-    visit = scope.get(_VISIT)
-    return visit.request_id if isinstance(visit, _Visit) else "-"
+    visit = scope.get(_INFO_KEY)
+    return visit.request_id if isinstance(visit, _RequestInfo) else "-"
 
 
 class Security:
     """The middleware: ``Security(app, policy=..., identify=pool.identify)``."""
 
-    def __init__(self, app: App, *, policy: Policy, identify: Identify, rates: Rates | None = None) -> None:
+    def __init__(self, app: App, *, policy: Policy, identify: Identify, rates: RateLimiter | None = None) -> None:
         self._app = app
         self._policy = policy
         self._identify = identify
-        self._rates = rates or Rates()
-        self._names = Names(policy.host, policy.allowed_hosts)
+        self._rates = rates or RateLimiter()
+        self._names = AllowedHosts(policy.host, policy.allowed_hosts)
         # Keys are looked up in a store: a slow disk must not hold up everyone's answers.
         self._readers = ThreadPoolExecutor(max_workers=4, thread_name_prefix="holdfast-gate")
 
@@ -139,19 +139,19 @@ class Security:
 
     async def _answer(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         headers = _by_name(scope)
-        visit = _Visit(_request_id(headers))
-        answer = _Answer(send, visit.request_id)
+        visit = _RequestInfo(_request_id(headers))
+        answer = _ResponseSender(send, visit.request_id)
         refusal = self._misdirected(scope, headers)
         if refusal is None:
-            await self._look_at(visit, scope, headers)
-            refusal = await self._unwelcome(visit, scope, headers)
+            await self._inspect(visit, scope, headers)
+            refusal = await self._rejection(visit, scope, headers)
         if refusal is None:
-            inside = {**scope, _VISIT: visit}
+            inside = {**scope, _INFO_KEY: visit}
             await self._pass_on(inside, receive, answer)
         else:
             await answer.refuse(refusal, scope, receive)
 
-    async def _pass_on(self, scope: AsgiScope, receive: Receive, answer: "_Answer") -> None:
+    async def _pass_on(self, scope: AsgiScope, receive: Receive, answer: "_ResponseSender") -> None:
         body = LimitedBody(receive, limit=self._policy.limit_of(scope["path"]), seconds=self._policy.body_seconds)
         answer.body = body
         problem: Problem | None = None
@@ -171,7 +171,7 @@ class Security:
         """Refuse by what a request looks like, before anyone asks whose it is."""
         policy = self._policy
         size = sum(len(name) + len(value) for name, value in scope["headers"])
-        if len(scope["headers"]) > policy.most_headers or size > policy.header_bytes:
+        if len(scope["headers"]) > policy.max_headers or size > policy.header_bytes:
             return problem_response(431, "too_large", "The headers are too many or too long.")
         if len(scope.get("raw_path") or b"") + len(scope.get("query_string") or b"") > policy.address_bytes:
             return problem_response(414, "too_large", "The address is too long.")
@@ -179,22 +179,22 @@ class Security:
         if len(hosts) != 1 or not self._names.answers_to(hosts[0]):
             detail = "This server does not answer to that name. The setting allowed_hosts lists the names it has."
             return problem_response(421, "forbidden", detail)
-        if not came_from_us(headers, hosts[0]):
+        if not is_same_origin(headers, hosts[0]):
             return problem_response(403, "forbidden", "A page of another site may not use this server.")
         return None
 
-    async def _look_at(self, visit: _Visit, scope: AsgiScope, headers: Headers) -> None:
+    async def _inspect(self, info: _RequestInfo, scope: AsgiScope, headers: Headers) -> None:
         """Find out who is asking; for some paths it does not matter, so a stranger is noted, not refused."""
         try:
             given = headers.get(b"authorization", ())
             if len(given) > 1:
                 raise Unauthorized("There is more than one Authorization header.")
             bearer = bearer_of(given[0].decode("latin-1") if given else None)
-            visit.principal = await self._asked(bearer, self._is_local(scope))
+            info.principal = await self._identified(bearer, self._is_local(scope))
         except HoldfastError as error:
-            visit.error = error
+            info.error = error
 
-    async def _asked(self, bearer: str | None, loopback: bool) -> Principal:  # noqa: FBT001  (as Identify has it)
+    async def _identified(self, bearer: str | None, loopback: bool) -> Principal:  # noqa: FBT001  (as Identify has it)
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._identify, bearer, loopback)
 
     def _is_local(self, scope: AsgiScope) -> bool:
@@ -202,16 +202,16 @@ class Security:
         client = scope.get("client")
         return is_loopback(self._policy.host) and client is not None and is_loopback(client[0])
 
-    async def _unwelcome(self, visit: _Visit, scope: AsgiScope, headers: Headers) -> Problem | None:
+    async def _rejection(self, info: _RequestInfo, scope: AsgiScope, headers: Headers) -> Problem | None:
         """Refuse by who is asking, and how much."""
-        if came_through_proxy(headers) and await self._is_keyless(visit, scope):
+        if came_through_proxy(headers) and await self._is_keyless(info, scope):
             return problem_response(
                 403,
                 "forbidden",
                 "This server has no keys, so it is for this machine alone, and the request came through a proxy. "
                 "Make a key first: holdfast keys create --scope admin",
             )
-        wait = self._rates.take(*self._caller(visit, scope))
+        wait = self._rates.take(*self._caller(info, scope))
         if wait:
             seconds = math.ceil(wait)
             return problem_response(
@@ -221,23 +221,23 @@ class Security:
         length = (headers.get(b"content-length") or (b"0",))[0]
         return too_large(limit) if length.isdigit() and int(length[:19]) > limit else None
 
-    async def _is_keyless(self, visit: _Visit, scope: AsgiScope) -> bool:
+    async def _is_keyless(self, info: _RequestInfo, scope: AsgiScope) -> bool:
         """Tell whether this server lets this machine in without a key, whatever this request came with."""
-        if visit.principal is not None:
-            return visit.principal.keyless
+        if info.principal is not None:
+            return info.principal.keyless
         try:
-            return (await self._asked(None, self._is_local(scope))).keyless
+            return (await self._identified(None, self._is_local(scope))).keyless
         except HoldfastError:
             return False
 
-    def _caller(self, visit: _Visit, scope: AsgiScope) -> tuple[str, Rate]:
+    def _caller(self, info: _RequestInfo, scope: AsgiScope) -> tuple[str, Rate]:
         """Return whose bucket pays. A key that is not valid has none: guesses are paid for by where they come from."""
-        if visit.principal is None:
+        if info.principal is None:
             return f"stranger {(scope.get('client') or ('',))[0]}", self._policy.rate
-        return visit.principal.name, self._policy.keyless_rate if visit.principal.keyless else self._policy.rate
+        return info.principal.name, self._policy.keyless_rate if info.principal.keyless else self._policy.rate
 
 
-class _Answer:
+class _ResponseSender:
     """The way back: every answer gets its headers here, and a body that was cut off its refusal."""
 
     def __init__(self, send: Send, request_id: str) -> None:
@@ -264,7 +264,7 @@ class _Answer:
         await self._send({"type": "http.response.body", "body": body, "more_body": True})
         names = {name for name, _ in scope["headers"]}
         if names & {b"content-length", b"transfer-encoding"} and b"expect" not in names and problem.status != 408:
-            await read_away(receive)
+            await discard_body(receive)
         await self._send({"type": "http.response.body", "body": b""})
 
 

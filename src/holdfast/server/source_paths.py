@@ -181,9 +181,9 @@ async def _uploaded(request: Request) -> bytes:
         return await upload.read()
 
 
-def _said(spoken: device.Spoken) -> Said:
+def _said(spoken: device.DeviceReply) -> Said:
     return Said(response=spoken.response, action=_action(spoken))
 
 
-def _action(spoken: device.Spoken) -> Literal["RESPOND", "IGNORE"]:
+def _action(spoken: device.DeviceReply) -> Literal["RESPOND", "IGNORE"]:
     return "IGNORE" if spoken.action == device.IGNORE else "RESPOND"

@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 Finish: TypeAlias = Callable[[bytes, bool], Awaitable[None]]
 """Told of the whole body, and whether it came to its end."""
 
-_MOST_KEPT = 1024 * 1024
+_MAX_KEPT_BYTES = 1024 * 1024
 MEDIA_TYPE = "text/event-stream"
 
 
@@ -59,7 +59,7 @@ class EventStream(Response):
                 group.start_soon(_until_gone, receive, group.cancel_scope)
                 async with aclosing(self._events):
                     async for piece in self._events:
-                        if self._finish is not None and len(sent) <= _MOST_KEPT:
+                        if self._finish is not None and len(sent) <= _MAX_KEPT_BYTES:
                             sent += piece
                         await send({"type": "http.response.body", "body": piece, "more_body": True})
                     complete = True
@@ -69,7 +69,7 @@ class EventStream(Response):
         finally:
             if self._finish is not None:
                 with anyio.CancelScope(shield=True):
-                    await self._finish(bytes(sent), complete and len(sent) <= _MOST_KEPT)
+                    await self._finish(bytes(sent), complete and len(sent) <= _MAX_KEPT_BYTES)
 
 
 async def _until_gone(receive: Receive, scope: anyio.CancelScope) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-class Stopping:
+class ShutdownFlag:
     """A flag that goes up with the signal that ends the process; the handlers there were are called all the same."""
 
     def __init__(self) -> None:

@@ -11,21 +11,21 @@ from holdfast.engine import Engine
 from holdfast.services import services
 
 Result = TypeVar("Result")
-_TALKS = 64
+_MAX_CHATS = 64
 """Conversations that wait for a model at the same time; further ones wait for a thread, and nobody else does."""
 
-_COMPUTING = 2
+_MAX_LOCAL_RECALLS = 2
 """Recalls at the same time where this process does all of the work: more only stand in each other's way, and everybody's
 answer takes longer. With fifty clients, two processes and two cores, two at a time answered a third more requests than
 forty did, and nineteen of twenty in two thirds of the time."""
-_WAITING = 40
+_MAX_REMOTE_RECALLS = 40
 """Recalls at the same time where most of their time is spent waiting for a database or an embedder elsewhere."""
 
 
 def recall_limiter(memory: Engine) -> anyio.CapacityLimiter:
     """Return the limit on threads that recall."""
-    computes = services(memory).store.is_here and services(memory).embedding.computes and not services(memory).reranking.waits
-    return anyio.CapacityLimiter(_COMPUTING if computes else _WAITING)
+    computes = services(memory).store.is_local and services(memory).embedding.computes and not services(memory).reranking.waits
+    return anyio.CapacityLimiter(_MAX_LOCAL_RECALLS if computes else _MAX_REMOTE_RECALLS)
 
 
 async def recalling(request: Request, work: Callable[[], Result]) -> Result:
@@ -36,7 +36,7 @@ async def recalling(request: Request, work: Callable[[], Result]) -> Result:
 
 def talk_limiter() -> anyio.CapacityLimiter:
     """Return the limit on threads that wait for models."""
-    return anyio.CapacityLimiter(_TALKS)
+    return anyio.CapacityLimiter(_MAX_CHATS)
 
 
 async def talking(request: Request, work: Callable[[], Result]) -> Result:

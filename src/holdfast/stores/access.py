@@ -7,10 +7,10 @@ from typing import Any
 
 from holdfast.stores.rows import dump, from_time, stamp, to_time
 from holdfast.stores.sql import Connection, R, fetch, fetch_one, fetch_value, guarded, upsert
-from holdfast.types import KeptAnswer, KeyRecord
+from holdfast.types import KeyRecord, StoredResponse
 
 _KEY_COLUMNS = "id, hash, level, label, opens, user, app, agent, created_at, expires_at, revoked_at, last_used_at"
-_ANSWER_COLUMNS = "principal, key, request, at, status, headers, body"
+_RESPONSE_COLUMNS = "principal, key, request, at, status, headers, body"
 
 
 class AccessReads:
@@ -40,17 +40,17 @@ class AccessReads:
         return [_to_key(row) for row in rows]
 
     @guarded
-    def answer(self, principal: str, key: str) -> KeptAnswer | None:
+    def stored_response(self, principal: str, key: str) -> StoredResponse | None:
         """Return what is kept of a request, if anything."""
         row = fetch_one(
             self.connection,
-            f"SELECT {_ANSWER_COLUMNS} FROM idempotency WHERE tenant = ? AND principal = ? AND key = ?",
+            f"SELECT {_RESPONSE_COLUMNS} FROM idempotency WHERE tenant = ? AND principal = ? AND key = ?",
             (self.tenant, principal, key),
         )
-        return None if row is None else _to_answer(row)
+        return None if row is None else _to_response(row)
 
     @guarded
-    def has_answers(self, *, before: datetime) -> bool:
+    def has_stored_responses(self, *, before: datetime) -> bool:
         """Tell whether answers from before a moment are kept."""
         sql = "SELECT EXISTS (SELECT 1 FROM idempotency WHERE tenant = ? AND at < ?)"
         return bool(fetch_value(self.connection, sql, (self.tenant, stamp(before))))
@@ -75,13 +75,13 @@ class AccessWrites(AccessReads):
         named = " AND ".join(f"{part} = ?" for part in owner)
         self.connection.execute(f"DELETE FROM keys WHERE opens = ? AND {named}", (self.tenant, *owner.values()))
 
-    def add_answer(self, answer: KeptAnswer) -> None:
+    def add_stored_response(self, answer: StoredResponse) -> None:
         """Claim an idempotency key for a request, in the place of an earlier claim."""
-        self.connection.execute(upsert("idempotency", _ANSWER_COLUMNS, key=2), (self.tenant, *_answer_row(answer)))
+        self.connection.execute(upsert("idempotency", _RESPONSE_COLUMNS, key=2), (self.tenant, *_response_row(answer)))
 
-    def set_answer(self, answer: KeptAnswer) -> bool:
+    def set_stored_response(self, answer: StoredResponse) -> bool:
         """Keep the answer to a claimed request; False, and nothing kept, if the claim is no longer there."""
-        principal, key, request, at, status, headers, body = _answer_row(answer)
+        principal, key, request, at, status, headers, body = _response_row(answer)
         self.connection.execute(
             "UPDATE idempotency SET status = ?, headers = ?, body = ? "
             "WHERE tenant = ? AND principal = ? AND key = ? AND request = ? AND at = ? AND status IS NULL",
@@ -89,7 +89,9 @@ class AccessWrites(AccessReads):
         )
         return self.connection.changes() == 1
 
-    def remove_answers(self, *, before: datetime | None = None, principal: str | None = None, key: str | None = None) -> int:
+    def remove_stored_responses(
+        self, *, before: datetime | None = None, principal: str | None = None, key: str | None = None
+    ) -> int:
         """Remove kept answers: all, those from before a moment, or those of a principal under a key."""
         sql, values = "DELETE FROM idempotency WHERE tenant = ?", list[Any]([self.tenant])
         given = (("at < ?", from_time(before)), ("principal = ?", principal), ("key = ?", key))
@@ -119,13 +121,15 @@ def _to_key(row: Sequence[Any]) -> KeyRecord:
     )  # fmt: skip
 
 
-def _answer_row(answer: KeptAnswer) -> tuple[Any, ...]:
+def _response_row(answer: StoredResponse) -> tuple[Any, ...]:
     return (
         answer.principal, answer.key, answer.request, stamp(answer.at), answer.status, dump(dict(answer.headers)), answer.body,
     )  # fmt: skip
 
 
-def _to_answer(row: Sequence[Any]) -> KeptAnswer:
+def _to_response(row: Sequence[Any]) -> StoredResponse:
     at = to_time(row[3])
     assert at is not None
-    return KeptAnswer(principal=row[0], key=row[1], request=row[2], at=at, status=row[4], headers=json.loads(row[5]), body=row[6])
+    return StoredResponse(
+        principal=row[0], key=row[1], request=row[2], at=at, status=row[4], headers=json.loads(row[5]), body=row[6]
+    )

@@ -15,13 +15,13 @@ Counted: TypeAlias = tuple[int, frozenset[str]]
 
 MATCHES = 2000
 """About how many matching windows one query may rank."""
-FEW_WINDOWS = 2
+FEW_CHUNKS = 2
 K1, B = 1.2, 0.75
 
 
 def bound_of(*, filtered: bool, excluded: int) -> int | None:
     """Return how many matches are looked at; a filter must not lose rows behind better ones that it forbids: then all are."""
-    return None if filtered else MATCHES + excluded * FEW_WINDOWS
+    return None if filtered else MATCHES + excluded * FEW_CHUNKS
 
 
 def chosen(known: Sequence[Counted], bound: int | None) -> list[Counted]:

@@ -21,7 +21,7 @@ from holdfast.stores.vector_sieves import PASS, Sketcher, Sketches, best_places,
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from holdfast.stores.vector_rows import Floats, RowNumbers, Rows
+    from holdfast.stores.vector_rows import Floats, RowNumbers, VectorRows
     from holdfast.stores.vector_tuning import Tuning
 
     Places = NDArray[np.int32]
@@ -55,13 +55,13 @@ class CellSieve:
         "_used",
     )
 
-    def __init__(self, rows: Rows, tuning: Tuning) -> None:
+    def __init__(self, rows: VectorRows, tuning: Tuning) -> None:
         self._rows = rows
         self._tuning = tuning
         self._built = rows.count
         self._changes = 0
         self._sketcher = Sketcher(rows)
-        self._centres = _Centres(_learn(rows, tuning.sample_per_cell))
+        self._centres = _Centers(_learn(rows, tuning.sample_per_cell))
         self._place_of: Places = np.empty(0, np.int32)
         self._sketches = Sketches.empty(self._sketcher.words, 0)
         self._row_at: Places = np.empty(0, np.int32)
@@ -127,9 +127,9 @@ class CellSieve:
     def candidates(self, query: Floats, want: int) -> RowNumbers:
         """Return the best `want` by sketch in the cells nearest to the query and in the tail."""
         tail = int(self._used - self._starts[-1])
-        if tail > max(self._tuning.tail_least, self._used // _TAIL_SHARE):
+        if tail > max(self._tuning.min_tail, self._used // _TAIL_SHARE):
             self._sort_in()
-        read = max(self._tuning.least_read, int(_SHARE_READ * self._used), 2 * want)
+        read = max(self._tuning.min_read, int(_SHARE_READ * self._used), 2 * want)
         slices = [*self._nearest_cells(query, read), slice(self._starts[-1], self._used)]
         rows = np.concatenate([self._row_at[part] for part in slices])
         sketches = Sketches.joined([self._sketches[part] for part in slices])
@@ -162,7 +162,7 @@ class CellSieve:
         self._place_of[self._row_at] = np.arange(self._used)
 
 
-class _Centres:
+class _Centers:
     """Cell centres and which of them is nearest; by distance, since centres are shorter than unit length."""
 
     __slots__ = ("_half", "vectors")
@@ -186,7 +186,7 @@ class _Centres:
         return nearest
 
 
-def _learn(rows: Rows, sample_per_cell: int) -> Floats:
+def _learn(rows: VectorRows, sample_per_cell: int) -> Floats:
     """Return centres by k-means over a sample drawn with a fixed seed: the same rows give the same cells."""
     cells = min(_CELLS, max(1, rows.count // sample_per_cell))
     size = min(rows.count, cells * sample_per_cell)
@@ -194,7 +194,7 @@ def _learn(rows: Rows, sample_per_cell: int) -> Floats:
     sample = rows.vectors(chosen)
     centres = sample[:cells].copy()
     for _ in range(_ROUNDS):
-        nearest = np.concatenate([_Centres(centres).nearest(sample[low : low + PASS]) for low in range(0, size, PASS)])
+        nearest = np.concatenate([_Centers(centres).nearest(sample[low : low + PASS]) for low in range(0, size, PASS)])
         order = np.argsort(nearest, kind="stable")
         held, starts = np.unique(nearest[order], return_index=True)
         sizes = np.diff(np.append(starts, size)).astype(np.float32)
@@ -203,8 +203,8 @@ def _learn(rows: Rows, sample_per_cell: int) -> Floats:
     return centres
 
 
-def _grown(places: Places, least: int) -> Places:
+def _grown(places: Places, min_rows: int) -> Places:
     """Return a longer copy, with an eighth to spare once it grows by steps."""
-    grown = np.full(least + (least // 8 if len(places) else 0), _GONE, np.int32)
+    grown = np.full(min_rows + (min_rows // 8 if len(places) else 0), _GONE, np.int32)
     grown[: len(places)] = places
     return grown

@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 
 from holdfast import forks
 from holdfast.errors import ExtraMissing, SettingsError
-from holdfast.stores.index_folder import Hold, folder_of, remove_stale
+from holdfast.stores.index_folder import BuildLock, folder_of, remove_stale
 from holdfast.stores.index_manifest import Manifest
-from holdfast.stores.indexes import Build, IndexAway, IndexLost, IndexPlace, Key
+from holdfast.stores.indexes import Build, IndexInvalid, IndexPlace, IndexUnavailable, VectorKey
 
 if TYPE_CHECKING:
     import numpy as np
@@ -84,7 +84,7 @@ class ChromaCollection:
         with self._asking() as collection:
             collection.modify(metadata={"mark": mark})
 
-    def add(self, keys: Sequence[Key], vectors: "NDArray[np.float32]") -> None:
+    def add(self, keys: Sequence[VectorKey], vectors: "NDArray[np.float32]") -> None:
         """Take vectors in, in the place of those it has under these keys."""
         for start in range(0, len(keys), _AT_ONCE):
             some = keys[start : start + _AT_ONCE]
@@ -95,13 +95,13 @@ class ChromaCollection:
                     metadatas=[{"partition": key.partition} for key in some],
                 )
 
-    def remove(self, keys: Sequence[Key]) -> None:
+    def remove(self, keys: Sequence[VectorKey]) -> None:
         """Let go of vectors; those it does not have are passed over."""
         for start in range(0, len(keys), _AT_ONCE):
             with self._asking() as collection:
                 collection.delete(ids=[_id(key) for key in keys[start : start + _AT_ONCE]])
 
-    def search(self, query: "NDArray[np.float32]", partitions: Collection[int], limit: int) -> list[Key]:
+    def search(self, query: "NDArray[np.float32]", partitions: Collection[int], limit: int) -> list[VectorKey]:
         """Return about the nearest by cosine, of these partitions alone."""
         with self._asking() as collection:
             found = collection.query(
@@ -114,9 +114,9 @@ class ChromaCollection:
         with self._asking() as collection:
             return int(collection.count())
 
-    def keys(self) -> set[Key]:
+    def keys(self) -> set[VectorKey]:
         """Return what it has."""
-        found: set[Key] = set()
+        found: set[VectorKey] = set()
         total = self.count()
         for offset in range(0, total, _AT_ONCE):
             with self._asking() as collection:
@@ -133,7 +133,7 @@ class _Shared:
     """An open folder, used by every store of this process that is on it."""
 
     client: Any
-    hold: Hold
+    hold: BuildLock
     manifest: Manifest
     lock: Any
     users: int = 0
@@ -146,7 +146,7 @@ class _Folders:
         self._lock = threading.Lock()
         self._open: dict[Path, _Shared] = {}
         self._inherited: list[object] = []
-        forks.watch(self)
+        forks.register(self)
 
     def after_fork(self) -> None:
         """Leave everything as it is, and never touch it."""
@@ -158,10 +158,10 @@ class _Folders:
     def use(self, folder: Path) -> _Shared:
         """Open a folder, or use it with the others."""
         if self._inherited:
-            raise IndexAway("this process was forked from one that has Chroma open")
+            raise IndexUnavailable("this process was forked from one that has Chroma open")
         with self._lock:
             if folder not in self._open:
-                hold = Hold(folder)
+                hold = BuildLock(folder)
                 try:
                     _refuse_damaged(folder)
                     self._open[folder] = _Shared(_embedded_client(folder), hold, Manifest(folder), threading.RLock())
@@ -205,7 +205,7 @@ class EmbeddedChroma:
         """Open a build's folder."""
         folder = self._folder / build.build
         if build.mark and not folder.is_dir():
-            raise IndexLost("its folder is gone")
+            raise IndexInvalid("its folder is gone")
         with _translated(local=True):
             shared = _folders.use(folder)
             try:
@@ -246,12 +246,12 @@ class ChromaServer:
             except BaseException:
                 client.close()
                 raise
-        return ChromaCollection(collection, lock=_Alone(self._locks / build.build), close=_once(client.close))
+        return ChromaCollection(collection, lock=_ServerLock(self._locks / build.build), close=_once(client.close))
 
     def discard(self, build: str, counting: Callable[[], Collection[str]]) -> None:
         """Delete a build's collection, if the server is there."""
         remove_stale(self._locks, counting)
-        with contextlib.suppress(IndexAway, IndexLost), _translated(local=False):
+        with contextlib.suppress(IndexUnavailable, IndexInvalid), _translated(local=False):
             client = self._client()
             try:
                 client.delete_collection(_name(build))
@@ -274,15 +274,15 @@ class ChromaServer:
         return client
 
 
-class _Alone:
+class _ServerLock:
     """The right to change a server's collection, for as long as a change takes; all who write share the store's machine."""
 
     def __init__(self, build: Path) -> None:
         self._build = build
-        self._held: list[Hold] = []
+        self._held: list[BuildLock] = []
 
     def __enter__(self) -> None:
-        self._held.append(Hold(self._build))
+        self._held.append(BuildLock(self._build))
 
     def __exit__(self, *_: object) -> None:
         self._held.pop().release()
@@ -290,7 +290,7 @@ class _Alone:
 
 def _refuse_damaged(folder: Path) -> None:
     if folder.is_dir() and not Manifest(folder).is_intact():
-        raise IndexLost("its files are damaged, or were half written when a process ended")
+        raise IndexInvalid("its files are damaged, or were half written when a process ended")
 
 
 def _embedded_client(folder: Path) -> Any:
@@ -322,10 +322,10 @@ def _translated(*, local: bool) -> Iterator[None]:
         yield
     except ChromaError as error:
         is_lost = local or isinstance(error, NotFoundError)
-        raise (IndexLost if is_lost else IndexAway)(f"Chroma: {error}") from error
+        raise (IndexInvalid if is_lost else IndexUnavailable)(f"Chroma: {error}") from error
     except (httpx.HTTPError, OSError, ValueError, AttributeError, RuntimeError) as error:
         # ValueError: no server there. AttributeError: another thread has closed it.
-        raise IndexAway(f"Chroma: {error}") from error
+        raise IndexUnavailable(f"Chroma: {error}") from error
 
 
 def _once(close: Callable[[], None]) -> Callable[[], None]:
@@ -338,9 +338,9 @@ def _name(build: str) -> str:
     return f"holdfast-{build}"
 
 
-def _id(key: Key) -> str:
+def _id(key: VectorKey) -> str:
     return ".".join(map(str, key))
 
 
-def _key(id: str) -> Key:
-    return Key(*map(int, id.split(".")))
+def _key(id: str) -> VectorKey:
+    return VectorKey(*map(int, id.split(".")))

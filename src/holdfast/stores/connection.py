@@ -24,7 +24,7 @@ _inherited: list[object] = []
 """What a child got from a fork in the midst of a transaction: to close it there would disturb the parent."""
 
 
-class Connections:
+class SQLiteConnections:
     """All connections of this process to one file."""
 
     def __init__(self, path: Path, *, key: str | None = None) -> None:
@@ -32,7 +32,7 @@ class Connections:
         self._key = key
         self._closed = False
         self._start()
-        forks.watch(self)
+        forks.register(self)
 
     def _start(self) -> None:
         self._write_lock = threading.RLock()
@@ -128,7 +128,7 @@ class Connections:
 
     def close(self) -> None:
         """Close every connection; the last one out folds the write-ahead log into the file."""
-        with self._write_lock, forks.inside:
+        with self._write_lock, forks.fork_guard:
             self._closed = True
             for connection in [*self._readers, self._writer]:
                 if connection is not None:
@@ -139,11 +139,11 @@ class Connections:
     def _connect(self) -> FileConnection:
         with translated(self.path):
             connection = FileConnection(str(self.path))
-            be_patient(connection)
+            set_busy_timeout(connection)
             if self._key is not None:
                 unlock(connection, self._key)
             readable(connection, self.path, encrypted=self._key is not None)
-            use_log(connection)
+            enable_wal(connection)
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA secure_delete = ON")
             connection.execute("PRAGMA temp_store = MEMORY")
@@ -180,7 +180,7 @@ def readable(connection: apsw.Connection, path: Path, *, encrypted: bool) -> Non
 def translated(path: Path) -> Iterator[None]:
     """Turn SQLite's errors into ours, which say what to do; no fork happens meanwhile."""
     try:
-        with forks.inside:
+        with forks.fork_guard:
             yield
     except apsw.BusyError as error:
         raise StoreBusy(f"{path} was locked by another process for {BUSY_SECONDS:.0f} s. Stop it, or try again.") from error
@@ -218,7 +218,7 @@ def close_when_idle(connection: apsw.Connection) -> None:
             return
 
 
-def use_log(connection: apsw.Connection) -> None:
+def enable_wal(connection: apsw.Connection) -> None:
     """Put a file into WAL mode. SQLite does not wait for its lock here: processes that make a file at once would fail."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
@@ -232,7 +232,7 @@ def use_log(connection: apsw.Connection) -> None:
             return
 
 
-def be_patient(connection: apsw.Connection) -> None:
+def set_busy_timeout(connection: apsw.Connection) -> None:
     """Let a connection wait for locks, retrying soon and at random so that no process starves."""
     started = 0.0
 

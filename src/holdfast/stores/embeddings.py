@@ -16,7 +16,7 @@ import numpy as np
 from holdfast.protocols import Match, Space
 from holdfast.stores.partitions import next_number
 from holdfast.stores.rows import marks
-from holdfast.stores.sql import Connection, fetch, fetch_value, once
+from holdfast.stores.sql import Connection, cached_fetch, fetch, fetch_value
 from holdfast.stores.sqlite_dialect import FileConnection
 from holdfast.stores.vectors import VectorIndex, quantize
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 _LOG_LENGTH = 1000
 """Changes a partition remembers; an index further behind is read anew."""
 _CACHE_BYTES = 512 * 1024 * 1024
-_RECENT = 8
+_RECENT_INDEXES = 8
 """Indexes in which the vectors of what was just found are looked for before the file is asked."""
 
 
 def model_number(connection: Connection, tenant: str, name: str) -> int | None:
     """Return a wanted model's number."""
     sql = "SELECT model FROM models WHERE tenant = ? AND name = ?"
-    found: int | None = once(connection, ("model", tenant, name), lambda: fetch_value(connection, sql, (tenant, name)))
+    found: int | None = cached_fetch(connection, ("model", tenant, name), lambda: fetch_value(connection, sql, (tenant, name)))
     return found
 
 
@@ -65,25 +65,25 @@ def drop_model(connection: Connection, tenant: str, name: str) -> None:
     connection.execute("DELETE FROM models WHERE tenant = ? AND model = ?", (tenant, number))
 
 
-def want(connection: Connection, tenant: str, partition: int, item: int, windows: int) -> None:
+def want(connection: Connection, tenant: str, partition: int, item: int, chunks: int) -> None:
     """Queue a new item's windows for every wanted model."""
     for (model,) in fetch(connection, "SELECT model FROM models WHERE tenant = ?", (tenant,)):
         connection.executemany(
             "INSERT INTO unembedded (tenant, model, partition, item, window) VALUES (?, ?, ?, ?, ?)",
-            [(tenant, model, partition, item, window) for window in range(windows)],
+            [(tenant, model, partition, item, window) for window in range(chunks)],
         )
 
 
 def put(
-    connection: FileConnection, tenant: str, name: str, windows: Sequence[tuple[int, int]], vectors: "NDArray[np.float32]"
+    connection: FileConnection, tenant: str, name: str, chunks: Sequence[tuple[int, int]], vectors: "NDArray[np.float32]"
 ) -> int:
     """Store vectors for the windows that still wait for one; a text that went away meanwhile is passed over."""
     model = model_number(connection, tenant, name)
-    if model is None or not windows:
+    if model is None or not chunks:
         return 0
     codes, scales = quantize(np.asarray(vectors, dtype=np.float32))
     stored = 0
-    for (item, window), code, scale in zip(windows, codes, scales, strict=True):
+    for (item, window), code, scale in zip(chunks, codes, scales, strict=True):
         partition = fetch_value(
             connection, "SELECT partition FROM units WHERE tenant = ? AND item = ? AND window = ?", (tenant, item, window)
         )
@@ -264,7 +264,7 @@ class IndexCache:
         Looked for in what was searched last: a vector stays the same as long as its item is there.
         """
         with self._lock:
-            recent = itertools.islice(reversed(self._indexes.items()), _RECENT)
+            recent = itertools.islice(reversed(self._indexes.items()), _RECENT_INDEXES)
             indexes = [index for (_, number), (_, index) in recent if number == model]
         found: list[int] = []
         codes: list[NDArray[np.int8]] = []
@@ -281,7 +281,7 @@ def _versions(connection: FileConnection, tenant: str, partitions: Sequence[int]
     """Return how often each partition's vectors have changed."""
     sql = f"SELECT partition, version FROM partitions WHERE tenant = ? AND partition IN ({marks(partitions)})"
     values = (tenant, *partitions)
-    return once(connection, ("versions", values), lambda: dict(connection.execute(sql, values)))
+    return cached_fetch(connection, ("versions", values), lambda: dict(connection.execute(sql, values)))
 
 
 def _load(connection: FileConnection, tenant: str, model: int, partition: int) -> VectorIndex | None:

@@ -9,7 +9,7 @@ from holdfast.errors import InvalidInput
 from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter, Space
 from holdfast.stores import partitions
 from holdfast.stores.rows import stamp
-from holdfast.stores.sql import Connection, Dialect
+from holdfast.stores.sql import Connection, SQLDialect
 from holdfast.types import Where
 
 _COMPARISONS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<=", "$ne": "<>"}
@@ -19,7 +19,7 @@ _MEMORY_SPACES: tuple[Space, ...] = ("memory", "archive")
 class Clauses:
     """A growing WHERE, with what it binds."""
 
-    def __init__(self, dialect: Dialect, sql: str, *values: object) -> None:
+    def __init__(self, dialect: SQLDialect, sql: str, *values: object) -> None:
         self.dialect = dialect
         self._parts = [sql]
         self.values: list[Any] = list(values)
@@ -120,7 +120,7 @@ def add_metadata(clauses: Clauses, where: Where) -> None:
             clauses.add(*_comparison(clauses.dialect, key, "=", wanted))
 
 
-def _comparison(dialect: Dialect, key: str, operator: str, value: object) -> tuple[Any, ...]:
+def _comparison(dialect: SQLDialect, key: str, operator: str, value: object) -> tuple[Any, ...]:
     """Return one comparison with what it binds; JSON's types count: true is not 1, and '1' is not 1."""
     if value is not None and not isinstance(value, str | int | float):
         kind = type(value).__name__

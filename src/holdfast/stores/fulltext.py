@@ -12,15 +12,15 @@ import apsw
 
 from holdfast.protocols import Match, Space
 from holdfast.stores import bm25
-from holdfast.stores.choices import Choice
+from holdfast.stores.choices import AllowedItems
 from holdfast.stores.rows import marks
-from holdfast.stores.sql import Connection, Row, fetch, once
+from holdfast.stores.sql import Connection, Row, cached_fetch, fetch
 from holdfast.stores.sqlite_dialect import FileConnection
 from holdfast.stores.word_cache import WordCache
 from holdfast.text.terms import document_terms, query_terms
-from holdfast.text.windows import window_spans
+from holdfast.text.windows import chunk_spans
 
-_WINDOWS = 4096
+_MAX_CHUNKS = 4096
 """Windows an item can have; a full-text rowid is item * _WINDOWS + window."""
 _FEW_ALLOWED = 200
 """Where a filter allows no more items than this, all of them are scored: that is less than to find the words of everyone."""
@@ -35,7 +35,7 @@ def index(
 ) -> int:
     """Index the windows of a (partition, item), each under the heading; returns how many there are."""
     partition, item = place
-    spans = window_spans(text)
+    spans = chunk_spans(text)
     above = document_terms(heading, language)
     for window, (start, end) in enumerate(spans):
         terms = [*above, *document_terms(text[start:end], language)]
@@ -50,7 +50,7 @@ def unindex(connection: apsw.Connection, tenant: str, item: int) -> None:
     ):
         connection.execute(
             "INSERT INTO fulltext (fulltext, rowid, terms) VALUES ('delete', ?, ?)",
-            (item * _WINDOWS + window, _marked(partition, terms)),
+            (item * _MAX_CHUNKS + window, _marked(partition, terms)),
         )
         _count(connection, tenant, partition, -1, -_length(terms))
     connection.execute("DELETE FROM units WHERE tenant = ? AND item = ?", (tenant, item))
@@ -74,7 +74,7 @@ def search(
     languages: Sequence[str],
     limit: int,
     words: WordCache | None = None,
-    allowed: Choice | None = None,
+    allowed: AllowedItems | None = None,
     excluded: Collection[int] = (),
 ) -> list[Match]:
     """Rank the windows that share terms with a query, the best window of each item; few windows by their words in memory."""
@@ -94,7 +94,7 @@ def search(
     bound = bm25.bound_of(filtered=allowed is not None, excluded=len(excluded))
     weights = _matches(connection, partitions, known, bound=bound, limit=limit)
     if excluded or allowed is not None:
-        weights = {rowid: weight for rowid, weight in weights.items() if _passes(rowid // _WINDOWS, allowed, excluded)}
+        weights = {rowid: weight for rowid, weight in weights.items() if _passes(rowid // _MAX_CHUNKS, allowed, excluded)}
     chosen = _read_units(connection, tenant, bm25.best_of(weights, known, limit))
     return _rank(connection, tenant, partitions, counted, chosen, limit=limit)
 
@@ -113,7 +113,7 @@ def _matches(
     return weights
 
 
-def _passes(item: int, allowed: Choice | None, excluded: Collection[int]) -> bool:
+def _passes(item: int, allowed: AllowedItems | None, excluded: Collection[int]) -> bool:
     return item not in excluded and (allowed is None or item in allowed.items)
 
 
@@ -131,7 +131,7 @@ def _rank(
         return []
     numbers = list(partitions)
     sql = f"SELECT sum(units), sum(terms) FROM partitions WHERE tenant = ? AND partition IN ({marks(numbers)})"
-    ((units, terms),) = once(connection, ("totals", tenant, *numbers), lambda: fetch(connection, sql, (tenant, *numbers)))
+    ((units, terms),) = cached_fetch(connection, ("totals", tenant, *numbers), lambda: fetch(connection, sql, (tenant, *numbers)))
     return bm25.rank(read, partitions, wanted, (units, terms), limit=limit)
 
 
@@ -148,7 +148,7 @@ def _read_units(connection: FileConnection, tenant: str, rows: Sequence[int]) ->
     """Return item, window, partition and terms of each rowid, in their order; one statement takes half the time of many."""
     sql = (
         "SELECT units.item, units.window, units.partition, units.terms FROM json_each(?) AS wanted CROSS JOIN units "
-        f"ON units.tenant = ? AND units.item = wanted.value / {_WINDOWS} AND units.window = wanted.value % {_WINDOWS}"
+        f"ON units.tenant = ? AND units.item = wanted.value / {_MAX_CHUNKS} AND units.window = wanted.value % {_MAX_CHUNKS}"
     )
     return fetch(connection, sql, (json.dumps(rows), tenant))
 
@@ -201,7 +201,9 @@ def _add_unit(connection: apsw.Connection, row: tuple[str, int, int, int, int, i
     connection.execute(
         "INSERT INTO units (tenant, item, window, partition, start, length, terms) VALUES (?, ?, ?, ?, ?, ?, ?)", row
     )
-    connection.execute("INSERT INTO fulltext (rowid, terms) VALUES (?, ?)", (item * _WINDOWS + window, _marked(partition, terms)))
+    connection.execute(
+        "INSERT INTO fulltext (rowid, terms) VALUES (?, ?)", (item * _MAX_CHUNKS + window, _marked(partition, terms))
+    )
     _count(connection, row[0], partition, 1, _length(terms))
 
 
@@ -209,7 +211,7 @@ def add_copied(connection: Connection, units: Iterable[tuple[int, int, int, str]
     """Index windows (item, window, partition, terms) whose rows and counts were copied from elsewhere."""
     connection.executemany(
         "INSERT INTO fulltext (rowid, terms) VALUES (?, ?)",
-        ((item * _WINDOWS + window, _marked(partition, terms)) for item, window, partition, terms in units),
+        ((item * _MAX_CHUNKS + window, _marked(partition, terms)) for item, window, partition, terms in units),
     )
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from holdfast import forks
 from holdfast.stores import index_queue as queue
-from holdfast.stores.connection import Connections
+from holdfast.stores.connection import SQLiteConnections
 from holdfast.stores.index_folder import folder_of, remove_stale
 from holdfast.stores.queued_index import QueuedIndex
 from holdfast.types import Finding
@@ -13,7 +13,7 @@ EMBEDDED = "chroma"
 """The place of an index that is kept in a folder beside the store."""
 
 
-def scrub(connections: Connections, tenant: str, path: Path, index: QueuedIndex | None) -> bool:
+def scrub(connections: SQLiteConnections, tenant: str, path: Path, index: QueuedIndex | None) -> bool:
     """See to it that no index holds what was removed; False while one does, or while that cannot be told.
 
     Chroma keeps removed vectors in its files. So an embedded index from which something was removed is begun anew in a
@@ -21,7 +21,7 @@ def scrub(connections: Connections, tenant: str, path: Path, index: QueuedIndex 
     """
     clean = True
     # Not inside the gate while waiting to write: whoever writes may be about to fork.
-    with forks.inside:
+    with forks.fork_guard:
         builds = queue.builds(connections.reader(), tenant)
     for model, build in builds.items():
         if not build.removed:
@@ -36,16 +36,16 @@ def scrub(connections: Connections, tenant: str, path: Path, index: QueuedIndex 
             clean = False
     if index is not None:
         index.release()
-    with forks.inside:
+    with forks.fork_guard:
         return remove_stale(folder_of(path), lambda: queue.builds_of_all(connections.reader())) and clean
 
 
 def _is_emptied(index: QueuedIndex) -> bool:
-    with forks.inside:
+    with forks.fork_guard:
         return index.empty_queue()
 
 
-def give_up(connections: Connections, tenant: str, path: Path) -> None:
+def give_up(connections: SQLiteConnections, tenant: str, path: Path) -> None:
     """Want no index outside the file any more, and remove what is beside it."""
     with connections.writing() as writer:
         for model in queue.builds(writer, tenant):
@@ -53,7 +53,7 @@ def give_up(connections: Connections, tenant: str, path: Path) -> None:
     remove_stale(folder_of(path), lambda: queue.builds_of_all(connections.reader()))
 
 
-def check(connections: Connections, tenant: str, index: QueuedIndex | None, *, deep: bool) -> list[Finding]:
+def check(connections: SQLiteConnections, tenant: str, index: QueuedIndex | None, *, deep: bool) -> list[Finding]:
     """Say how the index is, if there is one."""
     if index is not None:
         return [index.check(deep=deep)]

@@ -17,9 +17,9 @@ import numpy as np
 from holdfast import forks
 from holdfast.errors import StoreError
 from holdfast.stores import index_queue as queue
-from holdfast.stores.connection import Connections
-from holdfast.stores.index_queue import Stored
-from holdfast.stores.indexes import Build, IndexAway, IndexBusy, IndexLost, IndexPlace, VectorIndex
+from holdfast.stores.connection import SQLiteConnections
+from holdfast.stores.index_queue import StoredVector
+from holdfast.stores.indexes import Build, ExternalIndex, IndexBusy, IndexInvalid, IndexPlace, IndexUnavailable
 from holdfast.stores.vectors import dequantize
 
 if TYPE_CHECKING:
@@ -47,18 +47,18 @@ class Pace:
 class IndexFeed:
     """The indexes of one tenant's models in one place."""
 
-    def __init__(self, connections: Connections, tenant: str, place: IndexPlace, pace: Pace) -> None:
+    def __init__(self, connections: SQLiteConnections, tenant: str, place: IndexPlace, pace: Pace) -> None:
         self.tenant = tenant
         self.place = place
         self._connections = connections
         self._pace = pace
         self.after_fork()
-        forks.watch(self)
+        forks.register(self)
 
     def after_fork(self) -> None:
         """Begin anew, in a child as at first; what the parent has open stays the parent's."""
         self._lock = threading.RLock()
-        self._open: dict[int, tuple[str, VectorIndex]] = {}
+        self._open: dict[int, tuple[str, ExternalIndex]] = {}
         self._verified: set[str] = set()
 
     @property
@@ -119,7 +119,7 @@ class IndexFeed:
 
     # --- opening --------------------------------------------------------------------------------------------
 
-    def opened(self, build: Build) -> VectorIndex:
+    def opened(self, build: Build) -> ExternalIndex:
         """Return the index of a build, sound as far as can be told."""
         with self._lock:
             name, index = self._open.get(build.model, ("", None))
@@ -131,26 +131,26 @@ class IndexFeed:
             self._verify(build, index)
         return index
 
-    def _open_build(self, build: Build) -> VectorIndex:
+    def _open_build(self, build: Build) -> ExternalIndex:
         index = self.place.open(build)
         if index.mark not in (build.mark, build.next or build.mark):
             index.close()
-            raise IndexLost("it is of another moment than the store")
+            raise IndexInvalid("it is of another moment than the store")
         return index
 
-    def _verify(self, build: Build, index: VectorIndex) -> None:
+    def _verify(self, build: Build, index: ExternalIndex) -> None:
         """Once, when nothing waits: does the index have as much as the file, and find what is there?"""
         if not build.mark or self.waits(build.model):
             return
         have, want = index.count(), queue.count(self.connection, self.tenant, build.model)
         if have != want and not self.waits(build.model):
-            raise IndexLost(f"it has {have} vectors and the store {want}")
+            raise IndexInvalid(f"it has {have} vectors and the store {want}")
         for key, stored in queue.some_stored(self.connection, self.tenant, build.model, 3).items():
             (vector,) = vectors([stored])
             near = queue.stored(self.connection, self.tenant, build.model, index.search(vector, [key.partition], 8))
             # Another one may be the same; none may be far.
             if not near or float(np.max(vectors(near.values()) @ vector)) < 0.98 * float(vector @ vector):
-                raise IndexLost("it does not find what it was given")
+                raise IndexInvalid("it does not find what it was given")
         self._verified.add(build.build)
 
     # --- feeding --------------------------------------------------------------------------------------------
@@ -167,13 +167,13 @@ class IndexFeed:
                 return self._carry(index, build.model, partitions)
         except IndexBusy:
             return False
-        except (IndexAway, IndexLost):
+        except (IndexUnavailable, IndexInvalid):
             raise
         except StoreError as error:  # somebody is writing: the same batch is carried over again
             _log.debug("Nothing carried over: %s", error)
             return False
 
-    def _carry(self, index: VectorIndex, model: int, partitions: Collection[int] | None) -> bool:
+    def _carry(self, index: ExternalIndex, model: int, partitions: Collection[int] | None) -> bool:
         connection = self.connection
         build = queue.builds(connection, self.tenant).get(model)
         changes = queue.waiting(connection, self.tenant, model, partitions=partitions, limit=self._pace.step)
@@ -208,7 +208,7 @@ class IndexFeed:
         return len((index.keys() ^ queue.keys_of(self.connection, self.tenant, build.model)) - waiting)
 
 
-def vectors(stored: Iterable[Stored]) -> "NDArray[np.float32]":
+def vectors(stored: Iterable[StoredVector]) -> "NDArray[np.float32]":
     """Return stored vectors as one matrix."""
     listed = list(stored)
     codes = np.frombuffer(b"".join(each.code for each in listed), dtype=np.int8).reshape(len(listed), -1)

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import apsw
 
-from holdfast.stores.indexes import IndexAway, IndexBusy
+from holdfast.stores.indexes import IndexBusy, IndexUnavailable
 
 _LOCK = ".lock"
 _IS_BUILD = re.compile(r"[0-9a-f]{16}(\.lock)?")
 
 
-class Hold:
+class BuildLock:
     """The right to use a build, until it is released."""
 
     def __init__(self, build: Path) -> None:
@@ -27,7 +27,7 @@ class Hold:
             build.parent.mkdir(parents=True, exist_ok=True)
             self._connection = apsw.Connection(str(_lock_of(build)))
         except (OSError, apsw.Error) as error:
-            raise IndexAway(f"{build.parent} cannot be used: {error}") from error
+            raise IndexUnavailable(f"{build.parent} cannot be used: {error}") from error
         try:
             self._connection.pragma("journal_mode", "memory")  # nothing is ever written, and no other file is wanted
             self._connection.execute("BEGIN EXCLUSIVE")
@@ -35,7 +35,7 @@ class Hold:
             self._connection.close()
             if isinstance(error, apsw.BusyError):
                 raise IndexBusy(f"another process uses {build}") from error
-            raise IndexAway(f"{_lock_of(build)} cannot be locked: {error}") from error
+            raise IndexUnavailable(f"{_lock_of(build)} cannot be locked: {error}") from error
 
     def release(self) -> None:
         """Let others have it."""
@@ -59,8 +59,8 @@ def remove_stale(folder: Path, current: Callable[[], Collection[str]]) -> bool:
 
 def _remove(build: Path) -> bool:
     try:
-        hold = Hold(build)
-    except IndexAway:
+        hold = BuildLock(build)
+    except IndexUnavailable:
         return False
     try:
         shutil.rmtree(build, ignore_errors=True)

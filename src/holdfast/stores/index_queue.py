@@ -6,19 +6,19 @@ from typing import NamedTuple
 
 import apsw
 
-from holdfast.stores.indexes import Build, Key
+from holdfast.stores.indexes import Build, VectorKey
 from holdfast.stores.rows import marks
 from holdfast.stores.sql import fetch, fetch_value
 
 
-class Change(NamedTuple):
+class VectorChange(NamedTuple):
     """A vector whose state is to be carried over; the mark says as of which change."""
 
-    key: Key
+    key: VectorKey
     mark: int
 
 
-class Stored(NamedTuple):
+class StoredVector(NamedTuple):
     """A vector as the file has it."""
 
     scale: float
@@ -65,7 +65,7 @@ def end(connection: apsw.Connection, tenant: str, model: int) -> None:
 
 def waiting(
     connection: apsw.Connection, tenant: str, model: int, *, partitions: Collection[int] | None = None, limit: int
-) -> list[Change]:
+) -> list[VectorChange]:
     """Return what waits, of these partitions or of all."""
     chosen = "" if partitions is None else f" AND partition IN ({marks(list(partitions))})"
     rows = fetch(
@@ -73,7 +73,7 @@ def waiting(
         f"SELECT partition, item, window, mark FROM index_queue WHERE tenant = ? AND model = ?{chosen} LIMIT ?",
         (tenant, model, *(partitions or ()), limit),
     )
-    return [Change(Key(*row[:3]), row[3]) for row in rows]
+    return [VectorChange(VectorKey(*row[:3]), row[3]) for row in rows]
 
 
 def count_waiting(connection: apsw.Connection, tenant: str, model: int) -> int:
@@ -89,7 +89,7 @@ def intend(connection: apsw.Connection, tenant: str, build: Build, mark: str) ->
     )
 
 
-def done(connection: apsw.Connection, tenant: str, build: Build, changes: Iterable[Change], mark: str) -> None:
+def done(connection: apsw.Connection, tenant: str, build: Build, changes: Iterable[VectorChange], mark: str) -> None:
     """Note in a write that changes have reached a build; what changed again meanwhile goes on waiting."""
     connection.execute(
         "UPDATE indexes SET mark = ?, next = '' WHERE tenant = ? AND model = ? AND build = ?",
@@ -102,30 +102,30 @@ def done(connection: apsw.Connection, tenant: str, build: Build, changes: Iterab
         )
 
 
-def stored(connection: apsw.Connection, tenant: str, model: int, keys: Iterable[Key]) -> dict[Key, Stored]:
+def stored(connection: apsw.Connection, tenant: str, model: int, keys: Iterable[VectorKey]) -> dict[VectorKey, StoredVector]:
     """Return the vectors under these keys that there are."""
     rows = connection.executemany(
         "SELECT partition, item, window, scale, code FROM vectors "
         "WHERE tenant = ? AND model = ? AND partition = ? AND item = ? AND window = ?",
         [(tenant, model, *key) for key in keys],
     )
-    return {Key(*row[:3]): Stored(*row[3:]) for row in rows}
+    return {VectorKey(*row[:3]): StoredVector(*row[3:]) for row in rows}
 
 
-def some_stored(connection: apsw.Connection, tenant: str, model: int, limit: int) -> dict[Key, Stored]:
+def some_stored(connection: apsw.Connection, tenant: str, model: int, limit: int) -> dict[VectorKey, StoredVector]:
     """Return a few of a model's vectors."""
     rows = fetch(
         connection,
         "SELECT partition, item, window, scale, code FROM vectors WHERE tenant = ? AND model = ? AND scale > 0 LIMIT ?",
         (tenant, model, limit),
     )
-    return {Key(*row[:3]): Stored(*row[3:]) for row in rows}
+    return {VectorKey(*row[:3]): StoredVector(*row[3:]) for row in rows}
 
 
-def keys_of(connection: apsw.Connection, tenant: str, model: int) -> set[Key]:
+def keys_of(connection: apsw.Connection, tenant: str, model: int) -> set[VectorKey]:
     """Return the key of every vector of a model."""
     rows = connection.execute("SELECT partition, item, window FROM vectors WHERE tenant = ? AND model = ?", (tenant, model))
-    return {Key(*row) for row in rows}
+    return {VectorKey(*row) for row in rows}
 
 
 def count(connection: apsw.Connection, tenant: str, model: int) -> int:
@@ -134,7 +134,7 @@ def count(connection: apsw.Connection, tenant: str, model: int) -> int:
     return number
 
 
-def settled(connection: apsw.Connection, tenant: str, model: int, partitions: Sequence[int]) -> set[Key]:
+def settled(connection: apsw.Connection, tenant: str, model: int, partitions: Sequence[int]) -> set[VectorKey]:
     """Return the keys of the vectors of some partitions that do not wait."""
     rows = connection.execute(
         f"SELECT partition, item, window FROM vectors WHERE tenant = ? AND model = ? AND partition IN ({marks(partitions)}) AND NOT EXISTS ("
@@ -142,7 +142,7 @@ def settled(connection: apsw.Connection, tenant: str, model: int, partitions: Se
         "AND queue.partition = vectors.partition AND queue.item = vectors.item AND queue.window = vectors.window)",
         (tenant, model, *partitions),
     )
-    return {Key(*row) for row in rows}
+    return {VectorKey(*row) for row in rows}
 
 
 def none_removed(connection: apsw.Connection, tenant: str, model: int, *, up_to: int) -> None:

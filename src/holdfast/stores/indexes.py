@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class IndexAway(StoreError):
+class IndexUnavailable(StoreError):
     """The index cannot be used now: another process has it, or its server does not answer."""
 
 
-class IndexBusy(IndexAway):
+class IndexBusy(IndexUnavailable):
     """Another process has it."""
 
 
-class IndexLost(StoreError):
+class IndexInvalid(StoreError):
     """The index is missing, damaged, or not of this moment, and must be built anew."""
 
 
-class Key(NamedTuple):
+class VectorKey(NamedTuple):
     """Which vector of a model."""
 
     partition: int
     item: int
-    window: int
+    chunk: int
 
 
 class Build(NamedTuple):
@@ -47,7 +47,7 @@ class Build(NamedTuple):
     removed: int
 
 
-class VectorIndex(Protocol):
+class ExternalIndex(Protocol):
     """One build of an index of one model's vectors."""
 
     @property
@@ -56,22 +56,22 @@ class VectorIndex(Protocol):
         ...
 
     def applying(self) -> AbstractContextManager[None]:
-        """Be the only one to change it; raises `IndexAway` where another process is at it."""
+        """Be the only one to change it; raises `IndexUnavailable` where another process is at it."""
         ...
 
     def note(self, mark: str) -> None:
         """Keep the mark of the changes that come now."""
         ...
 
-    def add(self, keys: Sequence[Key], vectors: "NDArray[np.float32]") -> None:
+    def add(self, keys: Sequence[VectorKey], vectors: "NDArray[np.float32]") -> None:
         """Take vectors in, in the place of those it has under these keys."""
         ...
 
-    def remove(self, keys: Sequence[Key]) -> None:
+    def remove(self, keys: Sequence[VectorKey]) -> None:
         """Let go of vectors; those it does not have are passed over."""
         ...
 
-    def search(self, query: "NDArray[np.float32]", partitions: Collection[int], limit: int) -> list[Key]:
+    def search(self, query: "NDArray[np.float32]", partitions: Collection[int], limit: int) -> list[VectorKey]:
         """Return about the nearest by cosine, of these partitions alone; fewer than ``limit`` means that these are all."""
         ...
 
@@ -79,7 +79,7 @@ class VectorIndex(Protocol):
         """Count its vectors."""
         ...
 
-    def keys(self) -> set[Key]:
+    def keys(self) -> set[VectorKey]:
         """Return what it has."""
         ...
 
@@ -101,7 +101,7 @@ class IndexPlace(Protocol):
         """Whose file a build must have been made for; '' where a copy of the file takes a copy of the index along."""
         ...
 
-    def open(self, build: Build) -> VectorIndex:
+    def open(self, build: Build) -> ExternalIndex:
         """Open a build, a new one empty."""
         ...
 

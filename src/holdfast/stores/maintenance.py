@@ -10,7 +10,7 @@ import numpy as np
 
 from holdfast.errors import InvalidInput, StoreError
 from holdfast.stores import counts
-from holdfast.stores.connection import be_patient
+from holdfast.stores.connection import set_busy_timeout
 from holdfast.stores.partitions import next_number
 from holdfast.stores.sql import fetch, fetch_value
 from holdfast.stores.sqlite_dialect import FileConnection
@@ -119,7 +119,7 @@ def _empty_log(connection: FileConnection) -> bool:
     try:
         busy = bool(fetch_value(connection, "PRAGMA wal_checkpoint(TRUNCATE)"))
     finally:
-        be_patient(connection)
+        set_busy_timeout(connection)
     # Nobody syncs the truncated log before the next write: without one, a power cut would bring it back.
     next_number(connection, "scrub")
     return not busy

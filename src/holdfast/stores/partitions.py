@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 
 from holdfast.protocols import Space
 from holdfast.stores.rows import marks, to_scope
-from holdfast.stores.sql import Connection, fetch_value, once
+from holdfast.stores.sql import Connection, cached_fetch, fetch_value
 from holdfast.types import Scope
 
 
@@ -19,7 +19,7 @@ def visible(
     Apps that share with the reader's share their memories: what was said to them stays theirs.
     """
     question = ("visible", reader, tuple(spaces), None if apps is None else frozenset(apps))
-    return once(connection, question, lambda: _visible(connection, reader, spaces, apps))
+    return cached_fetch(connection, question, lambda: _visible(connection, reader, spaces, apps))
 
 
 def _visible(connection: Connection, reader: Scope, spaces: Collection[Space], apps: Collection[str] | None) -> dict[int, Space]:
@@ -81,7 +81,7 @@ def scopes_of(connection: Connection, tenant: str, numbers: Collection[int]) -> 
         rows = connection.executemany(sql, [(tenant, number) for number in wanted])
         return {row[0]: to_scope(tenant, row[1], row[2], row[3]) for row in rows}
 
-    return once(connection, ("scopes", tenant, wanted), read)
+    return cached_fetch(connection, ("scopes", tenant, wanted), read)
 
 
 def next_number(connection: Connection, name: str) -> int:

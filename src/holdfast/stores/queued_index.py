@@ -14,11 +14,11 @@ import numpy as np
 from holdfast.errors import StoreError
 from holdfast.protocols import Match, Space
 from holdfast.stores import index_queue as queue
-from holdfast.stores.connection import Connections
+from holdfast.stores.connection import SQLiteConnections
 from holdfast.stores.embeddings import IndexCache
 from holdfast.stores.index_feed import IndexFeed, Pace
-from holdfast.stores.index_queue import Stored
-from holdfast.stores.indexes import Build, IndexAway, IndexLost, IndexPlace, Key
+from holdfast.stores.index_queue import StoredVector
+from holdfast.stores.indexes import Build, IndexInvalid, IndexPlace, IndexUnavailable, VectorKey
 from holdfast.stores.sqlite_dialect import FileConnection
 from holdfast.stores.vectors import VectorIndex as Ranking
 from holdfast.types import Finding
@@ -35,7 +35,7 @@ class QueuedIndex:
     """Searches one tenant's vectors in an index that is fed from the queue."""
 
     def __init__(
-        self, connections: Connections, tenant: str, *, memory: IndexCache, place: IndexPlace, pace: Pace | None = None
+        self, connections: SQLiteConnections, tenant: str, *, memory: IndexCache, place: IndexPlace, pace: Pace | None = None
     ) -> None:
         self._pace = pace or Pace()
         self._memory = memory
@@ -66,9 +66,9 @@ class QueuedIndex:
         if partitions and self._may_try():
             try:
                 found = self._find(model, query, partitions, limit + len(excluded), allowed)
-            except IndexAway as error:
+            except IndexUnavailable as error:
                 self._leave_alone(error)
-            except IndexLost as error:
+            except IndexInvalid as error:
                 self._begin_again(model, error)
         if found is None:
             return self._memory.search(
@@ -102,7 +102,7 @@ class QueuedIndex:
                 # All there is, it says, and yet something is missing. It may have come while we searched; not twice.
                 if again:
                     return self._find(model, query, partitions, limit, allowed, again=False)
-                raise IndexLost("it does not find all that it was given")
+                raise IndexInvalid("it does not find all that it was given")
             if len(keys) < wide or len(matches) >= limit:
                 return matches
             wide *= 4
@@ -126,13 +126,13 @@ class QueuedIndex:
     def _may_try(self) -> bool:
         return self._losses < _LOSSES and time.monotonic() >= self._rest_until
 
-    def _leave_alone(self, error: IndexAway) -> None:
+    def _leave_alone(self, error: IndexUnavailable) -> None:
         self._rest_until = time.monotonic() + self._pace.rest
         if self._told != str(error):
             self._told = str(error)
             _log.warning("The index at %s cannot be used (%s); searching in memory.", self.place.describe(), error)
 
-    def _begin_again(self, model: int, error: IndexLost) -> None:
+    def _begin_again(self, model: int, error: IndexInvalid) -> None:
         self._losses += 1
         _log.warning("The index at %s is built anew: %s.", self.place.describe(), error)
         try:
@@ -155,10 +155,10 @@ class QueuedIndex:
                 build = self._feed.build(model)
                 if build is not None and self._feed.waits(model):
                     return self._feed.carry(build)
-            except IndexAway as error:
+            except IndexUnavailable as error:
                 self._leave_alone(error)
                 return False
-            except IndexLost as error:
+            except IndexInvalid as error:
                 self._begin_again(model, error)
                 return True
         return False
@@ -169,7 +169,9 @@ class QueuedIndex:
         for model in models:
             build = self._feed.begin(model)
             if not self._feed.carry_all(build):
-                raise IndexAway(f"The index at {self.place.describe()} could not be built: another program writes. Try again.")
+                raise IndexUnavailable(
+                    f"The index at {self.place.describe()} could not be built: another program writes. Try again."
+                )
         self._losses, self._rest_until, self._told = 0, 0.0, ""
         return sum(queue.count(self._feed.connection, self._feed.tenant, model) for model in models)
 
@@ -179,7 +181,7 @@ class QueuedIndex:
             for build in queue.builds(self._feed.connection, self._feed.tenant).values():
                 if not self._feed.carry_all(build) or self._feed.strays(build):
                     return False
-        except (IndexAway, IndexLost) as error:
+        except (IndexUnavailable, IndexInvalid) as error:
             _log.warning("The index at %s could not be checked: %s", self.place.describe(), error)
             return False
         return True
@@ -194,9 +196,9 @@ class QueuedIndex:
             if not deep:
                 for build in builds.values():
                     self._feed.opened(build)
-        except IndexAway as error:
+        except IndexUnavailable as error:
             return Finding(check="index", ok=True, detail=f"{where}: {error}; this process searches in memory")
-        except IndexLost as error:
+        except IndexInvalid as error:
             return Finding(check="index", ok=True, detail=f"{where}: {error}; the next search builds it anew")
         if strays:
             detail = f"{where}: {strays} vectors differ from the store's"
@@ -209,7 +211,7 @@ class QueuedIndex:
 
 
 def _ranked(
-    stored: Mapping[Key, Stored],
+    stored: Mapping[VectorKey, StoredVector],
     query: "NDArray[np.float32]",
     partitions: Mapping[int, Space],
     limit: int,
@@ -222,7 +224,7 @@ def _ranked(
     ranking = Ranking(len(stored[keys[0]].code))
     ranking.load(
         np.array([key.item for key in keys], dtype=np.int64),
-        np.array([key.window for key in keys], dtype=np.int32),
+        np.array([key.chunk for key in keys], dtype=np.int32),
         np.frombuffer(b"".join(each.code for each in stored.values()), dtype=np.int8).reshape(len(keys), -1),
         np.array([each.scale for each in stored.values()], dtype=np.float32),
     )

@@ -28,7 +28,7 @@ from holdfast.stores.rows import (
     to_session,
     to_spend,
 )
-from holdfast.stores.sql import Row, fetch, guarded, once
+from holdfast.stores.sql import Row, cached_fetch, fetch, guarded
 from holdfast.types import (
     AppRecord,
     ChangeRecord,
@@ -102,7 +102,7 @@ class SQLReads(AccessReads):
             sql = f"SELECT 1 FROM memories WHERE {clauses.sql} AND recorded_to IS NULL AND pinned = 1 LIMIT 1"
             return bool(self._rows(sql, clauses.values))
 
-        return once(self.connection, ("pinned", reader), ask)
+        return cached_fetch(self.connection, ("pinned", reader), ask)
 
     @guarded
     def count_memories(self, wanted: MemoryFilter) -> int:
@@ -262,10 +262,10 @@ class SQLReads(AccessReads):
         return rows[0][0] if rows else None
 
     @guarded
-    def window_text(self, item: int, window: int, text: str) -> str:
+    def chunk_text(self, item: int, chunk: int, text: str) -> str:
         """Return the part of an item's text that a window covers."""
         span = self._rows(
-            "SELECT start, length FROM units WHERE tenant = ? AND item = ? AND window = ?", (self.tenant, item, window)
+            "SELECT start, length FROM units WHERE tenant = ? AND item = ? AND window = ?", (self.tenant, item, chunk)
         )
         return text[span[0][0] : span[0][0] + span[0][1]] if span else text
 
@@ -273,7 +273,7 @@ class SQLReads(AccessReads):
     def models(self) -> list[str]:
         """List the models whose vectors are wanted."""
         sql = "SELECT name FROM models WHERE tenant = ? ORDER BY model"
-        return once(self.connection, ("models", self.tenant), lambda: [row[0] for row in self._rows(sql, (self.tenant,))])
+        return cached_fetch(self.connection, ("models", self.tenant), lambda: [row[0] for row in self._rows(sql, (self.tenant,))])
 
     @guarded
     def spend(self, *, since: str = "") -> list[Spend]:

@@ -1,6 +1,6 @@
 """What the stores on SQL have in common: how a connection is asked, and where SQLite and PostgreSQL speak differently.
 
-Statements are written once, with ``?`` for each value. Whatever has no common spelling is a method of :class:`Dialect`.
+Statements are written once, with ``?`` for each value. Whatever has no common spelling is a method of :class:`SQLDialect`.
 """
 
 import functools
@@ -17,7 +17,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Rows(Protocol):
+class ResultRows(Protocol):
     """The answer to a statement."""
 
     def fetchall(self) -> list[Row]:
@@ -31,7 +31,7 @@ class Rows(Protocol):
     def __iter__(self) -> Iterator[Row]: ...
 
 
-class Dialect(Protocol):
+class SQLDialect(Protocol):
     """What SQLite and PostgreSQL spell differently."""
 
     no_limit: int | None
@@ -62,26 +62,26 @@ class Dialect(Protocol):
         ...
 
 
-class Asked(Protocol):
+class Executor(Protocol):
     """What takes a statement."""
 
-    def execute(self, sql: str, values: Sequence[Any] = ..., /) -> Rows:
+    def execute(self, sql: str, values: Sequence[Any] = ..., /) -> ResultRows:
         """Run a statement."""
         ...
 
 
-class Connection(Asked, Protocol):
+class Connection(Executor, Protocol):
     """A connection as these modules use it."""
 
     known: dict[Hashable, Any] | None
     """While several questions are asked of one moment: the answers that hold for all of it. None at other times."""
 
     @property
-    def dialect(self) -> Dialect:
+    def dialect(self) -> SQLDialect:
         """How this database spells what the others spell differently."""
         ...
 
-    def executemany(self, sql: str, rows: Iterable[Sequence[Any]], /) -> Rows:
+    def executemany(self, sql: str, rows: Iterable[Sequence[Any]], /) -> ResultRows:
         """Run a statement for each row of values; returns the rows of all."""
         ...
 
@@ -111,7 +111,7 @@ def guarded(method: Callable[Concatenate[G, P], R]) -> Callable[Concatenate[G, P
     return call
 
 
-def once(connection: Connection, question: Hashable, ask: Callable[[], R]) -> R:
+def cached_fetch(connection: Connection, question: Hashable, ask: Callable[[], R]) -> R:
     """Ask a small question, but only once of each moment."""
     known = connection.known
     if known is None:
@@ -122,17 +122,17 @@ def once(connection: Connection, question: Hashable, ask: Callable[[], R]) -> R:
     return answer
 
 
-def fetch(connection: Asked, sql: str, values: Sequence[Any] = ()) -> list[Row]:
+def fetch(connection: Executor, sql: str, values: Sequence[Any] = ()) -> list[Row]:
     """Return all rows of a query."""
     return connection.execute(sql, tuple(values)).fetchall()
 
 
-def fetch_one(connection: Asked, sql: str, values: Sequence[Any] = ()) -> Row | None:
+def fetch_one(connection: Executor, sql: str, values: Sequence[Any] = ()) -> Row | None:
     """Return the first row of a query, if there is one."""
     return connection.execute(sql, tuple(values)).fetchone()
 
 
-def fetch_value(connection: Asked, sql: str, values: Sequence[Any] = ()) -> Any:
+def fetch_value(connection: Executor, sql: str, values: Sequence[Any] = ()) -> Any:
     """Return the first column of the first row, or None."""
     row = connection.execute(sql, tuple(values)).fetchone()
     return None if row is None else row[0]

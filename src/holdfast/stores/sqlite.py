@@ -9,10 +9,10 @@ import numpy as np
 
 from holdfast import forks
 from holdfast.errors import StoreError
-from holdfast.protocols import Candidates, Match, Space, Waiting
+from holdfast.protocols import Match, MissingVector, SearchFilter, Space
 from holdfast.stores import embeddings, fulltext, index_care, maintenance, partitions
-from holdfast.stores.choices import Choice, LastChoice
-from holdfast.stores.connection import Connections, translated
+from holdfast.stores.choices import AllowedItems, AllowedItemsCache
+from holdfast.stores.connection import SQLiteConnections, translated
 from holdfast.stores.filters import Clauses, add_metadata, said_in
 from holdfast.stores.index_feed import Pace
 from holdfast.stores.indexes import IndexPlace
@@ -20,7 +20,7 @@ from holdfast.stores.migrate import migrate
 from holdfast.stores.queued_index import QueuedIndex
 from holdfast.stores.reads import SQLReads
 from holdfast.stores.rows import SEARCHED_TEXT, marks
-from holdfast.stores.sql import R, fetch, fetch_value, guarded, once
+from holdfast.stores.sql import R, cached_fetch, fetch, fetch_value, guarded
 from holdfast.stores.sqlite_dialect import FileConnection
 from holdfast.stores.transaction import SQLTransaction
 from holdfast.stores.word_cache import WordCache
@@ -66,10 +66,10 @@ class SQLiteStore(SQLReads):
         self.path = path
         self.tenant = tenant
         self._encrypted = key is not None
-        self._connections = Connections(path, key=key)
+        self._connections = SQLiteConnections(path, key=key)
         self._indexes = embeddings.IndexCache()
         self.words = WordCache()
-        self._chosen = LastChoice()
+        self._chosen = AllowedItemsCache()
         self._outside: QueuedIndex | None = None
         if index is not None:
             self._outside = QueuedIndex(self._connections, tenant, memory=self._indexes, place=index, pace=pace)
@@ -91,7 +91,7 @@ class SQLiteStore(SQLReads):
         return str(self.path)
 
     @property
-    def is_here(self) -> bool:
+    def is_local(self) -> bool:
         """True, unless an index outside is asked."""
         return self._outside is None
 
@@ -118,7 +118,7 @@ class SQLiteStore(SQLReads):
             yield SQLiteTransaction(connection, tenant=self.tenant, path=self.path)
 
     @guarded
-    def find_text(self, query: str, where: Candidates, *, languages: Sequence[str], limit: int) -> list[Match]:
+    def find_text(self, query: str, where: SearchFilter, *, languages: Sequence[str], limit: int) -> list[Match]:
         """Rank by BM25 within the reader's own partitions."""
         seen = partitions.visible(self.connection, where.reader, where.spaces)
         chosen = self._allowed(where, seen)
@@ -128,7 +128,7 @@ class SQLiteStore(SQLReads):
         )  # fmt: skip
 
     @guarded
-    def find_vectors(self, model: str, query: "NDArray[np.float32]", where: Candidates, *, limit: int) -> list[Match]:
+    def find_vectors(self, model: str, query: "NDArray[np.float32]", where: SearchFilter, *, limit: int) -> list[Match]:
         """Rank by cosine within the reader's own partitions, the best window of each item."""
         number = embeddings.model_number(self.connection, self.tenant, model)
         if number is None:
@@ -142,7 +142,7 @@ class SQLiteStore(SQLReads):
             limit=limit, allowed=chosen and chosen.ascending, excluded=self._excluded(where),
         )  # fmt: skip
 
-    def _allowed(self, where: Candidates, seen: Mapping[int, Space]) -> Choice | None:
+    def _allowed(self, where: SearchFilter, seen: Mapping[int, Space]) -> AllowedItems | None:
         """Return the items that have the wanted kinds, metadata and time, or None when all may be found."""
         if where.said and "message" in where.spaces:
             return self._said(where, seen)
@@ -159,16 +159,18 @@ class SQLiteStore(SQLReads):
         wanted = (sql, repr(clauses.values))
         return self._chosen.get(self.connection, wanted, lambda: (row[0] for row in self._rows(sql, clauses.values)))
 
-    def _said(self, where: Candidates, seen: Mapping[int, Space]) -> Choice:
+    def _said(self, where: SearchFilter, seen: Mapping[int, Space]) -> AllowedItems:
         """Return the messages that were said at the wanted time."""
         clauses = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
         clauses.among("partition", [number for number, space in seen.items() if space == "message"])
         said_in(clauses, "at", where.said)
         sql = f"SELECT seq FROM messages WHERE {clauses.sql}"
         ask = (sql, repr(clauses.values))
-        return once(self.connection, ask, lambda: Choice.of(frozenset(row[0] for row in self._rows(sql, clauses.values))))
+        return cached_fetch(
+            self.connection, ask, lambda: AllowedItems.of(frozenset(row[0] for row in self._rows(sql, clauses.values)))
+        )
 
-    def _excluded(self, where: Candidates) -> set[int]:
+    def _excluded(self, where: SearchFilter) -> set[int]:
         """Return the messages of the session that is to be left out."""
         if where.without_session is None or "message" not in where.spaces:
             return set()
@@ -176,9 +178,9 @@ class SQLiteStore(SQLReads):
         return {row[0] for row in rows}
 
     @guarded
-    def waiting(
+    def missing_vectors(
         self, model: str, *, reader: Scope | None = None, windows: Collection[tuple[int, int]] | None = None, limit: int
-    ) -> list[Waiting]:
+    ) -> list[MissingVector]:
         """List windows that have no vector of this model yet: a reader's memories first, and the newest first."""
         connection = self.connection
         number = embeddings.model_number(connection, self.tenant, model)
@@ -193,10 +195,10 @@ class SQLiteStore(SQLReads):
         if windows is not None:
             clauses.pairs("item, window", windows)
         queued, values = f"SELECT item, window FROM unembedded WHERE {clauses.sql} {order} LIMIT ?", (*clauses.values, limit)
-        found = once(connection, (queued, *values), lambda: fetch(connection, queued, values))
-        return [Waiting(item, window, text) for item, window in found if (text := self._window(item, window)) is not None]
+        found = cached_fetch(connection, (queued, *values), lambda: fetch(connection, queued, values))
+        return [MissingVector(item, window, text) for item, window in found if (text := self._chunk(item, window)) is not None]
 
-    def _window(self, item: int, window: int) -> str | None:
+    def _chunk(self, item: int, window: int) -> str | None:
         """Return the text of one window as it is embedded, with who said it; None if it has just gone."""
         found: str | None = fetch_value(
             self.connection,
@@ -298,7 +300,7 @@ class SQLiteStore(SQLReads):
 
     def _forget_indexes(self) -> None:
         """Let go of what is kept in memory; no fork happens meanwhile, which would copy the locks as held."""
-        with forks.inside:
+        with forks.fork_guard:
             self._indexes.clear()
             self.words.clear()
             self._chosen.clear()

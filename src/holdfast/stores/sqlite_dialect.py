@@ -7,10 +7,10 @@ from typing import Any
 import apsw
 
 from holdfast.stores.rows import dump, marks
-from holdfast.stores.sql import Connection, Dialect, Part, Primitive, fetch_value
+from holdfast.stores.sql import Connection, Part, Primitive, SQLDialect, fetch_value
 
 _MANY = 500
-_KNOWN = 10_000
+_MAX_CACHED_ANSWERS = 10_000
 """Answers that are kept from one moment to the next."""
 
 
@@ -72,7 +72,7 @@ SQLITE = SQLiteDialect()
 class FileConnection(apsw.Connection):
     """A connection to a SQLite file that knows how SQLite spells things."""
 
-    dialect: Dialect = SQLITE
+    dialect: SQLDialect = SQLITE
     known: dict[Hashable, Any] | None = None
     _kept: tuple[int, dict[Hashable, Any]] = (-1, {})
 
@@ -85,7 +85,7 @@ class FileConnection(apsw.Connection):
         self.execute("BEGIN")
         try:
             version = self.pragma("data_version")
-            if self._kept[0] != version or len(self._kept[1]) > _KNOWN:
+            if self._kept[0] != version or len(self._kept[1]) > _MAX_CACHED_ANSWERS:
                 self._kept = (version, {})
             self.known = self._kept[1]
             yield

@@ -61,12 +61,12 @@ class TextIndex(Protocol):
 class VectorTable(Protocol):
     """Writes vectors, and the queue of those that are wanted."""
 
-    def want(self, connection: Any, tenant: str, partition: int, item: int, windows: int) -> None:
+    def want(self, connection: Any, tenant: str, partition: int, item: int, chunks: int) -> None:
         """Queue a new item's windows for every wanted model."""
         ...
 
     def put(
-        self, connection: Any, tenant: str, name: str, windows: Sequence[tuple[int, int]], vectors: "NDArray[np.float32]"
+        self, connection: Any, tenant: str, name: str, chunks: Sequence[tuple[int, int]], vectors: "NDArray[np.float32]"
     ) -> int:
         """Store vectors for the windows that still wait for one."""
         ...
@@ -266,9 +266,9 @@ class SQLTransaction(SQLReads, AccessWrites):
         )
         return self._connection.changes()
 
-    def put_vectors(self, model: str, windows: Sequence[tuple[int, int]], vectors: "NDArray[np.float32]") -> int:
+    def put_vectors(self, model: str, chunks: Sequence[tuple[int, int]], vectors: "NDArray[np.float32]") -> int:
         """Store vectors for (item, window) pairs that still wait for them."""
-        return self._vectors.put(self._connection, self.tenant, model, windows, vectors)
+        return self._vectors.put(self._connection, self.tenant, model, chunks, vectors)
 
     def use_model(self, model: str) -> int:
         """Want a model's vectors for everything; returns how many windows wait."""

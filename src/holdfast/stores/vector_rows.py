@@ -20,7 +20,7 @@ from holdfast.stores.vector_tuning import Tuning
 Floats = NDArray[np.float32]
 Codes = NDArray[np.int8]
 Items = NDArray[np.int64]
-Windows = NDArray[np.int32]
+Chunks = NDArray[np.int32]
 RowNumbers = NDArray[np.intp]
 
 _BLOCK: Final = 256
@@ -28,7 +28,7 @@ _BLOCK: Final = 256
 _TAIL_SHARE: Final = 16
 
 
-class Rows:
+class VectorRows:
     """Items, windows, codes and scales of `count` vectors; `codes[row] * scales[row]` is the vector."""
 
     __slots__ = (
@@ -39,19 +39,19 @@ class Rows:
         "_settled",
         "_single",
         "_sorted",
+        "chunks",
         "codes",
         "count",
         "dimensions",
         "items",
         "scales",
-        "windows",
     )
 
     def __init__(self, dimensions: int, tuning: Tuning) -> None:
         self.dimensions = dimensions
         self.count = 0
         self.items: Items = np.empty(0, np.int64)
-        self.windows: Windows = np.empty(0, np.int32)
+        self.chunks: Chunks = np.empty(0, np.int32)
         self.codes: Codes = np.empty((0, dimensions), np.int8)
         self.scales: Floats = np.empty(0, np.float32)
         self._moved: RowNumbers = np.empty(16, np.intp)
@@ -66,16 +66,16 @@ class Rows:
         return sum(column.nbytes for column in columns)
 
     def _columns(self) -> tuple[NDArray[Any], ...]:
-        return self.items, self.windows, self.codes, self.scales
+        return self.items, self.chunks, self.codes, self.scales
 
     # --- changing ---------------------------------------------------------------------------------------
 
-    def append(self, items: Items, windows: Windows, codes: Codes, scales: Floats) -> int:
+    def append(self, items: Items, chunks: Chunks, codes: Codes, scales: Floats) -> int:
         """Add rows whose (item, window) pairs are not yet here; return the first new row number."""
         start, end = self.count, self.count + len(items)
         if end > len(self.items):
             self._resize(max(end, start + start // 8 + 8) if start else end)
-        for column, values in zip(self._columns(), (items, windows, codes, scales), strict=True):
+        for column, values in zip(self._columns(), (items, chunks, codes, scales), strict=True):
             column[start:end] = values
         self.count = end
         if end - self._settled > max(self._moved_limit, end // _TAIL_SHARE):

@@ -2,7 +2,7 @@
 
 A sieve answers `candidates(query, want)`: row numbers that hold the best `want` rows (`FloatSieve`: surely; the
 others: nearly surely), which `VectorIndex` then scores from the stored codes. It follows every change of its
-`Rows` and says by `fits()` when it should be built anew. The third way, for very many rows, is `cells`.
+`VectorRows` and says by `fits()` when it should be built anew. The third way, for very many rows, is `cells`.
 
 A sketch is what remains of a vector around the partition's mean: its direction from there as one bit per
 dimension, its distance from there, and its product with the mean. Two directions close in angle differ in few
@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from holdfast.stores.vector_rows import Floats, RowNumbers, Rows
+    from holdfast.stores.vector_rows import Floats, RowNumbers, VectorRows
     from holdfast.stores.vector_tuning import Tuning
 
-Words = NDArray[np.uint64]
+BitWords = NDArray[np.uint64]
 
 PASS: Final = 4096
 """Rows turned into floats at a time when a sieve is built."""
@@ -74,7 +74,7 @@ class FloatSieve:
 
     __slots__ = ("_matrix", "_rows", "_tuning")
 
-    def __init__(self, rows: Rows, tuning: Tuning) -> None:
+    def __init__(self, rows: VectorRows, tuning: Tuning) -> None:
         self._rows = rows
         self._tuning = tuning
         self._matrix: Floats = rows.vectors(slice(0, rows.count))
@@ -121,7 +121,7 @@ class BitSieve:
 
     __slots__ = ("_built", "_changes", "_rows", "_sketcher", "_sketches", "_tuning")
 
-    def __init__(self, rows: Rows, tuning: Tuning) -> None:
+    def __init__(self, rows: VectorRows, tuning: Tuning) -> None:
         self._rows = rows
         self._tuning = tuning
         self._sketcher = Sketcher(rows)
@@ -182,7 +182,7 @@ class Sketches:
 
     __slots__ = ("bits", "distances", "products")
 
-    def __init__(self, bits: Words, distances: Floats, products: Floats) -> None:
+    def __init__(self, bits: BitWords, distances: Floats, products: Floats) -> None:
         self.bits = bits
         self.distances = distances
         self.products = products
@@ -235,7 +235,7 @@ class Sketcher:
 
     __slots__ = ("_dimensions", "_mean", "words")
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: VectorRows) -> None:
         sample = np.arange(0, rows.count, max(1, rows.count // PASS))
         self._mean: Floats = rows.vectors(sample).mean(axis=0)
         self._dimensions = rows.dimensions
@@ -265,7 +265,7 @@ class Sketcher:
         return estimates
 
 
-def _differences(words: Words, wanted: Words) -> NDArray[np.uint16]:
+def _differences(words: BitWords, wanted: BitWords) -> NDArray[np.uint16]:
     """Return in how many bits each column differs from the wanted one."""
     count = words.shape[1]
     differences = np.zeros(count, np.uint16)
@@ -285,13 +285,13 @@ def _differences(words: Words, wanted: Words) -> NDArray[np.uint16]:
     return differences
 
 
-def sketch_width(rows: Rows, k: int, tuning: Tuning) -> int:
+def sketch_width(rows: VectorRows, k: int, tuning: Tuning) -> int:
     """Return how many of the best by sketch hold the true best `k`, as measured on real sentences.
 
     Short vectors have few bits and rank worse by them; they cost less to score, too, so more are taken.
     """
     width = tuning.width_per_result * k + tuning.width_per_root * rows.count**0.5
-    return max(tuning.width_least, int(width * max(1.0, 384 / rows.dimensions)))
+    return max(tuning.min_width, int(width * max(1.0, 384 / rows.dimensions)))
 
 
 def best_places(values: Floats, want: int) -> RowNumbers:

@@ -26,13 +26,13 @@ class Tuning:
     """Candidates by sketch for each result wanted: so many hold the true best, as measured on real sentences."""
     width_per_root: int = 4
     """Candidates more, times the root of all rows: the more rows, the more of them sketches confuse."""
-    width_least: int = 1
+    min_width: int = 1
     """Candidates in any case; at least 1, since a search that finds too little multiplies the number and asks again."""
     sample_per_cell: int = 32
     """Rows from which each cell's centre is learned: enough for a mean, few enough to learn in seconds."""
-    least_read: int = 16_384
+    min_read: int = 16_384
     """Rows one search of cells compares at least: comparing fewer saves little time and may miss good ones."""
-    tail_least: int = 4096
+    min_tail: int = 4096
     """Newcomers that wait behind the cells before it is worth the copy to sort them in."""
     moved_limit: int = 4096
     """Rows added or moved that every lookup of an item goes through before it is worth sorting the items anew."""

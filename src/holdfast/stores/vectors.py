@@ -19,24 +19,24 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from holdfast.stores.cells import CellSieve
-from holdfast.stores.vector_rows import Codes, Floats, Items, RowNumbers, Rows, Windows, contains
+from holdfast.stores.vector_rows import Chunks, Codes, Floats, Items, RowNumbers, VectorRows, contains
 from holdfast.stores.vector_sieves import BitSieve, FloatSieve, Sieve, best_places
 from holdfast.stores.vector_tuning import DEFAULT, Tuning
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Found", "VectorIndex", "dequantize", "quantize"]
+__all__ = ["VectorIndex", "VectorMatch", "dequantize", "quantize"]
 
 _ONE: Final = np.float32(1)
 _LARGEST: Final = 127
 
 
-class Found(NamedTuple):
+class VectorMatch(NamedTuple):
     """An item, the window of it that is nearest to the query, and the cosine between them."""
 
     item: int
-    window: int
+    chunk: int
     similarity: float
 
 
@@ -69,7 +69,7 @@ class VectorIndex:
             raise ValueError(f"vectors have at least one dimension, not {dimensions}")
         self._lock = Lock()
         self._tuning = tuning
-        self._rows = Rows(dimensions, tuning)
+        self._rows = VectorRows(dimensions, tuning)
         self._sieve: Sieve | None = None
 
     def __len__(self) -> int:
@@ -88,27 +88,27 @@ class VectorIndex:
 
     # --- keeping current ------------------------------------------------------------------------------------
 
-    def load(self, items: Items, windows: Windows, codes: Codes, scales: Floats) -> None:
+    def load(self, items: Items, chunks: Chunks, codes: Codes, scales: Floats) -> None:
         """Put many vectors at once; of several with the same item and window the last counts."""
-        self._check(items, windows, codes, scales)
-        last = _last_of_each(items, windows)
+        self._check(items, chunks, codes, scales)
+        last = _last_of_each(items, chunks)
         if last is not None:
-            items, windows, codes, scales = items[last], windows[last], codes[last], scales[last]
+            items, chunks, codes, scales = items[last], chunks[last], codes[last], scales[last]
         with self._lock:
             here = self._rows.items[self._rows.find_all(np.unique(items))]
             known = contains(np.unique(here), items)
             for place in np.flatnonzero(known):
-                self._put(int(items[place]), int(windows[place]), codes[place], float(scales[place]))
+                self._put(int(items[place]), int(chunks[place]), codes[place], float(scales[place]))
             if not known.all():
                 new = ~known if known.any() else slice(None)
-                self._append(items[new], windows[new], codes[new], scales[new])
+                self._append(items[new], chunks[new], codes[new], scales[new])
 
-    def put(self, item: int, window: int, code: Codes, scale: float) -> None:
+    def put(self, item: int, chunk: int, code: Codes, scale: float) -> None:
         """Add one vector, or replace the one this item has for this window."""
         scales = np.array([scale], np.float32)
-        self._check(np.array([item]), np.array([window], np.int32), code[None, :], scales)
+        self._check(np.array([item]), np.array([chunk], np.int32), code[None, :], scales)
         with self._lock:
-            self._put(item, window, code, scale)
+            self._put(item, chunk, code, scale)
 
     def remove(self, item: int) -> int:
         """Remove all windows of an item and say how many there were."""
@@ -127,7 +127,7 @@ class VectorIndex:
 
     # --- asking ---------------------------------------------------------------------------------------------
 
-    def search(self, query: Floats, k: int, *, allowed: Items | None = None) -> list[Found]:
+    def search(self, query: Floats, k: int, *, allowed: Items | None = None) -> list[VectorMatch]:
         """The `k` items nearest to the query, best first; `allowed` leaves out all others before ranking.
 
         `allowed` in ascending order without repeats is fastest.
@@ -149,7 +149,7 @@ class VectorIndex:
             for place, item in enumerate(items):
                 rows = self._rows.find(int(item))
                 if len(rows):
-                    first = rows[self._rows.windows[rows].argmin()]
+                    first = rows[self._rows.chunks[rows].argmin()]
                     vectors[place] = self._rows.vectors(slice(first, first + 1))[0]
         return vectors
 
@@ -157,23 +157,23 @@ class VectorIndex:
         """The items among these that are here, and the code of each one's first window, as it is stored."""
         with self._lock:
             rows = self._rows.find_all(np.array(sorted(set(items)), np.int64))
-            rows = rows[self._rows.windows[rows] == 0]
+            rows = rows[self._rows.chunks[rows] == 0]
             return self._rows.items[rows].tolist(), self._rows.codes[rows]
 
     # --- inside the lock ------------------------------------------------------------------------------------
 
-    def _put(self, item: int, window: int, code: Codes, scale: float) -> None:
+    def _put(self, item: int, chunk: int, code: Codes, scale: float) -> None:
         rows = self._rows.find(item)
-        same = rows[self._rows.windows[rows] == window]
+        same = rows[self._rows.chunks[rows] == chunk]
         if not len(same):
-            self._append(np.array([item]), np.array([window], np.int32), code[None, :], np.array([scale], np.float32))
+            self._append(np.array([item]), np.array([chunk], np.int32), code[None, :], np.array([scale], np.float32))
             return
         self._rows.overwrite(int(same[0]), code, scale)
         if self._sieve:
             self._sieve.changed(int(same[0]))
 
-    def _append(self, items: Items, windows: Windows, codes: Codes, scales: Floats) -> None:
-        start = self._rows.append(items, windows, codes, scales)
+    def _append(self, items: Items, chunks: Chunks, codes: Codes, scales: Floats) -> None:
+        start = self._rows.append(items, chunks, codes, scales)
         if self._sieve:
             self._sieve.added(start)
 
@@ -188,7 +188,7 @@ class VectorIndex:
                 self._sieve = CellSieve(self._rows, self._tuning)
         return self._sieve
 
-    def _search_all(self, query: Floats, k: int) -> list[Found]:
+    def _search_all(self, query: Floats, k: int) -> list[VectorMatch]:
         sieve = self._current_sieve()
         want = sieve.width(k)
         while want < self._rows.count:
@@ -198,7 +198,7 @@ class VectorIndex:
             want *= 4  # windows of the same few items filled the candidates
         return self._rank(query, k, np.arange(self._rows.count))
 
-    def _search_allowed(self, query: Floats, k: int, allowed: Items) -> list[Found]:
+    def _search_allowed(self, query: Floats, k: int, allowed: Items) -> list[VectorMatch]:
         count = self._rows.count
         if len(allowed) > self._tuning.few_allowed * count**0.5:
             sieve = self._current_sieve()
@@ -214,7 +214,7 @@ class VectorIndex:
                 want *= 4  # the allowed items are far from the query: look further
         return self._rank(query, k, self._rows.find_all(allowed))
 
-    def _rank(self, query: Floats, k: int, rows: RowNumbers) -> list[Found]:
+    def _rank(self, query: Floats, k: int, rows: RowNumbers) -> list[VectorMatch]:
         """The best `k` items among these rows, by exact similarity."""
         take = k + 8
         if len(rows) <= 2 * take:
@@ -227,24 +227,24 @@ class VectorIndex:
             take *= 4
         return self._exact_rank(query, k, rows)
 
-    def _exact_rank(self, query: Floats, k: int, rows: RowNumbers) -> list[Found]:
+    def _exact_rank(self, query: Floats, k: int, rows: RowNumbers) -> list[VectorMatch]:
         losses = np.maximum(np.minimum(-self._rows.exact_products(rows, query), _ONE), -_ONE)
-        items, windows = self._rows.items.take(rows), self._rows.windows.take(rows)
-        best: dict[int, Found] = {}
+        items, windows = self._rows.items.take(rows), self._rows.chunks.take(rows)
+        best: dict[int, VectorMatch] = {}
         # Plain tuples sort faster than numpy arrays do when they are few, and they nearly always are.
         for loss, item, window in sorted(zip(losses.tolist(), items.tolist(), windows.tolist(), strict=True)):
             if item not in best:
-                best[item] = Found(item, window, 0.0 - loss)
+                best[item] = VectorMatch(item, window, 0.0 - loss)
                 if len(best) == k:
                     break
         return list(best.values())
 
     # --- refusing what cannot be right ----------------------------------------------------------------------
 
-    def _check(self, items: Items, windows: Windows, codes: Codes, scales: Floats) -> None:
+    def _check(self, items: Items, chunks: Chunks, codes: Codes, scales: Floats) -> None:
         if codes.dtype != np.int8 or codes.shape != (len(items), self.dimensions):
             raise ValueError(f"codes are int8 with {self.dimensions} a row, not {codes.dtype} {codes.shape}")
-        if windows.shape != items.shape or scales.shape != items.shape:
+        if chunks.shape != items.shape or scales.shape != items.shape:
             raise ValueError("items, windows and scales must be equally many")
         if not np.isfinite(scales).all():
             raise ValueError("a scale is NaN or infinity")
@@ -264,7 +264,7 @@ def _ascending(items: Items) -> Items:
     return items if bool(np.all(items[1:] > items[:-1])) else np.unique(items)
 
 
-def _last_of_each(items: Items, windows: Windows) -> RowNumbers | None:
+def _last_of_each(items: Items, windows: Chunks) -> RowNumbers | None:
     """Where the last of each (item, window) pair stands, or None when no pair is repeated."""
     order = np.lexsort((windows, items))  # stable: of equal pairs the last given stays last
     ordered_items, ordered_windows = items[order], windows[order]

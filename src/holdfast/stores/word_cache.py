@@ -12,17 +12,17 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from holdfast.protocols import Match, Space
-from holdfast.stores.choices import Choice
+from holdfast.stores.choices import AllowedItems
 from holdfast.stores.rows import marks
-from holdfast.stores.sql import Row, fetch, once
+from holdfast.stores.sql import Row, cached_fetch, fetch
 from holdfast.stores.sqlite_dialect import FileConnection
-from holdfast.stores.words import State, Words, rank
+from holdfast.stores.words import PartitionState, PartitionTerms, rank
 
-_FEW = 20_000
+_EAGER_TERMS = 20_000
 """Terms of a partition that are read at once: in a hundredth of a second, or two."""
-_PER_SEARCH = 10_000
+_TERMS_PER_SEARCH = 10_000
 """Terms that could have been read in about the time that a search of the full-text index takes longer than one in memory."""
-_KEPT = 32 * 1024 * 1024
+_MAX_BYTES = 32 * 1024 * 1024
 """Bytes kept in all."""
 
 
@@ -36,12 +36,12 @@ class _Moment(NamedTuple):
 class WordCache:
     """This process's words."""
 
-    def __init__(self, *, few: int = _FEW, per_search: int = _PER_SEARCH, kept: int = _KEPT) -> None:
+    def __init__(self, *, few: int = _EAGER_TERMS, per_search: int = _TERMS_PER_SEARCH, kept: int = _MAX_BYTES) -> None:
         self._few = few
         self._per_search = per_search
         self._kept = kept
         self._lock = threading.Lock()
-        self._words: OrderedDict[int, Words] = OrderedDict()
+        self._words: OrderedDict[int, PartitionTerms] = OrderedDict()
         self._wanted: dict[int, int] = {}
         """Partitions too large to be read at once, and how many terms searches have paid for."""
         self._total = 0
@@ -78,14 +78,14 @@ class WordCache:
         wanted: Sequence[frozenset[str]],
         *,
         limit: int,
-        allowed: Choice | None = None,
+        allowed: AllowedItems | None = None,
         excluded: Collection[int] = (),
     ) -> list[Match] | None:
         """Rank the windows that share terms with a query by BM25, the best of each item; None where not all are in memory."""
         if "archive" in partitions.values():
             return None
         moment = self._begin(connection)
-        words: dict[int, Words] = {}
+        words: dict[int, PartitionTerms] = {}
         for number, state in _states(connection, tenant, tuple(partitions)).items():
             current = self._current(connection, tenant, number, state, moment)
             if current is None:
@@ -110,7 +110,7 @@ class WordCache:
                 return True
         return False
 
-    def _is_due(self, number: int, state: State) -> bool:
+    def _is_due(self, number: int, state: PartitionState) -> bool:
         """Tell whether a wanted partition is to be read, or has become one of those that are read at once."""
         with self._lock:
             return self._wanted.get(number, 0) >= state.terms or state.terms <= self._few
@@ -125,7 +125,9 @@ class WordCache:
             clearings += 1
         return _Moment(given, clearings)
 
-    def _current(self, connection: FileConnection, tenant: str, number: int, state: State, moment: _Moment) -> Words | None:
+    def _current(
+        self, connection: FileConnection, tenant: str, number: int, state: PartitionState, moment: _Moment
+    ) -> PartitionTerms | None:
         """Return a partition's words as of its present state; what was only added is read and added."""
         with self._lock:
             words = self._words.get(number)
@@ -135,7 +137,7 @@ class WordCache:
             return words
         added = _added(connection, tenant, number, words, state)
         if words is not None and added is not None:
-            return self._keep(number, Words.of(added, state, words, given=moment.given), moment)
+            return self._keep(number, PartitionTerms.of(added, state, words, given=moment.given), moment)
         if state.terms <= self._few:
             return self._read(connection, tenant, number, state, moment)
         if state.nbytes <= self._kept:
@@ -151,10 +153,14 @@ class WordCache:
                 del self._words[number]
                 self._total -= words.nbytes
 
-    def _read(self, connection: FileConnection, tenant: str, number: int, state: State, moment: _Moment) -> Words:
-        return self._keep(number, Words.of(_units(connection, tenant, number, after=0), state, given=moment.given), moment)
+    def _read(
+        self, connection: FileConnection, tenant: str, number: int, state: PartitionState, moment: _Moment
+    ) -> PartitionTerms:
+        return self._keep(
+            number, PartitionTerms.of(_units(connection, tenant, number, after=0), state, given=moment.given), moment
+        )
 
-    def _keep(self, number: int, words: Words, moment: _Moment) -> Words:
+    def _keep(self, number: int, words: PartitionTerms, moment: _Moment) -> PartitionTerms:
         """Keep a partition's words, at the cost of those not asked for longest; returns them."""
         # Outside of one moment, something may have changed between the two questions.
         if not words.is_whole or words.nbytes > self._kept:
@@ -181,27 +187,29 @@ def _counters(connection: FileConnection) -> tuple[int, int]:
         values: dict[str, int] = dict(fetch(connection, sql))
         return values.get("scrub", 0), values.get("item", 0)
 
-    return once(connection, ("counters",), read)
+    return cached_fetch(connection, ("counters",), read)
 
 
-def _states(connection: FileConnection, tenant: str, numbers: tuple[int, ...]) -> dict[int, State]:
+def _states(connection: FileConnection, tenant: str, numbers: tuple[int, ...]) -> dict[int, PartitionState]:
     """Return what each partition holds now."""
 
-    def read() -> dict[int, State]:
+    def read() -> dict[int, PartitionState]:
         newest = "SELECT max(item) FROM units WHERE units.tenant = partitions.tenant AND units.partition = partitions.partition"
         sql = f"SELECT partition, units, terms, ({newest}) FROM partitions WHERE tenant = ? AND partition IN ({marks(numbers)})"
         rows = fetch(connection, sql, (tenant, *numbers))
-        return {number: State(windows=units, terms=terms, newest=last or 0) for number, units, terms, last in rows}
+        return {number: PartitionState(chunks=units, terms=terms, newest=last or 0) for number, units, terms, last in rows}
 
-    return once(connection, ("states", tenant, numbers), read)
+    return cached_fetch(connection, ("states", tenant, numbers), read)
 
 
-def _added(connection: FileConnection, tenant: str, number: int, words: Words | None, state: State) -> list[Row] | None:
+def _added(
+    connection: FileConnection, tenant: str, number: int, words: PartitionTerms | None, state: PartitionState
+) -> list[Row] | None:
     """Return the windows added since; None if they do not account for the present state."""
-    if words is None or state.windows < words.state.windows or state.newest < words.state.newest:
+    if words is None or state.chunks < words.state.chunks or state.newest < words.state.newest:
         return None
     added = _units(connection, tenant, number, after=words.state.newest)
-    return added if len(words.items) + len(added) == state.windows else None
+    return added if len(words.items) + len(added) == state.chunks else None
 
 
 def _units(connection: FileConnection, tenant: str, number: int, *, after: int) -> list[Row]:

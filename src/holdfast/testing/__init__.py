@@ -12,7 +12,7 @@ A store of your own is conformant when a subclass of :class:`StoreSuite` passes,
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast.testing.chat import Asked, ScriptedChat
+from holdfast.testing.chat import RecordedCall, ScriptedChat
 from holdfast.testing.clock import FrozenClock
 from holdfast.testing.vectors import HashEmbedder
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from holdfast.testing.embedders import EmbedderSuite
     from holdfast.testing.stores import StoreSuite
 
-__all__ = ["Asked", "EmbedderSuite", "FrozenClock", "HashEmbedder", "ScriptedChat", "StoreSuite"]
+__all__ = ["EmbedderSuite", "FrozenClock", "HashEmbedder", "RecordedCall", "ScriptedChat", "StoreSuite"]
 
 # The suites are imported when asked for: they need pytest, which users of the doubles may not have.
 _HOMES = {"EmbedderSuite": "holdfast.testing.embedders", "StoreSuite": "holdfast.testing.stores"}

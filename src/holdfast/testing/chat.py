@@ -7,13 +7,13 @@ from typing import TypeAlias
 from holdfast.chat import Reply, Schema, Tool, Turn, Usage
 from holdfast.errors import ModelError
 
-__all__ = ["Asked", "ScriptedChat"]
+__all__ = ["RecordedCall", "ScriptedChat"]
 
-Answer: TypeAlias = str | Reply | ModelError
+ScriptedAnswer: TypeAlias = str | Reply | ModelError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class RecordedCall:
     """One call that was made."""
 
     turns: tuple[Turn, ...]
@@ -32,9 +32,11 @@ class ScriptedChat:
     ``asked`` holds every call. When the answers run out, a call fails like a model that is not there.
     """
 
-    def __init__(self, *answers: Answer, respond: Callable[[Asked], Answer] | None = None, name: str = "scripted") -> None:
+    def __init__(
+        self, *answers: ScriptedAnswer, respond: Callable[[RecordedCall], ScriptedAnswer] | None = None, name: str = "scripted"
+    ) -> None:
         self.name = name
-        self.asked: list[Asked] = []
+        self.asked: list[RecordedCall] = []
         self._answers = list(answers)
         self._respond = respond
 
@@ -49,7 +51,7 @@ class ScriptedChat:
     ) -> Reply:
         """Give the next answer."""
         del max_tokens, timeout
-        call = Asked(turns=tuple(turns), schema=schema, tools=tuple(tools))
+        call = RecordedCall(turns=tuple(turns), schema=schema, tools=tuple(tools))
         self.asked.append(call)
         answer = self._next(call)
         if isinstance(answer, ModelError):
@@ -70,7 +72,7 @@ class ScriptedChat:
         )
         yield reply
 
-    def _next(self, call: Asked) -> Answer:
+    def _next(self, call: RecordedCall) -> ScriptedAnswer:
         if self._respond is not None:
             return self._respond(call)
         if not self._answers:

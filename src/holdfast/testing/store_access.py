@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from holdfast.protocols import Store
 from holdfast.testing.samples import AT, DAY, OpenStore
-from holdfast.types import KeptAnswer, KeyRecord
+from holdfast.types import KeyRecord, StoredResponse
 
 KEY = KeyRecord(id="k1", hash=bytes(range(32)), level="read", tenant="default", created_at=AT)
-CLAIM = KeptAnswer(principal="key k1", key="retry-1", request=b"\x00hash", at=AT)
+CLAIM = StoredResponse(principal="key k1", key="retry-1", request=b"\x00hash", at=AT)
 
 
 class AccessPromises:
@@ -62,24 +62,24 @@ class AccessPromises:
         """With its bytes as they are; by principal and key, and only within one's own tenant."""
         answer = replace(CLAIM, status=201, headers={"content-type": "a/b"}, body=b"\xff\x00{}")
         with store.write() as tx:
-            tx.add_answer(CLAIM)
-            assert tx.answer("key k1", "retry-1") == CLAIM
-            assert tx.set_answer(answer)
-        assert open_store().answer("key k1", "retry-1") == answer
-        assert (store.answer("key k2", "retry-1"), store.answer("key k1", "retry-2")) == (None, None)
-        assert open_store(tenant="other").answer("key k1", "retry-1") is None
+            tx.add_stored_response(CLAIM)
+            assert tx.stored_response("key k1", "retry-1") == CLAIM
+            assert tx.set_stored_response(answer)
+        assert open_store().stored_response("key k1", "retry-1") == answer
+        assert (store.stored_response("key k2", "retry-1"), store.stored_response("key k1", "retry-2")) == (None, None)
+        assert open_store(tenant="other").stored_response("key k1", "retry-1") is None
 
     def test_an_answer_is_kept_only_while_its_own_claim_stands(self, store: Store) -> None:
         """Neither without one, nor for a later one, nor twice."""
         later = replace(CLAIM, at=AT + DAY)
         with store.write() as tx:
-            assert not tx.set_answer(replace(CLAIM, status=200))
-            tx.add_answer(later)
-            assert not tx.set_answer(replace(CLAIM, status=200))
-            assert not tx.set_answer(replace(later, request=b"other", status=200))
-            assert tx.set_answer(replace(later, status=200))
-            assert not tx.set_answer(replace(later, status=201))
-        kept = store.answer(CLAIM.principal, CLAIM.key)
+            assert not tx.set_stored_response(replace(CLAIM, status=200))
+            tx.add_stored_response(later)
+            assert not tx.set_stored_response(replace(CLAIM, status=200))
+            assert not tx.set_stored_response(replace(later, request=b"other", status=200))
+            assert tx.set_stored_response(replace(later, status=200))
+            assert not tx.set_stored_response(replace(later, status=201))
+        kept = store.stored_response(CLAIM.principal, CLAIM.key)
         assert kept is not None
         assert kept.status == 200
 
@@ -87,16 +87,16 @@ class AccessPromises:
         """Others stay, and so do another tenant's."""
         other = open_store(tenant="other")
         with other.write() as tx:
-            tx.add_answer(CLAIM)
+            tx.add_stored_response(CLAIM)
         with store.write() as tx:
             for number in range(4):
-                tx.add_answer(replace(CLAIM, key=f"retry-{number}", at=AT + number * DAY))
-        assert store.has_answers(before=AT + DAY)
+                tx.add_stored_response(replace(CLAIM, key=f"retry-{number}", at=AT + number * DAY))
+        assert store.has_stored_responses(before=AT + DAY)
         with store.write() as tx:
-            assert tx.remove_answers(before=AT + DAY) == 1
-            assert tx.remove_answers(principal=CLAIM.principal, key="retry-2") == 1
-        assert not store.has_answers(before=AT + DAY)
-        assert (store.answer("key k1", "retry-1") is None, store.answer("key k1", "retry-2")) == (False, None)
+            assert tx.remove_stored_responses(before=AT + DAY) == 1
+            assert tx.remove_stored_responses(principal=CLAIM.principal, key="retry-2") == 1
+        assert not store.has_stored_responses(before=AT + DAY)
+        assert (store.stored_response("key k1", "retry-1") is None, store.stored_response("key k1", "retry-2")) == (False, None)
         with store.write() as tx:
-            assert tx.remove_answers() == 2
-        assert other.answer(CLAIM.principal, CLAIM.key) == CLAIM
+            assert tx.remove_stored_responses() == 2
+        assert other.stored_response(CLAIM.principal, CLAIM.key) == CLAIM

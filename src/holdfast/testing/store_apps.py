@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from holdfast.protocols import AppChanges, Candidates, DayCount, MemoryFilter, MessageFilter, SessionFilter, Store
+from holdfast.protocols import AppChanges, DayCount, MemoryFilter, MessageFilter, SearchFilter, SessionFilter, Store
 from holdfast.testing.samples import AT, DAY, OpenStore, a_change, a_memory, a_message, a_session, remember, say
 from holdfast.types import AppRecord, Author, Scope
 
@@ -50,7 +50,7 @@ class AppPromises:
         seen = {memory.text for memory in store.memories(MemoryFilter(reader=reader))}
         assert seen == {"their pangolin", "own pangolin", "everyone's pangolin"}
         items = {memory.item for memory in store.memories(MemoryFilter(reader=reader))}
-        where = Candidates(reader=reader, spaces=("memory", "message"))
+        where = SearchFilter(reader=reader, spaces=("memory", "message"))
         assert {match.item for match in store.find_text("pangolin", where, languages=["en"], limit=9)} == items
         assert store.messages(MessageFilter(reader=reader)) == []
         assert [m.text for m in store.memories(MemoryFilter(reader=reader, apps=("kitchen",)))] == ["their pangolin"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.protocols import Candidates, MemoryFilter, MessageFilter, Space, Store
+from holdfast.protocols import MemoryFilter, MessageFilter, SearchFilter, Space, Store
 from holdfast.testing.samples import ANA, AT, BOB, DAY, SHARED, a_memory, a_message, remember, say
 from holdfast.types import Scope
 
@@ -23,7 +23,7 @@ def find(
 ) -> list[str]:
     """Return the texts found by words, best first."""
     limit = more.pop("limit", 10)
-    matches = store.find_text(query, Candidates(reader=reader, spaces=spaces, **more), languages=("en", "es"), limit=limit)
+    matches = store.find_text(query, SearchFilter(reader=reader, spaces=spaces, **more), languages=("en", "es"), limit=limit)
     return texts_of(store, [match.item for match in matches])
 
 
@@ -54,7 +54,7 @@ class TextPromises:
     def test_the_better_match_comes_first_with_a_score_up_to_one(self, store: Store) -> None:
         """Rare words weigh more."""
         remember(store, a_memory("the red house"), a_memory("the red parrot"), a_memory("the red car"))
-        matches = store.find_text("red parrot", Candidates(reader=ANA, spaces=["memory"]), languages=("en",), limit=10)
+        matches = store.find_text("red parrot", SearchFilter(reader=ANA, spaces=["memory"]), languages=("en",), limit=10)
         assert texts_of(store, [matches[0].item]) == ["the red parrot"]
         assert all(0 < match.score <= 1 for match in matches)
         assert [m.score for m in matches] == sorted((m.score for m in matches), reverse=True)
@@ -62,7 +62,7 @@ class TextPromises:
     def test_scores_stay_within_bounds_when_a_word_has_several_spellings(self, store: Store) -> None:
         """One text may hold two stems of one query word."""
         remember(store, a_memory("cos cosa"))
-        matches = store.find_text("cosas dragon", Candidates(reader=ANA, spaces=["memory"]), languages=("en", "es"), limit=10)
+        matches = store.find_text("cosas dragon", SearchFilter(reader=ANA, spaces=["memory"]), languages=("en", "es"), limit=10)
         assert [0 <= match.score <= 1 for match in matches] == [True]
 
     @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ class TextPromises:
         """The window shows where."""
         text = "Nothing to see here. " * 2000 + "The password hint is a pangolin. " + "More of nothing. " * 2000
         (message,) = say(store, a_message(text))
-        (match,) = store.find_text("pangolin", Candidates(reader=ANA, spaces=["message"]), languages=("en",), limit=5)
+        (match,) = store.find_text("pangolin", SearchFilter(reader=ANA, spaces=["message"]), languages=("en",), limit=5)
         assert match.item == message.seq
-        assert "pangolin" in store.window_text(match.item, match.window, text)
-        assert len(store.window_text(match.item, match.window, text)) < 5000
+        assert "pangolin" in store.chunk_text(match.item, match.chunk, text)
+        assert len(store.chunk_text(match.item, match.chunk, text)) < 5000

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from holdfast.errors import InvalidInput
-from holdfast.protocols import Candidates, MemoryFilter, Space, Store
+from holdfast.protocols import MemoryFilter, SearchFilter, Space, Store
 from holdfast.testing.samples import ANA, AT, BOB, DAY, OpenStore, a_memory, a_message, remember, say
 from holdfast.testing.store_search import texts_of
 from holdfast.types import Scope
@@ -26,16 +26,16 @@ def towards(*angles: float) -> "Vectors":
 
 def embed_all(store: Store, model: str, angles: dict[str, float]) -> int:
     """Give every waiting window the vector at its text's angle."""
-    waiting = store.waiting(model, limit=100)
+    waiting = store.missing_vectors(model, limit=100)
     with store.write(durable=False) as tx:
-        return tx.put_vectors(model, [(w.item, w.window) for w in waiting], towards(*(angles[w.text] for w in waiting)))
+        return tx.put_vectors(model, [(w.item, w.chunk) for w in waiting], towards(*(angles[w.text] for w in waiting)))
 
 
 def nearest(store: Store, model: str, angle: float, reader: Scope = ANA, **more: Any) -> list[str]:
     """Return the texts nearest to an angle."""
     spaces: tuple[Space, ...] = more.pop("spaces", ("memory", "message"))
     limit = more.pop("limit", 10)
-    where = Candidates(reader=reader, spaces=spaces, **more)
+    where = SearchFilter(reader=reader, spaces=spaces, **more)
     return texts_of(store, [match.item for match in store.find_vectors(model, towards(angle)[0], where, limit=limit)])
 
 
@@ -45,7 +45,7 @@ class VectorPromises:
     def test_nothing_waits_for_a_model_nobody_wants(self, store: Store) -> None:
         """And nothing is found by it."""
         remember(store, a_memory("one"))
-        assert store.waiting("a", limit=10) == []
+        assert store.missing_vectors("a", limit=10) == []
         assert nearest(store, "a", 0) == []
 
     def test_everything_stored_and_to_come_waits_for_a_wanted_model(self, store: Store) -> None:
@@ -56,7 +56,7 @@ class VectorPromises:
         say(store, a_message("two"))
         with store.write() as tx:
             assert tx.use_model("a") == 2
-        assert {w.text for w in store.waiting("a", limit=10)} == {"one", "two"}
+        assert {w.text for w in store.missing_vectors("a", limit=10)} == {"one", "two"}
 
     def test_the_wanted_models_are_listed(self, store: Store) -> None:
         """In the order in which they were wanted."""
@@ -68,7 +68,7 @@ class VectorPromises:
         """And only what they may see."""
         _want(store, "a")
         remember(store, a_memory("old"), a_memory("new"), a_memory("bob's", scope=BOB))
-        assert [w.text for w in store.waiting("a", reader=ANA, limit=10)] == ["new", "old"]
+        assert [w.text for w in store.missing_vectors("a", reader=ANA, limit=10)] == ["new", "old"]
 
     def test_chosen_windows_that_wait_are_listed(self, store: Store) -> None:
         """Those a reader may see, and none that has a vector or was not chosen."""
@@ -79,9 +79,11 @@ class VectorPromises:
         with store.write(durable=False) as tx:
             tx.put_vectors("a", [(done.item, 0)], towards(0))
         chosen = [(memory.item, 0) for memory in (done, old, others)]
-        assert [w.text for w in store.waiting("a", reader=ANA, windows=chosen, limit=10)] == ["old"]
-        assert [w.text for w in store.waiting("a", reader=ANA, windows=[(old.item, 0), (new.item, 0)], limit=1)] == ["new"]
-        assert store.waiting("a", reader=ANA, windows=[], limit=10) == []
+        assert [w.text for w in store.missing_vectors("a", reader=ANA, windows=chosen, limit=10)] == ["old"]
+        assert [w.text for w in store.missing_vectors("a", reader=ANA, windows=[(old.item, 0), (new.item, 0)], limit=1)] == [
+            "new"
+        ]
+        assert store.missing_vectors("a", reader=ANA, windows=[], limit=10) == []
 
     def test_vectors_rank_by_cosine(self, store: Store) -> None:
         """The score is the cosine, to a hundredth."""
@@ -89,7 +91,7 @@ class VectorPromises:
         remember(store, a_memory("near"), a_memory("far"), a_memory("opposite"))
         assert embed_all(store, "a", {"near": 10, "far": 60, "opposite": 180}) == 3
         assert nearest(store, "a", 0) == ["near", "far", "opposite"]
-        matches = store.find_vectors("a", towards(0)[0], Candidates(reader=ANA, spaces=["memory"]), limit=3)
+        matches = store.find_vectors("a", towards(0)[0], SearchFilter(reader=ANA, spaces=["memory"]), limit=3)
         assert [match.score for match in matches] == pytest.approx(np.cos(np.radians([10, 60, 180])).tolist(), abs=0.01)
 
     def test_only_what_waits_takes_a_vector(self, store: Store) -> None:
@@ -112,12 +114,12 @@ class VectorPromises:
         _want(store, "a")
         embed_all(store, "a", {"one": 0, "two": 90})
         _want(store, "b")
-        waiting = store.waiting("b", limit=10)
+        waiting = store.missing_vectors("b", limit=10)
         wide = np.eye(8, dtype=np.float32)
         with store.write() as tx:
-            tx.put_vectors("b", [(w.item, w.window) for w in waiting], wide[[0 if w.text == "two" else 1 for w in waiting]])
+            tx.put_vectors("b", [(w.item, w.chunk) for w in waiting], wide[[0 if w.text == "two" else 1 for w in waiting]])
         assert nearest(store, "a", 0, limit=1) == ["one"]
-        found = store.find_vectors("b", wide[0], Candidates(reader=ANA, spaces=["memory"]), limit=1)
+        found = store.find_vectors("b", wide[0], SearchFilter(reader=ANA, spaces=["memory"]), limit=1)
         assert texts_of(store, [found[0].item]) == ["two"]
 
     def test_a_model_without_vectors_finds_nothing_where_another_has_some(self, store: Store) -> None:
@@ -140,7 +142,7 @@ class VectorPromises:
         assert nearest(store, "a", 0) == []
         assert nearest(store, "b", 0) == ["one"]
         assert (store.stats()["vectors"], store.stats()["models"]) == (1, ["b"])
-        assert store.waiting("a", limit=10) == []
+        assert store.missing_vectors("a", limit=10) == []
 
     def test_a_dropped_model_can_come_back(self, store: Store) -> None:
         """Everything waits for it again."""
@@ -159,7 +161,7 @@ class VectorPromises:
         remember(store, replace(first, status="forgotten", recorded_at=AT + DAY))
         assert nearest(store, "a", 0) == []
         assert nearest(store, "a", 0, spaces=["archive"]) == ["one"]
-        assert store.waiting("a", limit=10) == []
+        assert store.missing_vectors("a", limit=10) == []
 
     def test_a_new_wording_waits_for_a_vector_of_its_own(self, store: Store) -> None:
         """The old one stays with the old text."""
@@ -168,7 +170,7 @@ class VectorPromises:
         embed_all(store, "a", {"one": 0})
         remember(store, replace(first, text="two", recorded_at=AT + DAY))
         assert nearest(store, "a", 0) == []
-        assert [w.text for w in store.waiting("a", limit=10)] == ["two"]
+        assert [w.text for w in store.missing_vectors("a", limit=10)] == ["two"]
         assert nearest(store, "a", 0, spaces=["archive"]) == ["one"]
 
     def test_scope_kinds_and_metadata_limit_a_search_by_vectors(self, store: Store) -> None:
@@ -187,12 +189,12 @@ class VectorPromises:
         """Each window has a vector of its own."""
         _want(store, "a")
         (message,) = say(store, a_message("Some words to fill a window with. " * 300))
-        waiting = store.waiting("a", limit=100)
+        waiting = store.missing_vectors("a", limit=100)
         assert len(waiting) > 3
         with store.write() as tx:
-            tx.put_vectors("a", [(w.item, w.window) for w in waiting], towards(*(0 if w.window == 2 else 90 for w in waiting)))
-        matches = store.find_vectors("a", towards(0)[0], Candidates(reader=ANA, spaces=["message"]), limit=5)
-        assert [(match.item, match.window) for match in matches] == [(message.seq, 2)]
+            tx.put_vectors("a", [(w.item, w.chunk) for w in waiting], towards(*(0 if w.chunk == 2 else 90 for w in waiting)))
+        matches = store.find_vectors("a", towards(0)[0], SearchFilter(reader=ANA, spaces=["message"]), limit=5)
+        assert [(match.item, match.chunk) for match in matches] == [(message.seq, 2)]
 
     def test_another_handle_follows_every_change_of_the_vectors(self, store: Store, open_store: OpenStore) -> None:
         """Additions, removals and moves reach an index that was loaded before."""

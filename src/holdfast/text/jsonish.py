@@ -12,7 +12,7 @@ from typing import Any
 from holdfast.text.conform import conform
 from holdfast.text.json_parse import Budget, Parsed, parse_at, parse_scalar
 
-__all__ = ["MAX_CHARS", "Reading", "conform", "read", "read_json"]
+__all__ = ["MAX_CHARS", "ParsedText", "conform", "read", "read_json"]
 
 MAX_CHARS = 1_000_000
 """Maximum characters read from an answer. A longer answer counts as truncated."""
@@ -26,7 +26,7 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class ParsedText:
     """A parsed value. ``whole`` is False if parts were unreadable or truncated."""
 
     value: Any
@@ -38,12 +38,12 @@ def read_json(text: str) -> Any:
     return read(text).value
 
 
-def read(text: str) -> Reading:
+def read(text: str) -> ParsedText:
     """Return the JSON value in a model's answer and whether it is complete, or raise ValueError."""
     seen = _without_thoughts(text[:MAX_CHARS])
     quoted = _quoted_whole(seen)
     if quoted is not None:
-        return Reading(value=quoted, whole=True)
+        return ParsedText(value=quoted, whole=True)
     pieces = [piece for piece in _FENCE.split(seen) if piece.strip()]
     budget = Budget()
     found = [run for piece in pieces for run in _runs(piece, budget)]
@@ -51,8 +51,8 @@ def read(text: str) -> Reading:
     if found:
         best = max(found, key=lambda run: run[-1].end - run[0].start)
         value = best[0].value if len(best) == 1 else [each.value for each in best]
-        return Reading(value=value, whole=short and all(each.whole for each in best))
-    return Reading(value=_single_scalar(pieces), whole=short)
+        return ParsedText(value=value, whole=short and all(each.whole for each in best))
+    return ParsedText(value=_single_scalar(pieces), whole=short)
 
 
 def _without_thoughts(text: str) -> str:

@@ -8,9 +8,9 @@ default size.
 import re
 from typing import Final
 
-__all__ = ["MAX_WINDOWS", "split_windows", "window_spans"]
+__all__ = ["MAX_CHUNKS", "chunk_spans", "split_chunks"]
 
-MAX_WINDOWS: Final = 4000
+MAX_CHUNKS: Final = 4000
 
 _BOUNDARIES: Final = (
     re.compile(r"\n\n"),
@@ -21,27 +21,27 @@ _BOUNDARIES: Final = (
 _SPACE: Final = _BOUNDARIES[-1]
 
 
-def split_windows(text: str, size: int = 1600, overlap: int = 200) -> list[str]:
+def split_chunks(text: str, size: int = 1600, overlap: int = 200) -> list[str]:
     """Split a text into windows of at most ``size`` characters. A text that fits is a single window."""
-    return [text[start:end] for start, end in window_spans(text, size, overlap)]
+    return [text[start:end] for start, end in chunk_spans(text, size, overlap)]
 
 
-def window_spans(text: str, size: int = 1600, overlap: int = 200) -> list[tuple[int, int]]:
+def chunk_spans(text: str, size: int = 1600, overlap: int = 200) -> list[tuple[int, int]]:
     """Return the start and end of each window, in order."""
     if size < 1 or not 0 <= overlap <= size // 2:
         message = f"windows of {size} characters cannot overlap by {overlap}"
         raise ValueError(message)
     spans: list[tuple[int, int]] = []
     start = 0
-    while len(text) - start > size and len(spans) < MAX_WINDOWS - 1:
-        end = _end_of_window(text, start, size)
+    while len(text) - start > size and len(spans) < MAX_CHUNKS - 1:
+        end = _end_of_chunk(text, start, size)
         spans.append((start, end))
         start = _start_of_next(text, end - overlap, end)
     spans.append((start, min(start + size, len(text))))
     return spans
 
 
-def _end_of_window(text: str, start: int, size: int) -> int:
+def _end_of_chunk(text: str, start: int, size: int) -> int:
     """Return the last boundary in the final fifth. This minimum step bounds the number of windows."""
     floor, limit = start + size - size // 5, start + size
     for boundary in _BOUNDARIES:

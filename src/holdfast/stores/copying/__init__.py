@@ -7,8 +7,8 @@ that is finished.
 from holdfast.stores.copying.copy import copy_store, tables_of
 from holdfast.stores.copying.digest import Digest
 from holdfast.stores.copying.places import open_side
-from holdfast.stores.copying.report import Copied, Report
+from holdfast.stores.copying.report import CopiedTable, CopyReport
 from holdfast.stores.copying.side import Side
 from holdfast.stores.copying.tables import COPIED, LEFT_OUT
 
-__all__ = ["COPIED", "LEFT_OUT", "Copied", "Digest", "Report", "Side", "copy_store", "open_side", "tables_of"]
+__all__ = ["COPIED", "LEFT_OUT", "CopiedTable", "CopyReport", "Digest", "Side", "copy_store", "open_side", "tables_of"]

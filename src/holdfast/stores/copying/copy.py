@@ -11,9 +11,9 @@ from typing import TypeAlias
 
 from holdfast.errors import Conflict, StoreError
 from holdfast.stores.copying.digest import Digest
-from holdfast.stores.copying.report import Copied, Report
+from holdfast.stores.copying.report import CopiedTable, CopyReport
 from holdfast.stores.copying.side import Bookmark, Side
-from holdfast.stores.copying.tables import COPIED, MADE_BY_OPENING, Layout
+from holdfast.stores.copying.tables import COPIED, MADE_BY_OPENING, TableLayout
 from holdfast.stores.sql import Connection, Row
 
 Progress: TypeAlias = Callable[[str, str, int, int], None]
@@ -22,7 +22,7 @@ Progress: TypeAlias = Callable[[str, str, int, int], None]
 _AT_ONCE = 1000
 
 
-def copy_store(source: Side, target: Side, *, progress: Progress | None = None, batch: int = _AT_ONCE) -> Report:
+def copy_store(source: Side, target: Side, *, progress: Progress | None = None, batch: int = _AT_ONCE) -> CopyReport:
     """Copy every tenant's rows, or go on with a copy that was begun, or verify one that is finished.
 
     Raises ``Conflict`` for a target that holds anything else. If the report has something ``wrong`` on its sides' being the
@@ -35,7 +35,7 @@ def copy_store(source: Side, target: Side, *, progress: Progress | None = None, 
         return _Copy(source, target, progress or (lambda *_: None), batch).run(started)
 
 
-def tables_of(source: Side, target: Side) -> list[tuple[Layout, Layout]]:
+def tables_of(source: Side, target: Side) -> list[tuple[TableLayout, TableLayout]]:
     """Return every copied table as the source and as the target have it; refuses tables that do not fit together."""
     pairs = [(source.layout(table), target.layout(table)) for table in COPIED]
     for here, there in pairs:
@@ -57,7 +57,7 @@ class _Copy:
         self._seen: dict[str, Digest] = {}
         """Digests of the source's tables that this run read from the beginning."""
 
-    def run(self, started: float) -> Report:
+    def run(self, started: float) -> CopyReport:
         """Copy what is missing, compare, and open the target for use if both sides are the same."""
         known = self._target.prepare()
         begun = self._target.begun_from()
@@ -80,7 +80,7 @@ class _Copy:
         indexed, windows = self._target.text_state()
         if not finished and not different and indexed == windows:
             self._target.end(numbers)
-        return Report(
+        return CopyReport(
             source=self._source.place, target=self._target.place, resumed=begun is not None, tables=compared,
             windows=windows, indexed=indexed, numbers=numbers, seconds=time.monotonic() - started,
         )  # fmt: skip
@@ -106,7 +106,7 @@ class _Copy:
             "Nothing was changed; name an empty target."
         )
 
-    def _copy(self, here: Layout, there: Layout) -> None:
+    def _copy(self, here: TableLayout, there: TableLayout) -> None:
         """Copy what is behind a table's bookmark."""
         table = here.table
         mark = self._target.bookmark(table)
@@ -125,7 +125,7 @@ class _Copy:
         if whole:
             self._seen[table] = digest
 
-    def _put(self, connection: Connection, here: Layout, there: Layout, rows: list[Row]) -> None:
+    def _put(self, connection: Connection, here: TableLayout, there: TableLayout, rows: list[Row]) -> None:
         """Write rows into the target as it keeps them."""
         values: Sequence[Row] = rows
         if here.vector and self._source.kind != self._target.kind:
@@ -139,7 +139,7 @@ class _Copy:
         if here.table == "units":
             self._target.index_text(connection, there, rows)
 
-    def _compare(self, here: Layout, there: Layout, *, finished: bool) -> Copied:
+    def _compare(self, here: TableLayout, there: TableLayout, *, finished: bool) -> CopiedTable:
         """Compare a table; one that differs though it was copied changed under the copy, and is copied once more."""
         table = here.table
         source = self._seen.get(table) or self._read(self._source, here)
@@ -151,18 +151,18 @@ class _Copy:
             self._copied[table] = 0
             self._copy(here, there)
             source, target = self._seen[table], self._read(self._target, there)
-        return Copied(
+        return CopiedTable(
             table=table, rows=target.rows, copied=self._copied[table], source=source.value, target=target.value,
             altered=tuple(target.altered),
         )  # fmt: skip
 
-    def _read(self, side: Side, layout: Layout) -> Digest:
+    def _read(self, side: Side, layout: TableLayout) -> Digest:
         digest = Digest(layout)
         for rows in side.batches(layout, None, self._batch):
             self._add(digest, side, layout, rows)
             self._progress("comparing", layout.table, digest.rows, max(self._totals[layout.table], digest.rows))
         return digest
 
-    def _add(self, digest: Digest, side: Side, layout: Layout, rows: list[Row]) -> None:
+    def _add(self, digest: Digest, side: Side, layout: TableLayout, rows: list[Row]) -> None:
         plain = len(layout.columns)
         digest.add(rows, side.codes([row[plain:] for row in rows]) if layout.vector else ())

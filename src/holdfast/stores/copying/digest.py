@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from holdfast.stores.copying.tables import Layout, hash_of_rows
+from holdfast.stores.copying.tables import TableLayout, hash_of_rows
 from holdfast.stores.rows import row_hash
 from holdfast.stores.sql import Row
 
@@ -12,7 +12,7 @@ _BITS = 128
 class Digest:
     """Adds up rows; two tables with the same rows have the same digest, in whichever database they are."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: TableLayout) -> None:
         self.rows = 0
         self.altered: list[str] = []
         """The ids of rows that are not what was written, by the hash they carry."""

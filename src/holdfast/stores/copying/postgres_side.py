@@ -18,12 +18,12 @@ from psycopg.types import TypeInfo
 
 from holdfast.errors import NotFound
 from holdfast.stores.copying.side import Side
-from holdfast.stores.copying.tables import COPIED, NUMBERS, Layout, layout_of
+from holdfast.stores.copying.tables import COPIED, NUMBERS, TableLayout, layout_of
 from holdfast.stores.migrate import COPYING, Migration, migrations
-from holdfast.stores.postgres.connect import SCHEMA, Limits, check_address, connect
+from holdfast.stores.postgres.connect import SCHEMA, PoolLimits, check_address, connect
 from holdfast.stores.postgres.errors import NAME, place_of, translated
 from holdfast.stores.postgres.migrate import migrate
-from holdfast.stores.postgres.session import Session
+from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.rows import marks
 from holdfast.stores.sql import Connection, Row, fetch, fetch_value
 from holdfast.stores.vectors import quantize
@@ -58,15 +58,15 @@ class PostgresSide(Side):
             if not new or self._has_tables():
                 self._know_vectors()
 
-    def _connect(self) -> Session:
+    def _connect(self) -> PostgresSession:
         """Open a connection that may take its time: a copy of millions of rows lasts longer than a server may allow others."""
-        session = Session(connect(self._url, limits=Limits()))
+        session = PostgresSession(connect(self._url, limits=PoolLimits()))
         for patience in ("statement_timeout", "idle_in_transaction_session_timeout"):
             session.execute(f"SET {patience} = 0")
         return session
 
     @property
-    def reader(self) -> Session:
+    def reader(self) -> PostgresSession:
         """The connection that reads."""
         return self._reader
 
@@ -100,7 +100,7 @@ class PostgresSide(Side):
                 self._reader.execute("ROLLBACK")
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[Session]:
+    def writing(self) -> Iterator[PostgresSession]:
         """Hold a transaction that is on disk when the block ends."""
         with self.guard(), self._writer.raw.transaction():
             yield self._writer
@@ -138,14 +138,14 @@ class PostgresSide(Side):
             self._see(self._reader, tenant)
             yield None
 
-    def _see(self, session: Session, tenant: str) -> None:
+    def _see(self, session: PostgresSession, tenant: str) -> None:
         session.execute("SELECT set_config('holdfast.tenant', ?, false)", (tenant,))
 
     def _find_tenants(self) -> set[str]:
         """Look past row level security for a moment, as the tables' owner may; nobody else sees the tables meanwhile."""
         found: set[str] = set()
-        with contextlib.closing(connect(self._url, limits=Limits())) as raw:
-            session = Session(raw)
+        with contextlib.closing(connect(self._url, limits=PoolLimits())) as raw:
+            session = PostgresSession(raw)
             session.execute(f"SET lock_timeout = '{_LOCK_SECONDS}s'")
             for table in COPIED:
                 session.execute("BEGIN")
@@ -154,7 +154,7 @@ class PostgresSide(Side):
                 session.execute("ROLLBACK")
         return found
 
-    def layout(self, table: str) -> Layout:
+    def layout(self, table: str) -> TableLayout:
         """Return a table's columns and key."""
         key = [
             row[0]
@@ -231,7 +231,7 @@ class PostgresSide(Side):
             for row in rows:
                 copy.write_row(row)
 
-    def index_text(self, connection: Connection, layout: Layout, units: Sequence[Row]) -> None:
+    def index_text(self, connection: Connection, layout: TableLayout, units: Sequence[Row]) -> None:
         """Make windows findable by their terms."""
         tenant, partition, item, window, terms = map(layout.columns.index, ("tenant", "partition", "item", "window", "terms"))
         posted = []

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Copied:
+class CopiedTable:
     """One table: how many rows it has, how many of them were copied this time, and its digest on either side."""
 
     table: str
@@ -22,14 +22,14 @@ class Copied:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class CopyReport:
     """A whole copy."""
 
     source: str
     target: str
     resumed: bool
     """Whether an earlier run had begun it."""
-    tables: tuple[Copied, ...]
+    tables: tuple[CopiedTable, ...]
     windows: int
     """Windows the target should find by text."""
     indexed: int

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from holdfast.errors import Conflict, StoreError
-from holdfast.stores.copying.tables import COPIED, MADE_BY_OPENING, Layout
+from holdfast.stores.copying.tables import COPIED, MADE_BY_OPENING, TableLayout
 from holdfast.stores.migrate import COPYING, Migration, pending
 from holdfast.stores.rows import marks
 from holdfast.stores.sql import Connection, Row, fetch, fetch_value
@@ -62,7 +62,7 @@ class Side(ABC):
         """Make the tables if there are none, and return every step of the schema; leaves a copy under way as it is."""
 
     @abstractmethod
-    def layout(self, table: str) -> Layout:
+    def layout(self, table: str) -> TableLayout:
         """Return a table's columns and key."""
 
     @abstractmethod
@@ -70,7 +70,7 @@ class Side(ABC):
         """Add rows, within a transaction."""
 
     @abstractmethod
-    def index_text(self, connection: Connection, layout: Layout, units: Sequence[Row]) -> None:
+    def index_text(self, connection: Connection, layout: TableLayout, units: Sequence[Row]) -> None:
         """Make windows findable by their terms."""
 
     @abstractmethod
@@ -115,7 +115,7 @@ class Side(ABC):
 
     # --- what is the same for all ---
 
-    def batches(self, layout: Layout, after: str | None, size: int) -> Iterator[list[Row]]:
+    def batches(self, layout: TableLayout, after: str | None, size: int) -> Iterator[list[Row]]:
         """Yield a table's rows in the order of its key, some at a time, those behind a bookmark."""
         last: list[Any] = json.loads(after) if after else []
         for _ in self.passes():
@@ -123,7 +123,7 @@ class Side(ABC):
                 last = layout.key_of(rows[-1])
                 yield rows
 
-    def _page(self, layout: Layout, after: list[Any], size: int) -> list[Row]:
+    def _page(self, layout: TableLayout, after: list[Any], size: int) -> list[Row]:
         where = f"WHERE ({', '.join(layout.key)}) > ({marks(after)})" if after else ""
         sql = f"SELECT {', '.join(layout.selected)} FROM {layout.table} {where} ORDER BY {', '.join(layout.key)} LIMIT ?"
         with self.guard():

@@ -10,9 +10,9 @@ import numpy as np
 
 from holdfast.errors import StoreError
 from holdfast.stores import fulltext
-from holdfast.stores.connection import Connections, translated
+from holdfast.stores.connection import SQLiteConnections, translated
 from holdfast.stores.copying.side import Side
-from holdfast.stores.copying.tables import NUMBERS, Layout, layout_of
+from holdfast.stores.copying.tables import NUMBERS, TableLayout, layout_of
 from holdfast.stores.migrate import COPYING, Migration, migrate, migrations
 from holdfast.stores.rows import marks
 from holdfast.stores.sql import Connection, Row, fetch, fetch_value
@@ -40,7 +40,7 @@ class SQLiteSide(Side):
         self._path = path.resolve()
         self.place = self.title = str(self._path)
         # A key is for files that are encrypted, and for new ones: a plain file beside them is read as it is.
-        self._connections = Connections(self._path, key=None if _is_plain(self._path) else key)
+        self._connections = SQLiteConnections(self._path, key=None if _is_plain(self._path) else key)
 
     @property
     def reader(self) -> FileConnection:
@@ -76,7 +76,7 @@ class SQLiteSide(Side):
                 migrate(connection)
         return list(migrations())
 
-    def layout(self, table: str) -> Layout:
+    def layout(self, table: str) -> TableLayout:
         """Return a table's columns and key."""
         with self.guard():
             rows = fetch(self.reader, "SELECT name, pk FROM pragma_table_info(?)", (table,))
@@ -87,7 +87,7 @@ class SQLiteSide(Side):
         """Add rows, within a transaction."""
         connection.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks(columns)})", rows)
 
-    def index_text(self, connection: Connection, layout: Layout, units: Sequence[Row]) -> None:
+    def index_text(self, connection: Connection, layout: TableLayout, units: Sequence[Row]) -> None:
         """Make windows findable by their terms."""
         item, window, partition, terms = map(layout.columns.index, ("item", "window", "partition", "terms"))
         fulltext.add_copied(connection, [(row[item], row[window], row[partition], row[terms]) for row in units])

@@ -43,7 +43,7 @@ VECTOR_COLUMNS = frozenset({"scale", "code", "embedding"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class TableLayout:
     """A table as a copy reads it: the columns both sides have, those the vector is in, and the key."""
 
     table: str
@@ -61,15 +61,15 @@ class Layout:
         return [row[self.columns.index(name)] for name in self.key]
 
 
-def layout_of(table: str, columns: Sequence[str], key: Sequence[str]) -> Layout:
+def layout_of(table: str, columns: Sequence[str], key: Sequence[str]) -> TableLayout:
     """Return how a table is read, from what the database says of it."""
     own = OF_THE_FILE.get(table, frozenset())
     vector = tuple(name for name in columns if table == "vectors" and name in VECTOR_COLUMNS)
     plain = tuple(sorted(name for name in columns if name not in own and name not in vector))
-    return Layout(table=table, columns=plain, key=tuple(key), vector=vector)
+    return TableLayout(table=table, columns=plain, key=tuple(key), vector=vector)
 
 
-def hash_of_rows(layout: Layout) -> tuple[list[int], Expected] | None:
+def hash_of_rows(layout: TableLayout) -> tuple[list[int], Expected] | None:
     """Return where a row's own hashed values are and what its hash must be; None for rows without one."""
     for table, columns, expected in HASHED:
         if table == layout.table:

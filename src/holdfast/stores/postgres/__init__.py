@@ -1,5 +1,5 @@
 """PostgreSQL with pgvector as the store: ``PostgresStore``. Needs the extra ``postgres``."""
 
-from holdfast.stores.postgres.store import Limits, PostgresStore
+from holdfast.stores.postgres.store import PoolLimits, PostgresStore
 
-__all__ = ["Limits", "PostgresStore"]
+__all__ = ["PoolLimits", "PostgresStore"]

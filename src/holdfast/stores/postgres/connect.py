@@ -23,7 +23,7 @@ _SEARCH_PATH = f"SELECT set_config('search_path', '{SCHEMA}, ' || current_settin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class PoolLimits:
     """How many connections a store may have at once, and for how long it waits, in seconds."""
 
     connections: int = 16
@@ -49,7 +49,7 @@ def check_address(url: str) -> None:
         raise InvalidInput("This is not the address of a database: postgresql://USER@HOST:PORT/DATABASE is one.") from None
 
 
-def connect(url: str, *, limits: Limits) -> "psycopg.Connection[Row]":
+def connect(url: str, *, limits: PoolLimits) -> "psycopg.Connection[Row]":
     """Open a connection as the user of the address, with all of that user's rights."""
     check_address(url)
     raw = psycopg.Connection.connect(
@@ -60,7 +60,7 @@ def connect(url: str, *, limits: Limits) -> "psycopg.Connection[Row]":
     return raw
 
 
-def plain_arguments(raw: "psycopg.Connection[Row]", limits: Limits) -> dict[str, Any]:
+def plain_arguments(raw: "psycopg.Connection[Row]", limits: PoolLimits) -> dict[str, Any]:
     """Return what the store's own connections are opened with; ``raw`` is asked once for the type of vectors."""
     known = _Adapters()
     info = TypeInfo.fetch(raw, "halfvec")
@@ -75,7 +75,7 @@ def plain_arguments(raw: "psycopg.Connection[Row]", limits: Limits) -> dict[str,
     }
 
 
-def confined(limits: Limits, *, role: str | None) -> "Callable[[psycopg.Connection[Row]], None]":
+def confined(limits: PoolLimits, *, role: str | None) -> "Callable[[psycopg.Connection[Row]], None]":
     """Return what makes a new connection see no tenant's rows as yet, and wait no longer than allowed."""
     statements: list[sql.Composable] = [
         sql.SQL(_SEARCH_PATH),

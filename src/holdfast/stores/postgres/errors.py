@@ -66,7 +66,7 @@ _QUOTED = re.compile(r'"[^"]*"|\'[^\']*\'')
 def translated() -> Iterator[None]:
     """Turn PostgreSQL's errors into ours; no fork happens meanwhile."""
     try:
-        with forks.inside:
+        with forks.fork_guard:
             yield
     except psycopg.Error as error:
         ours, text = next((ours, text) for theirs, ours, text in _OURS if isinstance(error, theirs))

@@ -12,15 +12,15 @@ from typing import NamedTuple, TypeAlias
 from holdfast.protocols import Match, Space
 from holdfast.stores import bm25
 from holdfast.stores.filters import Clauses
-from holdfast.stores.postgres.session import Session
+from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.sql import Row, fetch
 from holdfast.text.terms import document_terms, query_terms
-from holdfast.text.windows import window_spans
+from holdfast.text.windows import chunk_spans
 
-Place: TypeAlias = tuple[str, list[int]]
+TenantPartitions: TypeAlias = tuple[str, list[int]]
 """A tenant, and the partitions to look into."""
 
-_WINDOWS = 4096
+_MAX_CHUNKS = 4096
 """Windows an item can have."""
 
 
@@ -31,11 +31,18 @@ class Postings:
         self._added: dict[int, list[int]] = {}
 
     def index(
-        self, connection: Session, tenant: str, place: tuple[int, int], text: str, language: str | None, *, heading: str = ""
+        self,
+        connection: PostgresSession,
+        tenant: str,
+        place: tuple[int, int],
+        text: str,
+        language: str | None,
+        *,
+        heading: str = "",
     ) -> int:
         """Index the windows of a (partition, item), each under the heading; returns how many there are."""
         partition, item = place
-        spans = window_spans(text)
+        spans = chunk_spans(text)
         above = document_terms(heading, language)
         words = [[*above, *document_terms(text[start:end], language)] for start, end in spans]
         connection.execute(
@@ -50,7 +57,7 @@ class Postings:
         self._post(connection, tenant, place, words)
         return len(spans)
 
-    def _post(self, connection: Session, tenant: str, place: tuple[int, int], words: Sequence[Sequence[str]]) -> None:
+    def _post(self, connection: PostgresSession, tenant: str, place: tuple[int, int], words: Sequence[Sequence[str]]) -> None:
         rows = [
             (term, window, frequency, len(each)) for window, each in enumerate(words) for term, frequency in Counter(each).items()
         ]
@@ -63,7 +70,7 @@ class Postings:
             )
         self._count(place[0], len(words), sum(map(len, words)))
 
-    def unindex(self, connection: Session, tenant: str, item: int) -> None:
+    def unindex(self, connection: PostgresSession, tenant: str, item: int) -> None:
         """Take an item's windows out of the index, terms and all."""
         units = _units(connection, tenant, item)
         for partition in {unit[0] for unit in units}:
@@ -75,7 +82,7 @@ class Postings:
             self._count(partition, -len(words), -sum(map(len, words)))
         connection.execute("DELETE FROM units WHERE tenant = ? AND item = ?", (tenant, item))
 
-    def move(self, connection: Session, tenant: str, item: int, new_item: int, partition: int) -> int:
+    def move(self, connection: PostgresSession, tenant: str, item: int, new_item: int, partition: int) -> int:
         """Index an item's windows as another item's in another partition, without reading the text again."""
         units = _units(connection, tenant, item)
         for old in {unit[0] for unit in units}:
@@ -96,7 +103,7 @@ class Postings:
         counted[0] += units
         counted[1] += terms
 
-    def finish(self, connection: Session, tenant: str) -> None:
+    def finish(self, connection: PostgresSession, tenant: str) -> None:
         """Add what was counted to the partitions: at the end and in one order, so that nobody waits long or in a circle."""
         connection.executemany(
             "UPDATE partitions SET units = units + ?, terms = terms + ? WHERE tenant = ? AND partition = ?",
@@ -105,12 +112,12 @@ class Postings:
         self._added.clear()
 
 
-def _units(connection: Session, tenant: str, item: int) -> list[tuple[int, str]]:
+def _units(connection: PostgresSession, tenant: str, item: int) -> list[tuple[int, str]]:
     rows = fetch(connection, "SELECT partition, terms FROM units WHERE tenant = ? AND item = ?", (tenant, item))
     return [(partition, terms) for partition, terms in rows]
 
 
-class Narrowed(NamedTuple):
+class ItemFilter(NamedTuple):
     """Which items may be found; ``filtered`` when most may not."""
 
     clauses: Clauses
@@ -118,14 +125,14 @@ class Narrowed(NamedTuple):
 
 
 def search(
-    connection: Session,
+    connection: PostgresSession,
     tenant: str,
     partitions: Mapping[int, Space],
     query: str,
     *,
     languages: Sequence[str],
     limit: int,
-    narrowed: Narrowed,
+    narrowed: ItemFilter,
 ) -> list[Match]:
     """Rank the windows that share terms with a query, the best window of each item."""
     wanted = query_terms(query, languages) if partitions else []
@@ -138,11 +145,11 @@ def search(
         return []
     totals = _totals(connection, place)
     weights = _matches(connection, place, known, narrowed, totals=totals, limit=limit)
-    rows = [divmod(row, _WINDOWS) for row in bm25.best_of(weights, known, limit)]
+    rows = [divmod(row, _MAX_CHUNKS) for row in bm25.best_of(weights, known, limit)]
     return bm25.rank(_read(connection, tenant, rows), partitions, counted, totals, limit=limit)
 
 
-def _frequencies(connection: Session, place: Place, wanted: Sequence[frozenset[str]]) -> list[bm25.Counted]:
+def _frequencies(connection: PostgresSession, place: TenantPartitions, wanted: Sequence[frozenset[str]]) -> list[bm25.Counted]:
     """Return in how many windows each term occurs under any of its spellings, the rarest first."""
     sql = "SELECT term, count(*) FROM postings WHERE tenant = ? AND partition = ANY(?) AND term = ANY(?) GROUP BY term"
     spelled = sorted({term for each in wanted for term in each})
@@ -150,7 +157,7 @@ def _frequencies(connection: Session, place: Place, wanted: Sequence[frozenset[s
     return sorted(((sum(counts.get(term, 0) for term in each), each) for each in wanted), key=lambda pair: pair[0])
 
 
-def _totals(connection: Session, place: Place) -> tuple[int, int]:
+def _totals(connection: PostgresSession, place: TenantPartitions) -> tuple[int, int]:
     """Return how many windows the partitions have, and how many terms these."""
     sql = "SELECT sum(units)::bigint, sum(terms)::bigint FROM partitions WHERE tenant = ? AND partition = ANY(?)"
     ((units, terms),) = fetch(connection, sql, place)
@@ -158,7 +165,13 @@ def _totals(connection: Session, place: Place) -> tuple[int, int]:
 
 
 def _matches(
-    connection: Session, place: Place, known: list[bm25.Counted], narrowed: Narrowed, *, totals: tuple[int, int], limit: int
+    connection: PostgresSession,
+    place: TenantPartitions,
+    known: list[bm25.Counted],
+    narrowed: ItemFilter,
+    *,
+    totals: tuple[int, int],
+    limit: int,
 ) -> dict[int, float]:
     """Return the windows that hold the rarest terms, each with the rarity of what it holds; one question for all terms."""
     bound = bm25.bound_of(filtered=narrowed.filtered, excluded=0)
@@ -179,12 +192,12 @@ def _matches(
     weights: dict[int, float] = {}
     rarities = [bm25.rarity(count) for count, _ in taken]
     for number, item, window in fetch(connection, " UNION ALL ".join([one] * len(taken)), values):
-        row = item * _WINDOWS + window
+        row = item * _MAX_CHUNKS + window
         weights[row] = weights.get(row, 0.0) + rarities[number]
     return weights
 
 
-def _read(connection: Session, tenant: str, rows: Sequence[tuple[int, int]]) -> list[Row]:
+def _read(connection: PostgresSession, tenant: str, rows: Sequence[tuple[int, int]]) -> list[Row]:
     """Return item, window, partition and terms of each window."""
     return fetch(
         connection,

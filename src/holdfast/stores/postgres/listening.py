@@ -9,7 +9,7 @@ import psycopg
 from holdfast import forks
 from holdfast.errors import StoreError
 from holdfast.stores.postgres.errors import ConnectionLost
-from holdfast.stores.postgres.pool import Connections
+from holdfast.stores.postgres.pool import PostgresConnections
 from holdfast.stores.sql import Row
 
 _CHANNEL = "holdfast_jobs"
@@ -20,11 +20,11 @@ _inherited: list[object] = []
 class Listener:
     """Announces this tenant's new jobs and hears of them, on a connection of its own that is opened when first wanted."""
 
-    def __init__(self, connections: Connections, tenant: str) -> None:
+    def __init__(self, connections: PostgresConnections, tenant: str) -> None:
         self._connections = connections
         self._tenant = tenant
         self._start()
-        forks.watch(self)
+        forks.register(self)
 
     def _start(self) -> None:
         self._lock = threading.Lock()

@@ -13,16 +13,16 @@ Two writes that take two locks in opposite order are told apart by the server, a
 import hashlib
 from collections.abc import Iterable
 
-from holdfast.stores.postgres.session import Session
+from holdfast.stores.postgres.session import PostgresSession
 
-_MANY = 200
+_MAX_ROW_LOCKS = 200
 """So many users in one write are locked as the whole tenant: a server has room for some thousand locks."""
 
 
 class Locks:
     """What one transaction holds. All of it is let go when the transaction ends."""
 
-    def __init__(self, session: Session, tenant: str) -> None:
+    def __init__(self, session: PostgresSession, tenant: str) -> None:
         self._session = session
         self._tenant = tenant
         self._held: set[int] = set()
@@ -33,7 +33,7 @@ class Locks:
         wanted = {_number(self._tenant, name) for name in names} - self._held
         if not wanted or self._whole:
             return False
-        if len(self._held) + len(wanted) > _MANY:
+        if len(self._held) + len(wanted) > _MAX_ROW_LOCKS:
             self.hold_all()
             return True
         if not self._held:

@@ -6,8 +6,8 @@ from typing import Any
 import psycopg
 
 from holdfast.stores import counts
-from holdfast.stores.postgres.connect import SCHEMA, Limits, connect
-from holdfast.stores.postgres.session import Session
+from holdfast.stores.postgres.connect import SCHEMA, PoolLimits, connect
+from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.sql import Row, fetch, fetch_value
 from holdfast.types import Finding
 
@@ -17,7 +17,7 @@ _OLDEST_VECTORS = (0, 8, 2)
 _AT_ONCE = 2000
 
 
-def stats(connection: Session, tenant: str) -> Mapping[str, Any]:
+def stats(connection: PostgresSession, tenant: str) -> Mapping[str, Any]:
     """Count what a tenant has; the bytes are those of the tables, whoever's rows they hold."""
     size = fetch_value(
         connection,
@@ -27,7 +27,7 @@ def stats(connection: Session, tenant: str) -> Mapping[str, Any]:
     return {**counts.stats(connection, tenant), "bytes": size}
 
 
-def check(connection: Session, tenant: str, *, deep: bool) -> list[Finding]:
+def check(connection: PostgresSession, tenant: str, *, deep: bool) -> list[Finding]:
     """Check versions, settings, full text, vectors, and with ``deep`` every row's hash."""
     findings = [
         _server(connection),
@@ -50,14 +50,14 @@ def check(connection: Session, tenant: str, *, deep: bool) -> list[Finding]:
     return findings
 
 
-def _server(connection: Session) -> Finding:
+def _server(connection: PostgresSession) -> Finding:
     number, name = int(_shown(connection, "server_version_num")), _shown(connection, "server_version")
     if number < _OLDEST_SERVER:
         return Finding(check="server", ok=False, detail=f"PostgreSQL {name}", remedy="Upgrade to PostgreSQL 14 or newer")
     return Finding(check="server", ok=True, detail=f"PostgreSQL {name}")
 
 
-def _vector_extension(connection: Session) -> Finding:
+def _vector_extension(connection: PostgresSession) -> Finding:
     version = str(fetch_value(connection, "SELECT extversion FROM pg_extension WHERE extname = 'vector'") or "0")
     if tuple(int(part) for part in version.split(".")[:3] if part.isdigit()) < _OLDEST_VECTORS:
         return Finding(
@@ -70,7 +70,7 @@ def _vector_extension(connection: Session) -> Finding:
 def check_distance(url: str) -> Finding:
     """Compute one distance on a connection of its own: a pgvector built for another CPU kills the server process."""
     try:
-        with connect(url, limits=Limits()) as raw:
+        with connect(url, limits=PoolLimits()) as raw:
             raw.execute("SELECT '[1,2,3]'::halfvec(3) <#> '[4,5,6]'::halfvec(3)")
     except psycopg.OperationalError:
         return Finding(
@@ -81,19 +81,19 @@ def check_distance(url: str) -> Finding:
     return Finding(check="vector search", ok=True, detail="a distance was computed")
 
 
-def _setting(connection: Session, name: str, *, remedy: str) -> Finding:
+def _setting(connection: PostgresSession, name: str, *, remedy: str) -> Finding:
     value = _shown(connection, name)
     return Finding(check=name, ok=value == "on", detail=value, remedy=None if value == "on" else remedy)
 
 
-def _checksums(connection: Session) -> Finding:
+def _checksums(connection: PostgresSession) -> Finding:
     """Every row of a message or memory has a hash of its own, so missing checksums are a word of advice."""
     value = _shown(connection, "data_checksums")
     advice = None if value == "on" else "Stop the server and run pg_checksums --enable: damaged pages are then found when read"
     return Finding(check="data checksums", ok=True, detail=value, remedy=advice)
 
 
-def _row_security(connection: Session) -> Finding:
+def _row_security(connection: PostgresSession) -> Finding:
     if fetch_value(connection, f"SELECT row_security_active('{SCHEMA}.memories')"):
         return Finding(check="row level security", ok=True, detail="in force on this connection")
     return Finding(
@@ -102,7 +102,7 @@ def _row_security(connection: Session) -> Finding:
     )  # fmt: skip
 
 
-def _full_text(connection: Session, tenant: str) -> Finding:
+def _full_text(connection: PostgresSession, tenant: str) -> Finding:
     units = fetch_value(connection, "SELECT count(*) FROM units WHERE tenant = ?", (tenant,))
     bare = fetch_value(
         connection,
@@ -121,7 +121,7 @@ def _full_text(connection: Session, tenant: str) -> Finding:
     return Finding(check="full text", ok=True, detail=f"{units} windows indexed")
 
 
-def _rows(connection: Session, tenant: str, table: str, columns: str) -> Iterator[Row]:
+def _rows(connection: PostgresSession, tenant: str, table: str, columns: str) -> Iterator[Row]:
     """Read a table from its beginning, some rows at a time."""
     key, last = columns.split(",", 1)[0], -1
     while rows := fetch(
@@ -133,5 +133,5 @@ def _rows(connection: Session, tenant: str, table: str, columns: str) -> Iterato
         last = rows[-1][0]
 
 
-def _shown(connection: Session, name: str) -> str:
+def _shown(connection: PostgresSession, name: str) -> str:
     return str(fetch_value(connection, "SELECT current_setting(?)", (name,)))

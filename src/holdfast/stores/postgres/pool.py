@@ -14,9 +14,9 @@ import psycopg
 
 from holdfast import forks
 from holdfast.errors import StoreBusy, StoreClosed, StoreError
-from holdfast.stores.postgres.connect import Limits, connect
+from holdfast.stores.postgres.connect import PoolLimits, connect
 from holdfast.stores.postgres.errors import NAME, ConnectionLost, is_lost, translated
-from holdfast.stores.postgres.session import Session
+from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.postgres.shared import join, leave
 from holdfast.stores.sql import R, Row
 
@@ -26,7 +26,7 @@ class _Held:
 
     def __init__(self) -> None:
         self.lease = contextlib.ExitStack()
-        self.session: Session | None = None
+        self.session: PostgresSession | None = None
 
     def give_back(self) -> None:
         """Give the connection back to the pool; the next read takes another."""
@@ -34,7 +34,7 @@ class _Held:
         self.lease.close()
 
 
-class Connections:
+class PostgresConnections:
     """One tenant's use of the connections of this process. At most half of them write, so that a writer can always read."""
 
     def __init__(
@@ -42,10 +42,10 @@ class Connections:
         url: str,
         *,
         tenant: str,
-        limits: Limits,
+        limits: PoolLimits,
         arguments: dict[str, Any],
         confine: "Callable[[psycopg.Connection[Row]], None]",
-        session: type[Session] = Session,
+        session: type[PostgresSession] = PostgresSession,
     ) -> None:
         self.limits = limits
         self._url = url
@@ -56,7 +56,7 @@ class Connections:
         self._closed = False
         self._local = threading.local()
         self._pool = join(url, limits=limits, arguments=arguments, confine=confine)
-        forks.watch(self)
+        forks.register(self)
 
     def after_fork(self) -> None:
         """Begin anew in the child; the shared connections do so by themselves."""
@@ -68,9 +68,9 @@ class Connections:
             raise StoreClosed(f"{NAME} has been closed.")
 
     @property
-    def session(self) -> Session:
+    def session(self) -> PostgresSession:
         """The connection this thread reads with, within :meth:`read`."""
-        session: Session = self._local.session
+        session: PostgresSession = self._local.session
         return session
 
     def read(self, ask: Callable[[], R]) -> R:
@@ -95,7 +95,7 @@ class Connections:
                 self._local.session = None
 
     @contextlib.contextmanager
-    def _reading(self) -> Iterator[Session]:
+    def _reading(self) -> Iterator[PostgresSession]:
         """Lend a connection for one read; within :meth:`holding`, the one that is held."""
         held: _Held | None = getattr(self._local, "held", None)
         if held is None:
@@ -113,7 +113,7 @@ class Connections:
         if getattr(self._local, "held", None) is not None or getattr(self._local, "session", None) is not None:
             yield
             return
-        with forks.inside:
+        with forks.fork_guard:
             held = self._local.held = _Held()
             try:
                 yield
@@ -131,7 +131,7 @@ class Connections:
             self._pool.take_back(raw)
 
     @contextlib.contextmanager
-    def write(self, *, durable: bool = True) -> Iterator[Session]:
+    def write(self, *, durable: bool = True) -> Iterator[PostgresSession]:
         """Hold a transaction; commits at the end, rolls back on an error. ``durable=False`` does not wait for the disk."""
         if getattr(self._local, "writing", False):
             raise StoreError("A write transaction is already under way on this thread.")
@@ -217,10 +217,10 @@ class Connections:
             return connect(self._url, limits=self.limits)
 
     @contextlib.contextmanager
-    def owner(self) -> Iterator[Session]:
+    def owner(self) -> Iterator[PostgresSession]:
         """Open such a connection for one use: for looking after tables."""
         with translated(), contextlib.closing(self.connect()) as raw:
-            yield Session(raw)
+            yield PostgresSession(raw)
 
     def close(self) -> None:
         """Let go of the connections; the last memory of this process closes them."""

@@ -16,24 +16,24 @@ from psycopg import errors
 from holdfast.stores.maintenance import held
 from holdfast.stores.postgres.connect import SCHEMA
 from holdfast.stores.postgres.errors import NAME
-from holdfast.stores.postgres.session import Session
+from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.sql import fetch, fetch_value
 
 _REWRITE_UP_TO = 256 * 1024 * 1024
 """Tables up to this size are rewritten whole, which keeps others out of them meanwhile."""
 _REBUILD_UP_TO = 32 * 1024 * 1024
 """The same for vectors: rewriting them builds their indexes anew, which takes far longer."""
-_PATIENCE = 2.0
+_LOCK_TIMEOUT_SECONDS = 2.0
 _SEGMENTS = 12
 """Segments of the log that are written over at once, of 16 MB each."""
 
 
-def scrub(session: Session, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
+def scrub(session: PostgresSession, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
     """Rewrite tables and log; tells whether all that can be done was, and what still holds a needle or cannot be looked into."""
     if not _nobody_looks_back(session):
         return False, ()
     # Who waits for a table makes everyone else wait behind: a dump that reads one for an hour must not stop them all.
-    session.execute(f"SET lock_timeout = '{_PATIENCE:g}s'")
+    session.execute(f"SET lock_timeout = '{_LOCK_TIMEOUT_SECONDS:g}s'")
     try:
         unseen = _rewrite_tables(session)
         unseen += _rewrite_statistics(session)
@@ -49,10 +49,10 @@ def scrub(session: Session, needles: Sequence[bytes]) -> tuple[bool, tuple[str, 
     return True, (*unseen, *_residue(session, folder, wanted))
 
 
-def _nobody_looks_back(session: Session) -> bool:
+def _nobody_looks_back(session: PostgresSession) -> bool:
     """Wait until no transaction is left that began before now: it would keep removed rows in place."""
     number = fetch_value(session, "SELECT pg_current_xact_id()::xid")
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _LOCK_TIMEOUT_SECONDS
     while fetch_value(
         session,
         "SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database() "
@@ -66,7 +66,7 @@ def _nobody_looks_back(session: Session) -> bool:
     return True
 
 
-def _rewrite_tables(session: Session) -> list[str]:
+def _rewrite_tables(session: PostgresSession) -> list[str]:
     """Rewrite every table that is not too large; returns those that are."""
     large = []
     rows = fetch(
@@ -83,7 +83,7 @@ def _rewrite_tables(session: Session) -> list[str]:
     return large
 
 
-def _rewrite_statistics(session: Session) -> list[str]:
+def _rewrite_statistics(session: PostgresSession) -> list[str]:
     """Forget what the planner knows of the tables, and let it look anew: it keeps samples, also of rows that are gone."""
     if not fetch_value(session, "SELECT rolsuper FROM pg_roles WHERE rolname = current_user"):
         return [f"{NAME}: this user may not empty pg_statistic, where the server keeps samples of values"]
@@ -95,7 +95,7 @@ def _rewrite_statistics(session: Session) -> list[str]:
     return []
 
 
-def _rewrite_log(session: Session) -> list[str]:
+def _rewrite_log(session: PostgresSession) -> list[str]:
     """Let the server be done with the log so far, then write over the segments it keeps for later."""
     try:
         session.execute("CHECKPOINT")
@@ -111,14 +111,14 @@ def _rewrite_log(session: Session) -> list[str]:
     return [f"{NAME}: {left} segments of the write-ahead log are not yet written over"] if left else []
 
 
-def _spare_segments(session: Session) -> int:
+def _spare_segments(session: PostgresSession) -> int:
     """Count the segments of the log that hold something old and will be used again."""
     sql = "SELECT count(*) FROM pg_ls_waldir() WHERE name ~ '^[0-9A-F]{24}$' AND name > pg_walfile_name(pg_current_wal_lsn())"
     count: int = fetch_value(session, sql)
     return count
 
 
-def _data_folder(session: Session) -> Path | None:
+def _data_folder(session: PostgresSession) -> Path | None:
     """Return the server's folder if it is on this machine and may be read: the very server's, by its identifier."""
     try:
         folder = Path(str(fetch_value(session, "SELECT current_setting('data_directory')")))
@@ -130,7 +130,7 @@ def _data_folder(session: Session) -> Path | None:
     return folder if here == identifier else None
 
 
-def _residue(session: Session, folder: Path, needles: Sequence[bytes]) -> list[str]:
+def _residue(session: PostgresSession, folder: Path, needles: Sequence[bytes]) -> list[str]:
     """Return the files that hold a needle which no living row explains: others may have said the same."""
     database = fetch_value(session, "SELECT oid FROM pg_database WHERE datname = current_database()")
     files = [path for part in (f"base/{database}", "pg_wal") for path in sorted((folder / part).rglob("*")) if path.is_file()]
@@ -145,7 +145,7 @@ def _blocks(path: Path, step: int = 1 << 22) -> Iterator[bytes]:
             yield block
 
 
-def _lives(session: Session, needle: bytes) -> bool:
+def _lives(session: PostgresSession, needle: bytes) -> bool:
     """Tell whether any row that this user may see holds these bytes."""
     columns = {
         "messages": ("text", "speaker"),

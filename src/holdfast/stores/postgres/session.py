@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 import psycopg
 
 from holdfast.stores.postgres.dialect import POSTGRES, translate
-from holdfast.stores.sql import Dialect, Row, Rows
+from holdfast.stores.sql import ResultRows, Row, SQLDialect
 
 
-class Fetched:
+class FetchedRows:
     """Rows that were fetched already."""
 
     def __init__(self, rows: list[Row]) -> None:
@@ -27,43 +27,43 @@ class Fetched:
         return iter(self._rows)
 
 
-class Session:
+class PostgresSession:
     """Takes statements with question marks; everything is sent to the server as text and values apart."""
 
-    dialect: ClassVar[Dialect] = POSTGRES
+    dialect: ClassVar[SQLDialect] = POSTGRES
 
     def __init__(self, raw: "psycopg.Connection[Row]") -> None:
         self.raw = raw
         self._changes = 0
         self.known: dict[Hashable, Any] | None = None
 
-    def execute(self, sql: str, values: Sequence[Any] = (), /) -> Rows:
+    def execute(self, sql: str, values: Sequence[Any] = (), /) -> ResultRows:
         """Run a statement."""
         return self._run(sql, values, prepare=None)
 
-    def execute_binary(self, sql: str, values: Sequence[Any]) -> Rows:
+    def execute_binary(self, sql: str, values: Sequence[Any]) -> ResultRows:
         """Run a statement whose rows come back as bytes: vectors are read several times as fast."""
         return self.raw.cursor(binary=True).execute(translate(sql), tuple(values))
 
-    def execute_planned(self, sql: str, values: Sequence[Any]) -> Rows:
+    def execute_planned(self, sql: str, values: Sequence[Any]) -> ResultRows:
         """Run a statement that is planned anew each time, for these very values: a partial index is found by them."""
         return self._run(sql, values, prepare=False)
 
-    def _run(self, sql: str, values: Sequence[Any], *, prepare: bool | None) -> Rows:
+    def _run(self, sql: str, values: Sequence[Any], *, prepare: bool | None) -> ResultRows:
         cursor = self.raw.execute(translate(sql), tuple(values) or None, prepare=prepare)
         self._changes = cursor.rowcount
         return cursor
 
-    def executemany(self, sql: str, rows: Iterable[Sequence[Any]], /) -> Rows:
+    def executemany(self, sql: str, rows: Iterable[Sequence[Any]], /) -> ResultRows:
         """Run a statement for each row of values, in one go; returns the rows of all."""
         listed = list(rows)
         if not listed:
-            return Fetched([])
+            return FetchedRows([])
         asks = sql.startswith("SELECT")
         cursor = self.raw.cursor()
         cursor.executemany(translate(sql), listed, returning=asks)
         self._changes = cursor.rowcount
-        return Fetched([row for result in cursor.results() for row in result.fetchall()] if asks else [])
+        return FetchedRows([row for result in cursor.results() for row in result.fetchall()] if asks else [])
 
     def changes(self) -> int:
         """Return how many rows the last statement changed."""

@@ -10,10 +10,10 @@ import psycopg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from holdfast import forks
-from holdfast.stores.postgres.connect import Limits
+from holdfast.stores.postgres.connect import PoolLimits
 from holdfast.stores.sql import Row
 
-_TRY_ANEW = 2.0
+_RETRY_SECONDS = 2.0
 _inherited: list[object] = []
 """What a child got from a fork: to close it there would disturb the parent."""
 
@@ -22,7 +22,7 @@ class SharedPool:
     """Connections to one address. Each sees one tenant at a time: the one it was lent out for last."""
 
     def __init__(
-        self, url: str, *, limits: Limits, arguments: dict[str, Any], confine: "Callable[[psycopg.Connection[Row]], None]"
+        self, url: str, *, limits: PoolLimits, arguments: dict[str, Any], confine: "Callable[[psycopg.Connection[Row]], None]"
     ) -> None:
         self._url = url
         self._limits = limits
@@ -30,14 +30,14 @@ class SharedPool:
         self._confine = confine
         self.users = 0
         self._start()
-        forks.watch(self)
+        forks.register(self)
 
     def _start(self) -> None:
         self._tenants: weakref.WeakKeyDictionary[psycopg.Connection[Row], str] = weakref.WeakKeyDictionary()
         self.writers = threading.BoundedSemaphore(max(1, self._limits.connections // 2))
         self._pool: ConnectionPool[psycopg.Connection[Row]] = ConnectionPool(
             self._url, kwargs=self._arguments, configure=self._confine, open=False, num_workers=1, min_size=0,
-            max_size=max(2, self._limits.connections), reconnect_timeout=_TRY_ANEW, name="holdfast",
+            max_size=max(2, self._limits.connections), reconnect_timeout=_RETRY_SECONDS, name="holdfast",
         )  # fmt: skip
 
     def after_fork(self) -> None:
@@ -73,7 +73,7 @@ class SharedPool:
         deadline = time.monotonic() + self._limits.connect_timeout
         while True:
             try:
-                return self._pool.getconn(timeout=min(_TRY_ANEW, self._limits.connect_timeout))
+                return self._pool.getconn(timeout=min(_RETRY_SECONDS, self._limits.connect_timeout))
             except PoolTimeout:
                 if time.monotonic() >= deadline:
                     raise
@@ -98,7 +98,7 @@ class SharedPool:
         self._pool.close()
 
 
-_pools: dict[tuple[str, Limits], SharedPool] = {}
+_pools: dict[tuple[str, PoolLimits], SharedPool] = {}
 _lock = threading.Lock()
 
 
@@ -112,11 +112,11 @@ class _Renewal:
 
 
 _renewal = _Renewal()
-forks.watch(_renewal)
+forks.register(_renewal)
 
 
 def join(
-    url: str, *, limits: Limits, arguments: dict[str, Any], confine: "Callable[[psycopg.Connection[Row]], None]"
+    url: str, *, limits: PoolLimits, arguments: dict[str, Any], confine: "Callable[[psycopg.Connection[Row]], None]"
 ) -> SharedPool:
     """Return the connections of this process to an address; whoever joins leaves once."""
     with _lock:
@@ -127,7 +127,7 @@ def join(
         return pool
 
 
-def leave(url: str, limits: Limits, pool: SharedPool) -> None:
+def leave(url: str, limits: PoolLimits, pool: SharedPool) -> None:
     """Let go of the connections; the last one closes them."""
     with _lock:
         pool.users -= 1

@@ -7,18 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from holdfast.errors import InvalidInput
-from holdfast.protocols import Candidates, Match, Space, Waiting
+from holdfast.protocols import Match, MissingVector, SearchFilter, Space
 from holdfast.stores import embeddings, partitions
 from holdfast.stores.filters import Clauses, add_metadata, said_in
 from holdfast.stores.postgres import fulltext, maintenance, scrubbing, vector_indexes, vectors
-from holdfast.stores.postgres.connect import Limits, confined, connect, plain_arguments
+from holdfast.stores.postgres.connect import PoolLimits, confined, connect, plain_arguments
 from holdfast.stores.postgres.dialect import POSTGRES
 from holdfast.stores.postgres.errors import place_of, translated
-from holdfast.stores.postgres.fulltext import Narrowed
+from holdfast.stores.postgres.fulltext import ItemFilter
 from holdfast.stores.postgres.listening import Listener
 from holdfast.stores.postgres.migrate import migrate
-from holdfast.stores.postgres.pool import Connections
-from holdfast.stores.postgres.session import Session
+from holdfast.stores.postgres.pool import PostgresConnections
+from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.postgres.transaction import PostgresTransaction
 from holdfast.stores.reads import SQLReads
 from holdfast.stores.rows import SEARCHED_TEXT
@@ -36,28 +36,30 @@ _INDEX_FROM = 20_000
 class PostgresStore(SQLReads):
     """One tenant's rows in a database."""
 
-    session_type: ClassVar[type[Session]] = Session
+    session_type: ClassVar[type[PostgresSession]] = PostgresSession
     """What statements go through; a subclass may watch them."""
 
-    def __init__(self, url: str, *, tenant: str = "default", limits: Limits | None = None, index_from: int = _INDEX_FROM) -> None:
+    def __init__(
+        self, url: str, *, tenant: str = "default", limits: PoolLimits | None = None, index_from: int = _INDEX_FROM
+    ) -> None:
         self.tenant = tenant
         self.url = url
         self._place = place_of(url)
         self._index_from = index_from
-        chosen = limits or Limits()
+        chosen = limits or PoolLimits()
         with translated(), contextlib.closing(connect(url, limits=chosen)) as raw:
             self._role = migrate(raw)
             arguments = plain_arguments(raw, chosen)
         confine = confined(chosen, role=self._role)
-        self._connections = Connections(
+        self._connections = PostgresConnections(
             url, tenant=tenant, limits=chosen, arguments=arguments, confine=confine, session=self.session_type
         )
         self._listener = Listener(self._connections, tenant)
-        self._indexes = vector_indexes.Known()
+        self._indexes = vector_indexes.ReadyIndexes()
         self._tidying = threading.Lock()
 
     @property
-    def connection(self) -> Session:
+    def connection(self) -> PostgresSession:
         """The connection of the question that is under way."""
         return self._connections.session
 
@@ -67,7 +69,7 @@ class PostgresStore(SQLReads):
         return self._place
 
     @property
-    def is_here(self) -> bool:
+    def is_local(self) -> bool:
         """False: a server answers."""
         return False
 
@@ -98,7 +100,7 @@ class PostgresStore(SQLReads):
         return self._listener.tenants(seconds)
 
     @guarded
-    def find_text(self, query: str, where: Candidates, *, languages: Sequence[str], limit: int) -> list[Match]:
+    def find_text(self, query: str, where: SearchFilter, *, languages: Sequence[str], limit: int) -> list[Match]:
         """Rank by BM25 within the reader's own partitions."""
         seen = partitions.visible(self.connection, where.reader, where.spaces)
         return fulltext.search(
@@ -106,7 +108,7 @@ class PostgresStore(SQLReads):
         )
 
     @guarded
-    def find_vectors(self, model: str, query: "NDArray[np.float32]", where: Candidates, *, limit: int) -> list[Match]:
+    def find_vectors(self, model: str, query: "NDArray[np.float32]", where: SearchFilter, *, limit: int) -> list[Match]:
         """Rank by cosine within the reader's own partitions, the best window of each item."""
         number = embeddings.model_number(self.connection, self.tenant, model)
         seen = partitions.visible(self.connection, where.reader, where.spaces) if number is not None else {}
@@ -118,7 +120,7 @@ class PostgresStore(SQLReads):
             limit=limit, narrowed=self._narrowed(where, seen), indexed=indexed,
         )  # fmt: skip
 
-    def _narrowed(self, where: Candidates, seen: Mapping[int, Space]) -> Narrowed:
+    def _narrowed(self, where: SearchFilter, seen: Mapping[int, Space]) -> ItemFilter:
         """Return which items may be found: by kind and metadata, and not in the session that is to be left out."""
         narrowed = Clauses(POSTGRES, "true")
         filtered = where.kinds is not None or bool(where.where)
@@ -140,12 +142,12 @@ class PostgresStore(SQLReads):
         if where.without_session is not None and "message" in where.spaces:
             sql = "item NOT IN (SELECT seq FROM messages WHERE tenant = ? AND session = ?)"
             narrowed.add(sql, self.tenant, where.without_session)
-        return Narrowed(narrowed, filtered)
+        return ItemFilter(narrowed, filtered)
 
     @guarded
-    def waiting(
+    def missing_vectors(
         self, model: str, *, reader: Scope | None = None, windows: Collection[tuple[int, int]] | None = None, limit: int
-    ) -> list[Waiting]:
+    ) -> list[MissingVector]:
         """List windows that have no vector of this model yet: a reader's memories first, and the newest first."""
         number = embeddings.model_number(self.connection, self.tenant, model)
         if number is None or (windows is not None and not windows):
@@ -172,7 +174,7 @@ class PostgresStore(SQLReads):
             "AND memories.item = queued.item) AS memory ON true ORDER BY queued.number",
             (*clauses.values, *values, limit),
         )
-        return [Waiting(item, window, text) for item, window, text in found if text is not None]
+        return [MissingVector(item, window, text) for item, window, text in found if text is not None]
 
     @guarded
     def similarities(self, model: str, items: Sequence[int]) -> "NDArray[np.float32] | None":
@@ -245,4 +247,4 @@ class PostgresStore(SQLReads):
         self._connections.close()
 
 
-__all__ = ["Limits", "PostgresStore"]
+__all__ = ["PoolLimits", "PostgresStore"]

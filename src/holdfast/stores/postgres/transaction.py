@@ -9,19 +9,19 @@ from holdfast.stores.postgres import vectors
 from holdfast.stores.postgres.errors import translated
 from holdfast.stores.postgres.fulltext import Postings
 from holdfast.stores.postgres.locks import Locks
-from holdfast.stores.postgres.session import Session
+from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.sql import R, fetch
 from holdfast.stores.transaction import SQLTransaction
 from holdfast.types import (
     AppRecord,
     Job,
     JobState,
-    KeptAnswer,
     KeyRecord,
     Memory,
     Message,
     Scope,
     SessionRecord,
+    StoredResponse,
     UserProfile,
 )
 
@@ -42,7 +42,7 @@ class PostgresTransaction(SQLTransaction):
     _row_lock = "FOR UPDATE"
     _free_row_lock = "FOR UPDATE SKIP LOCKED"
 
-    def __init__(self, connection: Session, *, tenant: str) -> None:
+    def __init__(self, connection: PostgresSession, *, tenant: str) -> None:
         super().__init__(connection, tenant=tenant)
         self._session = connection
         self._postings = self._text = Postings()
@@ -153,10 +153,10 @@ class PostgresTransaction(SQLTransaction):
         self._locks.hold([f"key {id}"])
         return super().access_key(id)
 
-    def answer(self, principal: str, key: str) -> KeptAnswer | None:
+    def stored_response(self, principal: str, key: str) -> StoredResponse | None:
         """Return what is kept of a request, if anything."""
         self._locks.hold([f"answer {principal} {key}"])
-        return super().answer(principal, key)
+        return super().stored_response(principal, key)
 
     # --- writing under locks ----------------------------------------------------------------------------
 

@@ -7,17 +7,17 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from holdfast.stores.postgres.connect import SCHEMA
-from holdfast.stores.postgres.session import Session
+from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.sql import fetch, fetch_one, fetch_value
 
-_LOOK_AGAIN = 30.0
-_WIDEST = 4000
+_REFRESH_SECONDS = 30.0
+_MAX_DIMENSIONS = 4000
 """Numbers a half vector may have to be indexed."""
 _BUILDING = 0x486F6C6448
 _NAME = "vectors_{partition}_{model}_hnsw"
 
 
-class Wanted(NamedTuple):
+class IndexRequest(NamedTuple):
     """A partition that has grown large."""
 
     tenant: str
@@ -26,18 +26,18 @@ class Wanted(NamedTuple):
     dimensions: int
 
 
-class Known:
+class ReadyIndexes:
     """Which partitions have an index, as of a short while ago: a new one is used a little later, a lost one is only slower."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._seen: dict[int, tuple[float, dict[int, int]]] = {}
 
-    def of(self, connection: Session, tenant: str, model: int) -> Mapping[int, int]:
+    def of(self, connection: PostgresSession, tenant: str, model: int) -> Mapping[int, int]:
         """Return the partitions that have an index for a model's vectors, with the numbers a vector has."""
         with self._lock:
             at, found = self._seen.get(model, (0.0, {}))
-        if time.monotonic() - at > _LOOK_AGAIN or not at:
+        if time.monotonic() - at > _REFRESH_SECONDS or not at:
             found = {wanted.partition: wanted.dimensions for wanted in ready(connection, tenant) if wanted.model == model}
             with self._lock:
                 self._seen[model] = (time.monotonic(), found)
@@ -49,7 +49,7 @@ class Known:
             self._seen.clear()
 
 
-def ready(connection: Session, tenant: str) -> list[Wanted]:
+def ready(connection: PostgresSession, tenant: str) -> list[IndexRequest]:
     """Return what has an index: what it is for is noted in the index's comment."""
     rows = fetch(
         connection,
@@ -57,36 +57,36 @@ def ready(connection: Session, tenant: str) -> list[Wanted]:
         f"WHERE indrelid = '{SCHEMA}.vectors'::regclass AND indisvalid AND relname LIKE '%_hnsw'",
     )
     notes = [row[0].split(" ", 3) for row in rows if row[0]]
-    return [Wanted(note[3], int(note[0]), int(note[1]), int(note[2])) for note in notes if note[3] == tenant]
+    return [IndexRequest(note[3], int(note[0]), int(note[1]), int(note[2])) for note in notes if note[3] == tenant]
 
 
-def wanted(connection: Session, tenant: str, least: int) -> Wanted | None:
+def wanted(connection: PostgresSession, tenant: str, min_vectors: int) -> IndexRequest | None:
     """Return one partition that has at least so many vectors of a model and no index for them.
 
     Workers ask this again and again: what has an index is not counted any more, and nothing further than need be.
     """
-    large = fetch(connection, "SELECT partition FROM partitions WHERE tenant = ? AND units >= ?", (tenant, least))
+    large = fetch(connection, "SELECT partition FROM partitions WHERE tenant = ? AND units >= ?", (tenant, min_vectors))
     if not large:
         return None
     models = fetch(connection, "SELECT model FROM models WHERE tenant = ?", (tenant,))
     indexed = {(each.partition, each.model) for each in ready(connection, tenant)}
     for (partition,), (model,) in itertools.product(large, models):
-        if (partition, model) not in indexed and _has(connection, (tenant, partition, model), least):
+        if (partition, model) not in indexed and _has(connection, (tenant, partition, model), min_vectors):
             sql = "SELECT vector_dims(embedding) FROM vectors WHERE tenant = ? AND partition = ? AND model = ? LIMIT 1"
             dimensions = fetch_value(connection, sql, (tenant, partition, model))
-            if dimensions is not None and dimensions <= _WIDEST:
-                return Wanted(tenant, partition, model, dimensions)
+            if dimensions is not None and dimensions <= _MAX_DIMENSIONS:
+                return IndexRequest(tenant, partition, model, dimensions)
     return None
 
 
-def _has(connection: Session, place: tuple[str, int, int], least: int) -> bool:
+def _has(connection: PostgresSession, place: tuple[str, int, int], min_vectors: int) -> bool:
     """Tell whether a partition has at least so many vectors of a model."""
     some = "SELECT 1 FROM vectors WHERE tenant = ? AND partition = ? AND model = ? LIMIT ?"
-    found: int = fetch_value(connection, f"SELECT count(*) FROM ({some}) AS found", (*place, least))
-    return found >= least
+    found: int = fetch_value(connection, f"SELECT count(*) FROM ({some}) AS found", (*place, min_vectors))
+    return found >= min_vectors
 
 
-def stale(connection: Session, tenant: str) -> list[Wanted]:
+def stale(connection: PostgresSession, tenant: str) -> list[IndexRequest]:
     """Return the indexes of partitions or models that are gone."""
     made = ready(connection, tenant)
     if not made:
@@ -98,7 +98,7 @@ def stale(connection: Session, tenant: str) -> list[Wanted]:
     return [each for each in made if each.partition not in partitions or each.model not in models]
 
 
-def make(session: Session, wanted: Wanted) -> bool:
+def make(session: PostgresSession, wanted: IndexRequest) -> bool:
     """Build an index while others write, and what a killed process left is removed first; False while another builds one."""
     if not fetch_value(session, "SELECT pg_try_advisory_lock(?)", (_BUILDING,)):
         return False
@@ -119,14 +119,14 @@ def make(session: Session, wanted: Wanted) -> bool:
     return True
 
 
-def remove(session: Session, indexes: Iterable[Wanted]) -> None:
+def remove(session: PostgresSession, indexes: Iterable[IndexRequest]) -> None:
     """Remove indexes, beside other work."""
     for each in indexes:
         name = _NAME.format(partition=each.partition, model=each.model)
         session.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {SCHEMA}.{name}")
 
 
-def _literal(session: Session, text: str) -> str:
+def _literal(session: PostgresSession, text: str) -> str:
     """Return a text as it stands in a statement that takes no values apart."""
     row = fetch_one(session, "SELECT quote_literal(?::text)", (text,))
     assert row is not None

@@ -12,8 +12,8 @@ from pgvector import HalfVector
 
 from holdfast.protocols import Match, Space
 from holdfast.stores import embeddings
-from holdfast.stores.postgres.fulltext import Narrowed
-from holdfast.stores.postgres.session import Session
+from holdfast.stores.postgres.fulltext import ItemFilter
+from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.sql import Row, fetch
 
 if TYPE_CHECKING:
@@ -22,18 +22,20 @@ if TYPE_CHECKING:
 want = embeddings.want
 
 
-def put(connection: Session, tenant: str, name: str, windows: Sequence[tuple[int, int]], vectors: "NDArray[np.float32]") -> int:
+def put(
+    connection: PostgresSession, tenant: str, name: str, chunks: Sequence[tuple[int, int]], vectors: "NDArray[np.float32]"
+) -> int:
     """Store vectors for the windows that still wait for one; a text that went away meanwhile is passed over.
 
     Who takes a window out of the queue may store its vector: the queue's row is what two writers wait for each other by.
     """
     model = embeddings.model_number(connection, tenant, name)
-    if model is None or not windows:
+    if model is None or not chunks:
         return 0
     given = np.asarray(vectors, dtype=np.float32)
     if not np.isfinite(given).all():
         raise ValueError("a vector holds NaN or infinity")
-    order = sorted(range(len(windows)), key=lambda place: windows[place])  # in one order, so that nobody waits in a circle
+    order = sorted(range(len(chunks)), key=lambda place: chunks[place])  # in one order, so that nobody waits in a circle
     taken = fetch(
         connection,
         "WITH wanted AS (SELECT queued.partition, queued.item, queued.window FROM unembedded AS queued "
@@ -43,9 +45,9 @@ def put(connection: Session, tenant: str, name: str, windows: Sequence[tuple[int
         "DELETE FROM unembedded AS queued USING wanted WHERE queued.tenant = ? AND queued.model = ? "
         "AND queued.partition = wanted.partition AND queued.item = wanted.item AND queued.window = wanted.window "
         "RETURNING queued.item, queued.window, queued.partition",
-        (tenant, model, [windows[place][0] for place in order], [windows[place][1] for place in order], tenant, model),
+        (tenant, model, [chunks[place][0] for place in order], [chunks[place][1] for place in order], tenant, model),
     )
-    places = {window: place for place, window in enumerate(windows)}
+    places = {window: place for place, window in enumerate(chunks)}
     connection.executemany(
         "INSERT INTO vectors (tenant, partition, model, item, window, embedding) VALUES (?, ?, ?, ?, ?, ?) "
         "ON CONFLICT (tenant, partition, model, item, window) DO UPDATE SET embedding = excluded.embedding",
@@ -57,7 +59,7 @@ def put(connection: Session, tenant: str, name: str, windows: Sequence[tuple[int
     return len(taken)
 
 
-def remove(connection: Session, tenant: str, partition: int, item: int) -> int:
+def remove(connection: PostgresSession, tenant: str, partition: int, item: int) -> int:
     """Remove an item's vectors; returns how many there were.
 
     First out of the queue: who is just storing one is waited for there, and its vector is seen after that.
@@ -69,7 +71,7 @@ def remove(connection: Session, tenant: str, partition: int, item: int) -> int:
     return connection.changes()
 
 
-def move(connection: Session, tenant: str, old: tuple[int, int], new: tuple[int, int]) -> None:
+def move(connection: PostgresSession, tenant: str, old: tuple[int, int], new: tuple[int, int]) -> None:
     """Give an item's vectors to another (partition, item): the same text under a new number; the queue first, as above."""
     for table in ("unembedded", "vectors"):
         connection.execute(
@@ -84,14 +86,14 @@ drop_model = embeddings.drop_model
 
 
 def search(
-    connection: Session,
+    connection: PostgresSession,
     tenant: str,
     model: int,
     query: "NDArray[np.float32]",
     partitions: Mapping[int, Space],
     *,
     limit: int,
-    narrowed: Narrowed,
+    narrowed: ItemFilter,
     indexed: Mapping[int, int],
 ) -> list[Match]:
     """Rank the items of the partitions by cosine; ``indexed`` are the large partitions with an index, and their dimensions."""
@@ -114,10 +116,10 @@ class _Wanted(NamedTuple):
     model: int
     query: HalfVector
     limit: int
-    narrowed: Narrowed
+    narrowed: ItemFilter
 
 
-def _exact(connection: Session, wanted: _Wanted, partitions: list[int]) -> list[Row]:
+def _exact(connection: PostgresSession, wanted: _Wanted, partitions: list[int]) -> list[Row]:
     """Rank by looking at every vector."""
     if not partitions:
         return []
@@ -131,7 +133,7 @@ def _exact(connection: Session, wanted: _Wanted, partitions: list[int]) -> list[
     )
 
 
-def _nearest(connection: Session, wanted: _Wanted, partition: int, dimensions: int) -> list[Row]:
+def _nearest(connection: PostgresSession, wanted: _Wanted, partition: int, dimensions: int) -> list[Row]:
     """Rank by the partition's own index; what may not be found is passed over, and the search goes on behind it.
 
     It gives up after a while. If too little was found by then, few may be found at all, and these are soon looked at.
@@ -155,7 +157,7 @@ def _unit(query: "NDArray[np.float32]") -> "NDArray[np.float32]":
     return (exact / length if length > 0 else exact).astype(np.float32)
 
 
-def similarities(connection: Session, tenant: str, model: int, items: Sequence[int]) -> "NDArray[np.float32] | None":
+def similarities(connection: PostgresSession, tenant: str, model: int, items: Sequence[int]) -> "NDArray[np.float32] | None":
     """Return the cosine of each pair of items by their first windows, zero where a vector is missing."""
     rows = connection.execute_binary(
         "SELECT units.item, vectors.embedding FROM units JOIN vectors ON vectors.tenant = units.tenant "
