@@ -386,7 +386,7 @@ def test_a_part_of_a_name_means_an_appointment_only_when_there_is_one() -> None:
 @pytest.mark.ledger("U8")
 def test_a_key_is_spelled_as_the_scope_spells_it() -> None:
     old = _auto("Google", key="trabajo")
-    (stored,) = _told(old, _put("guitarra", key="Empleo"), normalise_keys=True)
+    (stored,) = _told(old, _put("guitarra", key="Empleo"), normalize_keys=True)
     assert stored.key == "trabajo"
 
 
@@ -397,7 +397,7 @@ def test_keys_stay_as_given_unless_a_preset_asks() -> None:
 
 def test_a_new_value_under_a_synonym_of_the_key_retires_the_old() -> None:
     old = _auto("Lyon", key="ubicacion")
-    (stored,) = _told(old, _put("París", key="ciudad"), normalise_keys=True)
+    (stored,) = _told(old, _put("París", key="ciudad"), normalize_keys=True)
     assert (stored.key, stored.replaces) == ("ubicacion", (old.id,))
 
 
