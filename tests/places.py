@@ -53,7 +53,7 @@ def a_place(kind: Kind, folder: Path, *, own: bool = False) -> Iterator[Place]:
         yield Place(kind=kind, folder=folder)
         return
     pytest.importorskip("psycopg", reason="the extra postgres is not installed")
-    from tests.stores.postgres_support import running  # noqa: PLC0415  (starts nothing, but needs the extra)
+    from tests.stores.postgres.support import running  # noqa: PLC0415  (starts nothing, but needs the extra)
 
     server = running()
     address = server.new() if own else server.emptied()

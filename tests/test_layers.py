@@ -1,6 +1,9 @@
-"""Imports point down only: surfaces, config, engine, presets and policies, stores and models, vocabulary."""
+"""Imports point down only, no folder is crowded, and nothing imports in a circle."""
 
 import ast
+import subprocess
+from collections.abc import Iterable, Mapping
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -8,61 +11,42 @@ import pytest
 import holdfast
 
 ROOT = Path(holdfast.__file__).parent
+REPOSITORY = Path(__file__).parent.parent
 
-# From the top down; a module may import its own layer and those below it. Within the engine's layer the order of
-# the list holds as well.
-LAYERS: list[list[str]] = [
-    ["cli", "bench", "designs"],
-    ["server"],
-    ["mcp"],
-    ["importers"],
-    ["aio"],
-    ["readiness"],
-    ["config"],
-    ["agent"],
-    ["tools"],
-    ["engine"],
-    ["scoped"],
-    ["by_id", "session", "apps"],
-    ["assembly"],
-    ["services"],
-    ["scheduler"],
-    ["worker", "housekeeping"],
-    ["reader"],
-    ["listing"],
-    ["pipeline", "erase"],
-    ["consolidation", "rebuild", "topics"],
-    ["files"],
-    ["jobs", "related"],
-    ["answers"],
-    ["access"],
-    ["reranking"],
-    ["energy", "thinking"],
-    ["write"],
-    ["recall", "sections"],
-    ["ranking", "repeats"],
-    ["context"],
-    ["meaning"],
-    ["embedding"],
-    ["turns", "caches"],
-    ["mind"],
-    ["presets"],
-    ["policies", "prompts"],
-    ["stores", "models"],
-    ["text", "clock", "ids"],
-    ["forks", "processes", "tracing"],
-    ["protocols"],
-    ["queries", "notes"],
-    ["chat"],
-    ["types"],
-    ["errors"],
+# From the top down. A package or root module imports only from rows below its own: those of one row do not import each
+# other, except where WITHIN says so.
+ROWS: list[set[str]] = [
+    {"cli", "designs", "testing"},
+    {"server", "mcp", "importers", "aio"},
+    {"config", "agent"},
+    {"engine", "scoped"},
+    {"session", "apps", "by_id", "services"},
+    {"background"},
+    {"forgetting"},
+    {"recall", "topic_files"},
+    {"write"},
+    {"presets"},
+    {"learning", "models", "stores", "access"},
+    {"text", "runtime", "prompts"},
+    {"protocols", "chat", "filters", "types", "errors", "version"},
 ]
-RANK = {name: depth for depth, names in enumerate(LAYERS) for name in names}
-STANDARD_ONLY = ("types", "protocols", "chat", "errors", "clock", "ids")
+WITHIN: dict[str, set[str]] = {
+    "protocols": {"filters", "types", "errors"},
+    "filters": {"types", "errors"},
+    "chat": {"types", "errors"},
+    "engine": {"scoped"},
+    "session": {"services"},
+    "by_id": {"services"},
+}
+"""What a member of a row may import of its own row."""
+DEPTH = {name: depth for depth, names in enumerate(ROWS) for name in names}
+STANDARD_ONLY = ("types", "protocols", "filters", "chat", "errors", "version")
+MOST_FILES = 20
+MOST_ROOT_MODULES = 16
 
 
 def _modules() -> list[Path]:
-    return [path for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[0] not in ("__init__.py", "testing")]
+    return [path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py"]
 
 
 def _imports(path: Path) -> set[str]:
@@ -73,22 +57,49 @@ def _imports(path: Path) -> set[str]:
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path} has a relative import"
-            found.add(node.module or "")
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
     return found
 
 
-def _layer(path: Path) -> str:
+def _top(path: Path) -> str:
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
+def _is_allowed(own: str, other: str) -> bool:
+    return own == other or DEPTH[other] > DEPTH[own] or other in WITHIN.get(own, set())
+
+
 @pytest.mark.parametrize("path", _modules(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_module_imports_only_its_own_layer_and_those_below(path: Path) -> None:
-    own = _layer(path)
+def test_a_module_imports_only_from_rows_below_its_own(path: Path) -> None:
+    own = _top(path)
     for name in _imports(path):
-        if not name.startswith("holdfast."):
-            continue
-        other = name.split(".")[1]
-        assert other == own or RANK[other] > RANK[own], f"{own} imports {other}, which stands above or beside it"
+        if name.startswith("holdfast."):
+            other = name.split(".")[1]
+            assert other in DEPTH, f"{path} imports from holdfast/__init__.py: {name}"
+            assert _is_allowed(own, other), f"{own} imports {name}, which stands above it or in the same row"
+
+
+def test_every_package_and_root_module_has_a_row() -> None:
+    assert {_top(path) for path in _modules()} <= set(DEPTH)
+
+
+def _circle(graph: Mapping[str, Iterable[str]]) -> None:
+    """Raise CycleError, which names the circle, if there is one."""
+    TopologicalSorter(graph).prepare()
+
+
+def test_the_members_of_each_folder_import_each_other_in_one_direction() -> None:
+    files = {path: _imports(path) for path in _modules()}
+    for folder in {path.parent for path in files}:
+        prefix = ".".join(["holdfast", *folder.relative_to(ROOT).parts])
+        graph: dict[str, set[str]] = {}
+        for path, names in files.items():
+            if path.is_relative_to(folder) and path != folder / "__init__.py":
+                own = path.relative_to(folder).parts[0].removesuffix(".py")
+                others = {name.removeprefix(prefix + ".").split(".")[0] for name in names if name.startswith(prefix + ".")}
+                members = {other for other in others if (folder / other).is_dir() or (folder / f"{other}.py").exists()}
+                graph.setdefault(own, set()).update(members - {own})
+        _circle(graph)
 
 
 @pytest.mark.parametrize("name", STANDARD_ONLY)
@@ -100,9 +111,21 @@ def test_the_vocabulary_needs_only_the_standard_library(name: str) -> None:
 
 
 def test_the_environment_is_read_in_one_file() -> None:
-    readers = [path.relative_to(ROOT).as_posix() for path in _modules() if "os.environ" in path.read_text("utf-8")]
-    assert readers == ["config/environment.py"]
+    readers = [path.relative_to(ROOT) for path in _modules() if "os.environ" in path.read_text("utf-8")]
+    assert len(readers) == 1
+    assert readers[0].parts[0] == "config"
 
 
-def test_every_module_has_a_layer() -> None:
-    assert {_layer(path) for path in _modules()} <= set(RANK)
+def test_no_folder_has_more_than_twenty_files() -> None:
+    tracked = subprocess.run(["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True, check=False).stdout.split("\n")
+    if not any(tracked):
+        pytest.skip("not a git checkout")
+    count: dict[str, int] = {}
+    for path in filter(None, tracked):
+        folder = path.rpartition("/")[0]
+        count[folder] = count.get(folder, 0) + 1
+    assert {folder: number for folder, number in count.items() if number > MOST_FILES} == {}
+
+
+def test_the_root_of_the_package_has_few_modules() -> None:
+    assert len(list(ROOT.glob("*.py"))) <= MOST_ROOT_MODULES

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.config.folders import models_directory
 from holdfast.errors import ModelError
-from holdfast.models import registry, weights
+from holdfast.models.local import registry, weights
 
 SCRIPT = """
 import socket, sys

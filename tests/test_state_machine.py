@@ -11,13 +11,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, precondition, rule
-from tests.places import Kind, a_place
 
 import holdfast
 from holdfast import Engine
 from holdfast.errors import Conflict, NotFound
 from holdfast.testing import FrozenClock, HashEmbedder
 from holdfast.text.clean import fold
+from tests.places import Kind, a_place
 
 USERS = st.sampled_from([None, "ana", "bob"])
 WORDS = st.sampled_from(["tea", "Tea!", "parrot", "v2.5", "casa", "C++", "lives in Lyon", "red <b>"])

@@ -12,10 +12,12 @@ Give it a conversation and it remembers. Give it a message and it returns what t
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from holdfast.version import __version__ as _version
+
+__version__ = _version
 
 if TYPE_CHECKING:
-    from holdfast.agent import Agent, Answer
+    from holdfast.agent.agent import Agent, Answer
     from holdfast.aio import AsyncEngine, AsyncScopedMemory, AsyncSession, open_async
     from holdfast.config.opening import open
     from holdfast.engine import Engine
@@ -129,8 +131,8 @@ __all__ = [
 
 # Names are imported when first used, so that the command line starts quickly.
 _HOMES = {
-    "Agent": "holdfast.agent",
-    "Answer": "holdfast.agent",
+    "Agent": "holdfast.agent.agent",
+    "Answer": "holdfast.agent.agent",
     "AsyncEngine": "holdfast.aio",
     "AsyncScopedMemory": "holdfast.aio",
     "AsyncSession": "holdfast.aio",

@@ -17,9 +17,9 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, cast
 from holdfast.apps import Apps
 from holdfast.config.opening import open as open_memory
 from holdfast.engine import Engine
-from holdfast.files import TopicPages
 from holdfast.scoped import ScopedMemory
 from holdfast.session import Session
+from holdfast.topic_files import TopicPages
 
 P = ParamSpec("P")
 R = TypeVar("R")

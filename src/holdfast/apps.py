@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypeAlias, get_args
 
-from holdfast.clock import as_utc
-from holdfast.embedding import Embedding
-from holdfast.energy import Energy
-from holdfast.erase import MEMORIES_OF_APP, erase
+from holdfast.background.energy import Energy
 from holdfast.errors import InvalidInput, NotFound
+from holdfast.forgetting.erase import MEMORIES_OF_APP, erase
 from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, MemoryFilter, MessageFilter, SessionFilter, Store
-from holdfast.reader import SHOWN, Reader
+from holdfast.recall.embedding import Embedding
+from holdfast.recall.reader import SHOWN, Reader
+from holdfast.runtime.clock import as_utc
 from holdfast.text.clean import clean_metadata, clean_name
 from holdfast.types import AppRecord, Context, Memory, Metadata, Scope, SessionRecord, SessionStatus
 

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, cast
 
-from holdfast.erase import erase
 from holdfast.errors import InvalidInput, NotFound
-from holdfast.listing import Kinds, kind_names
+from holdfast.forgetting.erase import erase
 from holdfast.protocols import MemoryFilter, MessageFilter, Reads, SessionFilter, Transaction
+from holdfast.recall.listing import Kinds, kind_names
+from holdfast.runtime.tracing import watched
 from holdfast.services import Services
 from holdfast.text.clean import clean_name
-from holdfast.tracing import watched
 from holdfast.types import Author, ChangeRecord, Memory, Message, Put, Receipt, Retire, Scope, SessionRecord
 from holdfast.write import Writer
 

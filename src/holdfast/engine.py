@@ -10,14 +10,14 @@ from typing import Any, Self, Unpack, cast
 
 from holdfast import by_id
 from holdfast.apps import Apps
-from holdfast.clock import as_utc
 from holdfast.errors import InvalidInput
-from holdfast.files import TopicPages
-from holdfast.listing import Kinds, Listing, ScopedListing
+from holdfast.recall.listing import Kinds, Listing, ScopedListing
+from holdfast.runtime.clock import as_utc
 from holdfast.scoped import ScopedMemory
 from holdfast.services import Services
 from holdfast.session import Session, resume
 from holdfast.text.clean import clean_name
+from holdfast.topic_files import TopicPages
 from holdfast.types import (
     ChangeRecord,
     Context,

@@ -6,11 +6,12 @@ suite for stores and one for embedders.
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-from holdfast.queries import (
+from holdfast.filters import (
     AppChanges,
     DayCount,
     Match,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AppChanges",
+    "Candidate",
     "Clock",
     "DayCount",
     "Embedder",
@@ -54,13 +56,14 @@ __all__ = [
     "MessageFilter",
     "MissingVector",
     "Reads",
+    "Reranker",
     "Role",
     "SearchFilter",
     "SessionFilter",
     "Space",
     "Store",
     "Transaction",
-]  # fmt: skip
+]
 
 Role: TypeAlias = Literal["query", "document"]
 
@@ -421,4 +424,25 @@ class JobNotifier(Protocol):
 
     def wait_for_tenants(self, seconds: float) -> Collection[str] | None:
         """Wait until a job of any tenant is queued, and tell whose; None where something may have been missed."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """Something that was found: what it says, and when it was said."""
+
+    text: str
+    at: datetime | None = None
+
+
+class Reranker(Protocol):
+    """Rates notes beside a question. An object of your own needs no more than this."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in a hit's reasons and in logs."""
+        ...
+
+    def rate(self, question: str, candidates: Sequence[Candidate], *, asked_at: datetime) -> Sequence[float | None]:
+        """Return for each note, in their order, how well it fits: 0 to 1, or None for no opinion."""
         ...

@@ -6,16 +6,16 @@ from datetime import datetime
 from typing import Any, Unpack
 
 from holdfast import by_id
-from holdfast.clock import as_utc, zone
 from holdfast.errors import InvalidInput, NotFound
-from holdfast.ids import new_id
-from holdfast.listing import Kinds, ScopedListing, kind_names, listed
-from holdfast.policies.keys import split_key
+from holdfast.learning.changes.keys import split_key
 from holdfast.protocols import SessionFilter
+from holdfast.recall.listing import Kinds, ScopedListing, kind_names, listed
+from holdfast.runtime.clock import as_utc, zone
+from holdfast.runtime.ids import new_id
+from holdfast.runtime.tracing import watched
 from holdfast.services import Services
 from holdfast.session import Session
 from holdfast.text.clean import clean_name
-from holdfast.tracing import watched
 from holdfast.types import (
     ChangeRecord,
     Context,

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from holdfast.consolidation import Condenser
-    from holdfast.embedding import Embedding
-    from holdfast.energy import Energy
-    from holdfast.files import FolderMirrors
-    from holdfast.housekeeping import Housekeeping
-    from holdfast.jobs import JobRunner
-    from holdfast.pipeline import Digester
+    from holdfast.background.condense import Condenser
+    from holdfast.background.digest import Digester
+    from holdfast.background.energy import Energy
+    from holdfast.background.housekeeping import Housekeeping
+    from holdfast.background.jobs import JobRunner
+    from holdfast.background.scheduler import Scheduler
+    from holdfast.models.chat_budget import BudgetedChat
     from holdfast.presets.base import Preset
     from holdfast.protocols import Clock, Store
-    from holdfast.reader import Reader
-    from holdfast.reranking import Reranking
-    from holdfast.scheduler import Scheduler
-    from holdfast.thinking import BudgetedChat
+    from holdfast.recall.embedding import Embedding
+    from holdfast.recall.reader import Reader
+    from holdfast.recall.reranking import Reranking
+    from holdfast.topic_files import FolderMirrors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,16 +6,16 @@ from datetime import datetime
 from types import TracebackType
 from typing import Self, cast
 
-from holdfast.clock import as_utc
 from holdfast.errors import Conflict, HoldfastError, InvalidInput, NotFound
-from holdfast.ids import new_id
-from holdfast.listing import Kinds, kind_names
-from holdfast.mind import ConversationState, conversation_state, with_state
 from holdfast.protocols import MessageFilter, Transaction
+from holdfast.recall.conversation_state import ConversationState, conversation_state, with_state
+from holdfast.recall.listing import Kinds, kind_names
+from holdfast.runtime.clock import as_utc
+from holdfast.runtime.ids import new_id
 from holdfast.services import Services
 from holdfast.text.clean import clean_name, clean_text
 from holdfast.text.language import detect_language
-from holdfast.text.secrets import redact
+from holdfast.text.secrets.redact import redact
 from holdfast.types import TRUST, Context, Hit, Message, MessageOrigin, Scope, SessionRecord
 
 log = logging.getLogger("holdfast")

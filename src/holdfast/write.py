@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, get_args
 
-from holdfast.clock import end_of_day
 from holdfast.errors import Conflict, InvalidInput, NotFound
-from holdfast.ids import new_id
 from holdfast.presets.base import Preset
 from holdfast.protocols import MemoryFilter, MessageFilter, Transaction
+from holdfast.runtime.clock import end_of_day
+from holdfast.runtime.ids import new_id
 from holdfast.text.clean import clean_metadata, clean_name, clean_tags, clean_text, content_hash
 from holdfast.text.language import detect_language
-from holdfast.text.secrets import redact
+from holdfast.text.secrets.redact import redact
 from holdfast.types import Author, Change, ChangeRecord, Kind, Memory, MemoryOrigin, Put, Retire
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from holdfast.config.folders import models_directory
 from holdfast.errors import ModelError
-from holdfast.models.registry import DEFAULT_MODEL, find
-from holdfast.models.weights import locate
+from holdfast.models.local.registry import DEFAULT_MODEL, find
+from holdfast.models.local.weights import locate
 
 from .support import Holdfast
 

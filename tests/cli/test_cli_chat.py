@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from tests.models.chat_server import Asked, ChatServer, Say, Silence
+
+from tests.models.remote.chat_server import Asked, ChatServer, Say, Silence
 
 from .support import Holdfast, executable
 

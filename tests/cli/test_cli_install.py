@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.cli.clients import CLIENTS, InstallTarget
-from holdfast.cli.merging import Unmergeable, merged
+from holdfast.cli.installing.clients import CLIENTS, InstallTarget
+from holdfast.cli.installing.merge_settings import Unmergeable, merged
 from holdfast.config.folders import HomeFolders
 
 from .support import Holdfast, executable

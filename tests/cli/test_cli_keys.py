@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from holdfast.access import Gate
+from holdfast.access.keys import Gate
 from holdfast.errors import Unauthorized
 from holdfast.services import services
 

@@ -6,7 +6,8 @@ import sys
 from typing import Any
 
 import pytest
-from tests.models.chat_server import ChatServer, Say
+
+from tests.models.remote.chat_server import ChatServer, Say
 
 from .support import Holdfast
 

@@ -11,8 +11,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from holdfast import __version__
 from holdfast.cli.app import COMMANDS, LazyGroup, app
+from holdfast.version import __version__
 
 from .support import Holdfast
 

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from tests.models.chat_server import ChatServer
 
 from holdfast.cli.output import table
 from holdfast.cli.wrapping import Flow, display_width, wrap
+from tests.models.remote.chat_server import ChatServer
 
 from .support import Holdfast, executable
 

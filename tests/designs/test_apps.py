@@ -16,7 +16,7 @@ from holdfast.presets.apps import APPS
 from holdfast.presets.base import Paragraph
 from holdfast.protocols import MemoryFilter
 from holdfast.services import services
-from holdfast.stores.sqlite import SQLiteStore, SQLiteTransaction
+from holdfast.stores.sqlite.store import SQLiteStore, SQLiteTransaction
 from holdfast.testing import FrozenClock, ScriptedChat
 from holdfast.testing.engines import build_engine
 from holdfast.types import Author, Put, Scope

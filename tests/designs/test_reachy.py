@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from tests.places import Place
 
 from holdfast import Engine
 from holdfast.cli.app import app
 from holdfast.config.folders import models_directory
 from holdfast.designs.reachy import MemoryManager, MemoryType
 from holdfast.errors import ModelError, NotFound
-from holdfast.models.registry import find
-from holdfast.models.weights import locate
+from holdfast.models.local.registry import find
+from holdfast.models.local.weights import locate
 from holdfast.services import services
 from holdfast.testing import FrozenClock, HashEmbedder
+from tests.places import Place
 
 OpenMemory = Callable[..., Engine]
 OpenManager = Callable[..., MemoryManager]

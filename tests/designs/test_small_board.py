@@ -9,8 +9,8 @@ import pytest
 
 from holdfast.config.folders import models_directory
 from holdfast.errors import ModelError
-from holdfast.models.registry import find_any
-from holdfast.models.weights import locate
+from holdfast.models.local.registry import find_any
+from holdfast.models.local.weights import locate
 
 PROGRAM = """
 import json, resource, sys, time

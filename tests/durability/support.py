@@ -26,17 +26,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from holdfast.embedding import EmbedderSource
 from holdfast.engine import Engine
 from holdfast.errors import NotFound
-from holdfast.policies.capture import extract_statements
-from holdfast.policies.captures import STATEMENTS
-from holdfast.policies.consolidate import ReconcileRules
+from holdfast.learning.capture_by_rules import extract_statements
+from holdfast.learning.capture_kinds import STATEMENTS
+from holdfast.learning.changes.reconcile import ReconcileRules
 from holdfast.presets.base import Preset
 from holdfast.presets.default import DEFAULT
 from holdfast.protocols import MemoryFilter, MessageFilter, Role
+from holdfast.recall.embedding import EmbedderSource
 from holdfast.services import services
-from holdfast.stores.sqlite import SQLiteStore, SQLiteTransaction
+from holdfast.stores.sqlite.store import SQLiteStore, SQLiteTransaction
 from holdfast.testing import FrozenClock
 from holdfast.testing.engines import build_engine
 from holdfast.types import Memory, Message, Put

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from holdfast.engine import Engine
-from holdfast.policies.captures import CONCLUSIONS, TYPED_FACTS
-from holdfast.policies.consolidate import ReconcileRules
-from holdfast.policies.rollup import RollUp
+from holdfast.learning.capture_kinds import CONCLUSIONS, TYPED_FACTS
+from holdfast.learning.changes.reconcile import ReconcileRules
+from holdfast.learning.summaries.roll_up import RollUp
 from holdfast.presets.base import BaseDocument, MemoryCap, Paragraph, Preset, TopicRules
 from holdfast.protocols import MemoryFilter, MessageFilter
 from holdfast.services import services

@@ -19,13 +19,12 @@ psycopg = pytest.importorskip("psycopg", reason="the extra postgres is not insta
 
 psutil = pytest.importorskip("psutil", reason="comes with the wheel that has PostgreSQL")
 
-from tests.stores.postgres_support import Server  # noqa: E402
-
 from holdfast.engine import Engine  # noqa: E402
 from holdfast.errors import StoreError  # noqa: E402
 from holdfast.services import services  # noqa: E402
 from holdfast.stores.postgres import PoolLimits, PostgresStore  # noqa: E402
 from holdfast.testing.engines import build_engine  # noqa: E402
+from tests.stores.postgres.support import Server  # noqa: E402
 
 from .support import (  # noqa: E402
     _INVARIANTS,

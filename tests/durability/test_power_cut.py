@@ -14,7 +14,7 @@ import pytest
 from holdfast.engine import Engine
 from holdfast.protocols import MessageFilter
 from holdfast.services import services
-from holdfast.stores.sqlite import SQLiteStore
+from holdfast.stores.sqlite.store import SQLiteStore
 from holdfast.testing.engines import build_engine
 
 from .power import Event, RecordingVFS, Remains, write_disk

@@ -21,12 +21,12 @@ from typing import Any, Literal
 
 import pytest
 
-from holdfast.embedding import EmbedderSource
 from holdfast.engine import Engine
-from holdfast.policies.capture import extract_statements
+from holdfast.learning.capture_by_rules import extract_statements
 from holdfast.protocols import MemoryFilter
+from holdfast.recall.embedding import EmbedderSource
 from holdfast.services import services
-from holdfast.stores.sqlite import SQLiteStore
+from holdfast.stores.sqlite.store import SQLiteStore
 from holdfast.testing.engines import build_engine
 from holdfast.types import Message, Put
 

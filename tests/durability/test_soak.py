@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+
 from tests.cli.support import Holdfast
 from tests.server.http_support import Process, process
 

@@ -128,7 +128,7 @@ def test_finished_jobs_go_after_a_week(memory: Engine, clock: FrozenClock) -> No
 
 
 def test_more_users_than_a_statement_can_bind_are_no_hindrance(memory: Engine) -> None:
-    from holdfast.stores import partitions  # noqa: PLC0415  (the one place that met the limit)
+    from holdfast.stores.sql import partitions  # noqa: PLC0415  (the one place that met the limit)
 
     connection = services(memory).store.connection  # type: ignore[attr-defined]
     assert partitions.scopes_of(connection, "default", range(40_000)) is not None

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import ModelError
-from holdfast.models.registry import find_any
-from holdfast.models.weights import locate
+from holdfast.models.local.registry import find_any
+from holdfast.models.local.weights import locate
 
 
 def _cache() -> Path:

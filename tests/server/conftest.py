@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+
 from tests.places import Place
 from tests.server.http_support import Served, serving
 

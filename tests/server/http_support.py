@@ -14,15 +14,15 @@ from typing import Any
 
 import httpx
 import uvicorn
-from tests.cli.support import executable
-from tests.places import Place
 
-from holdfast.access import Principal
+from holdfast.access.keys import Principal
 from holdfast.config.settings import Settings
 from holdfast.models.transcribers import Transcriber
 from holdfast.server.app import Server, make_app
 from holdfast.server.tenants import EnginePool, open_pool
 from holdfast.testing import HashEmbedder
+from tests.cli.support import executable
+from tests.places import Place
 
 
 @dataclass

@@ -12,13 +12,13 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from holdfast.access import Gate, authorize
+from holdfast.access.keys import Gate, authorize
 from holdfast.config.opening import open_engine
 from holdfast.config.settings import Settings
 from holdfast.errors import HoldfastError, SettingsError
-from holdfast.server.limits import Rate, RateLimiter
-from holdfast.server.problem import AsgiScope, Receive, Send, problem_of, problem_response
-from holdfast.server.security import Policy, Security, check_bind, is_loopback, principal_of, request_id_of
+from holdfast.server.api.problem import AsgiScope, Receive, Send, problem_of, problem_response
+from holdfast.server.middleware.limits import Rate, RateLimiter
+from holdfast.server.middleware.security import Policy, Security, check_bind, is_loopback, principal_of, request_id_of
 from holdfast.services import services
 
 uvicorn = pytest.importorskip("uvicorn")

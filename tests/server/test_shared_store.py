@@ -10,11 +10,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+
+from holdfast.server.tenants import open_pool
 from tests.cli.support import executable
 from tests.places import Place
 from tests.server.http_support import Process, eventually, process
-
-from holdfast.server.tenants import open_pool
 
 pytestmark = [pytest.mark.everywhere("postgres"), pytest.mark.ledger("X9")]
 

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.server.http_support import serving
 
 from holdfast import Engine
-from holdfast.access import Principal
+from holdfast.access.keys import Principal
 from holdfast.config.opening import open_engine
 from holdfast.errors import StoreClosed, StoreError
 from holdfast.server.tenants import EnginePool, open_pool
 from holdfast.services import services
 from holdfast.testing import HashEmbedder, ScriptedChat
+from tests.server.http_support import serving
 
 
 class Opening:

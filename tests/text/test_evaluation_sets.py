@@ -1,4 +1,4 @@
-"""Scores of the JSON reader and the language identifier on the sets that docs/decisions.md reports.
+"""Scores of the JSON reader and the language identifier on the sets that docs/project/decisions.md reports.
 
 Half B was not used to change anything. A score may rise; a fall means a regression or a deliberate change of policy.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.text.jsonish import read_json
+from holdfast.text.json.find import read_json
 from holdfast.text.language import detect_language, is_foreign
 
 DATA = Path(__file__).parent / "data"

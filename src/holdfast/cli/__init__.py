@@ -6,7 +6,7 @@ import sys
 def main() -> None:
     """Run the command line; asking for the version alone loads nothing."""
     if sys.argv[1:] == ["--version"]:
-        from holdfast import __version__  # noqa: PLC0415  (as the rest: imported when it is wanted)
+        from holdfast.version import __version__  # noqa: PLC0415  (as the rest: imported when it is wanted)
 
         sys.stdout.write(f"holdfast {__version__}\n")
         return

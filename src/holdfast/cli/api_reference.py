@@ -1,4 +1,4 @@
-"""The page ``docs/api.md``: signatures and docstrings of the public Python API, as Markdown."""
+"""The page ``docs/reference/api.md``: signatures and docstrings of the public Python API, as Markdown."""
 
 import ast
 import inspect
@@ -14,7 +14,7 @@ import holdfast
 from holdfast import errors
 from holdfast.apps import AppEntry, AppMetrics, Apps
 from holdfast.chat import Usage
-from holdfast.files import TopicPage, TopicPages
+from holdfast.topic_files import TopicPage, TopicPages
 
 _WIDTH = 100
 _INTRO = """\
@@ -57,7 +57,7 @@ _TYPES = (
 
 
 def api_page() -> str:
-    """Return ``docs/api.md``."""
+    """Return ``docs/reference/api.md``."""
     lines = [_INTRO, "## Opening", ""]
     lines += [*_function("holdfast.open", holdfast.open), *_function("holdfast.open_async", holdfast.open_async)]
     for kind, name in ((holdfast.Engine, "memory"), (holdfast.ScopedMemory, "ana"), (holdfast.Session, "talk")):

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import click
 
-from holdfast import __version__
 from holdfast.cli.console import fail, one_error, prepare_streams
 from holdfast.cli.options import common_options
 from holdfast.errors import HoldfastError
+from holdfast.version import __version__
 
 
 class CommandEntry(NamedTuple):
@@ -25,37 +25,37 @@ class CommandEntry(NamedTuple):
 
 
 COMMANDS = {
-    "remember": CommandEntry("memories:remember", "Keep something."),
-    "recall": CommandEntry("asking:recall", "Find what matters for a question, best first."),
-    "context": CommandEntry("asking:context", "Print the memory block for a system prompt."),
-    "chat": CommandEntry("chat:chat", "Talk to an assistant that remembers."),
-    "list": CommandEntry("memories:list_memories", "List memories, the newest first."),
-    "show": CommandEntry("memories:show", "Show one memory with its sources."),
-    "revise": CommandEntry("memories:revise", "Correct a memory: its text, tags, importance, topic or pin."),
-    "history": CommandEntry("memories:history", "Show how a memory came to be what it is."),
-    "forget": CommandEntry("forgetting:forget", "Hide memories; can be undone for a while."),
-    "undo": CommandEntry("forgetting:undo", "Undo a change and those made with it."),
-    "erase": CommandEntry("forgetting:erase", "Remove for good, also from the bytes on disk."),
-    "sessions": CommandEntry("sessions:sessions", "List conversations, or show one."),
-    "apps": CommandEntry("apps:apps", "List apps, install and uninstall them, and see how memory serves them."),
-    "topics": CommandEntry("topics:topics", "List topics, show a page, and keep the topic files in step."),
-    "users": CommandEntry("sessions:users", "List users, and set or show their time zone and language."),
-    "jobs": CommandEntry("jobs:jobs", "List background work, or queue it again."),
-    "worker": CommandEntry("jobs:worker", "Do background work until stopped."),
-    "serve": CommandEntry("serve:serve", "Serve this memory over HTTP, with a dashboard."),
-    "models": CommandEntry("models:models", "List, fetch and check the models that run on this machine."),
-    "keys": CommandEntry("keys:keys", "Make, list and revoke the keys that open the server."),
-    "import": CommandEntry("importing:importing", "Bring in what other programs remember."),
-    "mcp": CommandEntry("mcp:mcp", "Serve this memory to an assistant over stdio (MCP)."),
-    "install": CommandEntry("install:install", "Put this memory into an assistant's settings."),
-    "backup": CommandEntry("care:backup", "Write a consistent copy of the store."),
-    "restore": CommandEntry("restore:restore", "Put a backup in the store's place."),
-    "store": CommandEntry("stores:store", "Copy a whole store into another: SQLite, PostgreSQL, either way."),
-    "doctor": CommandEntry("care:doctor", "Check the store, the embedder and the queue."),
-    "stats": CommandEntry("care:stats", "Count what is stored."),
-    "demo": CommandEntry("demo:demo", "Play a conversation over two sessions."),
-    "bench": CommandEntry("tools:bench", "Measure speed on this machine, how well it learns, and how well it recalls."),
-    "completion": CommandEntry("tools:completion", "Print a shell's completion script."),
+    "remember": CommandEntry("commands.memories:remember", "Keep something."),
+    "recall": CommandEntry("commands.recall:recall", "Find what matters for a question, best first."),
+    "context": CommandEntry("commands.recall:context", "Print the memory block for a system prompt."),
+    "chat": CommandEntry("terminal_chat.command:chat", "Talk to an assistant that remembers."),
+    "list": CommandEntry("commands.memories:list_memories", "List memories, the newest first."),
+    "show": CommandEntry("commands.memories:show", "Show one memory with its sources."),
+    "revise": CommandEntry("commands.memories:revise", "Correct a memory: its text, tags, importance, topic or pin."),
+    "history": CommandEntry("commands.memories:history", "Show how a memory came to be what it is."),
+    "forget": CommandEntry("commands.forget:forget", "Hide memories; can be undone for a while."),
+    "undo": CommandEntry("commands.forget:undo", "Undo a change and those made with it."),
+    "erase": CommandEntry("commands.forget:erase", "Remove for good, also from the bytes on disk."),
+    "sessions": CommandEntry("commands.sessions:sessions", "List conversations, or show one."),
+    "apps": CommandEntry("commands.apps:apps", "List apps, install and uninstall them, and see how memory serves them."),
+    "topics": CommandEntry("commands.topics:topics", "List topics, show a page, and keep the topic files in step."),
+    "users": CommandEntry("commands.sessions:users", "List users, and set or show their time zone and language."),
+    "jobs": CommandEntry("commands.jobs:jobs", "List background work, or queue it again."),
+    "worker": CommandEntry("commands.jobs:worker", "Do background work until stopped."),
+    "serve": CommandEntry("serving.command:serve", "Serve this memory over HTTP, with a dashboard."),
+    "models": CommandEntry("commands.models:models", "List, fetch and check the models that run on this machine."),
+    "keys": CommandEntry("commands.keys:keys", "Make, list and revoke the keys that open the server."),
+    "import": CommandEntry("commands.import_:importing", "Bring in what other programs remember."),
+    "mcp": CommandEntry("commands.mcp:mcp", "Serve this memory to an assistant over stdio (MCP)."),
+    "install": CommandEntry("installing.command:install", "Put this memory into an assistant's settings."),
+    "backup": CommandEntry("commands.maintenance:backup", "Write a consistent copy of the store."),
+    "restore": CommandEntry("commands.restore:restore", "Put a backup in the store's place."),
+    "store": CommandEntry("commands.stores:store", "Copy a whole store into another: SQLite, PostgreSQL, either way."),
+    "doctor": CommandEntry("commands.maintenance:doctor", "Check the store, the embedder and the queue."),
+    "stats": CommandEntry("commands.maintenance:stats", "Count what is stored."),
+    "demo": CommandEntry("commands.demo:demo", "Play a conversation over two sessions."),
+    "bench": CommandEntry("commands.bench:bench", "Measure speed on this machine, how well it learns, and how well it recalls."),
+    "completion": CommandEntry("commands.completion:completion", "Print a shell's completion script."),
 }
 
 

@@ -75,7 +75,9 @@ _STORE = (
         help="The store: a file, a folder, or postgresql://USER@HOST/DATABASE. Default: in the data directory.",
     ),
     _option("--preset", metavar="NAME", help="The way of remembering. Default: default."),
-    _option("--settings", metavar="FILE", help="A settings file, or the design's own YAML. Default: see docs/settings.md."),
+    _option(
+        "--settings", metavar="FILE", help="A settings file, or the design's own YAML. Default: see docs/reference/settings.md."
+    ),
     _option("--tenant", metavar="NAME", help="Whose rows of the store are seen. Default: default."),
 )
 _OUTPUT = (
@@ -132,7 +134,7 @@ def open_memory(flags: Flags, *, quiet: bool = False) -> Iterator["Engine"]:
 
 def check_models(flags: Flags, settings: "Settings | None" = None) -> None:
     """Stop if a configured model lacks its package or key; warn of a server that does not answer."""
-    from holdfast import readiness  # noqa: PLC0415  (as above)
+    from holdfast.config import readiness  # noqa: PLC0415  (as above)
     from holdfast.config.opening import make_preset  # noqa: PLC0415  (as above)
     from holdfast.config.settings import load_settings  # noqa: PLC0415  (as above)
 

@@ -13,22 +13,39 @@ from holdfast.cli.app import app
 from holdfast.config.settings import Settings, variables
 from holdfast.presets.settings import DESIGNS
 
-_DOCS = Path(__file__).parents[3] / "docs"
+_DOCS = Path(__file__).parents[3] / "docs" / "reference"
+_BENCH = "bench"
+"""Documented on a page of its own: its options belong to another package."""
 
 
 def commands_page() -> str:
-    """Return ``docs/cli.md``."""
+    """Return ``docs/reference/cli.md``."""
     lines = ["# Commands", "", "Generated from the program's own help; every command also has `--help`.", ""]
     context = click.Context(app, info_name="holdfast")
     lines += [f"```text\n{app.get_help(context)}\n```", ""]
-    for name, command, inner in _walk(app, context):
+    for name, command, inner in _walk(app, context, but=_BENCH):
         lines += [f"## {name}", "", f"```text\n{command.get_help(inner)}\n```", ""]
     return "\n".join(lines)
 
 
-def _walk(group: click.Group, context: click.Context) -> Iterator[tuple[str, click.Command, click.Context]]:
+def bench_page() -> str:
+    """Return ``docs/reference/bench.md``. Its commands come from the package holdfast-bench, which must be installed."""
+    context = click.Context(app, info_name="holdfast")
+    group = app.get_command(context, _BENCH)
+    assert isinstance(group, click.Group)
+    inner = click.Context(group, info_name=_BENCH, parent=context, terminal_width=100)
+    lines = ["# Benchmarks", "", "The commands of the package `holdfast-bench`: `pip install holdfast-bench`.", ""]
+    lines += [f"```text\n{group.get_help(inner)}\n```", ""]
+    for name, command, below in _walk(group, inner):
+        lines += [f"## {name}", "", f"```text\n{command.get_help(below)}\n```", ""]
+    return "\n".join(lines)
+
+
+def _walk(group: click.Group, context: click.Context, but: str = "") -> Iterator[tuple[str, click.Command, click.Context]]:
     """Yield every command below a group, with the words one types for it."""
     for name in group.list_commands(context):
+        if name == but:
+            continue
         command = group.get_command(context, name)
         assert command is not None
         inner = click.Context(command, info_name=name, parent=context, terminal_width=100)
@@ -38,7 +55,7 @@ def _walk(group: click.Group, context: click.Context) -> Iterator[tuple[str, cli
 
 
 def settings_page() -> str:
-    """Return ``docs/settings.md``."""
+    """Return ``docs/reference/settings.md``."""
     lines = [
         "# Settings",
         "",
@@ -88,7 +105,7 @@ def _design_lines() -> Iterator[str]:
         yield ""
 
 
-PAGES = {"api.md": api_page, "cli.md": commands_page, "settings.md": settings_page}
+PAGES = {"api.md": api_page, "cli.md": commands_page, "settings.md": settings_page, "bench.md": bench_page}
 
 
 def main() -> None:

@@ -1,1 +1,1 @@
-"""Configuration: the environment, folders, settings, and the concrete stores and models they name."""
+"""Settings, models and folders of this machine, and ``open_engine``, which assembles an engine from them. Start with ``opening.py``."""

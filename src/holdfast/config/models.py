@@ -8,14 +8,13 @@ from holdfast.chat import ChatModel
 from holdfast.config import environment
 from holdfast.config.folders import models_directory
 from holdfast.config.settings import Settings
-from holdfast.embedding import EmbedderSource
 from holdfast.errors import SettingsError
-from holdfast.models import packaged, registry
-from holdfast.notes import Reranker
+from holdfast.models.chat_budget import ChatSource
+from holdfast.models.local import packaged, registry
 from holdfast.presets.base import Preset
 from holdfast.presets.settings import MemoryConfig
-from holdfast.protocols import Embedder
-from holdfast.thinking import ChatSource
+from holdfast.protocols import Embedder, Reranker
+from holdfast.recall.embedding import EmbedderSource
 
 if TYPE_CHECKING:
     from holdfast.models.transcribers import Transcriber
@@ -47,7 +46,7 @@ def make_embedder(
 
     def load() -> Embedder:
         environment.silence_onnxruntime()
-        from holdfast.models.local import LocalEmbedder  # noqa: PLC0415  (onnxruntime is heavy)
+        from holdfast.models.local.embedder import LocalEmbedder  # noqa: PLC0415  (onnxruntime is heavy)
 
         embedder = LocalEmbedder(spec, models_directory())
         embedder.load()
@@ -69,7 +68,7 @@ def _packaged_source(spec: registry.PackagedSpec) -> EmbedderSource:
 @functools.cache
 def _shared_multilingual(name: str) -> Embedder:
     """Load it once for all the memories of a process: it takes more room than the others."""
-    from holdfast.models.multilingual import MultilingualEmbedder  # noqa: PLC0415  (only for those who use it)
+    from holdfast.models.local.multilingual import MultilingualEmbedder  # noqa: PLC0415  (only for those who use it)
 
     embedder = MultilingualEmbedder(registry.PACKAGED[name])
     embedder.load()
@@ -97,7 +96,7 @@ def _embedding_function(function: "Callable[[str], Any]", preset: Preset | None,
 
 def make_remote_embedder(name: str, url: str | None) -> EmbedderSource:
     """Return an embedder that a provider serves."""
-    from holdfast.models import providers  # noqa: PLC0415  (only for those who use one)
+    from holdfast.models.remote import providers  # noqa: PLC0415  (only for those who use one)
 
     providers.check_name(name, url)
 
@@ -120,7 +119,7 @@ def make_chat(chat: "str | ChatModel | ChatSource | Callable[..., Any]", setting
         return None
     if chat.startswith(("local:", "gguf:")):
         return ChatSource(name=chat, load=lambda: _local_chat(chat))
-    from holdfast.models import providers  # noqa: PLC0415  (only for those who use one)
+    from holdfast.models.remote import providers  # noqa: PLC0415  (only for those who use one)
 
     providers.check_name(chat, settings.chat_url)
 
@@ -132,7 +131,7 @@ def make_chat(chat: "str | ChatModel | ChatSource | Callable[..., Any]", setting
 
 
 def _local_chat(name: str) -> ChatModel:
-    from holdfast.models.llamacpp import LlamaCppChat  # noqa: PLC0415  (only for those who use one)
+    from holdfast.models.local.llamacpp import LlamaCppChat  # noqa: PLC0415  (only for those who use one)
 
     # Within the five minutes for which a worker holds a job.
     model = LlamaCppChat(name, models_directory(), min_timeout=240.0)
@@ -173,7 +172,7 @@ def make_reranker(reranker: "str | Reranker") -> "Reranker | Literal['chat'] | N
     if reranker not in registry.RERANKERS:
         raise SettingsError(f"No reranker is named {reranker!r}; there are {', '.join(registry.RERANKERS)}, chat and none.")
     environment.silence_onnxruntime()
-    from holdfast.models.cross_encoder import CrossEncoder  # noqa: PLC0415  (onnxruntime is heavy)
+    from holdfast.models.local.cross_encoder import CrossEncoder  # noqa: PLC0415  (onnxruntime is heavy)
 
     return CrossEncoder(registry.RERANKERS[reranker], models_directory())
 

@@ -6,21 +6,20 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from holdfast.assembly import build_services
+from holdfast.background.scheduler import Worker
 from holdfast.chat import ChatModel
+from holdfast.config.assembly import build_services
 from holdfast.config.folders import data_directory
 from holdfast.config.models import make_models, make_reranker, make_second_embedder
 from holdfast.config.settings import Settings, SettingsSource, load_settings
 from holdfast.config.stores import is_database, make_store
-from holdfast.embedding import EmbedderSource
 from holdfast.engine import Engine
 from holdfast.errors import SettingsError
-from holdfast.notes import Reranker
+from holdfast.models.chat_budget import ChatBudget, ChatSource
 from holdfast.presets import find_preset
 from holdfast.presets.base import Preset
-from holdfast.protocols import Clock, Embedder
-from holdfast.scheduler import Worker
-from holdfast.thinking import ChatBudget, ChatSource
+from holdfast.protocols import Clock, Embedder, Reranker
+from holdfast.recall.embedding import EmbedderSource
 
 _WORKERS: dict[str, Worker] = {"thread": "thread", "inline": "inline", "none": "none"}
 
@@ -55,7 +54,7 @@ def open(
         worker: Who runs background work: ``"thread"``, ``"inline"`` or ``"none"``.
         clock: Replaces the system clock, for tests.
 
-    Every other option is a setting; see ``docs/settings.md``.
+    Every other option is a setting; see ``docs/reference/settings.md``.
     """
     return open_engine(
         path, preset=preset, settings=settings, embedder=embedder, chat=chat, reranker=reranker, energy=energy, key=key,

@@ -31,7 +31,7 @@ _NUMBERS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What a user can set, each with its default. ``docs/settings.md`` is made from this."""
+    """What a user can set, each with its default. ``docs/reference/settings.md`` is made from this."""
 
     store: str | None = field(
         default=None,
@@ -61,7 +61,7 @@ class Settings:
         default="auto",
         metadata={
             "help": "The embedding model for what is not in English, beside one that reads English alone: a name, `none`, or "
-            "`auto`: `use-multilingual` where `holdfast[multilingual]` is installed. See [models.md](models.md)."
+            "`auto`: `use-multilingual` where `holdfast[multilingual]` is installed. See [models.md](../models.md)."
         },
     )
     embedder_url: str | None = field(
@@ -82,7 +82,7 @@ class Settings:
         default="none",
         metadata={
             "help": "What looks again at the best hits of a recall: `ms-marco-minilm-l12`, which takes some 300 ms, `chat` to ask the "
-            "chat model, or `none`. See [models.md](models.md)."
+            "chat model, or `none`. See [models.md](../models.md)."
         },
     )
     daily_cost: float | None = field(
@@ -100,7 +100,7 @@ class Settings:
         default="memory",
         metadata={
             "help": "What finds the nearest vectors: `memory` (in the process), `chroma` (in a folder beside the store) or "
-            "`chroma:http://HOST:PORT` (a Chroma server). See [chroma.md](chroma.md)."
+            "`chroma:http://HOST:PORT` (a Chroma server). See [chroma.md](../chroma.md)."
         },
     )
     key: str | None = field(

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from holdfast.config.folders import data_directory
 from holdfast.config.settings import Settings
 from holdfast.errors import SettingsError
-from holdfast.stores.indexes import IndexPlace
-from holdfast.stores.sqlite import SQLiteStore
+from holdfast.stores.chroma.protocol import IndexPlace
+from holdfast.stores.sqlite.store import SQLiteStore
 from holdfast.text.clean import clean_name
 
 if TYPE_CHECKING:
@@ -65,6 +65,6 @@ def _index_place(settings: Settings, path: Path) -> IndexPlace | None:
         raise SettingsError(f"index is memory, chroma or chroma:http://HOST:PORT, not {wanted!r}.")
     if settings.key is not None and wanted == "chroma":
         raise SettingsError("Chroma does not encrypt its files: an encrypted store takes index = 'memory'.")
-    from holdfast.stores.chroma import chroma_place  # noqa: PLC0415  (only for those who use it)
+    from holdfast.stores.chroma.index import chroma_place  # noqa: PLC0415  (only for those who use it)
 
     return chroma_place(wanted, path)

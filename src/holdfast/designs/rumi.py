@@ -21,7 +21,7 @@ from holdfast.config.opening import open_engine
 from holdfast.engine import Engine
 from holdfast.errors import NotFound
 from holdfast.presets.settings import RumiSettings
-from holdfast.sections import render_sections
+from holdfast.recall.sections import render_sections
 from holdfast.services import services
 
 __all__ = ["Fact", "MemoryManager", "MemoryStore"]

@@ -14,11 +14,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from holdfast.clock import as_utc, end_of_day
 from holdfast.engine import Engine
 from holdfast.errors import ExtraMissing, InvalidInput, NotFound, SettingsError
 from holdfast.presets.reachy import REACHY, context_key
 from holdfast.protocols import MemoryFilter
+from holdfast.runtime.clock import as_utc, end_of_day
 from holdfast.services import services
 from holdfast.text.clean import fold
 from holdfast.types import Author, Put, Scope

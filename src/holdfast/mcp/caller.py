@@ -7,9 +7,9 @@ from functools import cache
 from importlib import resources
 from typing import Any, TypeAlias
 
-from holdfast.access import Principal, ScopeParts, may_change
+from holdfast.access.keys import Principal, ScopeParts, may_change
+from holdfast.agent.tools import language_for
 from holdfast.engine import Engine
-from holdfast.tools import language_for
 from holdfast.types import Scope
 
 McpTexts: TypeAlias = Mapping[str, Any]

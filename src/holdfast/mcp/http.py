@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-from holdfast.access import Principal, ScopeParts, authorize
+from holdfast.access.keys import Principal, ScopeParts, authorize
 from holdfast.engine import Engine
 from holdfast.errors import HoldfastError, InvalidInput
 from holdfast.mcp.caller import McpCaller

@@ -7,9 +7,9 @@ from urllib.parse import quote, unquote
 
 from mcp import MCPError, types
 
-from holdfast.files.pages import TopicPage
 from holdfast.mcp.caller import McpCaller
 from holdfast.text.clean import escape_line
+from holdfast.topic_files.topic_pages import TopicPage
 from holdfast.types import Memory
 
 TOPICS = "holdfast://topics"

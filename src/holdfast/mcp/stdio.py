@@ -5,12 +5,12 @@ from contextlib import nullcontext
 import anyio
 from mcp import stdio_server
 
-from holdfast.access import Principal, ScopeParts
+from holdfast.access.keys import Principal, ScopeParts
+from holdfast.agent.tools import language_for
 from holdfast.engine import Engine
 from holdfast.mcp.caller import McpCaller
 from holdfast.mcp.server import make_server
 from holdfast.services import services
-from holdfast.tools import language_for
 
 
 def serve_stdio(memory: Engine, parts: ScopeParts, *, version: str) -> None:

@@ -5,13 +5,13 @@ from typing import Any
 
 from mcp import MCPError, types
 
+from holdfast.agent.tools import MemoryTools, ToolResult, safe_json, types_schema
 from holdfast.chat import Schema, Tool
 from holdfast.errors import HoldfastError, StoreBusy
 from holdfast.mcp.caller import McpCaller
 from holdfast.mcp.schemas import NAMES, OUTPUTS, READ_ONLY_TOOLS, annotations
 from holdfast.text.clean import escape_line
-from holdfast.text.conform import conform
-from holdfast.tools import MemoryTools, ToolResult, safe_json, types_schema
+from holdfast.text.json.conform import conform
 from holdfast.types import Hit, Memory
 
 _OWN_TOOLS = ("memory_context", "list_memories")

@@ -1,1 +1,1 @@
-"""Models that run on this machine: which there are, where their weights live, how text becomes vectors."""
+"""Chat, embedding and speech models. ``local`` runs on this machine, ``remote`` over HTTP; ``chat_budget.py`` limits spending."""

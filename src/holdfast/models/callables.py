@@ -11,13 +11,13 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from inspect import isawaitable
 from typing import Any, TypeAlias
 
-from holdfast import forks
 from holdfast.chat import Reply, Schema, Tool, Turn, Usage
 from holdfast.errors import AnswerInvalid, ModelError, ModelUnavailable
-from holdfast.models.asking import with_schema_in_words
-from holdfast.models.faults import short
-from holdfast.models.prices import FREE, Price
-from holdfast.models.wire import well_formed
+from holdfast.models.remote.exchange import with_schema_in_words
+from holdfast.models.remote.faults import short
+from holdfast.models.remote.http import well_formed
+from holdfast.models.remote.prices import FREE, Price
+from holdfast.runtime import forks
 
 __all__ = ["CallableChat", "ChatFunction"]
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.errors import AnswerInvalid, ModelError, ModelUnavailable
-from holdfast.models.faults import short
+from holdfast.models.remote.faults import short
 from holdfast.protocols import Role
 
 __all__ = ["CallableEmbedder", "EmbeddingFunction"]

@@ -9,13 +9,13 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from holdfast import forks
 from holdfast.errors import AnswerInvalid, ExtraMissing, InvalidInput, ModelUnknown
-from holdfast.models.connection import ProviderConnection
-from holdfast.models.faults import Service
-from holdfast.models.openai_chat import connect_openai
-from holdfast.models.providers import PROVIDERS, key_variable
-from holdfast.models.retrying import CallBudget, Fault, RetryPolicy
+from holdfast.models.remote.connection import ProviderConnection
+from holdfast.models.remote.faults import Service
+from holdfast.models.remote.openai_chat import connect_openai
+from holdfast.models.remote.providers import PROVIDERS, key_variable
+from holdfast.models.remote.retrying import CallBudget, Fault, RetryPolicy
+from holdfast.runtime import forks
 
 __all__ = ["OpenAITranscriber", "PocketSphinxTranscriber", "Transcriber", "find_transcriber", "transcriber_key"]
 

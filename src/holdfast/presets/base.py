@@ -5,10 +5,10 @@ from datetime import timedelta
 from typing import Literal
 
 from holdfast.errors import InvalidInput
-from holdfast.policies.captures import STATEMENTS
-from holdfast.policies.consolidate import ReconcileRules
-from holdfast.policies.learning import Extractor
-from holdfast.policies.rollup import RollUp
+from holdfast.learning.capture import Extractor
+from holdfast.learning.capture_kinds import STATEMENTS
+from holdfast.learning.changes.reconcile import ReconcileRules
+from holdfast.learning.summaries.roll_up import RollUp
 from holdfast.types import Kind
 
 

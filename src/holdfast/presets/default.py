@@ -4,9 +4,9 @@ From Rostro it has conversations that close by themselves and topics, from Lo-Bu
 with lifetimes, from Rumi keys that mean the same whatever their word, from all of them what the engine does anyway.
 """
 
-from holdfast.policies.captures import STATEMENTS
-from holdfast.policies.consolidate import ReconcileRules
-from holdfast.policies.rollup import RollUp
+from holdfast.learning.capture_kinds import STATEMENTS
+from holdfast.learning.changes.reconcile import ReconcileRules
+from holdfast.learning.summaries.roll_up import RollUp
 from holdfast.presets.base import BaseDocument, Preset, TopicRules
 from holdfast.types import Kind
 

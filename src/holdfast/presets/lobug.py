@@ -1,8 +1,8 @@
 """Lo-Bug, a tiered memory: facts after each exchange, summaries of older messages, one base document of it all."""
 
-from holdfast.policies.captures import TYPED_FACTS
-from holdfast.policies.consolidate import ReconcileRules
-from holdfast.policies.rollup import RollUp
+from holdfast.learning.capture_kinds import TYPED_FACTS
+from holdfast.learning.changes.reconcile import ReconcileRules
+from holdfast.learning.summaries.roll_up import RollUp
 from holdfast.presets.base import BaseDocument, Preset, PromptLayout, RecallPlan, Section
 from holdfast.types import Kind
 

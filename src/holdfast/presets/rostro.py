@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from holdfast.policies.captures import CONCLUSIONS
+from holdfast.learning.capture_kinds import CONCLUSIONS
 from holdfast.presets.base import Preset, PromptLayout, RecallPlan, Section, TopicRules
 from holdfast.types import Kind
 

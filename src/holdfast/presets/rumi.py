@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from holdfast.policies.captures import KEY_VALUES
-from holdfast.policies.consolidate import ReconcileRules
+from holdfast.learning.capture_kinds import KEY_VALUES
+from holdfast.learning.changes.reconcile import ReconcileRules
 from holdfast.presets.base import Preset, PromptLayout, RecallPlan, Section
 from holdfast.types import Kind
 

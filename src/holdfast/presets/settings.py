@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from holdfast.errors import SettingsError
-from holdfast.models.providers import PROVIDERS
-from holdfast.models.registry import MODELS
-from holdfast.policies.rollup import RollUp
+from holdfast.learning.summaries.roll_up import RollUp
+from holdfast.models.local.registry import MODELS
+from holdfast.models.remote.providers import PROVIDERS
 from holdfast.presets.base import Paragraph, Preset
 
 

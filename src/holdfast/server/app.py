@@ -10,34 +10,34 @@ from fastapi.openapi.utils import get_openapi
 from starlette.concurrency import run_in_threadpool
 from starlette.staticfiles import StaticFiles
 
-from holdfast import __version__
 from holdfast.config.settings import Settings
 from holdfast.models.transcribers import Transcriber
-from holdfast.server import (
+from holdfast.server.api.openapi import add_schemas
+from holdfast.server.error_handlers import add_handlers
+from holdfast.server.metrics import MetricsApp, counting, naming_routes
+from holdfast.server.middleware.latency import Latency
+from holdfast.server.middleware.security import App, Identify, Policy, Security
+from holdfast.server.middleware.shutdown import ShutdownFlag
+from holdfast.server.middleware.threads import recall_limiter, talk_limiter
+from holdfast.server.routes import (  # fmt: skip
     apps,
     chat,
+    design_paths,
     events,
     jobs,
     keys,
     memories,
-    people,
     recall,
     sessions,
-    source_paths,
     stats,
     topics,
-)  # fmt: skip
-from holdfast.server.documented import add_schemas
-from holdfast.server.events import ChangeFeed
-from holdfast.server.failures import add_handlers
-from holdfast.server.latency import Latency
-from holdfast.server.metrics import MetricsApp, counting, naming_routes
-from holdfast.server.security import App, Identify, Policy, Security
-from holdfast.server.stopping import ShutdownFlag
+    users,
+)
+from holdfast.server.routes.events import ChangeFeed
 from holdfast.server.tenants import EnginePool
-from holdfast.server.threads import recall_limiter, talk_limiter
+from holdfast.version import __version__
 
-_ROUTERS = (sessions, chat, memories, recall, topics, jobs, stats, people, keys, events, apps, source_paths)
+_ROUTERS = (sessions, chat, memories, recall, topics, jobs, stats, users, keys, events, apps, design_paths)
 DASHBOARD = Path(__file__).parent / "dashboard"
 _ABOUT = "Persistent memory for AI assistants: conversations in, what matters out."
 

@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from fastapi import Depends, Query, Request
 
-from holdfast.access import Principal, ScopeParts, authorize, check_found, may_see
+from holdfast.access.keys import Principal, ScopeParts, authorize, check_found, may_see
 from holdfast.engine import Engine
 from holdfast.errors import NotFound
-from holdfast.server.security import principal_of
+from holdfast.server.middleware.security import principal_of
 from holdfast.server.tenants import EnginePool
 from holdfast.services import services
 from holdfast.types import Memory, Scope, SessionRecord

@@ -16,17 +16,17 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoM
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from holdfast import __version__
-from holdfast.access import authorize
+from holdfast.access.keys import authorize
 from holdfast.config.folders import metrics_folder
 from holdfast.engine import Engine
 from holdfast.errors import HoldfastError
-from holdfast.server.problem import AsgiMessage, AsgiScope, Receive, Send, problem_of, problem_response
-from holdfast.server.security import App, principal_of
-from holdfast.server.stats import lag
+from holdfast.runtime.tracing import Operation, listen
+from holdfast.server.api.problem import AsgiMessage, AsgiScope, Receive, Send, problem_of, problem_response
+from holdfast.server.middleware.security import App, principal_of
+from holdfast.server.routes.stats import lag
 from holdfast.server.tenants import EnginePool
 from holdfast.services import services
-from holdfast.tracing import Operation, listen
+from holdfast.version import __version__
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})

@@ -14,17 +14,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from holdfast.access import Gate, Principal
+from holdfast.access.keys import Gate, Principal
 from holdfast.chat import ChatModel
 from holdfast.config.models import make_models
 from holdfast.config.opening import make_preset, open_engine
 from holdfast.config.settings import SettingsSource, load_settings
 from holdfast.engine import Engine
 from holdfast.errors import HoldfastError, StoreClosed
+from holdfast.models.chat_budget import ChatSource
 from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, Embedder
 from holdfast.services import services
-from holdfast.thinking import ChatSource
 
 log = logging.getLogger("holdfast.server")
 _FLUSH_SECONDS = 15.0

@@ -1,1 +1,1 @@
-"""Where memories are kept. Stores know types and protocols, never the engine."""
+"""Where memories are stored. ``sqlite`` is the default, ``postgres`` the shared one; both build on ``sql``."""

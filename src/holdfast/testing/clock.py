@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from holdfast.clock import as_utc
+from holdfast.runtime.clock import as_utc
 
 
 class FrozenClock:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from holdfast.assembly import build_services
+from holdfast.config.assembly import build_services
 from holdfast.engine import Engine
 from holdfast.protocols import Store
 

@@ -1,1 +1,1 @@
-"""Text processing: cleaning, language identification, search terms. No storage and no model calls."""
+"""Text as data: cleaning, languages, search terms, dates, names. Start with ``clean.py``."""

@@ -1,4 +1,4 @@
-"""Identify a text's language by its stop words. Small and offline; docs/decisions.md has its accuracy."""
+"""Identify a text's language by its stop words. Small and offline; docs/project/decisions.md has its accuracy."""
 
 import re
 from collections import Counter

@@ -14,7 +14,7 @@ from holdfast.stores.copying.digest import Digest
 from holdfast.stores.copying.report import CopiedTable, CopyReport
 from holdfast.stores.copying.side import Bookmark, Side
 from holdfast.stores.copying.tables import COPIED, MADE_BY_OPENING, TableLayout
-from holdfast.stores.sql import Connection, Row
+from holdfast.stores.sql.connection import Connection, Row
 
 Progress: TypeAlias = Callable[[str, str, int, int], None]
 """Told what is being done (copying or comparing), to which table, how many rows are done, and of how many."""

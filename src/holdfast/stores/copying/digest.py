@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from holdfast.stores.copying.tables import TableLayout, hash_of_rows
-from holdfast.stores.rows import row_hash
-from holdfast.stores.sql import Row
+from holdfast.stores.sql.connection import Row
+from holdfast.stores.sql.rows import row_hash
 
 _BITS = 128
 

@@ -19,14 +19,14 @@ from psycopg.types import TypeInfo
 from holdfast.errors import NotFound
 from holdfast.stores.copying.side import Side
 from holdfast.stores.copying.tables import COPIED, NUMBERS, TableLayout, layout_of
-from holdfast.stores.migrate import COPYING, Migration, migrations
 from holdfast.stores.postgres.connect import SCHEMA, PoolLimits, check_address, connect
 from holdfast.stores.postgres.errors import NAME, place_of, translated
 from holdfast.stores.postgres.migrate import migrate
 from holdfast.stores.postgres.session import PostgresSession
-from holdfast.stores.rows import marks
-from holdfast.stores.sql import Connection, Row, fetch, fetch_value
-from holdfast.stores.vectors import quantize
+from holdfast.stores.sql.connection import Connection, Row, fetch, fetch_value
+from holdfast.stores.sql.migrations import COPYING, Migration, migrations
+from holdfast.stores.sql.rows import marks
+from holdfast.stores.vector_index.index import quantize
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from holdfast.errors import Conflict, StoreError
 from holdfast.stores.copying.tables import COPIED, MADE_BY_OPENING, TableLayout
-from holdfast.stores.migrate import COPYING, Migration, pending
-from holdfast.stores.rows import marks
-from holdfast.stores.sql import Connection, Row, fetch, fetch_value
+from holdfast.stores.sql.connection import Connection, Row, fetch, fetch_value
+from holdfast.stores.sql.migrations import COPYING, Migration, pending
+from holdfast.stores.sql.rows import marks
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from holdfast.errors import StoreError
-from holdfast.stores import fulltext
-from holdfast.stores.connection import SQLiteConnections, translated
 from holdfast.stores.copying.side import Side
 from holdfast.stores.copying.tables import NUMBERS, TableLayout, layout_of
-from holdfast.stores.migrate import COPYING, Migration, migrate, migrations
-from holdfast.stores.rows import marks
-from holdfast.stores.sql import Connection, Row, fetch, fetch_value
-from holdfast.stores.sqlite_dialect import FileConnection
-from holdfast.stores.vectors import dequantize, quantize
+from holdfast.stores.sql.connection import Connection, Row, fetch, fetch_value
+from holdfast.stores.sql.migrations import COPYING, Migration, migrations
+from holdfast.stores.sql.rows import marks
+from holdfast.stores.sqlite import fulltext
+from holdfast.stores.sqlite.connection import SQLiteConnections, translated
+from holdfast.stores.sqlite.dialect import FileConnection
+from holdfast.stores.sqlite.migrate import migrate
+from holdfast.stores.vector_index.index import dequantize, quantize
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

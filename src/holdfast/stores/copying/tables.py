@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.stores.counts import HASHED, Expected
+from holdfast.stores.sql.counts import HASHED, Expected
 
 COPIED = (
     "settings", "users", "apps", "keys", "partitions", "sessions", "messages", "memories", "provenance", "changes", "jobs",

@@ -12,7 +12,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.types import TypeInfo
 
 from holdfast.errors import InvalidInput
-from holdfast.stores.sql import Row
+from holdfast.stores.sql.connection import Row
 
 ROLE = "holdfast_rows"
 """A role without rights of its own that the store takes on where its user would not be bound by row level security."""

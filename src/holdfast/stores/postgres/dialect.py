@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from holdfast.stores.sql import Connection, Part, Primitive, fetch_value
+from holdfast.stores.sql.connection import Connection, Part, Primitive, fetch_value
 
 _OUTSIDE_QUOTES = re.compile(r"('(?:[^']|'')*')")
 _MARK = re.compile(r"\?(\d*)")

@@ -9,8 +9,8 @@ from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 
-from holdfast import forks
 from holdfast.errors import HoldfastError, InvalidInput, StoreBusy, StoreClosed, StoreCorrupt, StoreError
+from holdfast.runtime import forks
 
 
 class ConnectionLost(StoreError):

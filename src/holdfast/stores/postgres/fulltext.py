@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from holdfast.protocols import Match, Space
-from holdfast.stores import bm25
-from holdfast.stores.filters import Clauses
 from holdfast.stores.postgres.session import PostgresSession
-from holdfast.stores.sql import Row, fetch
+from holdfast.stores.sql import bm25
+from holdfast.stores.sql.connection import Row, fetch
+from holdfast.stores.sql.filters import Clauses
 from holdfast.text.terms import document_terms, query_terms
 from holdfast.text.windows import chunk_spans
 

@@ -6,11 +6,11 @@ from collections.abc import Collection
 
 import psycopg
 
-from holdfast import forks
 from holdfast.errors import StoreError
+from holdfast.runtime import forks
 from holdfast.stores.postgres.errors import ConnectionLost
 from holdfast.stores.postgres.pool import PostgresConnections
-from holdfast.stores.sql import Row
+from holdfast.stores.sql.connection import Row
 
 _CHANNEL = "holdfast_jobs"
 _inherited: list[object] = []

@@ -5,10 +5,10 @@ from typing import Any
 
 import psycopg
 
-from holdfast.stores import counts
 from holdfast.stores.postgres.connect import SCHEMA, PoolLimits, connect
 from holdfast.stores.postgres.session import PostgresSession
-from holdfast.stores.sql import Row, fetch, fetch_value
+from holdfast.stores.sql import counts
+from holdfast.stores.sql.connection import Row, fetch, fetch_value
 from holdfast.types import Finding
 
 _OLDEST_SERVER = 140000

@@ -7,9 +7,9 @@ import psycopg
 from psycopg import errors
 
 from holdfast.errors import StoreError
-from holdfast.stores.migrate import Migration, migrations, pending
 from holdfast.stores.postgres.connect import ROLE, SCHEMA
-from holdfast.stores.sql import Row
+from holdfast.stores.sql.connection import Row
+from holdfast.stores.sql.migrations import Migration, migrations, pending
 
 _LOCK = 0x486F6C6466617374
 _RECORDS = """

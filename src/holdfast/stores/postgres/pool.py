@@ -12,13 +12,13 @@ from typing import Any
 
 import psycopg
 
-from holdfast import forks
 from holdfast.errors import StoreBusy, StoreClosed, StoreError
+from holdfast.runtime import forks
 from holdfast.stores.postgres.connect import PoolLimits, connect
 from holdfast.stores.postgres.errors import NAME, ConnectionLost, is_lost, translated
 from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.postgres.shared import join, leave
-from holdfast.stores.sql import R, Row
+from holdfast.stores.sql.connection import R, Row
 
 
 class _Held:

@@ -13,11 +13,11 @@ from pathlib import Path
 import psycopg
 from psycopg import errors
 
-from holdfast.stores.maintenance import held
 from holdfast.stores.postgres.connect import SCHEMA
 from holdfast.stores.postgres.errors import NAME
 from holdfast.stores.postgres.session import PostgresSession
-from holdfast.stores.sql import fetch, fetch_value
+from holdfast.stores.sql.connection import fetch, fetch_value
+from holdfast.stores.sql.scrubbing import held
 
 _REWRITE_UP_TO = 256 * 1024 * 1024
 """Tables up to this size are rewritten whole, which keeps others out of them meanwhile."""

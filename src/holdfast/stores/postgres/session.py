@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import psycopg
 
 from holdfast.stores.postgres.dialect import POSTGRES, translate
-from holdfast.stores.sql import ResultRows, Row, SQLDialect
+from holdfast.stores.sql.connection import ResultRows, Row, SQLDialect
 
 
 class FetchedRows:

@@ -9,9 +9,9 @@ from typing import Any
 import psycopg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from holdfast import forks
+from holdfast.runtime import forks
 from holdfast.stores.postgres.connect import PoolLimits
-from holdfast.stores.sql import Row
+from holdfast.stores.sql.connection import Row
 
 _RETRY_SECONDS = 2.0
 _inherited: list[object] = []

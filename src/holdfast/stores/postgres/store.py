@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from holdfast.errors import InvalidInput
 from holdfast.protocols import Match, MissingVector, SearchFilter, Space
-from holdfast.stores import embeddings, partitions
-from holdfast.stores.filters import Clauses, add_metadata, said_in
 from holdfast.stores.postgres import fulltext, maintenance, scrubbing, vector_indexes, vectors
 from holdfast.stores.postgres.connect import PoolLimits, confined, connect, plain_arguments
 from holdfast.stores.postgres.dialect import POSTGRES
@@ -20,9 +18,11 @@ from holdfast.stores.postgres.migrate import migrate
 from holdfast.stores.postgres.pool import PostgresConnections
 from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.postgres.transaction import PostgresTransaction
-from holdfast.stores.reads import SQLReads
-from holdfast.stores.rows import SEARCHED_TEXT
-from holdfast.stores.sql import R, fetch, guarded
+from holdfast.stores.sql import partitions, vector_tables
+from holdfast.stores.sql.connection import R, fetch, guarded
+from holdfast.stores.sql.filters import Clauses, add_metadata, said_in
+from holdfast.stores.sql.reads import SQLReads
+from holdfast.stores.sql.rows import SEARCHED_TEXT
 from holdfast.types import Finding, Scope
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class PostgresStore(SQLReads):
     @guarded
     def find_vectors(self, model: str, query: "NDArray[np.float32]", where: SearchFilter, *, limit: int) -> list[Match]:
         """Rank by cosine within the reader's own partitions, the best window of each item."""
-        number = embeddings.model_number(self.connection, self.tenant, model)
+        number = vector_tables.model_number(self.connection, self.tenant, model)
         seen = partitions.visible(self.connection, where.reader, where.spaces) if number is not None else {}
         if number is None or not seen:
             return []
@@ -149,7 +149,7 @@ class PostgresStore(SQLReads):
         self, model: str, *, reader: Scope | None = None, windows: Collection[tuple[int, int]] | None = None, limit: int
     ) -> list[MissingVector]:
         """List windows that have no vector of this model yet: a reader's memories first, and the newest first."""
-        number = embeddings.model_number(self.connection, self.tenant, model)
+        number = vector_tables.model_number(self.connection, self.tenant, model)
         if number is None or (windows is not None and not windows):
             return []
         clauses, order = Clauses(POSTGRES, "tenant = ? AND model = ?", self.tenant, number), "partition, item, window"
@@ -179,7 +179,7 @@ class PostgresStore(SQLReads):
     @guarded
     def similarities(self, model: str, items: Sequence[int]) -> "NDArray[np.float32] | None":
         """Return the cosine of each pair of items by their first windows, zero where a vector is missing."""
-        number = embeddings.model_number(self.connection, self.tenant, model)
+        number = vector_tables.model_number(self.connection, self.tenant, model)
         if number is None or not items:
             return None
         return vectors.similarities(self.connection, self.tenant, number, items)

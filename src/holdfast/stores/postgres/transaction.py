@@ -4,14 +4,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter
-from holdfast.stores import embeddings
 from holdfast.stores.postgres import vectors
 from holdfast.stores.postgres.errors import translated
 from holdfast.stores.postgres.fulltext import Postings
 from holdfast.stores.postgres.locks import Locks
 from holdfast.stores.postgres.session import PostgresSession
-from holdfast.stores.sql import R, fetch
-from holdfast.stores.transaction import SQLTransaction
+from holdfast.stores.sql import vector_tables
+from holdfast.stores.sql.connection import R, fetch
+from holdfast.stores.sql.transaction import SQLTransaction
 from holdfast.types import (
     AppRecord,
     Job,
@@ -229,7 +229,7 @@ class PostgresTransaction(SQLTransaction):
 
     def use_model(self, model: str) -> int:
         """Want a model's vectors for everything: also for what others are storing this moment, so these are waited for."""
-        if embeddings.model_number(self._session, self.tenant, model) is None:
+        if vector_tables.model_number(self._session, self.tenant, model) is None:
             self._locks.hold_all()
         return super().use_model(model)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from holdfast.stores.postgres.connect import SCHEMA
 from holdfast.stores.postgres.session import PostgresSession
-from holdfast.stores.sql import fetch, fetch_one, fetch_value
+from holdfast.stores.sql.connection import fetch, fetch_one, fetch_value
 
 _REFRESH_SECONDS = 30.0
 _MAX_DIMENSIONS = 4000

@@ -11,15 +11,15 @@ import numpy as np
 from pgvector import HalfVector
 
 from holdfast.protocols import Match, Space
-from holdfast.stores import embeddings
 from holdfast.stores.postgres.fulltext import ItemFilter
 from holdfast.stores.postgres.session import PostgresSession
-from holdfast.stores.sql import Row, fetch
+from holdfast.stores.sql import vector_tables
+from holdfast.stores.sql.connection import Row, fetch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-want = embeddings.want
+want = vector_tables.want
 
 
 def put(
@@ -29,7 +29,7 @@ def put(
 
     Who takes a window out of the queue may store its vector: the queue's row is what two writers wait for each other by.
     """
-    model = embeddings.model_number(connection, tenant, name)
+    model = vector_tables.model_number(connection, tenant, name)
     if model is None or not chunks:
         return 0
     given = np.asarray(vectors, dtype=np.float32)
@@ -81,8 +81,8 @@ def move(connection: PostgresSession, tenant: str, old: tuple[int, int], new: tu
         )
 
 
-use_model = embeddings.use_model
-drop_model = embeddings.drop_model
+use_model = vector_tables.use_model
+drop_model = vector_tables.drop_model
 
 
 def search(
@@ -168,4 +168,4 @@ def similarities(connection: PostgresSession, tenant: str, model: int, items: Se
     if not rows:
         return None
     vectors = np.array([embedding.to_numpy() for _, embedding in rows], dtype=np.float32)
-    return embeddings.pairwise(items, [item for item, _ in rows], vectors)
+    return vector_tables.pairwise(items, [item for item, _ in rows], vectors)

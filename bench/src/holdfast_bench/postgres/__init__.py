@@ -1,0 +1,1 @@
+"""Several servers, workers and tenants on one PostgreSQL. Start with ``shared.py``."""

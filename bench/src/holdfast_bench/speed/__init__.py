@@ -1,0 +1,1 @@
+"""Storing and recalling, next to Chroma, sqlite-vec and mem0. Start with ``benchmark.py``."""

@@ -1,0 +1,119 @@
+"""The same memories with the same vectors and filters in Chroma, sqlite-vec and mem0, where they are installed."""
+
+import importlib.util
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from holdfast.protocols import Embedder
+from holdfast_bench.speed.sides import FOUND, Asked, Row, Side
+
+_MODULES = {"Chroma": ("chromadb", "chromadb"), "sqlite-vec": ("sqlite_vec", "sqlite-vec"), "mem0": ("mem0", "mem0ai")}
+_BATCH = 4000
+_UP_TO = {"mem0": 10_000}
+"""Above these sizes a peer takes too long: mem0's local store syncs each memory of an import, and looks at all in each search."""
+
+
+def installed() -> dict[str, str]:
+    """Return the versions of the peers that are there, by name."""
+    return {name: metadata.version(package) for name, (module, package) in _MODULES.items() if importlib.util.find_spec(module)}
+
+
+def reaches(name: str, size: int) -> bool:
+    """Tell whether a peer can be measured at a size within minutes."""
+    return size <= _UP_TO.get(name, size)
+
+
+def open_peer(name: str, folder: Path, embedder: Embedder) -> Side:
+    """Open a peer's own files in a folder, new or old."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if name == "Chroma":
+        return Chroma(folder)
+    if name == "sqlite-vec":
+        return SqliteVec(folder / "vectors.db", embedder.dimensions)
+    from holdfast_bench.speed.peer_mem0 import Mem0  # noqa: PLC0415  (its library is only there for benchmarks)
+
+    return Mem0(folder, embedder)
+
+
+class Chroma:
+    """A collection in a folder: vectors, with what may be found chosen by metadata."""
+
+    name = "Chroma"
+
+    def __init__(self, folder: Path) -> None:
+        import chromadb  # noqa: PLC0415  (only there for benchmarks)
+
+        settings = chromadb.Settings(anonymized_telemetry=False)
+        self._client = chromadb.PersistentClient(path=str(folder), settings=settings)
+        self._collection = self._client.get_or_create_collection(
+            "bench", metadata={"hnsw:space": "cosine"}, embedding_function=None
+        )
+
+    def put(self, rows: Sequence[Row]) -> None:
+        """Add documents with their vectors."""
+        for start in range(0, len(rows), _BATCH):
+            part = rows[start : start + _BATCH]
+            self._collection.add(
+                ids=[str(row.number) for row in part],
+                embeddings=[row.vector for row in part],
+                documents=[row.text for row in part],
+                metadatas=[{"user": row.user, "part": row.part, "kind": row.kind} for row in part],
+            )
+
+    def find(self, asked: Asked) -> Sequence[str]:
+        """Query by vector."""
+        wanted: list[dict[str, Any]] = [{"user": asked.user}]
+        wanted += [{"part": asked.part}] if asked.part else []
+        wanted += [{"kind": asked.kind}] if asked.kind else []
+        where: Any = wanted[0] if len(wanted) == 1 else {"$and": wanted}
+        found = self._collection.query(query_embeddings=[asked.vector], n_results=FOUND, where=where)
+        texts: list[str] = (found["documents"] or [[]])[0]
+        return texts
+
+    def close(self) -> None:
+        """Stop its threads."""
+        close = getattr(self._client, "close", None)
+        if close is not None:
+            close()
+
+
+class SqliteVec:
+    """A virtual table in a file: vectors, with what may be found chosen by columns."""
+
+    name = "sqlite-vec"
+
+    def __init__(self, file: Path, dimensions: int) -> None:
+        import sqlite_vec  # noqa: PLC0415  (only there for benchmarks)
+
+        self._connection = apsw.Connection(str(file))
+        self._connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
+        self._connection.enable_load_extension(True)
+        self._connection.load_extension(sqlite_vec.loadable_path())
+        self._connection.execute(
+            f"CREATE VIRTUAL TABLE IF NOT EXISTS bench USING vec0 (id INTEGER PRIMARY KEY, "
+            f"vector float[{dimensions}] distance_metric=cosine, user TEXT, part TEXT, kind TEXT, +text TEXT)"
+        )
+
+    def put(self, rows: Sequence[Row]) -> None:
+        """Insert rows in one transaction."""
+        with self._connection:
+            values = ((row.number, row.vector.tobytes(), row.user, row.part, row.kind, row.text) for row in rows)
+            self._connection.executemany("INSERT INTO bench VALUES (?, ?, ?, ?, ?, ?)", values)
+
+    def find(self, asked: Asked) -> Sequence[str]:
+        """Query by vector."""
+        sql = f"SELECT text FROM bench WHERE vector MATCH ? AND k = {FOUND} AND user = ?"
+        values: list[Any] = [asked.vector.tobytes(), asked.user]
+        for column, value in (("part", asked.part), ("kind", asked.kind)):
+            if value is not None:
+                sql += f" AND {column} = ?"
+                values.append(value)
+        return [row[0] for row in self._connection.execute(sql, values)]
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()

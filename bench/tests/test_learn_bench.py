@@ -1,0 +1,251 @@
+"""The learning benchmark: its scorer on cases made by hand, and the form of the labelled set."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+from click.testing import CliRunner
+
+from holdfast.cli.app import app
+from holdfast.text.clean import fold
+from holdfast.types import Message, Put
+from holdfast_bench.learning.benchmark import by_language, measure, show, student
+from holdfast_bench.learning.labelled_set import (
+    SCOPE,
+    Case,
+    ChangePair,
+    Item,
+    changes,
+    conversations,
+    make_case,
+    rows,
+    utterances,
+)
+from holdfast_bench.learning.scores import CaseResult, Learner, Score, score_case, score_change, total
+
+LYON, NURSE = Item(has=("Lyon",)), Item(has=("nurse",))
+TYPES = {"personal", "preference", "event", "decision", "knowledge"}
+FILES = ["train", "dev", "test", "conversations", "changes"]
+SPLITS = [name for name in ("dev", "test") if any(rows(name))]
+"""The test split is empty while no utterances are held out."""
+
+
+def keeping(*texts: str) -> Learner:
+    """Return a learner that keeps these, whatever it reads."""
+    return lambda messages: [Put(scope=SCOPE, kind="fact", text=text) for text in texts]
+
+
+def scored(*kept: str, keep: Sequence[Item] = (LYON, NURSE), drop: Sequence[str] = ()) -> CaseResult:
+    return score_case(make_case("one", ["I live in Lyon and work as a nurse"], keep, drop), keeping(*kept))
+
+
+def never(old: str, new: str, language: str) -> bool:
+    """Judge that nothing replaces anything."""
+    return False
+
+
+def test_a_memory_with_two_items_counts_for_both() -> None:
+    assert scored("lives in Lyon, is a nurse").score == Score(right=1, kept=1, found=2, expected=2)
+
+
+def test_a_memory_of_nothing_expected_is_wrong() -> None:
+    result = scored("lives in Lyon", "likes tea")
+    assert (result.score.precision, result.wrong) == (0.5, ("likes tea",))
+
+
+def test_an_item_that_no_memory_has_is_missed() -> None:
+    result = scored("lives in Lyon")
+    assert (result.score.recall, result.missed) == (0.5, (NURSE,))
+
+
+@pytest.mark.parametrize("again", ["LIVES IN LYON.", "has a home in Lyon"], ids=["same words", "other words"])
+def test_a_duplicate_counts_once(again: str) -> None:
+    assert scored("lives in Lyon", again).score == Score(right=1, kept=1, found=1, expected=2)
+
+
+def test_a_wrong_memory_said_twice_counts_once() -> None:
+    assert scored("likes tea", "Likes tea!").score.kept == 1
+
+
+def test_every_string_of_an_item_must_be_there() -> None:
+    assert scored("has a sister", keep=[Item(has=("sister", "Lyon"))]).score.found == 0
+
+
+def test_an_item_does_not_count_with_a_string_it_must_not_have() -> None:
+    assert scored("lived in Lyon until 2019", keep=[Item(has=("Lyon",), has_not=("until",))]).score.right == 0
+
+
+def test_case_and_accents_do_not_count() -> None:
+    assert scored("vive en córdoba", keep=[Item(has=("Cordoba",))]).score.found == 1
+
+
+def test_a_memorys_key_counts_as_part_of_it() -> None:
+    case = make_case("one", ["I live in Lyon"], [Item(has=("home", "Lyon"))])
+    assert score_case(case, lambda _: [Put(scope=SCOPE, kind="fact", key="home", text="Lyon")]).score.found == 1
+
+
+def test_a_memory_with_a_dropped_string_is_wrong_though_it_has_an_item() -> None:
+    result = scored("lives in Lyon, password hunter2", keep=[LYON], drop=["hunter2"])
+    assert result.score == Score(right=0, kept=1, found=0, expected=1, leaks=1)
+
+
+def test_shares_of_nothing_are_none() -> None:
+    nothing = scored(keep=[]).score
+    assert (nothing.precision, nothing.recall, nothing.f1) == (None, None, None)
+
+
+def test_f1_is_the_harmonic_mean() -> None:
+    assert Score(right=1, kept=2, found=1, expected=1).f1 == pytest.approx(2 / 3)
+
+
+def test_scores_add_up_by_counts() -> None:
+    both = total([Score(right=1, kept=1, found=1, expected=4), Score(right=1, kept=3, found=1, expected=1)])
+    assert (both.precision, both.recall) == (0.5, 0.4)
+
+
+def test_languages_are_scored_apart_and_together() -> None:
+    spoken = [make_case("a", ["hi"], [LYON], language="en"), make_case("b", ["hola"], [NURSE], language="es")]
+    scores = by_language([score_case(case, keeping("Lyon")) for case in spoken])
+    assert {name: score.recall for name, (_, score) in scores.items()} == {"en": 1.0, "es": 0.0, "all": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("truth", "said", "score"),
+    [
+        (True, True, Score(right=1, kept=1, found=1, expected=1)),
+        (True, False, Score(expected=1)),
+        (False, True, Score(kept=1)),
+        (False, False, Score()),
+    ],
+)
+def test_a_verdict_is_compared_with_the_truth(*, truth: bool, said: bool, score: Score) -> None:
+    pair = ChangePair(id="one", language="en", old="I live in Lyon", new="I live in Metz", replaces=truth, why="moved")
+    assert score_change(pair, lambda old, new, language: said).score == score
+
+
+def test_a_learner_that_keeps_nothing_finds_nothing() -> None:
+    report = measure(keeping(), never, ["dev"])
+    assert total(result.score for result in report.utterances["dev"]).recall == 0
+
+
+def test_a_learner_that_knows_the_labels_is_perfect() -> None:
+    cases = {case.id: case for case in [*utterances("dev"), *utterances("test"), *conversations()]}
+
+    def oracle(messages: Sequence[Message]) -> list[Put]:
+        return list(keeping(*(" ".join(item.has) for item in cases[messages[0].session].keep))(messages))
+
+    report = measure(oracle, never, ["dev", "test"])
+    results = [*report.utterances["dev"], *report.utterances["test"], *report.conversations]
+    assert [result.case.id for result in results if result.wrong or result.missed] == []
+
+
+def test_a_judge_that_knows_the_labels_is_perfect() -> None:
+    truth = {(pair.old, pair.new): pair.replaces for pair in changes()}
+    report = measure(keeping(), lambda old, new, language: truth[old, new], [])
+    assert total(result.score for result in report.changes or ()).f1 == 1.0
+
+
+def test_an_engine_with_rules_alone_learns_and_judges() -> None:
+    case = make_case("one", ["I live in Lyon.", "what time is it?"], [LYON])
+    with student(None) as under_test:
+        assert score_case(case, under_test.learn).score.f1 == 1.0
+        assert under_test.judge("I live in Lyon.", "I moved to Oslo.", "en")
+        assert not under_test.judge("I live in Lyon.", "I like Oslo.", "en")
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("train", {"en": 942, "es": 752}),
+        ("dev", {"en": 519, "es": 368}),
+        ("test", {"en": 116, "es": 90}),
+        ("conversations", {"en": 20, "es": 10}),
+        ("changes", {"en": 75, "es": 55}),
+    ],
+)
+def test_each_language_has_its_share(name: str, counts: dict[str, int]) -> None:
+    assert Counter(row["language"] for row in rows(name)) == counts
+
+
+def test_ids_are_unique() -> None:
+    ids = [row["id"] for name in FILES for row in rows(name)]
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize("name", ["train", "dev", "test"])
+def test_no_utterance_stands_twice(name: str) -> None:
+    texts = Counter(fold(row["text"]) for other in ("train", "dev", "test") for row in rows(other))
+    assert [row["id"] for row in rows(name) if texts[fold(row["text"])] > 1] == []
+
+
+@pytest.mark.parametrize("name", SPLITS)
+@pytest.mark.parametrize("language", ["en", "es"])
+def test_a_little_over_half_of_the_utterances_have_something_to_keep(name: str, language: str) -> None:
+    having = [bool(row["keep"]) for row in rows(name) if row["language"] == language]
+    assert 0.5 <= sum(having) / len(having) <= 0.6
+
+
+@pytest.mark.parametrize("case", [*utterances("dev"), *utterances("test"), *conversations()], ids=lambda case: case.id)
+def test_what_is_to_be_kept_was_said(case: Case) -> None:
+    said = fold(str(case))
+    assert [part for item in case.keep for part in item.has if fold(part) not in said] == []
+
+
+@pytest.mark.parametrize("case", conversations(), ids=lambda case: case.id)
+def test_what_must_be_dropped_was_there_to_be_taken(case: Case) -> None:
+    assert [part for part in case.drop if fold(part) not in fold(str(case))] == []
+
+
+def test_items_have_strings_and_a_known_type() -> None:
+    items = [item for name in ("dev", "test", "conversations") for row in rows(name) for item in row["keep"]]
+    assert [item for item in items if not item["has"] or not all(item["has"]) or item["type"] not in TYPES] == []
+
+
+def test_a_tools_and_an_assistants_words_are_not_marked_as_the_users() -> None:
+    origins = {(m.role, m.origin) for case in conversations() for m in case.messages if m.role != "user"}
+    assert origins == {("assistant", "assistant"), ("tool", "tool"), ("tool", "web")}
+
+
+def test_changes_replace_and_look_alikes_do_not() -> None:
+    pairs = list(rows("changes"))
+    assert Counter(pair["verdict"] for pair in pairs) == {"replaces": 78, "keeps": 52}
+    assert {pair["why"] for pair in pairs if pair["verdict"] == "keeps"} == {"look-alike"}
+    assert {pair["why"] for pair in pairs if pair["verdict"] == "replaces"} == {
+        "moved",
+        "fact",
+        "job",
+        "name",
+        "date",
+        "preference",
+        "ended",
+    }
+
+
+def test_the_command_prints_each_part_by_language() -> None:
+    shown = CliRunner().invoke(app, ["bench", "learn", "--split", "test"])
+    assert shown.exit_code == 0
+    assert all(part in shown.stdout for part in ("utterances, test", "conversations", "changes", " en ", " es "))
+    assert "utterances, dev" not in shown.stdout
+
+
+def test_the_command_prints_json_with_misses() -> None:
+    shown = CliRunner().invoke(app, ["bench", "learn", "--split", "dev", "--misses", "--json", "--limit", "460"])
+    part = json.loads(shown.stdout)["utterances"]["dev"]
+    assert set(part["scores"]) == {"en", "es", "all"}
+    assert part["scores"]["all"]["cases"] == 460
+    assert all(miss["missed"] or miss["wrong"] for miss in part["misses"])
+
+
+def test_a_model_that_is_not_there_is_not_measured() -> None:
+    shown = CliRunner().invoke(app, ["bench", "learn", "--chat", "local:nope", "--limit", "1"])
+    assert shown.exit_code != 0
+    assert "utterances" not in shown.stdout
+
+
+def test_misses_are_shown_with_what_was_said(capsys: pytest.CaptureFixture[str]) -> None:
+    show(measure(keeping("likes tea"), lambda old, new, language: False, ["dev"]), misses=True, as_json=False)
+    shown = capsys.readouterr().out
+    assert "missed: Waffles" in shown
+    assert "wrong: likes tea" in shown
+    assert "said keeps (moved)" in shown

@@ -1,0 +1,79 @@
+"""The server's benchmark: whose memory it counts, what it calls steady, and models that do not answer."""
+
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from holdfast_bench.server.benchmark import measure
+from holdfast_bench.server.memory import family_mb, family_sum, told
+from holdfast_bench.server.models import compare, hanging, refusing
+
+pytest.importorskip("uvicorn", reason="the server's packages are not installed")
+NO_EMBEDDER = ("--embedder", "none")
+
+
+def test_memory_is_that_of_a_process_and_all_it_started() -> None:
+    processes = {1: (0, 1024), 5: (1, 2048), 6: (5, 4096), 7: (6, 1024), 9: (1, 512_000)}
+    assert family_sum(processes, 5) == 7.0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="where the system does not tell, nothing is said")
+def test_a_child_counts_with_its_parent() -> None:
+    alone = family_mb(os.getpid())
+    waiting = "held = bytearray(64 << 20); print(1, flush=True); input()"
+    with subprocess.Popen([sys.executable, "-c", waiting], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        with_child = family_mb(os.getpid())
+        child.communicate(b"\n")
+    assert alone is not None
+    assert with_child is not None
+    assert with_child - alone > 50
+
+
+def test_memory_that_grows_at_the_start_alone_is_steady() -> None:
+    seen = told([*range(100, 200), *[200.0] * 300])
+    assert (seen["memory_grew_percent"], seen["memory_steady"]) == (0.0, True)
+
+
+def test_memory_that_grows_to_the_end_is_not_steady() -> None:
+    seen = told([float(value) for value in range(100, 500)])
+    assert seen["memory_grew_percent"] > 50
+    assert seen["memory_steady"] is False
+
+
+def test_too_few_samples_decide_nothing() -> None:
+    assert told([1.0])["memory_steady"] is None
+
+
+def test_a_model_that_is_gone_refuses() -> None:
+    with refusing() as port, pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), timeout=5)
+
+
+def test_a_model_that_hangs_lets_in_and_says_nothing() -> None:
+    with hanging() as port, socket.create_connection(("127.0.0.1", port), timeout=5) as guest:
+        guest.sendall(b"POST / HTTP/1.1\r\n\r\n")
+        guest.settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            guest.recv(1)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="ends the server as POSIX does")
+def test_a_short_run_says_how_fast_it_was_and_how_memory_went() -> None:
+    seen = measure(clients=3, seconds=2.5, memories=20, workers=2, options=NO_EMBEDDER)
+    assert seen["errors"] == 0
+    assert seen["requests_a_second"] > 0
+    assert seen["drained_after_s"] is not None
+    assert sys.platform != "linux" or seen["memory_mb"]["end"] > 100, "two workers and the one that minds them"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="ends the server as POSIX does")
+def test_models_that_do_not_answer_are_compared_with_none() -> None:
+    seen = compare(clients=3, seconds=2, memories=20, options=NO_EMBEDDER, patience=0.5)
+    assert [seen[name]["errors"] for name in ("none", "refused", "hangs")] == [0, 0, 0]
+    assert seen["none"]["recall_ratio"] == seen["none"]["add_ratio"] == 1.0
+    assert seen["hangs"]["queued"] > 0, "what cannot be asked of the model waits, and is seen to wait"

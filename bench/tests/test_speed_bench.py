@@ -1,0 +1,117 @@
+"""The benchmark of speed gives every side the same task, and says what it measured."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from holdfast_bench.speed import benchmark, floor
+from holdfast_bench.speed.corpus import Corpus, GivenVectors, make_corpus
+from holdfast_bench.speed.measure import SINGLE_ADDS, make_task, measure, open_side
+from holdfast_bench.speed.peers import installed, reaches
+from holdfast_bench.speed.sides import Asked, Holdfast, Row
+
+SIDES = [Holdfast.name, *installed()]
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    return make_corpus(80, questions=20, seed=3, dimensions=16)
+
+
+def _rows(corpus: Corpus) -> list[Row]:
+    pairs = enumerate(zip(corpus.texts, corpus.vectors, strict=True))
+    return [Row(number=n, text=text, vector=vector, user=f"user{n % 2}") for n, (text, vector) in pairs]
+
+
+def _asked(corpus: Corpus, user: str, *, part: str | None = None, kind: str | None = None) -> Asked:
+    return Asked(text=corpus.questions[0], vector=corpus.question_vectors[0], user=user, part=part, kind=kind)
+
+
+def test_the_same_seed_gives_the_same_data(corpus: Corpus) -> None:
+    again = make_corpus(80, questions=20, seed=3, dimensions=16)
+    assert (again.texts, again.questions) == (corpus.texts, corpus.questions)
+    assert np.array_equal(again.vectors, corpus.vectors)
+
+
+def test_vectors_have_unit_length(corpus: Corpus) -> None:
+    assert np.allclose(np.linalg.norm(corpus.vectors, axis=1), 1, atol=1e-5)
+    assert np.allclose(np.linalg.norm(corpus.question_vectors, axis=1), 1, atol=1e-5)
+
+
+def test_questions_are_of_natural_length_and_hold_stop_words(corpus: Corpus) -> None:
+    assert all(len(question.split()) >= 10 and " the " in question for question in corpus.questions)
+
+
+@pytest.mark.parametrize("name", SIDES)
+def test_a_side_finds_what_one_user_stored_and_nothing_of_another(name: str, corpus: Corpus, tmp_path: Path) -> None:
+    rows = _rows(corpus)
+    side = open_side(name, tmp_path, GivenVectors(corpus))
+    side.put(rows)
+    found = side.find(_asked(corpus, "user1"))
+    side.close()
+    assert found
+    assert set(found) <= {row.text for row in rows if row.user == "user1"}
+
+
+@pytest.mark.parametrize("name", SIDES)
+def test_a_side_heeds_metadata_and_kind(name: str, corpus: Corpus, tmp_path: Path) -> None:
+    rows = _rows(corpus)
+    side = open_side(name, tmp_path, GivenVectors(corpus))
+    side.put(rows)
+    by_part = side.find(_asked(corpus, "user1", part="part3"))
+    by_kind = side.find(_asked(corpus, "user0", kind="event"))
+    side.close()
+    assert by_part
+    assert set(by_part) <= {row.text for row in rows if row.user == "user1" and row.part == "part3"}
+    assert by_kind
+    assert set(by_kind) <= {row.text for row in rows if row.user == "user0" and row.kind == "event"}
+
+
+@pytest.mark.parametrize("name", SIDES)
+def test_what_is_added_one_by_one_is_there_after_opening_again(name: str, corpus: Corpus, tmp_path: Path) -> None:
+    rows = _rows(corpus)[:3]
+    side = open_side(name, tmp_path, GivenVectors(corpus))
+    for row in rows:
+        side.put([row])
+    side.close()
+    side = open_side(name, tmp_path, GivenVectors(corpus))
+    found = {text for user in ("user0", "user1") for text in side.find(_asked(corpus, user))}
+    side.close()
+    assert found <= {row.text for row in rows}
+    assert found
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_every_part_of_a_side_is_measured(many: bool, tmp_path: Path) -> None:  # noqa: FBT001  (a parameter of pytest)
+    corpus = make_corpus(60 + SINGLE_ADDS, questions=30, seed=1, dimensions=16)
+    numbers = measure(Holdfast.name, make_task(corpus, many=many, real=None), tmp_path)
+    wanted = {"add", "add_wall", "find", "find_part", "find_kind", "vectors", "words", "cold", "resident", "disk", "import"}
+    assert wanted <= set(numbers)
+    assert all(numbers[what] > 0 for what in wanted)
+
+
+def test_the_floor_is_above_nothing(tmp_path: Path) -> None:
+    assert floor.bandwidth() > 1e8
+    assert floor.one_sync(tmp_path) > 0
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_peer_that_would_take_too_long_is_left_out() -> None:
+    assert reaches("mem0", 10_000)
+    assert not reaches("mem0", 100_000)
+    assert reaches("Chroma", 100_000)
+
+
+def test_every_side_and_what_was_aimed_at_are_told_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    benchmark.run(sizes=[60], seed=1, as_json=True, peers_up_to=0)
+    told = json.loads(capsys.readouterr().out)
+    assert [(one["side"], one["many"]) for one in told["sides"]] == [("Holdfast", False), ("Holdfast", True)]
+    assert told["floor"]["bandwidth"] > 0
+
+
+@pytest.mark.skipif(not installed(), reason="no peer is installed")
+def test_the_table_says_which_peers_were_not_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    benchmark.run(sizes=[60], seed=1, as_json=False, peers_up_to=0)
+    assert "not measured at this size, it would take too long: " + ", ".join(installed()) in capsys.readouterr().out

@@ -1,0 +1,276 @@
+"""What is made of memories later: summaries of messages, a base document of summaries, caps kept, pages split.
+
+Each is a job of its own, so that one failing stops no other. A job looks at what there is when it runs, computes
+outside any transaction, and writes only if what it read is still so. Sources stay: a summary is added beside its
+messages, and what a compaction drops can be undone.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from holdfast.background.jobs import Work, new_job
+from holdfast.errors import Conflict
+from holdfast.learning.ask_model import Outcome
+from holdfast.learning.input_filter import extractable
+from holdfast.learning.related_conversations import with_conversations
+from holdfast.learning.summaries.base_document import RULE_VERSION as BASE_RULES
+from holdfast.learning.summaries.compaction import compact_to
+from holdfast.learning.summaries.extractive import RULE_VERSION as REPORT_RULES
+from holdfast.learning.summaries.roll_up import base_put, due, summary_put
+from holdfast.learning.summaries.summaries import Summary, distill, distill_with, summarize, summarize_with
+from holdfast.learning.topics.splitting import follow, split
+from holdfast.models.chat_budget import BudgetedChat
+from holdfast.presets.base import Preset
+from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Reads, Store, Transaction
+from holdfast.recall.embedding import Embedding
+from holdfast.types import Author, Job, Memory, Message, Put, Scope
+from holdfast.write import Writer
+
+_MIN_FACTS_FOR_BASE = 10
+_MAX_MESSAGES = 200
+_MAX_CONVERSATION_CHARACTERS = 24_000
+"""Messages, and characters of them, that one summary is made of."""
+_TITLE_LINES = 2
+"""Lines of a page that are not memories: its title and the line under it."""
+
+
+class Condenser:
+    """Finds what is due in a scope after something was learnt there, and does it."""
+
+    def __init__(self, store: Store, preset: Preset, clock: Clock, *, embedding: Embedding, chat: BudgetedChat) -> None:
+        self._store = store
+        self._preset = preset
+        self._clock = clock
+        self._embedding = embedding
+        self._chat = chat
+        self.handlers: Mapping[str, Callable[[Job], Work]] = {
+            "rollup": self._roll_up,
+            "base": self._distill,
+            "compact": self._compact,
+            "split": self._split,
+        }
+
+    # --- what is due ----------------------------------------------------------------------------------------
+
+    def follow_up(self, tx: Transaction, scope: Scope) -> None:
+        """Queue, with what caused it, the work that has become due in a scope."""
+        if self._preset.roll_up and (waiting := self._unsummarized(tx, scope)):
+            taken = due(len(waiting), self._preset.roll_up)
+            if taken:
+                self._queue(tx, "rollup", scope, waiting[taken - 1].seq)
+        if self._preset.base and (summaries := self._unincorporated(tx, scope)):
+            taken = due(len(summaries), self._preset.base.when)
+            if taken:
+                self._queue(tx, "base", scope, summaries[taken - 1].id)
+        if self._preset.cap:
+            members = self._over_cap(tx, scope)
+            if len(members) > self._preset.cap.max_memories:
+                self._queue(tx, "compact", scope, members[-1].id, len(members))
+        if self._preset.topics:
+            for topic, page in self._long_pages(tx, scope).items():
+                # A page that could not be split is looked at again when it has grown by ten lines, not with each.
+                self._queue(tx, "split", scope, topic, page[0].id, len(page) // 10, topic=topic)
+
+    def _queue(self, tx: Transaction, kind: str, scope: Scope, *marks: object, **more: Any) -> None:
+        payload = {"app": scope.app, "user": scope.user, "agent": scope.agent, **more}
+        effect = f"{kind}:{json.dumps([scope.app, scope.user, scope.agent, *marks], ensure_ascii=False)}"
+        tx.add_job(new_job(kind, payload, effect=effect, now=self._clock.now()))
+
+    def _unsummarized(self, reads: Reads, scope: Scope) -> list[Message]:
+        """Return the messages of a scope, across its sessions, that no summary covers yet, oldest first."""
+        mark = reads.setting(_mark(scope))
+        if mark is None:  # nothing yet, or a store from before there were marks
+            summaries = reads.memories(MemoryFilter(exactly=scope, kinds=("summary",), statuses=None))
+            mark = str(max((int(memory.metadata.get("to", 0)) for memory in summaries), default=0))
+        return reads.messages(MessageFilter(exactly=scope, after_seq=int(mark)))
+
+    def _unincorporated(self, reads: Reads, scope: Scope) -> list[Memory]:
+        """Return the summaries that the base document was not made from yet, oldest first."""
+        done = max((int(memory.metadata.get("to", 0)) for memory in self._base(reads, scope)), default=0)
+        wanted = MemoryFilter(exactly=scope, kinds=("summary",), where={"to": {"$gt": done}})
+        return sorted(reads.memories(wanted), key=lambda summary: int(summary.metadata["to"]))
+
+    def _base(self, reads: Reads, scope: Scope) -> list[Memory]:
+        kind = self._preset.base.kind if self._preset.base else ""
+        return reads.memories(MemoryFilter(exactly=scope, kinds=(kind,)))
+
+    def _over_cap(self, reads: Reads, scope: Scope) -> list[Memory]:
+        """Return the memories under the cap's kind, oldest first."""
+        kind = self._preset.cap.kind if self._preset.cap else ""
+        found = reads.memories(MemoryFilter(exactly=scope, kinds=(kind,), unexpired_at=self._clock.now()))
+        return sorted(found, key=lambda memory: (memory.created_at, memory.item))
+
+    def _long_pages(self, reads: Reads, scope: Scope) -> dict[str, list[Memory]]:
+        rules = self._preset.topics
+        if rules is None:
+            return {}
+        pages: dict[str, list[Memory]] = {}
+        for memory in reads.memories(MemoryFilter(exactly=scope, kinds=(rules.kind,), has_topic=True, newest_first=False)):
+            pages.setdefault(memory.topic or "", []).append(memory)
+        return {topic: page for topic, page in pages.items() if len(page) + _TITLE_LINES > rules.max_lines}
+
+    # --- doing it -------------------------------------------------------------------------------------------
+
+    def _roll_up(self, job: Job) -> Work:
+        """Make one summary of all but the newest messages."""
+        scope = self._scope(job)
+        waiting = self._unsummarized(self._store, scope)
+        taken = waiting[: due(len(waiting), self._preset.roll_up)] if self._preset.roll_up else []
+        taken = taken[: _as_many_as_fit(taken)]
+        said = extractable(taken)
+        if not said:
+            return Work()
+        model, problem = self._chat.model()
+        summary = summarize_with(model, said) if model else Summary(text=summarize(said), prompt=REPORT_RULES)
+        put = summary_put(said, summary.text, scope)
+        put = replace(put, metadata={**put.metadata, "from": taken[0].seq, "to": taken[-1].seq})
+        ids = {message.id for message in taken}
+
+        def unchanged(tx: Transaction) -> bool:
+            return ids == {m.id for m in tx.messages(MessageFilter(ids=list(ids)))} and bool(
+                ids & {m.id for m in self._unsummarized(tx, scope)}
+            )
+
+        outcome = Outcome(
+            changes=(put,), model=summary.model, prompt=summary.prompt, flaws=_flaws(problem, summary.flaws), usage=summary.usage
+        )
+        return self._work(job, scope, outcome, unchanged, also=lambda tx: tx.set_setting(_mark(scope), str(taken[-1].seq)))
+
+    def _distill(self, job: Job) -> Work:
+        """Work all but the newest summaries, with recent facts, into the base document."""
+        scope, rules = self._scope(job), self._preset.base
+        waiting = self._unincorporated(self._store, scope)
+        taken = waiting[: due(len(waiting), rules.when)] if rules else []
+        if not taken or rules is None:
+            return Work()
+        before = self._base(self._store, scope)
+        facts = self._store.memories(MemoryFilter(exactly=scope, kinds=(self._preset.default_kind,), limit=_MIN_FACTS_FOR_BASE))[
+            ::-1
+        ]
+        model, problem = self._chat.model()
+        given = (before[0].text if before else "", [memory.text for memory in taken], [str(fact) for fact in facts])
+        made = (
+            distill_with(model, *given, max_words=rules.max_words)
+            if model
+            else Summary(text=distill(*given, max_words=rules.max_words), prompt=BASE_RULES)
+        )
+        earlier = before[0] if before else None
+        put = base_put(made.text, taken, scope, kind=rules.kind, key=rules.key or rules.kind, earlier=earlier, facts=facts)
+        put = replace(put, metadata={**(earlier.metadata if earlier else {}), "to": int(taken[-1].metadata["to"])})
+
+        def unchanged(tx: Transaction) -> bool:
+            now = {memory.id: memory.revision for memory in self._base(tx, scope)}
+            return now == {memory.id: memory.revision for memory in before} and _all_live(tx, [*taken, *facts])
+
+        outcome = Outcome(
+            changes=(put,), model=made.model, prompt=made.prompt, flaws=_flaws(problem, made.flaws), usage=made.usage
+        )
+        return self._work(job, scope, outcome, unchanged, shown=[memory.id for memory in before])
+
+    def _compact(self, job: Job) -> Work:
+        """Bring a kind back under its cap."""
+        scope, cap = self._scope(job), self._preset.cap
+        members = self._over_cap(self._store, scope)
+        if cap is None or len(members) <= cap.max_memories:
+            return Work()
+        model, problem = self._chat.model()
+        outcome = compact_to(members, cap.max_memories, model=model, vectors=self._vectors(members))
+        outcome = Outcome(
+            changes=with_conversations(outcome.changes, members),
+            model=outcome.model,
+            prompt=outcome.prompt,
+            flaws=_flaws(problem, outcome.flaws),
+            usage=outcome.usage,
+        )
+
+        def unchanged(tx: Transaction) -> bool:
+            return {m.item for m in self._over_cap(tx, scope)} == {m.item for m in members}
+
+        return self._work(job, scope, outcome, unchanged, shown=[memory.id for memory in members])
+
+    def _split(self, job: Job) -> Work:
+        """Give the memories of a page that has grown too long to narrower topics."""
+        scope, topic = self._scope(job), str(job.payload["topic"])
+        page = self._long_pages(self._store, scope).get(topic, [])
+        if not page or self._preset.topics is None:
+            return Work()
+        model, problem = self._chat.model()
+        known = self._store.memories(MemoryFilter(exactly=scope, kinds=(self._preset.topics.kind,), has_topic=True))
+        taken = {memory.topic for memory in known if memory.topic}
+        max_lines = self._preset.topics.max_lines - _TITLE_LINES
+        made = split(topic, page, max_lines=max_lines, model=model, vectors=self._vectors(page), taken=taken)
+        notes = self._notes(scope, topic)
+        lines = [change for change in made.changes if isinstance(change, Put)]
+        outcome = Outcome(
+            changes=(*lines, *follow(notes, lines)),
+            model=made.model,
+            prompt=made.prompt,
+            flaws=_flaws(problem, made.flaws),
+            usage=made.usage,
+        )
+        touched = [*page, *notes]
+        return self._work(job, scope, outcome, lambda tx: _all_live(tx, touched), shown=[memory.id for memory in touched])
+
+    def _notes(self, scope: Scope, topic: str) -> list[Memory]:
+        """Return the notes of recent conversations about a topic."""
+        kind = self._preset.topics.recent_kind if self._preset.topics else None
+        return self._store.memories(MemoryFilter(exactly=scope, kinds=(kind,), topic=topic)) if kind else []
+
+    def _work(
+        self,
+        job: Job,
+        scope: Scope,
+        outcome: Outcome,
+        unchanged: Callable[[Transaction], bool],
+        *,
+        shown: Sequence[str] = (),
+        also: Callable[[Transaction], None] = lambda tx: None,
+    ) -> Work:
+        """Return the work of writing an outcome, if nothing it was computed from has changed meanwhile."""
+        author = Author(actor=job.kind, model=outcome.model, prompt=outcome.prompt, job=job.id)
+
+        def write(tx: Transaction) -> None:
+            if not unchanged(tx):  # tried again, from what there is then
+                raise Conflict("what this was made from has changed meanwhile")
+            Writer(tx=tx, preset=self._preset, author=author, now=self._clock.now()).apply(outcome.changes, shown=shown)
+            also(tx)
+            self.follow_up(tx, scope)
+
+        asked = self._chat.name if outcome.usage.calls else None
+        return Work(effect=write, flaws=outcome.flaws, model=asked, usage=outcome.usage)
+
+    def _vectors(self, memories: Sequence[Memory]) -> Any:
+        return self._embedding.documents([str(memory) for memory in memories])
+
+    def _scope(self, job: Job) -> Scope:
+        parts: dict[str, Any] = {part: job.payload.get(part) for part in ("app", "user", "agent")}
+        return Scope(tenant=self._store.tenant, **parts)
+
+
+def _mark(scope: Scope) -> str:
+    """Return the name under which a store notes how far a scope's messages have been summarised; it names nobody."""
+    whose = json.dumps([scope.app, scope.user, scope.agent]).encode()
+    return f"rolled-up:{hashlib.blake2b(whose, digest_size=12).hexdigest()}"
+
+
+def _as_many_as_fit(messages: Sequence[Message]) -> int:
+    """Return how many of the oldest one summary can be made of; the rest is due again at once."""
+    size = 0
+    for number, message in enumerate(messages[:_MAX_MESSAGES]):
+        size += len(message.text)
+        if number and size > _MAX_CONVERSATION_CHARACTERS:
+            return number
+    return min(len(messages), _MAX_MESSAGES)
+
+
+def _flaws(problem: str | None, flaws: Sequence[str]) -> tuple[str, ...]:
+    return (f"{problem}; rules took over", *flaws) if problem else tuple(flaws)
+
+
+def _all_live(tx: Transaction, memories: Sequence[Memory]) -> bool:
+    """Tell whether these very revisions are still what is known."""
+    present = {memory.id: memory.revision for memory in tx.memories(MemoryFilter(ids=[memory.id for memory in memories]))}
+    return present == {memory.id: memory.revision for memory in memories}

@@ -1,0 +1,191 @@
+"""The topics of a scope, and which of them a conversation is about.
+
+Where a preset looks for the topic at each turn, the search is a job that is queued with the message: it runs while
+the assistant is answering, and the next turn has the page. Digestion looks once more at what no such job has read.
+"""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from holdfast.background.jobs import Work, new_job
+from holdfast.chat import ChatModel, Usage
+from holdfast.learning.ask_model import Outcome
+from holdfast.learning.topics.assign import DetectedTopic, KnownTopic, assign, detect, topic_of
+from holdfast.learning.topics.recent import TopicSummary, summarize_topic_with
+from holdfast.models.chat_budget import BudgetedChat
+from holdfast.presets.base import Preset
+from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Store, Transaction
+from holdfast.recall.conversation_state import topic_found_since, with_state
+from holdfast.recall.embedding import Embedding
+from holdfast.types import Job, Memory, Message, Put, Retire, Scope, SessionRecord
+from holdfast.write import Writer
+
+if TYPE_CHECKING:
+    from holdfast.protocols import Vectors
+
+_DETECT_PRIORITY = 10
+"""A page that comes a turn too late is of no use."""
+_MAX_VECTORS = 4096
+_MAX_CONVERSATION_CHARACTERS = 2000
+
+
+class TopicFinder:
+    """Knows the pages of a store, and finds the one a conversation is about."""
+
+    def __init__(self, store: Store, preset: Preset, clock: Clock, *, embedding: Embedding, chat: BudgetedChat) -> None:
+        self._store = store
+        self._preset = preset
+        self._clock = clock
+        self._embedding = embedding
+        self._chat = chat
+        self._vectors: dict[int, Vectors] = {}
+        self.handlers: Mapping[str, Callable[[Job], Work]] = {"topic": self._detect}
+
+    def queue(self, tx: Transaction, session: SessionRecord, message: Message) -> None:
+        """Queue the search for the topic with what the user said, unless it is found already."""
+        rules = self._preset.topics
+        if rules is None or rules.detect != "turn" or message.role != "user" or message.action is not None:
+            return
+        if topic_found_since(session, _closed_to(session)) is not None:
+            return
+        payload = {"session": session.id, "seq": message.seq}
+        effect = f"topic:{session.id}:{message.seq}"
+        tx.add_job(new_job("topic", payload, effect=effect, now=self._clock.now(), priority=_DETECT_PRIORITY))
+
+    def known(self, scope: Scope) -> dict[str, list[Memory]]:
+        """Return the pages of a scope by their topic, oldest line first."""
+        kind = self._preset.topics.kind if self._preset.topics else ""
+        pages: dict[str, list[Memory]] = {}
+        wanted = MemoryFilter(exactly=scope, kinds=(kind,), has_topic=True, unexpired_at=self._clock.now())
+        for memory in sorted(self._store.memories(wanted), key=_told_at):
+            pages.setdefault(memory.topic or "", []).append(memory)
+        return pages
+
+    def about(self, text: str, scope: Scope) -> DetectedTopic:
+        """Tell which topic of a scope a text is about, by a model where there is one; the likely ones come first."""
+        pages = self.known(scope)
+        if not pages:
+            return DetectedTopic(None, Usage(), ())
+        model, problem = self._chat.model() if self._preset.topics and self._preset.topics.opens else (None, None)
+        latest = sorted(pages.values(), key=lambda page: page[-1].updated_at, reverse=True)
+        topics = [self._described(page) for page in latest]
+        embedder = self._embedding.embedder()
+        found = detect(
+            text, topics, model=model, vector=self._embedding.query(text),
+            calibration=embedder.calibration if embedder else (0.0, 1.0),
+        )  # fmt: skip
+        return found._replace(flaws=(f"{problem}; rules took over", *found.flaws)) if problem else found
+
+    def of(self, session: SessionRecord, said: Sequence[Message], *, after: int) -> DetectedTopic:
+        """Return the topic of a stretch of a session: the one found while it went on, or found now in what was not looked at."""
+        if self._preset.topics is None:
+            return DetectedTopic(None, Usage(), ())
+        found = topic_found_since(session, after)
+        if found is not None and found in self.known(session.scope):
+            return DetectedTopic(found, Usage(), ())
+        tried = max(after, int(session.metadata.get("tried_to", 0)))
+        new = [message.text for message in said if message.role == "user" and message.seq > tried]
+        return (
+            self.about("\n".join(new)[-_MAX_CONVERSATION_CHARACTERS:], session.scope) if new else DetectedTopic(None, Usage(), ())
+        )
+
+    def gather(
+        self, outcome: Outcome, messages: Sequence[Message], session: SessionRecord, *, after: int, model: ChatModel | None
+    ) -> tuple[Outcome, Put | None]:
+        """Put what was learnt under the conversation's topic, or under a new one when there is enough of it.
+
+        With it comes a note of which topic the conversation was about, where the preset keeps such notes.
+        """
+        rules = self._preset.topics
+        if rules is None:
+            return outcome, None
+        found = self.of(session, messages, after=after)
+        conclusions = [change for change in outcome.changes if isinstance(change, Put) and change.kind == rules.kind]
+        others = [change for change in outcome.changes if change not in conclusions]
+        known = list(self.known(session.scope))
+        min_conclusions = rules.min_conclusions if rules.opens else sys.maxsize
+        named = assign(conclusions, found.topic, known=known, min_conclusions=min_conclusions, model=model)
+        topic = found.topic or next((put.topic for put in named.changes if isinstance(put, Put) and put.topic), None)
+        said = TopicSummary(text="")
+        if topic is not None and rules.recent_kind is not None:
+            said = summarize_topic_with(
+                model, [put.text for put in conclusions] or [m.text for m in messages if m.role == "user"]
+            )
+        outcome = replace(
+            outcome,
+            changes=(*others, *named.changes),
+            flaws=(*outcome.flaws, *found.flaws, *named.flaws, *said.flaws),
+            usage=outcome.usage + found.usage + named.usage + said.usage,
+        )
+        if topic is None or rules.recent_kind is None:
+            return outcome, None
+        last = messages[-1]
+        note = Put(
+            scope=last.scope, kind=rules.recent_kind, text=said.text or topic, key=f"{last.session}:{last.seq}", topic=topic,
+            sources=tuple(message.id for message in messages), valid_from=last.at, reason="a conversation closed",
+        )  # fmt: skip
+        return outcome, note
+
+    def note(self, writer: Writer, note: Put, made: Sequence[Memory]) -> None:
+        """Write down which topic a conversation was about, as made from what it left; the oldest beyond the limit expire."""
+        rules = self._preset.topics
+        if rules is None:
+            return
+        sources = tuple(memory.id for memory in made if memory.kind == rules.kind) or note.sources
+        writer.apply([replace(note, sources=sources)], shown=())
+        notes = writer.tx.memories(MemoryFilter(exactly=note.scope, kinds=(note.kind,)))
+        notes.sort(key=lambda memory: (memory.valid_from, memory.item), reverse=True)
+        old = notes[rules.max_recent :]
+        writer.apply([Retire(id=memory.id, status="expired", reason="newer topics took its place") for memory in old])
+
+    def _described(self, page: Sequence[Memory]) -> KnownTopic:
+        return topic_of(page, self._rows(page))
+
+    def _rows(self, page: Sequence[Memory]) -> "Vectors | None":
+        """Return the vectors of a page's lines; each is made once while the process lives."""
+        missing = [memory for memory in page if memory.item not in self._vectors]
+        made = self._embedding.documents([str(memory) for memory in missing])
+        if missing and made is None:
+            return None
+        if len(self._vectors) > _MAX_VECTORS:
+            self._vectors.clear()
+            return self._embedding.documents([str(memory) for memory in page])
+        for place, memory in enumerate(missing):
+            if made is not None:
+                self._vectors[memory.item] = made[place]
+        return np.stack([self._vectors[memory.item] for memory in page])
+
+    def _detect(self, job: Job) -> Work:
+        """Look for the topic of what a user just said, and note it in the session."""
+        session_id, seq = str(job.payload["session"]), int(job.payload["seq"])
+        session = self._store.session(session_id)
+        said = self._store.messages(MessageFilter(session=session_id, seqs=(seq,)))
+        if session is None or not said or topic_found_since(session, _closed_to(session)) is not None:
+            return Work()
+        found = self.about(said[0].text, session.scope)
+
+        def note(tx: Transaction) -> None:
+            present = tx.session(session_id)
+            if present is None:
+                return
+            tried = max(seq, int(present.metadata.get("tried_to", 0)))
+            if found.topic is None or topic_found_since(present, _closed_to(present)) is not None:
+                tx.set_session(with_state(present, tried_to=tried))
+            else:
+                tx.set_session(with_state(present, topic=found.topic, topic_seq=seq, tried_to=tried))
+
+        asked = self._chat.name if found.usage.calls else None
+        return Work(effect=note, flaws=found.flaws, model=asked, usage=found.usage)
+
+
+def _told_at(memory: Memory) -> tuple[datetime, int]:
+    return memory.valid_from, memory.item
+
+
+def _closed_to(session: SessionRecord) -> int:
+    return int(session.metadata.get("closed_to", 0))

@@ -1,0 +1,159 @@
+"""Durable background work: leased, retried with backoff, and set aside where it can be seen when it keeps failing.
+
+A handler computes outside any transaction and returns what to write. That, and the job's completion, commit
+together, and only if the worker still holds the lease: work may happen twice, its effect happens once. Where a
+model failed and rules took over, the job is done and says so in its ``error``; it can be run again.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any, TypeAlias
+
+from holdfast.background.energy import energy_of
+from holdfast.background.processes import is_gone, worker_name
+from holdfast.chat import Usage, spend_of
+from holdfast.errors import NotFound, StoreError
+from holdfast.protocols import Clock, Store, Transaction
+from holdfast.runtime.ids import new_id
+from holdfast.types import Job, Spend
+
+log = logging.getLogger("holdfast")
+
+Effect: TypeAlias = Callable[[Transaction], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What a handler has worked out: what to write, what fell short on the way, and what it cost."""
+
+    effect: Effect = lambda tx: None
+    flaws: tuple[str, ...] = ()
+    model: str | None = None
+    usage: Usage = field(default_factory=Usage)
+
+
+Handler: TypeAlias = Callable[[Job], Work]
+
+MAX_ATTEMPTS = 5
+LEASE_DURATION = timedelta(minutes=5)
+MODEL_LEASE_DURATION = timedelta(minutes=30)
+"""A long conversation is read in parts, each with a deadline of its own."""
+_FIRST_RETRY = timedelta(seconds=5)
+
+
+def new_job(kind: str, payload: Mapping[str, Any], *, effect: str, now: datetime, priority: int = 0) -> Job:
+    """Return a job that is due at once; ``effect`` names what it will have done."""
+    return Job(
+        id=new_id("job", now), kind=kind, payload=payload, effect=effect, priority=priority, created_at=now, not_before=now
+    )
+
+
+class JobRunner:
+    """Runs queued jobs, one at a time."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        handlers: Mapping[str, Handler],
+        *,
+        affordable: Callable[[Collection[str]], Collection[str]] = lambda kinds: kinds,
+        lease: timedelta = LEASE_DURATION,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._handlers = handlers
+        self._affordable = affordable
+        self._lease = lease
+
+    def run_one(self) -> bool:
+        """Take one due job and run it; False when none is due."""
+        # Looking before locking: an idle worker must not take the write lock every second.
+        if not self._store.jobs(states=["queued", "running"], limit=1):
+            return False
+        kinds = self._affordable(list(self._handlers))
+        if not kinds:
+            return False
+        now = self._clock.now()
+        with self._store.write() as tx:
+            job = tx.lease_job(worker=worker_name(), now=now, until=now + self._lease, kinds=kinds)
+        if job is None:
+            return self.take_over() > 0
+        try:
+            self._finish(job, self._compute(job))
+        except Exception as error:  # the edge of the worker: whatever it was, the job stays, with the reason
+            log.exception("Job %s (%s) failed, attempt %d", job.id, job.kind, job.attempt)
+            self._failed(job, error)
+        return True
+
+    def take_over(self) -> int:
+        """Queue again what workers of this machine held that are gone; returns how much."""
+        left = [job for job in self._store.jobs(states=["running"]) if is_gone(job.worker)]
+        if not left:
+            return 0
+        with self._store.write() as tx:
+            held = [job for job in left if tx.holds_lease(job)]
+            for job in held:
+                tx.set_job(replace(job, state="queued", lease_until=None, worker=None))
+        return len(held)
+
+    def _compute(self, job: Job) -> Work:
+        if job.attempt > MAX_ATTEMPTS:
+            raise StoreError(f"no worker lived through {MAX_ATTEMPTS} attempts")
+        return self._handlers[job.kind](job)
+
+    def _finish(self, job: Job, work: Work) -> None:
+        now = self._clock.now()
+        note = "; ".join(dict.fromkeys(work.flaws))[:500] or None
+        with self._store.write(durable=False) as tx:
+            tx.add_spend(_spend(job, work, now))  # by itself: the calls were made, whatever becomes of their result
+        with self._store.write() as tx:
+            if not tx.holds_lease(job):
+                log.warning("Job %s was taken over by another worker; this result is dropped", job.id)
+                return
+            work.effect(tx)
+            cost = job.cost + (work.usage.cost or 0.0)
+            tx.set_job(replace(job, state="done", finished_at=now, lease_until=None, error=note, cost=cost))
+        if note:
+            log.warning("Job %s (%s) is done, but: %s", job.id, job.kind, note)
+
+    def _failed(self, job: Job, error: Exception) -> None:
+        now = self._clock.now()
+        dead = job.attempt >= MAX_ATTEMPTS
+        failed = replace(
+            job,
+            state="dead" if dead else "queued",
+            not_before=now + _FIRST_RETRY * 2 ** (job.attempt - 1),
+            lease_until=None,
+            finished_at=now if dead else None,
+            error=f"{type(error).__name__}: {error}"[:500],
+        )
+        with self._store.write() as tx:
+            if tx.holds_lease(job):
+                tx.set_job(failed)
+
+    def rerun(self, id: str) -> Job:
+        """Queue a job again, from the first attempt: a dead or waiting one, or one that fell short."""
+        with self._store.write() as tx:
+            found = tx.jobs(ids=(id,))
+            if not found or not _can_rerun(found[0]):
+                raise NotFound(f"There is no dead or waiting job {id}, nor one that fell short; see `holdfast jobs`.")
+            job = found[0]
+            payload = {**job.payload, "again": True} if job.state == "done" else job.payload
+            again = replace(
+                job, state="queued", payload=payload, attempt=0, not_before=self._clock.now(), finished_at=None, worker=None
+            )
+            tx.set_job(again)
+        return again
+
+
+def _can_rerun(job: Job) -> bool:
+    """Tell whether running a job again can change anything; a summary that rules made stands until the next one."""
+    return job.state in ("dead", "queued") or (job.state == "done" and job.error is not None and job.kind == "digest")
+
+
+def _spend(job: Job, work: Work, now: datetime) -> Spend:
+    model = work.model or ("-" if not work.usage.calls else "failed")
+    return spend_of(work.usage, day=now, purpose=job.kind, model=model, energy=energy_of(job.kind, work.usage))

@@ -1,0 +1,74 @@
+"""What a scope knows already that is near to some texts: for telling new from known."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import numpy as np
+
+from holdfast.learning.changes.reconcile import Neighbor
+from holdfast.protocols import MemoryFilter, SearchFilter, Space, Store
+from holdfast.recall.embedding import Embedding
+from holdfast.types import Memory, Put, Scope
+
+_MAX_NEIGHBORS = 24
+"""Neighbours looked at; what a wider scope shares is among them and is left out afterwards."""
+_DOCUMENT_KINDS = frozenset({"summary"})
+_LIVE_SPACES: tuple[Space, ...] = ("memory",)
+_CATCH_UP_LIMITS = 256
+"""Windows that may be embedded first."""
+_REMOTE_SECONDS = 5.0
+"""Seconds of it that an embedder on a server may take."""
+
+
+def find_neighbors(store: Store, embedding: Embedding, puts: Sequence[Put], now: datetime) -> list[list[Neighbor]]:
+    """Return for each proposed memory the living ones of its very scope that are near it, by meaning, words or key."""
+    if not puts:
+        return []
+    for scope in {put.scope for put in puts}:
+        embedding.catch_up(reader=scope, limit=_CATCH_UP_LIMITS, remote_seconds=_REMOTE_SECONDS)
+    vectors = embedding.documents([_searched(put) for put in puts])
+    found: list[list[Neighbor]] = []
+    for number, put in enumerate(puts):
+        cosines = {}
+        where = SearchFilter(reader=put.scope, spaces=_LIVE_SPACES)
+        if vectors is not None and embedding.name:
+            cosines = {m.item: m.score for m in store.find_vectors(embedding.name, vectors[number], where, limit=_MAX_NEIGHBORS)}
+        by_words = {m.item for m in store.find_text(_searched(put), where, languages=("en", "es"), limit=_MAX_NEIGHBORS)}
+        memories = store.memories(MemoryFilter(items=[*cosines, *(by_words - set(cosines))], unexpired_at=now))
+        if put.key is not None:
+            memories += store.memories(MemoryFilter(exactly=put.scope, key=put.key, unexpired_at=now, limit=50))
+        own = {memory.id: memory for memory in memories if memory.scope == put.scope}
+        found.append([Neighbor(memory=memory, cosine=cosines.get(memory.item)) for memory in own.values()])
+    return found
+
+
+def find_known(
+    store: Store, embedding: Embedding, scope: Scope, texts: Sequence[str], *, now: datetime, limit: int
+) -> list[Memory]:
+    """Return the living memories of a scope that are nearest to any of some texts, the nearest first; all, if they are few."""
+    every = store.memories(MemoryFilter(exactly=scope, unexpired_at=now, limit=limit + 1))
+    if len(every) <= limit:
+        return [memory for memory in every if not _is_document(memory)]
+    embedding.catch_up(reader=scope, limit=_CATCH_UP_LIMITS, remote_seconds=_REMOTE_SECONDS)
+    where = SearchFilter(reader=scope, spaces=_LIVE_SPACES)
+    best: dict[int, float] = {}
+    for text in texts:
+        vector = embedding.query(text)
+        if vector is not None and embedding.name:
+            for match in store.find_vectors(embedding.name, np.asarray(vector), where, limit=_MAX_NEIGHBORS):
+                best[match.item] = max(best.get(match.item, 0.0), match.score)
+        for match in store.find_text(text, where, languages=("en", "es"), limit=_MAX_NEIGHBORS):
+            best.setdefault(match.item, 0.5 * match.score)
+    ranked = sorted(best, key=lambda item: -best[item])[: 2 * limit]
+    memories = {memory.item: memory for memory in store.memories(MemoryFilter(items=ranked, unexpired_at=now))}
+    found = [memories[item] for item in ranked if item in memories and memories[item].scope == scope]
+    return [memory for memory in found if not _is_document(memory)][:limit]
+
+
+def _is_document(memory: Memory) -> bool:
+    """Tell whether a memory says many things at once, so that no single statement can take its place."""
+    return memory.kind in _DOCUMENT_KINDS or memory.pinned
+
+
+def _searched(put: Put) -> str:
+    return f"{put.key}: {put.text}" if put.key else put.text

@@ -1,0 +1,119 @@
+"""Background work of one engine: which steps there are, and whether a thread, the caller or nobody runs them."""
+
+import contextlib
+import time
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
+from holdfast.background.housekeeping import Housekeeping
+from holdfast.background.jobs import JobRunner
+from holdfast.background.worker_thread import WorkerThread
+from holdfast.errors import StoreClosed
+from holdfast.protocols import Store
+from holdfast.recall.embedding import Embedding
+from holdfast.recall.reader import Reader
+from holdfast.topic_files import FolderMirrors
+
+Worker: TypeAlias = Literal["thread", "inline", "none"]
+"""Who runs background work: a thread, every write before it returns, or only ``drain()`` and ``holdfast worker``."""
+
+_SYNC_SECONDS = 2.0
+"""Interval between two scans of the topic files while there is nothing else to do."""
+_FLUSH_SECONDS = 2.0
+"""Interval between two writes of the use counts: after each write, every reader has to open a new snapshot."""
+
+
+class Scheduler:
+    """Runs jobs, embedding, clean-up and the sync of topic files."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        embedding: Embedding,
+        reader: Reader,
+        jobs: JobRunner,
+        topic_files: FolderMirrors,
+        housekeeping: Housekeeping,
+        worker: Worker,
+    ) -> None:
+        self._store = store
+        self._embedding = embedding
+        self._reader = reader
+        self._jobs = jobs
+        self._topic_files = topic_files
+        self._housekeeping = housekeeping
+        self._inline = worker == "inline"
+        self._thread = WorkerThread(self.run_once) if worker == "thread" else None
+        self._next_sync = 0.0
+        self._next_flush = 0.0
+
+    def start(self) -> None:
+        """Purge what has expired, take over jobs of dead processes, and start the thread if there is one."""
+        self._housekeeping.clean_up()
+        self._jobs.take_over()
+        if self._thread is not None:
+            self._thread.wake()  # an earlier process may have left work
+
+    def stop(self) -> None:
+        """Stop the thread and write the use counts; queued work stays queued."""
+        if self._thread is not None:
+            self._thread.stop()
+        with contextlib.suppress(StoreClosed):  # closed before, and a recall that was under way has ended since
+            self.flush()
+            self._embedding.release_lease()
+
+    def wake(self) -> None:
+        """Announce new work to the thread; inline, run it now."""
+        if self._thread is not None:
+            self._thread.wake()
+        elif self._inline:
+            while self._run_due():
+                pass
+
+    def drain(self, progress: Callable[[int, int], None] | None = None) -> int:
+        """Run all queued work; returns the number of steps."""
+        self.flush()
+        steps = self._housekeeping.tick()
+        while self._jobs.run_one():
+            steps += 1
+        total = self._store.stats()["waiting_for_vectors"] if progress else 0
+        embedded = 0
+        while batch := self._embedding.catch_up(limit=32):
+            embedded += batch
+            if progress:
+                progress(embedded, total)
+        self._embedding.retire_other_models()
+        steps += self._sync_files()
+        while self._jobs.run_one():  # an edit by hand may have made a page too long
+            steps += 1
+        while self._store.tidy():
+            pass
+        return steps + embedded
+
+    def run_once(self) -> bool:
+        """Run one step; False when there is nothing left to do."""
+        return self._run_due() or self._store.tidy()
+
+    def flush(self) -> None:
+        """Write which memories were used since the last flush."""
+        self._reader.flush_uses(self._housekeeping.renew)
+
+    def _run_due(self) -> bool:
+        if self._inline or time.monotonic() >= self._next_flush:
+            self._next_flush = time.monotonic() + _FLUSH_SECONDS
+            self.flush()
+            self._embedding.queries.drop_erased()
+        busy = bool(self._housekeeping.tick())
+        busy |= self._jobs.run_one()
+        busy |= bool(self._embedding.catch_up_under_lease(limit=8))
+        if not busy:
+            self._embedding.retire_other_models()
+            if time.monotonic() >= self._next_sync:
+                busy = bool(self._sync_files())
+        return busy
+
+    def _sync_files(self) -> int:
+        self._next_sync = time.monotonic() + _SYNC_SECONDS
+        done = self._topic_files.sync()
+        return done.read_in + done.written

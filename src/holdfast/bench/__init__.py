@@ -1,1 +1,0 @@
-"""Measuring, on your own machine and in one run, so that numbers can be compared."""

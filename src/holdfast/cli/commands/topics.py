@@ -1,0 +1,120 @@
+"""Commands on topics: their pages, and the files that mirror them."""
+
+from typing import Any
+
+import click
+
+from holdfast.cli.console import say
+from holdfast.cli.options import Flags, open_memory, with_flags
+from holdfast.cli.output import emit, safe
+from holdfast.services import services
+from holdfast.topic_files import SyncReport, TopicPage
+
+
+def _print_topics(flags: Flags) -> None:
+    with open_memory(flags) as memory:
+        found = memory.topics.list(**flags.scope)
+    rows = [_entry(page) for page in found]
+    emit(rows, [f"{row['topic']:30}  {row['lines']:4} lines  {row['updated_at'][:10]}" for row in rows], as_json=flags.json)
+    if not found:
+        say("No topics.", as_json=flags.json)
+
+
+def _entry(page: TopicPage) -> dict[str, Any]:
+    return {"topic": page.topic, "title": page.title, "lines": len(page.lines), "updated_at": page.updated_at.isoformat()}
+
+
+@click.group(invoke_without_command=True, epilog="Example: holdfast topics show cooking --user ana")
+@with_flags()
+def topics(flags: Flags) -> None:
+    """List topics, show a page, and keep the topic files in step."""
+    if click.get_current_context().invoked_subcommand is None:
+        _print_topics(flags)
+
+
+@topics.command("list")
+@with_flags()
+def list_topics(flags: Flags) -> None:
+    """List topics, the one changed last first."""
+    _print_topics(flags)
+
+
+@topics.command("show")
+@click.argument("topic")
+@with_flags()
+def show_topic(flags: Flags, topic: str) -> None:
+    """Print a topic's page as Markdown."""
+    with open_memory(flags) as memory:
+        page = memory.topics.page(topic, **flags.scope)
+    lines = [safe(line) for line in page.markdown.splitlines()]
+    emit({**_entry(page), "markdown": page.markdown, "memories": page.lines}, lines, as_json=flags.json)
+
+
+@topics.command("edit")
+@click.argument("topic")
+@click.option("--file", "source", type=click.File(encoding="utf-8"), help="The edited page; - is standard input.")
+@click.option("--yes", is_flag=True, help="Also if much of the page is gone.")
+@with_flags()
+def edit_topic(flags: Flags, topic: str, source: Any, *, yes: bool) -> None:
+    """Edit a topic's page, in your editor or from a file.
+
+    A changed line revises its memory, a new line makes one, a deleted line forgets it.
+    """
+    with open_memory(flags) as memory:
+        known = {page.topic: page for page in memory.topics.list(**flags.scope)}
+        before = known[topic].markdown if topic in known else f"# {topic}\n\n- "
+        text = source.read() if source else click.edit(before, extension=".md")
+        if text is None or text == before:
+            say("Nothing changed.", as_json=flags.json)
+            return
+        page = memory.topics.edit(topic, text, base=before if topic in known else None, confirm=yes, **flags.scope)
+    emit({**_entry(page), "markdown": page.markdown}, [f"{safe(page.topic)}: {len(page.lines)} lines"], as_json=flags.json)
+
+
+@topics.command("sync")
+@with_flags()
+def sync_topics(flags: Flags) -> None:
+    """Take in what was changed by hand in the topic files, and write them out."""
+    with open_memory(flags) as memory:
+        memory.session(**flags.scope)  # so that this scope's folder is looked at
+        _tell(services(memory).topic_files.sync(), flags, where=str(services(memory).topic_files.root or ""))
+
+
+@topics.command("questions")
+@with_flags()
+def list_questions(flags: Flags) -> None:
+    """List what the topic files leave in doubt."""
+    with open_memory(flags) as memory:
+        memory.session(**flags.scope)
+        services(memory).topic_files.sync()
+        found = services(memory).topic_files.questions()
+    emit(
+        [{"id": q.id, "file": q.file, "text": q.text} for q in found],
+        [f"{q.id}  {safe(q.text)}" for q in found],
+        as_json=flags.json,
+    )
+    if not found:
+        say("No questions.", as_json=flags.json)
+
+
+@topics.command("answer", epilog="Example: holdfast topics answer q1a2b3c --no")
+@click.argument("question")
+@click.option("--yes/--no", "yes", required=True, help="Take the file as it is, or write it again from memory.")
+@with_flags()
+def answer_question(flags: Flags, question: str, *, yes: bool) -> None:
+    """Answer a question about the topic files."""
+    with open_memory(flags) as memory:
+        memory.session(**flags.scope)
+        _tell(services(memory).topic_files.answer(question, yes=yes), flags, where=str(services(memory).topic_files.root or ""))
+
+
+def _tell(report: SyncReport, flags: Flags, *, where: str) -> None:
+    if not where:
+        say("This preset keeps no topic files; set topics_dir to have them.", as_json=flags.json)
+    data = {
+        "folder": where, "read_in": report.read_in, "written": report.written, "conflicts": report.conflicts,
+        "questions": [{"id": q.id, "file": q.file, "text": q.text} for q in report.questions], "problems": report.problems,
+    }  # fmt: skip
+    lines = [f"{report.read_in} changes read in, {report.written} files written"]
+    lines += [f"{q.id}  {safe(q.text)}" for q in report.questions]
+    emit(data, lines, as_json=flags.json)

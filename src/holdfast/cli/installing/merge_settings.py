@@ -1,0 +1,132 @@
+"""Putting one entry into a settings file of another program, with everything else in it as it was.
+
+JSON is read and written anew with the indentation it had; what that would lose (comments, a name used twice) is a
+reason to refuse. TOML is changed as text, and the result must read as the old settings with the entry in them.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast.cli.installing.clients import NAME, Client, toml_table
+
+_BOM = b"\xef\xbb\xbf"
+_INDENT = re.compile(r"^([ \t]+)\S", re.MULTILINE)
+_HEADER = re.compile(r"^[ \t]*\[")
+
+
+class Unmergeable(ValueError):
+    """The file cannot be changed without losing something; the message completes a sentence about it."""
+
+
+def merged(client: Client, before: bytes, entry: Mapping[str, Any]) -> bytes:
+    """Return the file's content with the entry in it."""
+    mark = _BOM if before.startswith(_BOM) else b""
+    try:
+        text = before.removeprefix(_BOM).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Unmergeable("is not UTF-8") from error
+    after = _in_toml(text, client.under, entry) if client.is_toml else _in_json(text, client.under, entry)
+    return mark + after.encode("utf-8")
+
+
+# JSON
+
+
+def _in_json(text: str, under: str, entry: Mapping[str, Any]) -> str:
+    settings = _read_json(text) if text.strip() else {}
+    servers = settings.get(under, {})
+    if not isinstance(servers, dict):
+        raise Unmergeable(f"has something else than servers under {under!r}")
+    known = servers.get(NAME)
+    combined = _combined(known if isinstance(known, dict) else {}, entry)
+    if known == combined:
+        return text
+    settings[under] = {**servers, NAME: combined}
+    indent = _INDENT.search(text)
+    written = json.dumps(settings, indent=indent[1] if indent else 2, ensure_ascii=False)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    ending = newline if text.endswith("\n") or not text.strip() else ""
+    return written.replace("\n", newline) + ending
+
+
+def _read_json(text: str) -> dict[str, Any]:
+    try:
+        settings = json.loads(text, object_pairs_hook=_once)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise Unmergeable("has comments, or is not JSON") from error
+    if not isinstance(settings, dict):
+        raise Unmergeable("is not a JSON object")
+    return settings
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise Unmergeable("uses a name twice in one object")
+    return found
+
+
+def _combined(known: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an entry with what a person has added to the one that is there, such as variables or permissions."""
+    combined = {**known, **entry}
+    for name in ("env", "environment"):
+        if isinstance(known.get(name), Mapping) and isinstance(entry.get(name), Mapping):
+            combined[name] = {**known[name], **entry[name]}
+    return combined
+
+
+# TOML
+
+
+def _in_toml(text: str, under: str, entry: Mapping[str, Any]) -> str:
+    before = _read_toml(text)
+    servers = before.get(under, {})
+    known = servers.get(NAME, {}) if isinstance(servers, dict) else {}
+    combined = _combined(known if isinstance(known, dict) else {}, entry)
+    if known == combined:
+        return text
+    kept = _without_table(text, under).rstrip("\r\n")
+    newline = "\r\n" if "\r\n" in text else "\n"
+    try:
+        table = toml_table((under, NAME), combined).replace("\n", newline)
+    except TypeError as error:
+        raise Unmergeable(f"has something in its entry {NAME!r} that cannot be written again") from error
+    after = f"{kept}{newline * 2}{table}" if kept.strip() else table
+    wanted = {**before, under: {**(servers if isinstance(servers, dict) else {}), NAME: combined}}
+    if _read_toml(after) != wanted:
+        raise Unmergeable(f"has {under!r} in a form that cannot be added to")
+    return after
+
+
+def _read_toml(text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise Unmergeable("is not valid TOML, or cannot be added to") from error
+
+
+def _without_table(text: str, under: str) -> str:
+    """Return the text without the entry's table and the tables below it. The caller checks that nothing else went.
+
+    Comments after its last line belong to what follows. One inside would be lost, so it stays as it is.
+    """
+    own = re.compile(rf"""^[ \t]*\[[ \t]*{re.escape(under)}[ \t]*\.[ \t]*["']?{NAME}["']?[ \t]*(\.|\])""")
+    kept: list[str] = []
+    aside: list[str] = []
+    skipping = False
+    for line in text.splitlines(keepends=True):
+        if _HEADER.match(line):
+            kept += aside
+            aside, skipping = [], own.match(line) is not None
+        if not skipping:
+            kept.append(line)
+        elif not line.strip() or line.lstrip().startswith("#"):
+            aside.append(line)
+        elif "#" in line or any(each.strip() for each in aside):
+            raise Unmergeable(f"has comments in its entry {NAME!r}")
+        else:
+            aside = []
+    return "".join([*kept, *aside])

@@ -1,0 +1,1 @@
+"""``holdfast serve`` and the workers of all tenants. Start with ``command.py``, then ``processes.py``."""

@@ -1,0 +1,203 @@
+"""Running the server: in this process, or in several that share one socket and one store."""
+
+import multiprocessing
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from multiprocessing.process import BaseProcess
+from multiprocessing.synchronize import Event
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import FrameType
+from typing import Any
+
+import uvicorn
+
+from holdfast.cli.serving.socket_sharing import Announcing, AnnouncingServer, ConnectionCounts, SharingServer
+from holdfast.config.environment import share_metrics
+from holdfast.config.models import make_transcriber
+from holdfast.config.settings import Settings, load_settings
+from holdfast.errors import SettingsError
+from holdfast.server.app import Server, make_app
+from holdfast.server.error_handlers import problem_for
+from holdfast.server.metrics import make_metrics_app
+from holdfast.server.middleware.logs import log_config
+from holdfast.server.middleware.security import check_bind, principal_of
+from holdfast.server.tenants import EnginePool, open_pool
+from holdfast.version import __version__
+
+_FINISH_SECONDS = 30
+"""How long requests under way may take once the end was asked for."""
+_RESTART_SECONDS = 1.0
+_STARTING_SECONDS = 0.1
+"""How often to look whether a worker has started."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServePlan:
+    """What is to be served, and where; it is handed to worker processes."""
+
+    store: str | None = None
+    preset: str | None = None
+    settings: str | None = None
+    tenant: str | None = None
+    chat: str | None = None
+    embedder: str | None = None
+    host: str = "127.0.0.1"
+    debug: bool = False
+
+    def load(self) -> Settings:
+        """Return the settings in force."""
+        named = {"store": self.store, "preset": self.preset, "tenant": self.tenant}
+        return load_settings(self.settings, **named, chat=self.chat, embedder=self.embedder)
+
+    def open(self) -> EnginePool:
+        """Open the memories."""
+        return open_pool(
+            self.store, preset=self.preset, settings=self.settings, tenant=self.tenant, chat=self.chat, embedder=self.embedder
+        )
+
+
+def at(plan: ServePlan, host: str) -> ServePlan:
+    """Return a plan for another address."""
+    return replace(plan, host=host)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Take the port; it is the first thing that can fail."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind((host.strip("[]"), port))
+        sock.listen(2048)
+    except OSError as error:
+        sock.close()
+        raise SettingsError(
+            f"The server cannot listen on {host}, port {port}: {error.strerror}. Another port: --port N."
+        ) from error
+    sock.set_inheritable(True)
+    return sock
+
+
+def check(plan: ServePlan) -> None:
+    """Open the store once, before anything is served: an old one is brought up to date, and a key must guard it."""
+    with plan.open() as pool:
+        check_bind(plan.host, pool.gate.has_keys(), tenant=pool.tenant)
+
+
+def serve_here(
+    plan: ServePlan, sock: socket.socket, started: Announcing, shares: ConnectionCounts | None = None, place: int = 0
+) -> None:
+    """Serve in this process until it is told to end; requests under way are finished, and queued work stays queued.
+
+    ``started`` is set once requests are answered. With ``shares``, clients are shared with the other processes at the same
+    socket, of which this is the one at ``place``.
+    """
+    config = uvicorn.Config(
+        build(plan),
+        host=plan.host,
+        log_config=log_config(debug=plan.debug),
+        proxy_headers=False,
+        server_header=False,
+        lifespan="on",
+        ws="none",
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=_FINISH_SECONDS,
+    )
+    server = AnnouncingServer(config, started) if shares is None else SharingServer(config, started, shares, place)
+    with _asked_to_end():  # uvicorn raises the signal once more when it is done, which would look like a crash
+        server.run(sockets=[sock])
+
+
+def build(plan: ServePlan) -> Server:
+    """Return the whole server over the plan's store."""
+    settings = plan.load()
+    pool = plan.open()
+    return make_app(
+        pool, settings,
+        host=plan.host, transcriber=make_transcriber(settings), mcp_app=_mcp(pool),
+        metrics_app=make_metrics_app(pool), close_pool=True,
+    )  # fmt: skip
+
+
+def _mcp(pool: EnginePool) -> Any:
+    try:
+        from holdfast.mcp.http import make_mcp_app  # noqa: PLC0415  (an extra)
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
+            raise
+        return None
+    return make_mcp_app(pool, principal_of, problem_for, version=__version__)
+
+
+def serve_many(plan: ServePlan, sock: socket.socket, announcing: Announcing, workers: int) -> None:
+    """Serve in several processes; one that dies is started again, and all end when this one is told to.
+
+    ``announcing`` is set once the first of them answers requests.
+    """
+    spawn = multiprocessing.get_context("spawn")
+    with TemporaryDirectory(prefix="holdfast-metrics-") as counters, _asked_to_end() as end:
+        share_metrics(Path(counters))
+        # Windows has no way to wait at a door without going in.
+        shares = None if sys.platform == "win32" else ConnectionCounts(workers, spawn)
+        running: dict[int, BaseProcess] = {}
+        started, announced = spawn.Event(), False
+        while not end.is_set():
+            for place in range(workers):
+                if place in running and running[place].is_alive():
+                    continue
+                if shares is not None:
+                    shares.leave(place)  # one that was killed could not do so itself
+                running[place] = spawn.Process(
+                    target=serve_here, args=(plan, sock, started, shares, place), name="holdfast-serve"
+                )
+                running[place].start()
+            if not announced:
+                announced = _has_started(started, end)
+                if announced:
+                    announcing.set()
+            else:
+                end.wait(_RESTART_SECONDS)
+        _end(list(running.values()))
+
+
+def _has_started(started: Event, end: threading.Event) -> bool:
+    """Wait for the first worker to start, as long as for a restart at most; True if it has."""
+    until = time.monotonic() + _RESTART_SECONDS
+    while not started.is_set() and time.monotonic() < until and not end.wait(_STARTING_SECONDS):
+        pass
+    return started.is_set()
+
+
+def _end(running: Sequence[BaseProcess]) -> None:
+    """Tell workers to end, and wait until they have finished what they are at."""
+    for process in running:
+        process.terminate()
+    until = time.monotonic() + _FINISH_SECONDS + 5
+    for process in running:
+        process.join(max(0.1, until - time.monotonic()))
+        if process.is_alive():
+            process.kill()
+            process.join()
+
+
+@contextmanager
+def _asked_to_end() -> Iterator[threading.Event]:
+    """Turn Ctrl-C and SIGTERM into a flag; the workers are told by us."""
+    end = threading.Event()
+
+    def ask(_number: int, _frame: FrameType | None) -> None:
+        end.set()
+
+    earlier = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield end
+    finally:
+        for number, handler in earlier.items():
+            signal.signal(number, handler)

@@ -1,0 +1,60 @@
+"""Builds the components of an engine and connects them."""
+
+from collections.abc import Callable
+from typing import Literal
+
+from holdfast.background.condense import Condenser
+from holdfast.background.digest import Digester
+from holdfast.background.energy import Energy
+from holdfast.background.find_topic import TopicFinder
+from holdfast.background.housekeeping import Housekeeping
+from holdfast.background.jobs import LEASE_DURATION, MODEL_LEASE_DURATION, JobRunner
+from holdfast.background.scheduler import Scheduler, Worker
+from holdfast.models.chat_budget import BudgetedChat, ChatBudget, ChatSource
+from holdfast.presets.base import Preset
+from holdfast.protocols import Clock, Reranker, Store
+from holdfast.recall.embedding import EmbedderSource, Embedding
+from holdfast.recall.reader import Reader
+from holdfast.recall.reranking import ChatReranker, Reranking
+from holdfast.runtime.clock import SystemClock
+from holdfast.runtime.tracing import watched
+from holdfast.services import Services
+from holdfast.topic_files import FolderMirrors
+
+
+def build_services(
+    store: Store,
+    *,
+    preset: Preset,
+    embedder: EmbedderSource | None = None,
+    second: EmbedderSource | None = None,
+    chat: ChatSource | None = None,
+    reranker: Reranker | Literal["chat"] | None = None,
+    limits: ChatBudget | None = None,
+    energy: Callable[[], float] | None = None,
+    clock: Clock | None = None,
+    worker: Worker = "thread",
+) -> Services:
+    """Build the components on an open store. ``second`` embeds what is not in English."""
+    clock = clock or SystemClock()
+    embedding = Embedding(store, embedder, second)
+    thinking = BudgetedChat(store, chat, clock, limits)
+    drawn = Energy(store, energy, asks_model=chat is not None)
+    consolidation = Condenser(store, preset, clock, embedding=embedding, chat=thinking)
+    topics = TopicFinder(store, preset, clock, embedding=embedding, chat=thinking)
+    digestion = Digester(store, preset, clock, embedding=embedding, chat=thinking, condenser=consolidation, topics=topics)
+    handlers = {"digest": watched("digest")(digestion.digest), **consolidation.handlers, **topics.handlers}
+    lease = LEASE_DURATION if chat is None else MODEL_LEASE_DURATION
+    jobs = JobRunner(store, clock, handlers, affordable=drawn.affordable, lease=lease)
+    reranking = Reranking(ChatReranker(store, clock, thinking) if reranker == "chat" else reranker)
+    reader = Reader(store, preset, clock, embedding, reranking=reranking)
+    topic_files = FolderMirrors(store, preset, clock, follow_up=consolidation.follow_up)
+    housekeeping = Housekeeping(store, preset, clock, digestion)
+    scheduler = Scheduler(
+        store, embedding=embedding, reader=reader, jobs=jobs, topic_files=topic_files, housekeeping=housekeeping, worker=worker
+    )
+    return Services(
+        store=store, preset=preset, clock=clock, embedding=embedding, chat=thinking, energy=drawn, digestion=digestion,
+        consolidation=consolidation, jobs=jobs, reranking=reranking, reader=reader, topic_files=topic_files,
+        housekeeping=housekeeping, scheduler=scheduler,
+    )  # fmt: skip

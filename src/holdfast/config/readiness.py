@@ -1,0 +1,131 @@
+"""Check the configured models before work starts: packages, keys, weights and servers."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from holdfast.config.folders import models_directory
+from holdfast.config.models import provider_key
+from holdfast.config.settings import Settings
+from holdfast.errors import ModelError, ModelUnavailable
+from holdfast.models.local import registry
+from holdfast.models.local.weights import locate
+from holdfast.presets.base import Preset
+
+if TYPE_CHECKING:
+    from holdfast.models.remote.faults import Service
+
+_CONNECT_TIMEOUT = 2.0
+"""Seconds to wait for a model server to accept a connection."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelProblem:
+    """Why a configured model cannot be used now."""
+
+    setting: str
+    """The setting that names the model: ``chat``, ``embedder``, ``second_embedder`` or ``reranker``."""
+    error: ModelError
+    blocking: bool
+    """Whether it stays until somebody installs a package, sets a key or fetches weights."""
+
+
+def check_models(settings: Settings, preset: Preset) -> list[str]:
+    """Raise the first blocking problem; return a warning for each of the others."""
+    problems = model_problems(settings, preset)
+    for problem in problems:
+        if problem.blocking:
+            raise problem.error
+    return [str(problem.error) for problem in problems]
+
+
+def model_problems(settings: Settings, preset: Preset) -> list[ModelProblem]:
+    """Return what keeps the configured models from working. Loads no model and asks none.
+
+    Missing weights of an embedder or reranker do not block: recall works without them.
+    """
+    found: list[ModelProblem] = []
+    embedder = settings.embedder or preset.embedder or registry.DEFAULT_MODEL
+    with _noting(found, "chat"):
+        _check_chat(settings)
+    with _noting(found, "embedder"):
+        _check_embedder(embedder, settings.embedder_url)
+    if embedder.casefold() != "none":
+        with _noting(found, "second_embedder"):
+            _check_embedder(settings.second_embedder, None)
+    with _noting(found, "reranker"):
+        _check_reranker(settings)
+    return found
+
+
+class _Passing(Exception):
+    """A problem that does not block."""
+
+    def __init__(self, error: ModelError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+@contextmanager
+def _noting(found: list[ModelProblem], setting: str) -> Iterator[None]:
+    try:
+        yield
+    except _Passing as passing:
+        found.append(ModelProblem(setting=setting, error=passing.error, blocking=False))
+    except ModelError as error:
+        found.append(ModelProblem(setting=setting, error=error, blocking=True))
+
+
+def _check_chat(settings: Settings) -> None:
+    name = settings.chat
+    if name.casefold() == "none":
+        return
+    if name.startswith(("local:", "gguf:")):
+        from holdfast.models.local.llamacpp import LlamaCppChat  # noqa: PLC0415  (only for those who use one)
+
+        LlamaCppChat(name, models_directory()).check()
+        return
+    from holdfast.models.remote import providers  # noqa: PLC0415  (only for those who use one)
+
+    key = settings.chat_key or provider_key(providers.key_variable(name))
+    _connect(providers.chat_service(name, base_url=settings.chat_url, api_key=key))
+
+
+def _check_embedder(name: str, url: str | None) -> None:
+    """Check an embedder that a provider serves; the engine itself reports missing weights of a local one."""
+    if ":" not in name:
+        return
+    from holdfast.models.remote import providers  # noqa: PLC0415  (only for those who use one)
+
+    key = provider_key(providers.key_variable(name))
+    _connect(providers.embedding_service(name, base_url=url, api_key=key))
+
+
+def _check_reranker(settings: Settings) -> None:
+    name = settings.reranker
+    if name.casefold() == "chat" and settings.chat.casefold() == "none":
+        raise _Passing(ModelUnavailable("The reranker is the chat model, and none is configured: set `chat`."))
+    if name in registry.RERANKERS:
+        try:
+            locate(registry.RERANKERS[name], models_directory())
+        except ModelError as error:
+            raise _Passing(error) from error
+
+
+def _connect(service: "Service") -> None:
+    """Connect to a model's server and hang up, unless calls go through a proxy."""
+    parts = urlsplit(service.base_url)
+    host = parts.hostname or ""
+    if getproxies().get(parts.scheme) and not proxy_bypass(host):
+        return
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        socket.create_connection((host, port), timeout=_CONNECT_TIMEOUT).close()
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        message = f"{service.name} cannot be reached at {service.base_url}: {reason}. {service.when_unreachable}"
+        raise _Passing(ModelUnavailable(message)) from error

@@ -1,0 +1,92 @@
+"""Making again, by rules, what was derived from something erased and from something that stays."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from holdfast.learning.capture import Extractor
+from holdfast.learning.input_filter import extractable
+from holdfast.learning.summaries.roll_up import base_put, summary_put
+from holdfast.learning.summaries.summaries import distill, paragraph, summarize
+from holdfast.learning.topics.recent import summarize_topic
+from holdfast.presets.base import Paragraph, Preset
+from holdfast.protocols import MemoryFilter, Transaction
+from holdfast.types import Memory, Message, Put
+from holdfast.write import Writer
+
+_REASON = "made again without what was erased"
+
+
+def rebuild(writer: Writer, mixed: Iterable[Memory], survivors: Sequence[Message]) -> list[Memory]:
+    """Make live memories again from the sources that are left; returns those that could be."""
+    preset = writer.preset
+    lost = sorted((memory for memory in mixed if memory.status == "live"), key=lambda memory: memory.item)
+    summaries = [memory for memory in lost if memory.kind == "summary"]
+    bases = [memory for memory in lost if preset.base and memory.kind == preset.base.kind]
+    notes = [memory for memory in lost if preset.topics and memory.kind == preset.topics.recent_kind]
+    statements = [memory for memory in lost if memory not in (*summaries, *bases, *notes)]
+    again = [*_statements(writer, statements, survivors), *_summaries(summaries, survivors)]
+    made = writer.apply(again, shown=())
+    for base in bases:  # last: they are made from the summaries made just now
+        put = _base(writer.tx, preset, base, [memory for memory in made if memory.kind == "summary"])
+        made += writer.apply([put], shown=()) if put else []
+    again = [put for note in notes if (put := _note(writer.tx, note, made)) is not None]
+    return made + writer.apply(again, shown=())
+
+
+def _statements(writer: Writer, lost: Sequence[Memory], survivors: Sequence[Message]) -> list[Put]:
+    """Return what the surviving messages say that is the same as what was lost, or a paragraph of what is left of a talk."""
+    extractor = writer.preset.extractor
+    if isinstance(extractor, Paragraph):
+        return [
+            Put(
+                scope=memory.scope, kind=memory.kind, text=paragraph(said, max_characters=extractor.max_characters), tags=memory.tags,
+                importance=memory.importance, sources=tuple(message.id for message in said), valid_from=said[-1].at,
+                metadata=memory.metadata, reason=_REASON,
+            )
+            for memory in lost
+            if memory.kind == extractor.kind and (said := extractable(_own_messages(memory, survivors)))
+        ]  # fmt: skip
+    wanted = {memory.content_hash for memory in lost}
+    found = extractor.rules(extractable(survivors)) if isinstance(extractor, Extractor) else []
+    return [put for put in found if writer.identity(put) in wanted]
+
+
+def _summaries(lost: Sequence[Memory], survivors: Sequence[Message]) -> list[Put]:
+    puts = []
+    for memory in lost:
+        said = extractable(_own_messages(memory, survivors))
+        if said:
+            # It covers the same range as before: what was erased of it is not summarised, and not missing either.
+            put = summary_put(said, summarize(said), memory.scope, importance=memory.importance, tags=memory.tags, reason=_REASON)
+            puts.append(replace(put, metadata={**put.metadata, **memory.metadata}))
+    return puts
+
+
+def _base(tx: Transaction, preset: Preset, lost: Memory, made: Sequence[Memory]) -> Put | None:
+    if preset.base is None:
+        return None
+    sources = tx.memories(MemoryFilter(ids=list(lost.sources), newest_first=False))
+    summaries = sorted(
+        [*(memory for memory in sources if memory.kind == "summary"), *(memory for memory in made if memory.scope == lost.scope)],
+        key=lambda memory: memory.valid_from,
+    )
+    facts = [memory for memory in sources if memory.kind != "summary"]
+    if not summaries and not facts:
+        return None
+    text = distill("", [memory.text for memory in summaries], [str(fact) for fact in facts], max_words=preset.base.max_words)
+    return base_put(text, summaries, lost.scope, kind=lost.kind, key=lost.key, facts=facts, reason=_REASON)
+
+
+def _note(tx: Transaction, lost: Memory, made: Sequence[Memory]) -> Put | None:
+    """Return what is left of a note on a conversation, by what is left of its conclusions."""
+    left = [*tx.memories(MemoryFilter(ids=list(lost.sources))), *(memory for memory in made if memory.topic == lost.topic)]
+    if not left:
+        return None
+    return Put(
+        scope=lost.scope, kind=lost.kind, text=summarize_topic([memory.text for memory in left]), key=lost.key, topic=lost.topic,
+        sources=tuple(dict.fromkeys(memory.id for memory in left)), valid_from=lost.valid_from, reason=_REASON,
+    )  # fmt: skip
+
+
+def _own_messages(memory: Memory, survivors: Sequence[Message]) -> list[Message]:
+    return [message for message in survivors if message.id in memory.sources]

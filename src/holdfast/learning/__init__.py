@@ -1,0 +1,1 @@
+"""A conversation becomes proposed changes; nothing is written here. Start with ``capture.py``."""

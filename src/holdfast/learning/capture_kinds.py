@@ -1,0 +1,79 @@
+"""The ways of learning that presets choose from, each with a model's prompt and with rules."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from holdfast.learning.capture import Extractor
+from holdfast.learning.capture_by_rules import extract_conclusions, extract_key_values, extract_statements, extract_typed_facts
+from holdfast.learning.statements.statements import RULE_VERSION
+
+FACT_TYPES: Final = ("personal", "preference", "knowledge", "event")
+_TEXT: Final = {"type": "string", "minLength": 2, "maxLength": 400}
+_KEY: Final = {"type": "string", "minLength": 1, "maxLength": 60}
+_IMPORTANCE: Final = {"type": "number", "minimum": 0, "maximum": 10}
+
+
+def _statement(item: Mapping[str, Any]) -> dict[str, Any]:
+    return {"kind": item["kind"], "text": item["text"], "importance": item.get("importance")}
+
+
+def _typed_fact(item: Mapping[str, Any]) -> dict[str, Any]:
+    return {"kind": "fact", "text": item["fact"], "metadata": {"type": item["type"]}}
+
+
+def _key_value(item: Mapping[str, Any]) -> dict[str, Any]:
+    return {"kind": "fact", "key": item["key"], "text": item["value"]}
+
+
+def _conclusion(item: Mapping[str, Any]) -> dict[str, Any]:
+    return {"kind": "conclusion", "text": item["conclusion"]}
+
+
+STATEMENTS: Final = Extractor(
+    name="statements",
+    prompt="statements",
+    fields={"text": _TEXT, "kind": {"type": "string", "enum": ["fact", "decision", "event"]}, "importance": _IMPORTANCE},
+    required=("text", "kind"),
+    make=_statement,
+    rules=extract_statements,
+    version=RULE_VERSION,
+)
+"""Facts, decisions and events: the default preset's."""
+
+TYPED_FACTS: Final = Extractor(
+    name="typed_facts",
+    prompt="typed_facts",
+    fields={"fact": _TEXT, "type": {"type": "string", "enum": list(FACT_TYPES)}},
+    required=("fact", "type"),
+    make=_typed_fact,
+    rules=extract_typed_facts,
+    version=RULE_VERSION,
+)
+"""Standalone sentences in the third person, of four types."""
+
+KEY_VALUES: Final = Extractor(
+    name="key_values",
+    prompt="key_values",
+    fields={"key": _KEY, "value": _TEXT},
+    required=("key", "value"),
+    make=_key_value,
+    rules=extract_key_values,
+    version=RULE_VERSION,
+)
+"""Stable facts as a free key and a value."""
+
+CONCLUSIONS: Final = Extractor(
+    name="conclusions",
+    prompt="conclusions",
+    fields={"conclusion": _TEXT},
+    required=("conclusion",),
+    make=_conclusion,
+    rules=extract_conclusions,
+    version=RULE_VERSION,
+    reads="all",
+)
+"""Conclusions, decisions and discoveries, the assistant's confirmed observations among them."""
+
+EXTRACTORS: Final[Mapping[str, Extractor]] = {
+    capture.name: capture for capture in (STATEMENTS, TYPED_FACTS, KEY_VALUES, CONCLUSIONS)
+}

@@ -1,0 +1,129 @@
+"""Statements tied by a name: a new one that gives up, or puts right, what an old one names.
+
+"We had to put Biscuit down", "we ditched Iceland", "everything runs Django 5 now": the name is the same, and the words
+beside it say that it is gone or has another number. A correction ("I got her name wrong, it's Henley") needs a name
+that is spelled alike, or the same topic.
+"""
+
+import re
+from difflib import SequenceMatcher
+from functools import lru_cache
+from typing import Final
+
+from holdfast.learning.changes.endings import change_phrases, languages_of
+from holdfast.learning.changes.phrases import LANGUAGES, phrases
+from holdfast.learning.changes.slot_clauses import USER, SlotClause, clauses_of, expanded
+from holdfast.learning.changes.wording import meaning
+from holdfast.text.clean import fold, one_line
+from holdfast.text.language import STOP_WORDS
+
+_NAME: Final = re.compile(r"\b[A-ZÁÉÍÓÚÑ][\w’'-]*\w|\b[A-ZÁÉÍÓÚÑ]\b")
+_NO_NAMES: Final = frozenset("i the user user's el la usuario usuaria my mi mis mr mrs ms dr sr sra i'm i've".split())
+_NUMBERED: Final = re.compile(r"\b([^\W\d_]{3,}) (?:v|version |versión )?(\d+(?:\.\d+)*)(?![\w%:/]|\.\d| (?:of|de|am|pm)\b)")
+_UNNUMBERED: Final = frozenset(
+    "jan feb mar apr may jun jul aug sep oct nov dec january february march april june july august september october november december "
+    "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre about around las los the for than "
+    "have has take tengo tiene tomo hace aged turned".split()
+)
+_LOST: Final = (
+    r"(?:put|ditched|scrapped|cancell?ed|called off|dropped|deleted|replaced|dumped|binned|swapped|sold|retired|decommissioned|uninstalled|overtaken|"
+    r"dethroned|rehomed|buried|lost|abandon(?:ed|amos|é)|descart(?:amos|é)|cancel(?:amos|é|aron)|borr(?:é|amos)|vend(?:í|imos)|reemplaz(?:amos|é|ó)|"
+    r"sustitu(?:imos|í|yó)|quit(?:amos|é)|desinstal(?:é|amos)|enterr(?:amos|é)|sacrific(?:ar|amos)|dorm(?:ir|imos)|"
+    r"(?:nos|me|se) muri[oó]|muri[oó]|falleci[oó]|desbanc(?:ó|ado)|super(?:ó|ado)|adi[oó]s a|bye to|no more|instead of|en vez de|en lugar de|rather than)"
+)
+_GONE: Final = (
+    r"(?:died|passed away|passed|is dead|was put down|is gone|has gone|ran away|got run over|shut down|closed down|went under|is no more|no longer|"
+    r"is history|was stolen|got stolen|broke for good|is out|muri[oó]|falleci[oó]|se muri[oó]|ha muerto|se ha muerto|ya no|cerr[oó]|se escap[oó]|se perdi[oó]|"
+    r"qued[oó] descartad[oa]|se cancel[oó]|se cay[oó])"
+)
+_DEATH: Final = re.compile(
+    r"\b(?:died|dead|passed|put|buried|rehomed|ran away|lost|muri|falleci|muerto|dormir|sacrific|enterr|escap)", re.IGNORECASE
+)
+_WRONG: Final = re.compile(
+    r"\b(?:wrong|mistake|misspell\w*|misspelt|spelled|spelt|typo|correction|correcting|i meant|i misspoke|mixed up|autocorrect|me equivoqu[eé]|me confund[ií]|"
+    r"correcci[oó]n|quise decir|quer[ií]a decir|lo dije mal|lo escrib[ií] mal|se escribe|est[aá] mal|error)\b",
+    re.IGNORECASE,
+)
+_MIN_SPELLING_LIKENESS: Final = 0.72
+"""How alike two spellings of one name are, as a share."""
+
+
+def is_given_up(old: str, new: str, language: str | None = None) -> bool:
+    """Tell whether a new statement says that what an old one names is gone, or has another number."""
+    for code in languages_of(old, new, language):
+        before = clauses_of(old, phrases(code), plans=True)
+        after = [clause for clause in clauses_of(new, phrases(code)) if not clause.cues & {"also", "temporary", "past"}]
+        if any(_lost(one, other, code) or _renumbered(one, other, code) for one in before for other in after):
+            return True
+    return False
+
+
+def _lost(old: SlotClause, new: SlotClause, language: str) -> bool:
+    if old.cues & {"past", "ended", "not"} or change_phrases(language).verbs["like"].match(old.said) or _is_work(old, language):
+        return False
+    whole = new.text if new.subject in {None, USER} else f"{new.subject.split(':')[-1]} {new.said}"
+    for name in _names_in(old):
+        found = _beside(name).search(fold(whole))
+        if found is None:
+            continue
+        theirs = old.subject == USER or (old.subject or "").endswith(f":{name}") or old.subject == name
+        mine = new.subject in {None, USER, name, old.subject} or (new.subject or "").endswith(f":{name}")
+        if theirs and mine and (old.subject == USER or _DEATH.search(found.group(0))):
+            return True
+    return False
+
+
+def _is_work(clause: SlotClause, language: str) -> bool:
+    return change_phrases(language).verbs["protected"].match(clause.said) is not None
+
+
+@lru_cache(maxsize=1024)
+def _beside(name: str) -> re.Pattern[str]:
+    """Return a pattern of the name with words of loss shortly before or right after it."""
+    own = re.escape(name)
+    return re.compile(
+        rf"\b{fold(_LOST)}\s+(?:(?:my|our|the|a|al|el|la|mi|de|to|de lado)\s+)*(?:\w+\s+)?{own}\b(?!\s+\w+\s+(?:tickets?|trip|plan))"
+        rf"|\b{own}(?: is| was| has been| got| fue)?\s+{fold(_GONE)}"
+    )
+
+
+def _names_in(clause: SlotClause) -> list[str]:
+    """Return the names of a clause; what the subject is called is one."""
+    said = [fold(match.group(0)) for match in _NAME.finditer(clause.said)]
+    own = (clause.subject or "").partition(":")[2] or ("" if clause.subject in {None, USER} else str(clause.subject))
+    stop = STOP_WORDS["en"] | STOP_WORDS["es"] | _NO_NAMES | _UNNUMBERED
+    return [name for name in dict.fromkeys([*said, own]) if name and name not in stop and len(name) > 2]
+
+
+def _renumbered(old: SlotClause, new: SlotClause, language: str) -> bool:
+    """Tell whether the same thing has another number now: Node 16, Node 20."""
+    changed = "now" in new.cues or change_phrases(language).words["changed"].search(new.text)
+    if not changed or old.cues & {"past", "ended"} or old.subject != new.subject:
+        return False
+    before, after = (
+        {word: number for word, number in _NUMBERED.findall(fold(clause.said)) if word not in _UNNUMBERED}
+        for clause in (old, new)
+    )
+    return any(before[word] != after[word] for word in before.keys() & after.keys())
+
+
+def is_corrected(old: str, new: str, language: str | None = None) -> bool:
+    """Tell whether a new statement says that an old one got a name or a value wrong, and gives the right one."""
+    if _WRONG.search(new) is None:
+        return False
+    before, after = _capitals(old), _capitals(new)
+    shared = before & after
+    if any(_alike(one, other) for one in before - shared for other in after - shared):
+        return True
+    code = next(iter(languages_of(old, new, language)), LANGUAGES[0])
+    topic = {word for word in meaning(old, code) & meaning(new, code) if len(word) > 3} - change_phrases(code).generic
+    numbers = [frozenset(re.findall(r"\d+", text)) for text in (old, new)]
+    return bool(topic) and bool(numbers[0] and numbers[1]) and not numbers[1] <= numbers[0]
+
+
+def _capitals(text: str) -> frozenset[str]:
+    return frozenset(fold(match) for match in _NAME.findall(expanded(one_line(text)))) - _NO_NAMES
+
+
+def _alike(one: str, other: str) -> bool:
+    return len(one) > 3 and len(other) > 3 and SequenceMatcher(None, one, other).ratio() >= _MIN_SPELLING_LIKENESS

@@ -1,0 +1,79 @@
+"""The days and hours a text names, for telling a changed time from one that says more about the same."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast.learning.changes.phrases import LANGUAGES, phrases
+
+_NUMERIC = re.compile(r"\b(\d{4})-(\d{2})-(\d{2})\b|\b(\d{1,2})/(\d{1,2})\b")
+
+
+def moments_of(text: str) -> dict[str, frozenset[str]]:
+    """Return what a text says of when: its weekdays, days of a month, months, hours, and words like tomorrow."""
+    found: dict[str, set[str]] = {}
+    for language in LANGUAGES:
+        for sort, value in _named(text, phrases(language).moments):
+            found.setdefault(sort, set()).add(value)
+    for match in _NUMERIC.finditer(text):
+        year, month, day, first, second = match.groups()
+        found.setdefault("date", set()).add(f"{int(month)}-{int(day)}" if year else f"{int(first)}/{int(second)}")
+    return {sort: frozenset(values) for sort, values in found.items()}
+
+
+def times_differ(old: str, new: str, *, moved: bool) -> bool:
+    """Tell whether the second time contradicts the first; one that was said to be moved need not be of the same sort."""
+    before, after = moments_of(old), moments_of(new)
+    if not before or not after:
+        return False
+    shared = before.keys() & after.keys()
+    if any(not _same(before[sort], after[sort]) for sort in shared):
+        return True
+    return moved and not shared
+
+
+def _same(before: frozenset[str], after: frozenset[str]) -> bool:
+    """Compare moments of one sort; an hour told without its half of the day may be in either."""
+    if before == after:
+        return True
+    open_ended = any(hour.startswith("~") for hour in before | after)
+    return open_ended and {_half_day(hour) for hour in before} == {_half_day(hour) for hour in after}
+
+
+def _half_day(hour: str) -> str:
+    head, _, minute = hour.lstrip("~").partition(":")
+    return f"{int(head) % 12}:{minute}" if head.isdigit() else hour
+
+
+def _named(text: str, moments: Mapping[str, Any]) -> list[tuple[str, str]]:
+    found = []
+    for sort, patterns in (("weekday", moments["weekdays"]), ("month", moments["months"])):
+        found += [(sort, str(number)) for number, pattern in enumerate(patterns, 1) if pattern.search(text)]
+    found += [("day", str(int(match.group("d")))) for match in moments["day"].finditer(text)]
+    found += [("day", day) for day in _days_by_month(text, moments["months"])]
+    found += [("clock", _hour(match)) for match in moments["clock"].finditer(text)]
+    found += [("relative", match.group(0).casefold()) for match in moments["relative"].finditer(text)]
+    return found
+
+
+def _days_by_month(text: str, months: list[re.Pattern[str]]) -> list[str]:
+    """Return the day numbers that stand beside a month: "May 5", "5 de mayo"."""
+    days = []
+    for month in months:
+        for match in month.finditer(text):
+            after = re.match(r"\s+(\d{1,2})\b(?!:)", text[match.end() :])
+            before = re.search(r"\b(\d{1,2})(?:st|nd|rd|th)?\s+(?:de |of )?$", text[: match.start()])
+            days += [str(int(found.group(1))) for found in (after, before) if found]
+    return days
+
+
+def _hour(match: re.Match[str]) -> str:
+    parts = match.groupdict()
+    if parts.get("word"):
+        return str(parts["word"]).casefold()
+    hour = int(parts.get("h") or parts.get("h2") or parts.get("h3") or 0)
+    minute = int(parts.get("m") or parts.get("m2") or 0)
+    if (parts.get("half") or "").startswith("p") and hour < 12:
+        hour += 12
+    told = bool(parts.get("half")) or hour > 12
+    return f"{'' if told else '~'}{hour}:{minute:02d}"

@@ -1,0 +1,168 @@
+"""The rules by which statements are read, loaded from the word files of each language and compiled once."""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from typing import Any, Final, Literal, TypeAlias
+
+from holdfast.text.clean import fold
+
+LANGUAGES: Final = ("en", "es")
+
+Sense: TypeAlias = Literal["says", "changes", "past", "ends"]
+_SENSES: Final[tuple[Sense, ...]] = ("changes", "ends", "past", "says")
+"""Tried in this order: a pattern that says more comes before one that only states."""
+_OPTIONAL: Final = {accented: f"[{plain}{accented}]" for accented, plain in zip("áéíóúüñ", "aeiouun", strict=True)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotRule:
+    """One way to say something of a subject."""
+
+    attribute: str
+    sense: Sense
+    pattern: re.Pattern[str]
+    single: bool
+    value: str
+    """What sort of value it has: place, firm, job, moment, number, exact, deed, or plain text."""
+    fixed: str | None
+    denied: str | None
+    """The value when the statement is denied, where that is a value of its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotPhrases:
+    """All that is needed to read one language."""
+
+    language: str
+    cues: Mapping[str, re.Pattern[str]]
+    clauses: Mapping[str, re.Pattern[str]]
+    kin: Mapping[str, str]
+    rules: tuple[SlotRule, ...]
+    moments: Mapping[str, Any]
+    corrections: Mapping[str, re.Pattern[str]]
+    events: re.Pattern[str]
+    occupations: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedWords:
+    """What does not depend on the language."""
+
+    broad_places: frozenset[str]
+    same: Mapping[str, str]
+    """From a folded word to the first word of its group."""
+    idle: frozenset[str]
+    negations: frozenset[str]
+    turning: frozenset[str]
+    """Small words that tell of whom, when and whether."""
+    sides: Mapping[str, tuple[int, int]]
+    """From a folded word to the scale it lies on and its side of it."""
+
+
+@lru_cache(maxsize=len(LANGUAGES))
+def phrases(language: str) -> SlotPhrases:
+    """Return the rules of a language, which must be one of ``LANGUAGES``."""
+    table = _read(f"slots_{language}.toml")
+    lists: dict[str, str] = table["lists"]
+    return SlotPhrases(
+        language=language,
+        cues={name: _compiled(_bounded(name, text)) for name, text in table["cues"].items()},
+        clauses={name: _compiled(text) for name, text in table["clauses"].items()},
+        kin=table["kin"],
+        rules=tuple(_rules(table["rule"], lists)),
+        moments={name: _moment(entry) for name, entry in table["moments"].items()},
+        corrections={name: _compiled(text) for name, text in table["corrections"].items()},
+        events=_compiled(rf"\b{lists['event']}\b"),
+        occupations=accent_free(lists["occ"]),
+    )
+
+
+@lru_cache(maxsize=1)
+def shared_words() -> SharedWords:
+    """Return the words both languages share."""
+    table = _read("slots_shared.toml")
+    same = {word: group.split()[0] for group in table["same_words"] for word in group.split()}
+    return SharedWords(
+        broad_places=frozenset(place.strip() for place in table["broad_places"].split("|")),
+        same=same,
+        idle=frozenset(table["idle_words"].split()),
+        negations=frozenset(table["negations"].split()),
+        turning=frozenset(table["turning_words"].split()),
+        sides={
+            word: (number, side)
+            for number, scale in enumerate(table["scales"])
+            for side, words in enumerate(scale.split("|"))
+            for word in words.split()
+        },
+    )
+
+
+@lru_cache(maxsize=1)
+def shared_statuses() -> Mapping[str, str]:
+    """Return, for a folded word like "casad", the status it names in either language."""
+    return {word: status for status, words in _read("slots_shared.toml")["statuses"].items() for word in words.split("|")}
+
+
+@lru_cache(maxsize=1)
+def shared_kinds() -> tuple[tuple[tuple[str, ...], ...], ...]:
+    """Return the kinds of things, each with its things, each with its names."""
+    kinds = _read("slots_shared.toml")["kinds"]
+    return tuple(tuple(tuple(thing.split("=")) for thing in kind.split("|")) for kind in kinds)
+
+
+def accent_free(pattern: str) -> str:
+    """Return a pattern in which an accented letter also matches the plain one."""
+    inside, out = False, []
+    for at, sign in enumerate(pattern):
+        if sign in "[]" and (at == 0 or pattern[at - 1] != "\\"):
+            inside = sign == "["
+        out.append(sign if inside else _OPTIONAL.get(sign, sign))
+    return "".join(out)
+
+
+def _read(name: str) -> dict[str, Any]:
+    return tomllib.loads((resources.files("holdfast.learning") / "words" / name).read_text("utf-8"))
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(accent_free(pattern), re.IGNORECASE)
+
+
+def _bounded(name: str, text: str) -> str:
+    """Cues are whole words; the unreal and reported ones say so themselves."""
+    return text if name in {"unreal", "reported"} else rf"(?<![\w'-])(?:{text})(?![\w-])"
+
+
+def _moment(entry: str | list[str]) -> re.Pattern[str] | list[re.Pattern[str]]:
+    return _compiled(entry) if isinstance(entry, str) else [_compiled(rf"\b(?:{names})\b") for names in entry]
+
+
+def _rules(entries: list[dict[str, Any]], lists: Mapping[str, str]) -> Iterator[SlotRule]:
+    for sense in _SENSES:
+        for entry in entries:
+            for text in entry.get(sense, ()):
+                yield SlotRule(
+                    attribute=entry["attribute"],
+                    sense=sense,
+                    pattern=_compiled(_filled(text, lists)),
+                    single=entry.get("single", True),
+                    value=entry.get("value", "text"),
+                    fixed=entry.get("fixed"),
+                    denied=entry.get("denied"),
+                )
+
+
+def _filled(text: str, lists: Mapping[str, str]) -> str:
+    text = text.replace("{own} ", "(?:" + lists["own"] + " )?")
+    for name, choice in lists.items():
+        text = text.replace("{" + name + "}", choice)
+    return text.replace("{v}", "(?P<v>.+)")
+
+
+def folded(text: str) -> str:
+    """Return a value as it is compared: folded, with single spaces."""
+    return " ".join(fold(text).split())

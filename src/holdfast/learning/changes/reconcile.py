@@ -1,0 +1,337 @@
+"""New facts set beside old ones: the same said again, a change that takes an old one's place, or simply news.
+
+Nothing is written here. Each new Put comes back as it should be stored: refreshed onto the memory that says it
+already, with ``replaces`` naming what it ends, or unchanged. In doubt it is unchanged: a doubled fact can be
+merged later, one wrongly retired is missed.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Final, Literal
+
+from holdfast.learning.changes.keys import canonical_key, same_key
+from holdfast.learning.changes.remainder import remainder
+from holdfast.learning.changes.sameness import (
+    CALIBRATIONS,
+    DocumentCalibration,
+    adds_nothing,
+    calibration_for,
+    is_near,
+    same_but_for_wording,
+    same_slots,
+    same_words,
+)
+from holdfast.learning.changes.slots import slots_of
+from holdfast.learning.changes.supersede import (
+    Correction,
+    amended,
+    correction_of,
+    corrects,
+    denies_another_time,
+    retires,
+    says_more,
+)
+from holdfast.learning.changes.told_changes import change_in_words
+from holdfast.text.clean import fold
+from holdfast.types import Memory, Put
+
+__all__ = [
+    "CALIBRATIONS",
+    "DocumentCalibration",
+    "Neighbor",
+    "ReconcileRules",
+    "calibration_for",
+    "may_replace",
+    "reconcile",
+    "replaces",
+]
+
+_SINGLE_STATEMENTS: Final = frozenset({"fact", "event", "decision", "conclusion"})
+"""Kinds whose memories each say one thing, unlike a summary or a profile."""
+_CORRECTION_WINDOW: Final = timedelta(hours=2)
+"""How long after a statement a correction that names nothing can still mean it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbor:
+    """An existing memory of the same scope that a new one may be about."""
+
+    memory: Memory
+    cosine: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReconcileRules:
+    """What a preset wants done with old facts."""
+
+    supersede: bool = True
+    same_distance: float | None = 0.15
+    """How near two facts of one meaning lie, on the sources' scale; None leaves nearness out."""
+    merge_same: Literal["refresh", "replace"] = "refresh"
+    """The same said again refreshes the old memory, or the new one takes its place."""
+    normalize_keys: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Retired:
+    """A memory that a new statement ends, and why."""
+
+    memory: Memory
+    why: str
+    certain: bool
+    """Both name the same thing in the same words; otherwise only a sole candidate is meant."""
+
+
+def replaces(old: str, new: str, language: str | None = None) -> bool:
+    """Tell whether a new statement retires an old one of the same person."""
+    if _why(old, None, new, None, language) is not None:
+        return True
+    correction = correction_of(new, language)
+    return correction is not None and corrects(old, correction)
+
+
+def reconcile(
+    puts: Sequence[Put],
+    related: Sequence[Sequence[Neighbor]],
+    rules: ReconcileRules,
+    *,
+    calibration: DocumentCalibration | None,
+) -> list[Put]:
+    """Return what to store for new Puts beside the memories related to each, in order."""
+    batch = _Batch(rules=rules, calibration=calibration)
+    for put, found in zip(puts, related, strict=True):
+        live = [each for each in found if each.memory.status == "live" and each.memory.scope == put.scope]
+        batch.add(put, live)
+    return batch.puts
+
+
+class _Batch:
+    """The Puts decided so far, and the memories they have retired."""
+
+    def __init__(self, *, rules: ReconcileRules, calibration: DocumentCalibration | None) -> None:
+        self.puts: list[Put] = []
+        self._rules = rules
+        self._calibration = calibration
+        self._retired: set[str] = set()
+
+    def add(self, put: Put, found: Sequence[Neighbor]) -> None:
+        """Decide what becomes of one new Put."""
+        if put.id is not None:
+            self.puts.append(put)
+            return
+        found = [each for each in found if each.memory.id not in self._retired]
+        if self._rules.normalize_keys and put.key is not None:
+            put = replace(put, key=canonical_key(put.key, self._known_keys(put, found)))
+        correction = correction_of(put.text, put.language) if self._rules.supersede else None
+        if correction is not None:
+            put = self._corrected(put, correction, found)
+        if not put.replaces:
+            same = next((each for each in found if self._is_same(each, put)), None)
+            if same is not None and (self._rules.merge_same == "refresh" or not _may_retire(put, same.memory, by_slot=False)):
+                self.puts.append(_refreshed(same.memory, put))
+                return
+            put = self._superseding(put, found, same)
+        self._append(put)
+
+    def _append(self, put: Put) -> None:
+        """Add a Put, unless an earlier one of the batch says the same; one that it ends goes."""
+        for at, earlier in enumerate(self.puts):
+            if earlier.id is not None or (earlier.scope, earlier.kind) != (put.scope, put.kind):
+                continue
+            if not put.replaces and same_key(earlier.key, put.key) and _same_statement(earlier, put):
+                sources = tuple(dict.fromkeys((*earlier.sources, *put.sources)))
+                self.puts[at] = replace(earlier, sources=sources)
+                return
+        for earlier in self._ended_in_batch(put):
+            self.puts.remove(earlier)
+            self.puts += remainder(earlier, put)
+            put = _merge_into(earlier, put)
+        self._retired.update(put.replaces)
+        self.puts.append(put)
+
+    def _ended_in_batch(self, put: Put) -> list[Put]:
+        """Return the earlier Puts that this one ends, with the certainty that stored memories are retired with."""
+        if not self._rules.supersede:
+            return []
+        ended = [
+            (earlier, why[1])
+            for earlier in self.puts
+            if earlier.id is None
+            and (earlier.scope, earlier.kind) == (put.scope, put.kind)
+            and put.trust >= earlier.trust
+            and (why := _why_of_puts(earlier, put)) is not None
+        ]
+        certain = [earlier for earlier, is_certain in ended if is_certain]
+        return certain or ([earlier for earlier, _ in ended] if len(ended) == 1 else [])
+
+    def _known_keys(self, put: Put, found: Sequence[Neighbor]) -> list[str]:
+        keys = [each.memory.key for each in found] + [other.key for other in self.puts if other.scope == put.scope]
+        return [key for key in dict.fromkeys(keys) if key is not None]
+
+    def _is_same(self, each: Neighbor, put: Put) -> bool:
+        old = each.memory
+        if old.kind != put.kind or not (same_key(old.key, put.key) or None in {old.key, put.key}):
+            return False
+        language = put.language or old.language
+        if same_words(old.text, put.text, language):
+            return True
+        near = is_near(each.cosine, self._rules.same_distance, self._calibration)
+        alike = same_but_for_wording if self._rules.merge_same == "replace" else adds_nothing
+        if near and alike(old.text, put.text, language):
+            return _why_of(old, put) is None
+        understood = same_slots(old.text, put.text, old_key=old.key, new_key=put.key, language=language)
+        return understood and not _is_fuller(old, put) and _is_brief(put.text)
+
+    def _superseding(self, put: Put, found: Sequence[Neighbor], same: Neighbor | None) -> Put:
+        """Return the Put with what it ends, and add what stays of it."""
+        ended = list(self._ended(put, found)) if self._rules.supersede else []
+        certain = [each for each in ended if each.certain]
+        ended = certain or (ended if len(ended) == 1 else [])
+        if same is not None and all(each.memory.id != same.memory.id for each in ended):
+            ended.append(_Retired(memory=same.memory, why="said again", certain=True))
+        if not ended:
+            return put
+        for each in ended:
+            self.puts += remainder(each.memory, put)
+        reason = "; ".join(_reason(each, put) for each in ended)
+        return replace(put, replaces=tuple(each.memory.id for each in ended), reason=reason)
+
+    def _ended(self, put: Put, found: Sequence[Neighbor]) -> Iterator[_Retired]:
+        for each in found:
+            old = each.memory
+            if _is_older_news(put, old):
+                yield _Retired(memory=old, why="older than what is known", certain=True)
+                continue
+            if not _comparable(old.kind, put.kind) or not _may_retire(put, old, by_slot=True):
+                continue
+            why = _why_of(old, put)
+            if why is not None:
+                yield _Retired(memory=old, why=why[0], certain=why[1])
+            elif old.kind == put.kind and _same_but_fuller(old, put):
+                yield _Retired(memory=old, why="said again, more fully", certain=True)
+
+    def _corrected(self, put: Put, correction: Correction, found: Sequence[Neighbor]) -> Put:
+        """Return the statement that a bare correction puts right, in the correction's place."""
+        for at, earlier in reversed(list(enumerate(self.puts))):
+            if earlier.id is None and earlier.scope == put.scope and corrects(earlier.text, correction):
+                del self.puts[at]
+                reason = "corrected"
+                sources = tuple(dict.fromkeys((*earlier.sources, *put.sources)))
+                text = amended(earlier.text, correction)
+                return replace(earlier, text=text, sources=sources, valid_from=put.valid_from, reason=reason)
+        for each in sorted(found, key=lambda each: each.memory.valid_from, reverse=True):
+            old = each.memory
+            recent = put.valid_from is None or put.valid_from - old.valid_from <= _CORRECTION_WINDOW
+            sure = correction.old is not None or (recent and old.origin != "explicit")
+            if sure and corrects(old.text, correction) and _may_retire(put, old, by_slot=True):
+                text = amended(old.text, correction)
+                reason = "corrected"
+                return replace(put, text=text, kind=old.kind, key=old.key, replaces=(old.id,), reason=reason)
+        return put
+
+
+def may_replace(put: Put, old: Memory) -> bool:
+    """Tell whether a memory may be ended by this Put, whoever says so: a model, too, is held to it."""
+    return _comparable(old.kind, put.kind) and _may_retire(put, old, by_slot=True)
+
+
+def _is_older_news(put: Put, old: Memory) -> bool:
+    """Tell whether what is known has already ended what is said now, of an earlier time. The writer files it as history."""
+    if put.valid_from is None or put.valid_from >= old.valid_from or not _comparable(old.kind, put.kind):
+        return False
+    return _why(put.text, put.key, old.text, old.key, put.language or old.language) is not None
+
+
+def _comparable(old: str, new: str) -> bool:
+    """Tell whether memories of two kinds can speak of the same thing: "we moved last week" is an event, a home is a fact."""
+    return old == new or {old, new} <= _SINGLE_STATEMENTS
+
+
+def _may_retire(put: Put, old: Memory, *, by_slot: bool) -> bool:
+    """Tell whether this memory may be ended by this Put at all."""
+    if old.pinned or (old.origin == "explicit" and not by_slot) or put.trust < old.trust:
+        return False
+    return put.valid_from is None or put.valid_from >= old.valid_from
+
+
+def _why_of(old: Memory, put: Put) -> tuple[str, bool] | None:
+    return _why(old.text, old.key, put.text, put.key, put.language or old.language)
+
+
+def _why_of_puts(earlier: Put, put: Put) -> tuple[str, bool] | None:
+    if earlier.valid_from and put.valid_from and put.valid_from < earlier.valid_from:
+        return None
+    return _why(earlier.text, earlier.key, put.text, put.key, put.language or earlier.language)
+
+
+def _why(old: str, old_key: str | None, new: str, new_key: str | None, language: str | None) -> tuple[str, bool] | None:
+    """Return why a new statement ends an old one, and whether both name the same thing in the same words."""
+    if denies_another_time(old, new):
+        return None
+    before = slots_of(old, key=old_key, language=language)
+    reasons = [
+        (why, one.attribute == other.attribute or other.ended)
+        for other in slots_of(new, key=new_key, language=language)
+        for one in before
+        if (why := retires(one, other)) is not None
+    ]
+    if reasons:
+        return max(reasons, key=lambda reason: reason[1])
+    why = change_in_words(old, new, language)
+    return None if why is None else (why, False)
+
+
+def _same_but_fuller(old: Memory, put: Put) -> bool:
+    return _is_fuller(old, put) and same_slots(
+        old.text, put.text, old_key=old.key, new_key=put.key, language=put.language or old.language
+    ) and _is_brief(old.text)  # fmt: skip
+
+
+def _is_fuller(old: Memory, put: Put) -> bool:
+    """Tell whether the new statement fills a slot of the old one more fully: Portland, Oregon."""
+    language = put.language or old.language
+    return any(
+        one.attribute == other.attribute and says_more(one, other)
+        for one in slots_of(old.text, key=old.key, language=language)
+        for other in slots_of(put.text, key=put.key, language=language)
+    )
+
+
+def _is_brief(text: str) -> bool:
+    """Tell whether a statement is so short that its slots are all it says."""
+    return len(text.split()) <= 8
+
+
+def _same_statement(earlier: Put, put: Put) -> bool:
+    return fold(earlier.text) == fold(put.text) or same_words(earlier.text, put.text, put.language or earlier.language)
+
+
+def _refreshed(old: Memory, put: Put) -> Put:
+    """Return a Put that the writer takes for the old memory said again."""
+    importance = put.importance if put.importance is not None and put.importance > old.importance else None
+    return Put(
+        scope=old.scope,
+        kind=old.kind,
+        text=old.text,
+        key=old.key,
+        importance=importance,
+        origin=old.origin,
+        trust=old.trust,
+        sources=put.sources,
+        language=old.language,
+        valid_from=old.valid_from,
+        expires_at=put.expires_at,
+        reason="said again",
+    )
+
+
+def _merge_into(earlier: Put, put: Put) -> Put:
+    """Return a Put of the batch in the place of the one it ended: nothing was stored yet, so nothing is retired."""
+    return replace(put, replaces=tuple(dict.fromkeys((*earlier.replaces, *put.replaces))), reason="changed in the same breath")
+
+
+def _reason(ended: _Retired, put: Put) -> str:
+    until = f" until {put.valid_from:%Y-%m-%d}" if put.valid_from else ""
+    # Never what the old one said: this stays with the new one when the old one is erased.
+    return f"{ended.why}{until}"

@@ -1,0 +1,59 @@
+"""How somebody wants to be answered: a wish for one side of a scale ends the wish for the other.
+
+"Keep answers short" and "go into detail from now on" name no slot in the same words. Both are wishes, and the words
+lie on two sides of one scale of style: short and long, formal and informal, lists and prose.
+"""
+
+import re
+from typing import Final
+
+from holdfast.learning.changes.phrases import folded, shared_words
+from holdfast.learning.changes.slot_clauses import expanded
+from holdfast.learning.changes.wording import meaning
+
+_WISH: Final = re.compile(
+    r"\b(?:prefers?|rather|wants?|likes?|keep|make|give|use|please|write|answer|respond|reply|explain|talk to|speak to|go into|stick to|switch to|more|"
+    r"less|prefier[oe]s?|quier[oe]|mejor|usa|dame|dime|explica\w*|habla\w*|hablen|trat[aáe]\w*|tut[eé]\w*|responde\w*|contesta\w*|escribe\w*|deci\w*|hazlas?|haz|ponme)\b",
+    re.IGNORECASE,
+)
+_OF_ANSWERS: Final = re.compile(
+    r"\b(?:answers?|repl(?:y|ies)|responses?|explanations?|summar(?:y|ies)|sentences?|messages?|emails?|details?|depth|tone|style|ones|units|you|"
+    r"respuestas?|explicaci[oó]n(?:es)?|res[uú]men(?:es)?|frases?|mensajes?|correos?|detalles?|tono|usted|tut\w+|vos|t[uú]|me|le|formal|informal)\b",
+    re.IGNORECASE,
+)
+_REFUSED: Final = re.compile(
+    r"\b(?:not|no|never|without|less|too|stop|drop|skip|instead of|rather than|enough|dej[aáe]|sin|menos|demasiado|nada de|en vez de|basta de)\b[^,.;!]*"
+    r"|\bthe \w+ ones [^,.;!]+|\b(?:las|los) \w+ (?:no|son|me)\b[^,.;!]*",
+    re.IGNORECASE,
+)
+_WORD: Final = re.compile(r"[\w-]+")
+_STYLES: Final = 6
+"""How many of the scales, from the first, are scales of style; the others are of taste and need the same thing."""
+
+
+def wants_another_style(old: str, new: str) -> bool:
+    """Tell whether a new wish asks for the other side of what an old one asked for."""
+    if not all(_WISH.search(text) and _OF_ANSWERS.search(text) for text in (folded(old), folded(new))):
+        return False
+    before, after = _sides(old), _sides(new)
+    return any(before[scale] != after[scale] for scale in before.keys() & after.keys()) and not _other_things(old, new)
+
+
+def _sides(text: str) -> dict[int, int]:
+    """Return the side of each scale that a text asks for; what it refuses does not count."""
+    sides = shared_words().sides
+    wanted = _WORD.findall(folded(_REFUSED.sub(" ", expanded(text))))
+    found = [sides[word] for word in wanted if word in sides and sides[word][0] < _STYLES]
+    return {scale: side for scale, side in found if (scale, 1 - side) not in found}
+
+
+def _other_things(old: str, new: str) -> bool:
+    """Tell whether both say what they are about, and it is not the same: emails, and answers."""
+    before, after = (frozenset(_THING.findall(folded(text))) for text in (old, new))
+    kinds = [frozenset().union(*(meaning(word.rstrip("s"), None) for word in words)) for words in (before, after)]
+    return bool(kinds[0] and kinds[1]) and kinds[0].isdisjoint(kinds[1])
+
+
+_THING: Final = re.compile(
+    r"\b(?:emails?|answers?|repl(?:y|ies)|responses?|summar(?:y|ies)|stories|story|reports?|correos?|respuestas?|resumen|cuentos?|informes?)\b"
+)

@@ -1,0 +1,169 @@
+"""A text taken apart into its clauses: of whom each speaks, what it says of them, and how.
+
+A clause that is not stated as true (a wish, a plan, a question, what somebody else said) is left out.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from holdfast.learning.changes.phrases import SlotPhrases, accent_free, folded, phrases
+from holdfast.text.clean import one_line
+
+USER: Final = "user"
+
+_CONTRACTIONS: Final = (
+    (re.compile(r"[’ʼ`]"), "'"),
+    (re.compile(r"\bi'?m\b", re.IGNORECASE), "I am"),
+    (re.compile(r"\b(you|we|they)'re\b", re.IGNORECASE), r"\1 are"),
+    (re.compile(r"\b(\w+)'ve\b", re.IGNORECASE), r"\1 have"),
+    (re.compile(r"\b(\w+)'ll\b", re.IGNORECASE), r"\1 will"),
+    (re.compile(r"\b(\w+)'d\b", re.IGNORECASE), r"\1 would"),
+    (re.compile(r"\bcan'?t\b", re.IGNORECASE), "cannot"),
+    (re.compile(r"\bcannot stand\b([^.;]*?) any ?more\b", re.IGNORECASE), r"now detest\1"),
+    (re.compile(r"\b(?:cannot|could not) stand\b|\bno (?:soporto|aguanto)\b", re.IGNORECASE), "detest"),
+    (re.compile(r"\bwon'?t\b", re.IGNORECASE), "will not"),
+    (re.compile(r"\b(do|does|did|is|are|was|were|has|have|had)n'?t\b", re.IGNORECASE), r"\1 not"),
+    (re.compile(r"\b(\w+)'s (?=(?:at|on|now|moved|been|called|named|over|gone|done|dead|closed|not|no longer)\b)"), r"\1 is "),
+    (
+        re.compile(
+            r"\b(it|he|she|that|there|(?:sur|nick|user|last )?name|birthday|number|password)'s\b(?! (?:name|birthday))",
+            re.IGNORECASE,
+        ),
+        r"\1 is",
+    ),
+)
+_OTHER_WORDS: Final = tuple(
+    (re.compile(pattern, re.IGNORECASE), plain)
+    for pattern, plain in (
+        (r"\b(?:I|the user|user) reports? to (?=[A-ZÁÉÍÓÚÑ])", "my boss is "),
+        (
+            r"(?:\b(?:I|we|the user|user) (?:have|has|got|have got|found)|(?<!\w )\b(?:have|got|found)) a new ([\w ]{3,20}?)(?:,? (?:his|her|its|their) name is|,? (?:named|called)|, it is|,(?= (?-i:[A-Z])))",
+            r"my new \1 is",
+        ),
+        (
+            r"\b(?:tengo|tenemos|tiene|me toca) (?:un |una )?(?:nuev[oa] (\w+)|(\w+) nuev[oa]),? (?:que )?(?:se llama|es)\b",
+            r"mi nuevo \1\2 se llama",
+        ),
+        (r"\b(?-i:[A-ZÁÉÍÓÚÑ])\w+ y yo\b", "nosotros"),
+        (r"\b(?:el|la|los|las) ([\w ]{2,30}?) (?:del usuario|de la usuaria)\b", r"mi \1"),
+    )
+)
+"""Fuller ways to say what a possessive says."""
+_ABBREVIATION: Final = re.compile(r"\b(Dr|Mr|Mrs|Ms|St|Sr|Sra|Dra|Av|vs|a\.m|p\.m|approx)\.", re.IGNORECASE)
+_NAME: Final = "(?-i:[A-ZÁÉÍÓÚÑ][\\wáéíóúñ-]*[a-záéíóúñ])"
+_NO_NAME: Final = (
+    r"(?!(?:My|The|Our|His|Her|Mi|Mis|El|La|Los|Las|Me|Se|Nos|Ya|No|It|He|She|They|Un|Una|Favou?rite|Name|Job|Age)\b)"
+)
+_SUCCEEDED: Final = frozenset({"boss", "partner", "landlord", "roommate"})
+"""Roles in which a new one follows the one before."""
+_NEW: Final = re.compile(r"\S+(?: user's)? (?:new|nuev[oa])\b", re.IGNORECASE)
+_TRIED_CUES: Final = ("ended", "past", "not", "now", "also", "plain")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotClause:
+    """One clause of a text."""
+
+    text: str
+    subject: str | None
+    """``user``, a kin word with a name where one is given (``sister:ana``), a name, or None when it is not told."""
+    said: str
+    """What is said of the subject, without the words that only tell how."""
+    cues: frozenset[str]
+    denied: str = ""
+    """What it says not to be so, beside what is: "Lex, not Alex"."""
+
+
+def expanded(text: str) -> str:
+    """Return the text on one line with English contractions written out."""
+    text = one_line(text)
+    for pattern, full in (*_CONTRACTIONS, *_OTHER_WORDS):
+        text = pattern.sub(full, text)
+    return text
+
+
+def clauses_of(text: str, words: SlotPhrases, *, plans: bool = False) -> list[SlotClause]:
+    """Return the clauses that state something; with ``plans`` also those that tell what is meant to be."""
+    return list(_clauses(text, words, plans=plans))
+
+
+def _clauses(text: str, words: SlotPhrases, *, plans: bool) -> Iterator[SlotClause]:
+    subject: str | None = USER
+    stated = " ".join(piece for piece in re.split(r"(?<=[.!?])\s+", text) if "?" not in piece)
+    for piece in words.clauses["split"].split(_ABBREVIATION.sub(r"\1", expanded(stated))):
+        clause = _without_lead(piece.strip(" ,\"'“”«»*"), words)
+        if not clause or words.cues["reported"].search(clause):
+            continue
+        subject, rest = _subject(clause, words) or (_carried(clause, subject, words), clause)
+        succeeds = subject in _SUCCEEDED and _NEW.match(clause) is not None
+        if plans or words.cues["unreal"].search(clause) is None:
+            contrast = words.clauses["contrast"].search(rest)
+            said, cues = _without_cues(rest[: contrast.start()] if contrast else rest, words)
+            denied = contrast.group("v") if contrast else ""
+            yield SlotClause(text=clause, subject=subject, said=said, cues=cues | {"now"} if succeeds else cues, denied=denied)
+
+
+def _without_lead(piece: str, words: SlotPhrases) -> str:
+    for _ in range(3):
+        match = words.clauses["lead"].match(piece)
+        if match is None or match.end() == len(piece):
+            break
+        piece = piece[match.end() :]
+    match = words.clauses["opening"].match(piece)
+    return piece[match.end() :] if match else piece
+
+
+def _subject(clause: str, words: SlotPhrases) -> tuple[str | None, str] | None:
+    """Return of whom a clause speaks and the rest of it; None when it names nobody."""
+    kin = _kin_pattern(words.language).match(clause)
+    if kin:
+        role = next(role for role in words.kin if kin.group(role))
+        name = kin.group("name")
+        return (f"{role}:{folded(name)}" if name else role), clause[kin.end() :]
+    for pattern in ("users", "user"):
+        match = words.clauses[pattern].match(clause)
+        if match:
+            return USER, clause[match.end() :]
+    if words.clauses["others"].match(clause):
+        return None, clause
+    named = _name_pattern(words.language).match(clause)
+    if named is None or words.events.match(named.group("name")):
+        return None
+    if any(words.cues[cue].match(named.group("name")) for cue in _TRIED_CUES):
+        return None
+    return folded(named.group("name")), clause[named.end() :]
+
+
+def _carried(clause: str, before: str | None, words: SlotPhrases) -> str | None:
+    """Return the subject of a clause that names none: the user where something is theirs, else the one before."""
+    owned = re.match(words.clauses["my"].pattern + r"\b", clause, re.IGNORECASE)
+    return USER if owned or words.clauses["first"].match(clause) else before
+
+
+@lru_cache(maxsize=4)
+def _kin_pattern(language: str) -> re.Pattern[str]:
+    words = phrases(language)
+    my, adjectives = words.clauses["my"].pattern, words.clauses["adjectives"].pattern
+    roles = "|".join(f"(?P<{role}>{accent_free(names)})" for role, names in words.kin.items())
+    return re.compile(
+        rf"(?:a )?(?:{my})\s+(?:{adjectives})*(?:{roles})\b(?:,?\s+(?P<name>{_NAME})\b,?)?(?:'s)?\s+",
+        re.IGNORECASE,
+    )
+
+
+@lru_cache(maxsize=4)
+def _name_pattern(language: str) -> re.Pattern[str]:
+    third = phrases(language).clauses["third"].pattern
+    return re.compile(rf"{_NO_NAME}(?P<name>{_NAME}(?: {_NAME})?)(?:\s+(?={third})|'s\s+)", re.IGNORECASE)
+
+
+def _without_cues(said: str, words: SlotPhrases) -> tuple[str, frozenset[str]]:
+    found = {"temporary"} if words.cues["temporary"].search(said) else set()
+    for name in _TRIED_CUES:
+        said, count = words.cues[name].subn(" ", said)
+        if count:
+            found.add(name)
+    return " ".join(said.split()).strip(" ,"), frozenset(found)

@@ -1,0 +1,203 @@
+"""Whether a new statement retires an old one, told by their slots; and statements that only correct another."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from holdfast.learning.changes.moments import moments_of, times_differ
+from holdfast.learning.changes.phrases import LANGUAGES, phrases, shared_words
+from holdfast.learning.changes.slot_clauses import USER, expanded
+from holdfast.learning.changes.slots import Slot
+from holdfast.learning.changes.wording import numbers
+from holdfast.text.clean import fold, one_line
+
+_FILLER: Final = frozenset(
+    "a an the my our in at on of de la el los las en un una mi named called llamado llamada que se llama".split()
+)
+_ONE_OF_A_KIND: Final = frozenset({"partner", "mother", "father", "boss", "ex", "parents", "dog", "cat"})
+"""Kin of whom there is usually one, so that a name may be left out."""
+_OF_THINGS: Final = ("tool", "current ")
+_TOKEN: Final = re.compile(r"[^\W_]+(?:['.@+-][^\W_]+)*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correction:
+    """A statement that puts another right without repeating what it was about."""
+
+    new: str
+    old: str | None
+
+
+def retires(old: Slot, new: Slot) -> str | None:
+    """Return why the new slot ends the old one ("moved", "ended" ...), or None."""
+    if _parted(old, new):
+        return "ended"
+    if old.past or not same_subject(old, new):
+        return None
+    if new.ended:
+        return "ended" if not old.ended and _ends(old, new) else None
+    if new.past or not _same_attribute(old, new):
+        return None
+    if old.ended:
+        return "holds again" if old.value and same_value(old, new) else None
+    moved = old.attribute == "residence" or old.attribute.startswith("when ")
+    return ("moved" if moved else "changed") if _differs(old, new) else None
+
+
+def _differs(old: Slot, new: Slot) -> bool:
+    """Tell whether two values of one attribute cannot both hold."""
+    if old.attribute.startswith("when "):
+        return times_differ(old.value, new.value, moved=new.changed)
+    if old.attribute.startswith("preference for "):
+        return _opposed(old.value, new.value)
+    if old.attribute.startswith("opinion of "):
+        return old.value != new.value
+    if not (old.single and new.single) or same_value(old, new):
+        return False
+    if old.attribute == "name" and old.subject.split(":")[0] in {"dog", "cat", "pet"}:
+        return False  # another name is another animal
+    return new.changed or not (old.vague or new.vague or _one_holds_the_other(old, new))
+
+
+def same_value(old: Slot, new: Slot) -> bool:
+    """Tell whether two values are one; a fuller form of the same counts as the same."""
+    if old.attribute.startswith(("when ", "birthday")):
+        return not times_differ(old.value, new.value, moved=False)
+    before, after = _tokens(old.value), _tokens(new.value)
+    return before == after or (bool(before and after) and (before <= after or after <= before))
+
+
+def says_more(old: Slot, new: Slot) -> bool:
+    """Tell whether the new value is the old one and more."""
+    return _tokens(old.value) < _tokens(new.value)
+
+
+def correction_of(text: str, language: str | None = None) -> Correction | None:
+    """Return what a bare correction says: "actually it's the 14th, not the 12th"."""
+    plain = expanded(text)
+    for code in dict.fromkeys((language, *LANGUAGES)):
+        if code not in LANGUAGES:
+            continue
+        rules = phrases(code).corrections
+        value = rules["value"].search(plain)
+        denied = rules["denied"].search(plain, value.end() if value else 0)
+        if value and (rules["marks"].match(plain) or denied) and _is_bare(plain[: value.start()], code):
+            return Correction(new=value.group("new").strip(), old=denied.group("old").strip() if denied else None)
+    return None
+
+
+def corrects(old: str, correction: Correction) -> bool:
+    """Tell whether a bare correction is about this statement: what it denies, or a value of its sort, stands there."""
+    if correction.old is not None:
+        return bool(_tokens(correction.old)) and _tokens(correction.old) <= _tokens(old)
+    before, after = moments_of(old), moments_of(correction.new)
+    return bool(after) and after.keys() <= before.keys() and any(before[sort] != after[sort] for sort in after)
+
+
+def denies_another_time(old: str, new: str) -> bool:
+    """Tell whether a statement denies a time that is not the old one's: "on the 9th, not the 8th" is not about the 2nd."""
+    before = moments_of(old)
+    for code in LANGUAGES:
+        denied = phrases(code).corrections["denied"].search(expanded(new))
+        times = moments_of(denied.group("old")) if denied else {}
+        if any(before[sort].isdisjoint(times[sort]) for sort in before.keys() & times.keys()):
+            return True
+    return False
+
+
+def amended(old: str, correction: Correction) -> str:
+    """Return the old statement put right, or with the correction beside it where the value cannot be swapped."""
+    if correction.old is not None:
+        swapped, count = re.subn(rf"(?<!\w){re.escape(correction.old)}(?!\w)", lambda _: correction.new, old, flags=re.IGNORECASE)
+        if count == 1:
+            return swapped
+    return f"{one_line(old).rstrip('.')} (corrected: {correction.new})"
+
+
+def _is_bare(before: str, language: str) -> bool:
+    """Tell whether nothing but marks of correction stands before the value."""
+    marks = phrases(language).corrections["marks"]
+    pieces = (piece.strip() for piece in re.split(r"[,.;:!]\s*", before))
+    return all(marks.match(f"{piece},") for piece in pieces if piece)
+
+
+def _ends(old: Slot, new: Slot) -> bool:
+    """Tell whether an ending is the ending of this."""
+    if new.attribute == "*":
+        return bool(new.value) and _tokens(new.value) == _tokens(old.value)
+    if "does" in {new.attribute, old.attribute}:
+        return old.attribute == new.attribute and _same_deed(old.value, new.value)
+    if new.attribute.startswith(_OF_THINGS) and old.attribute.startswith(_OF_THINGS):
+        same_thing = old.attribute.split(" ")[-1] == new.attribute.split(" ")[-1]
+        return _tokens(new.value) == _tokens(old.value) if new.value else same_thing
+    if old.attribute != new.attribute:
+        named = new.attribute.startswith("name of ") and old.attribute.startswith("name of ")
+        return named and set(new.attribute.split()) <= set(old.attribute.split())
+    return _ends_value(old, new) if new.value else old.single or old.attribute == "pet"
+
+
+def _ends_value(old: Slot, new: Slot) -> bool:
+    """Tell whether the value that ended is the old one; of a home or a thing owned a fuller name is another: Lyon, Lyon station."""
+    before, after = _tokens(old.value), _tokens(new.value)
+    return after <= before or (before <= after and old.attribute not in {"pet", "owned", "residence"})
+
+
+def _same_deed(old: str, new: str) -> bool:
+    """Compare deeds, whose verb may be left out: "drink coffee" and "coffee"."""
+    before, after = old.split(), new.split()
+    return bool(before and after) and (before == after or before[1:] == after or before == after[1:])
+
+
+def _parted(old: Slot, new: Slot) -> bool:
+    """Tell whether the user and the partner whom the old slot names have parted."""
+    if (old.attribute, new.attribute) != ("name", "relationship") or not new.ended or new.subject != USER:
+        return False
+    return old.subject.startswith("partner") and (not new.value or _tokens(new.value) == _tokens(old.value))
+
+
+def same_subject(old: Slot, new: Slot) -> bool:
+    """Tell whether two slots speak of one person, animal or thing."""
+    if old.subject == new.subject:
+        return True
+    (role, _, name), (other_role, _, other_name) = old.subject.partition(":"), new.subject.partition(":")
+    if USER in {role, other_role}:
+        return False
+    if name and other_name:
+        return name == other_name and role == other_role
+    if role == other_role:
+        return role in _ONE_OF_A_KIND or new.changed
+    return name == new.subject or other_name == old.subject
+
+
+def _same_attribute(old: Slot, new: Slot) -> bool:
+    """Compare attributes; what holds of coffee holds of coffee at night, and a moved appointment may go by a part of its name."""
+    if old.attribute == new.attribute or old.attribute.split(" / ")[0] == new.attribute:
+        return True
+    if new.changed and {old.attribute, new.attribute} == {"dwelling", "residence"}:
+        return True
+    if not (old.attribute.startswith("when ") and new.attribute.startswith("when ") and new.changed):
+        return False
+    before, after = set(old.attribute.split()), set(new.attribute.split())
+    return before <= after or after <= before
+
+
+def _opposed(old: str, new: str) -> bool:
+    """Tell whether two preferences take different sides of one scale."""
+    sides = shared_words().sides
+    before = dict(sides[word] for word in _TOKEN.findall(old) if word in sides)
+    after = dict(sides[word] for word in _TOKEN.findall(new) if word in sides)
+    return any(before[scale] != after[scale] for scale in before.keys() & after.keys())
+
+
+def _one_holds_the_other(old: Slot, new: Slot) -> bool:
+    """A country and a town can both be true."""
+    if old.attribute != "residence":
+        return False
+    broad = shared_words().broad_places
+    return (old.value in broad) != (new.value in broad)
+
+
+def _tokens(value: str) -> frozenset[str]:
+    words = (re.sub(r"(?<=\d)(?:st|nd|rd|th)$", "", word) for word in _TOKEN.findall(fold(value)))
+    same = shared_words().same
+    return frozenset(same.get(word, word) for word in words if word not in _FILLER) or numbers(value)

@@ -1,0 +1,74 @@
+"""The words of a statement that carry its meaning, and those that set two like statements apart."""
+
+import re
+from functools import lru_cache
+from typing import Final
+
+from holdfast.learning.changes.phrases import shared_words
+from holdfast.text.clean import fold, one_line
+from holdfast.text.language import STOP_WORDS
+from holdfast.text.terms import document_terms
+
+_WORD: Final = re.compile(r"[^\W_]+(?:['.@:/+-][^\W_]+)*")
+_NUMBERS_IN_WORDS: Final = {
+    word: str(number)
+    for words in (
+        "one two three four five six seven eight nine ten eleven twelve",
+        "uno dos tres cuatro cinco seis siete ocho nueve diez once doce",
+    )
+    for number, word in enumerate(words.split(), 1)
+}
+_IRREGULAR: Final = {"goes": "go", "ate": "eat", "drank": "drink", "ran": "run", "taught": "teach"}
+_EMPTY: Final = STOP_WORDS["en"] | STOP_WORDS["es"]
+
+
+def content_words(text: str, language: str | None) -> list[str]:
+    """Return the stems of the words that mean something, in order."""
+    words = (word for word in _WORD.findall(fold(text)) if word not in _EMPTY)
+    return [_stem(word, language) for word in words]
+
+
+@lru_cache(maxsize=2048)
+def meaning(text: str, language: str | None) -> frozenset[str]:
+    """Return the meaning words of a statement, synonyms made one."""
+    shared = shared_words()
+    kept = []
+    for word in _WORD.findall(fold(text)):
+        known = shared.same.get(word) or (shared.same.get(word[:-1]) if len(word) > 3 and word.endswith("s") else None)
+        if known is None and (word in _EMPTY or word in shared.idle):
+            continue
+        kept.append(f"={known}" if known else _stem(word, language))
+    return frozenset(kept)
+
+
+def negated(text: str) -> bool:
+    """Tell whether a statement denies something."""
+    plain = fold(text).replace("’", "'")
+    words = set(_WORD.findall(plain))
+    return bool(words & shared_words().negations) or "n't" in plain
+
+
+def numbers(text: str) -> frozenset[str]:
+    """Return the numbers a statement names, in digits or words."""
+    words = (re.sub(r"(?<=\d)(?:st|nd|rd|th)$", "", word) for word in _WORD.findall(fold(text)))
+    return frozenset(
+        _NUMBERS_IN_WORDS.get(word, word) for word in words if word in _NUMBERS_IN_WORDS or any(c.isdigit() for c in word)
+    )
+
+
+def change_words(text: str) -> frozenset[str]:
+    """Return the small words that say of whom, when or whether: "she", "had", "if"; the Spanish article *el* is none."""
+    words = _WORD.findall(one_line(text).casefold())
+    return frozenset(fold(word) for word in words if word != "el" and fold(word) in shared_words().turning)
+
+
+def names(text: str) -> list[str]:
+    """Return the names in a statement, in order: the words written with a capital, but for the first of a sentence."""
+    found = re.findall(r"(?<![.!?:]\s)(?<!^)(?<![\"'“«¿¡])\b[A-ZÁÉÍÓÚÑ][\w’'-]+", text)
+    return [fold(name) for name in found if fold(name) not in _EMPTY and fold(name) not in shared_words().idle]
+
+
+def _stem(word: str, language: str | None) -> str:
+    word = _IRREGULAR.get(word, word)
+    terms = document_terms(word, language or "en")
+    return terms[-1] if terms else word

@@ -1,0 +1,270 @@
+"""From a message to the clauses that may hold a statement: no code, no quotes, no questions, no role-play."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from holdfast.learning.statements.quoted_text import without_quoted_text
+from holdfast.learning.statements.rulebook import Rulebook
+from holdfast.learning.statements.threshold import is_telling
+
+_QUOTED = re.compile(r"\"[^\"\n]{2,}\"|“[^”\n]{2,}”|«[^»\n]{2,}»|(?<![\w])'[^'\n]{3,}'(?!\w)|(?<!\w)‘[^’\n]{3,}’(?!\w)")
+_SENTENCE_END = re.compile(r"(?<=[.!?…])(?<!\b[A-Z]\.)(?<!\b[DM]r\.)(?<!\bSr\.)(?<!\b[DS]ra\.)(?<!\bMrs\.)[\"'”’)]*\s+|\n+")
+_SKIPPED = (">", "|", "#", "$ ", "//", "/*", "<", "import ", "def ", "class ", "SELECT ")
+_CODE = re.compile(
+    r"\w\([^()\n]{0,60}\)\s*[:{;]|^[\w.]{2,40}\([^()\n]{0,80}\)$|[{};]\s*$|=>|[=!]=|\+=|^(?:INFO|DEBUG|ERROR|WARN(?:ING)?|FATAL|Traceback|\w{2,30}(?:Error|Exception):)\b"
+)
+"""A line of a program, or of its log."""
+_EDGES = " \t\"'“”*_-–—•·"
+_AROUND = _EDGES + ",;:("
+_MAX_SENTENCE_CHARACTERS = 500
+_MAX_BOUNDARIES = 16
+"""A sentence with more pauses is a list, and its end is read in one piece."""
+_MAX_WEIGHED_CHARACTERS = 160
+"""How much of what follows a question is weighed, to tell whether it begins a statement."""
+_MIN_WORDS = 2
+_MIN_WORDS_WITHOUT_SUBJECT = 3
+"""Words a clause without a subject must have to stand alone."""
+_BOUNDARY = re.compile(
+    r"(?:\s*[,;:(]\s*|\s+[–—-]+\s+|\s*(?:\.\.\.|…)\s*)(?:(?:and|but|so|because|cause|cuz|since|also|plus|y|e|pero|porque|asi que|ya que|aunque|ademas"
+    r"|tambien|which is why|por eso|que|es que|cuz|bc)\s+)?"
+    r"|\s+(?:and|but|so|because|cause|cuz|since|plus|y|pero|porque|asi que|ya que|aunque|although|though|while|es que|bc)\s+"
+)
+_PAUSE = re.compile(r"[,;:(.…–—-]")
+_SUBJECT = re.compile(
+    r"(?:i|i'\w+|im|ive|my|we|we'\w+|our|let'?s|it|the|turns|both|don'?t|dont|please|always|never|from|remind|he|she|his|her|their"
+    r"|they|on|every|next)\b"
+)
+_POINTS_BACK = re.compile(r"\b(?:them|ones?|it|there|those|then|lo|entonces|eso|ahi|alla|alli)[.!]*$")
+"""What ends so says little without what went before it, and stays with it."""
+_LEANS = re.compile(
+    r"(?:mine|ours|that'?s (?:where|what|who|why|how|when|my|our|the (?:one|place))"
+    r"|(?:el|la|los|las) (?:mi[oa]s?|nuestr[oa]s?)\b|(?:ahi|alli|alla) (?:es|esta|vivo|vive|vivimos|tengo|trabajo)|(?:es|son) (?:donde|mi|mis|el mio|la mia))\b"
+)
+"""What begins so says nothing without what went before it."""
+_UPSHOT = re.compile(r"\b(?:so|asi que|por eso|which is why)\b")
+_UPSHOT_WISH = re.compile(
+    r"(?:please )?(?:no|don'?t|dont|do not|stop|never|only|always|skip|avoid|nada de|sin|deja de|nunca|evita|siempre)\b"
+)
+"""What begins so after a "so" is asked for because of what was said before it."""
+_CONSENT = re.compile(r"(?:ok|okay|vale|dale|got it|understood|entendido|de acuerdo|alright|please|porfa|por favor|si|yeah)\W*$")
+"""A question that asks only for consent to what was said before it."""
+_ANEW = re.compile(r"\b(?:instead|after all|en su lugar|en vez de eso)\b")
+_ACCENTS = str.maketrans(
+    "áàâäãéèêëíìîïóòôöõúùûüçñÁÀÂÄÃÉÈÊËÍÌÎÏÓÒÔÖÕÚÙÛÜÇÑ’‘`´", "aaaaaeeeeiiiiooooouuuucnAAAAAEEEEIIIIOOOOOUUUUCN''''"
+)
+_LAST_O = re.compile(r"(?<=\w\w)ó(?!\w)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementClause:
+    """A part of a sentence, as it was written and as the rules read it."""
+
+    text: str
+    folded: str
+    asked: bool = False
+    corrects: bool = False
+    """It begins as a correction of something said before."""
+    context: str = ""
+    """What was said just before it, where it says nothing without that."""
+
+    @property
+    def leans(self) -> bool:
+        """Whether it speaks of what was named just before: "mine is blue"."""
+        return _LEANS.match(self.folded) is not None
+
+
+def fold_clause(text: str) -> str:
+    """Return a text of the same length for the rules to read: lower case, plain letters, straight apostrophes.
+
+    An "ó" at the end of a word stays, for it tells "he worked" from "I work" in Spanish.
+    """
+    plain = list(text.translate(_ACCENTS).lower())
+    if len(plain) != len(text):  # a few letters have no lower case of the same length
+        plain = [char.lower()[:1] or char for char in text.translate(_ACCENTS)]
+    for match in _LAST_O.finditer(text):
+        plain[match.end() - 1] = "ó"
+    return "".join(plain)
+
+
+def sentences(text: str) -> Iterator[tuple[str, str]]:
+    """Yield each sentence with its folded form, in which code and longer quotes are blotted out."""
+    for piece in _SENTENCE_END.split(without_quoted_text(text)):
+        sentence = piece.strip(_EDGES) if piece else ""
+        if (
+            not sentence
+            or len(sentence) > _MAX_SENTENCE_CHARACTERS
+            or piece.lstrip().startswith(_SKIPPED)
+            or _CODE.search(sentence)
+        ):
+            continue
+        start = piece.index(sentence)  # a quote that opens or ends the piece has lost a mark in the sentence
+        yield sentence, fold_clause(_QUOTED.sub(_blot, piece))[start : start + len(sentence)]
+
+
+def _blot(match: re.Match[str]) -> str:
+    """Hide what is quoted, unless it is a name or a title of a word or two."""
+    quote = match[0]
+    return quote if len(quote.split()) < 3 else quote[0] + "_" * (len(quote) - 2) + quote[-1]
+
+
+def clauses(sentence: str, folded: str, book: Rulebook) -> Iterator[StatementClause]:
+    """Yield the clauses of a sentence that are stated: what is asked or ordered in it is cut away."""
+    is_question = sentence.rstrip(_EDGES + ")").endswith("?")
+    cuts = _cuts(sentence, folded, book, is_question=is_question)
+    spans = zip([0, *(after for _, after in cuts)], [*(before for before, _ in cuts), len(sentence)], strict=True)
+    parts = [(sentence[start:end].strip(_AROUND), folded[start:end].strip(_AROUND)) for start, end in spans]
+    spoken = [_stated(text, plain, book, is_question=is_question) for text, plain in parts]
+    if is_question and len(parts) > 1 and all(clause is not None for clause in spoken) and book.find(parts[-1][1]) is None:
+        spoken[-1] = None  # the question mark belongs to the last part
+    if is_question and not _question_apart(parts, spoken, book):
+        return
+    corrects = book.correction.match(folded) is not None
+    for number, clause in enumerate(spoken):
+        if clause is None:
+            continue
+        following = parts[number + 1][1] if number + 1 < len(parts) else ""
+        wanted = bool(following) and bool(book.asked_after.match(following))
+        anew = corrects or _ANEW.search(clause.folded) is not None
+        context = parts[number - 1][0] if number and clause.leans else ""
+        yield replace(clause, asked=clause.asked or wanted, corrects=anew, context=context)
+
+
+def _question_apart(parts: list[tuple[str, str]], spoken: list[StatementClause | None], book: Rulebook) -> bool:
+    """Tell whether a sentence with a question mark also states something, apart from what it asks."""
+    if len(parts) == 1:
+        clause = spoken[0]
+        return clause is not None and (clause.asked or _is_announced(parts[0][1], clause.folded))
+    last = parts[-1][1]
+    if _CONSENT.match(last):
+        return True
+    if book.shows("tag", last) and len(last.split()) <= 4:
+        return False
+    return any(clause is None for clause in spoken)
+
+
+def _is_announced(folded: str, stated: str) -> bool:
+    """Tell whether a question only announces what it states: "did I mention that I'm vegan?"."""
+    lead = folded[: len(folded) - len(stated)]
+    return bool(re.match(r"(?:\W|and |y |por cierto|by the way)*(?:did i|have i|te (?:dije|conte)|ya te)", lead))
+
+
+def _stated(text: str, folded: str, book: Rulebook, *, is_question: bool) -> StatementClause | None:
+    """Return a part as a clause without its lead-in, or None when it asks, orders or quotes."""
+    if book.asked_after.match(folded):
+        return None
+    asked = False
+    for _ in range(8):
+        lead = book.asked.match(folded)
+        asked = asked or lead is not None
+        if lead is None:
+            lead = book.filler.match(folded)
+            if lead is None or lead.end() == 0 or (book.find(folded) and not book.find(folded[lead.end() :])):
+                break
+        text, folded = text[lead.end() :], folded[lead.end() :]
+    text, folded = text.strip(_AROUND), folded.strip(_AROUND)
+    if len(folded.split()) < _MIN_WORDS or "_____" in folded[:6]:
+        return None
+    stands = not is_question and book.shows("standing", folded)
+    if not asked and not stands and not book.find(folded) and _asks(folded, book, is_question=is_question):
+        return None
+    if asked and book.shows("question", folded) and folded.endswith("?"):
+        return None
+    if text.endswith("?"):
+        text, folded = text.rstrip("?! "), folded.rstrip("?! ")
+    return StatementClause(text=text, folded=folded, asked=asked)
+
+
+def _asks(folded: str, book: Rulebook, *, is_question: bool) -> bool:
+    lead = book.filler.match(folded)
+    bare = folded if lead is None else folded[lead.end() :]
+    return any(book.shows("question" if is_question else "asks", said) or book.shows("command", said) for said in (folded, bare))
+
+
+def _cuts(sentence: str, folded: str, book: Rulebook, *, is_question: bool) -> list[tuple[int, int]]:
+    """Return where clauses of a sentence end and the next begin: where a statement, a question or an order does."""
+    cuts: list[tuple[int, int]] = []
+    wanted = _is_asked(folded, book)
+    for boundary in islice(_BOUNDARY.finditer(folded), _MAX_BOUNDARIES):
+        rest = folded[boundary.end() :]
+        before = folded[cuts[-1][1] if cuts else 0 : boundary.start()]
+        tight = not _PAUSE.search(boundary[0])
+        if not rest or (tight and len(before.split()) < 3 and not _is_only_lead(before, book)):
+            continue
+        if _UPSHOT.search(boundary[0]) and _UPSHOT_WISH.match(rest) and is_telling(before, before, book):
+            continue
+        if (
+            (_asks(rest, book, is_question=is_question) and not (tight and book.find(rest)))
+            or (
+                not wanted
+                and not _follows_from(boundary[0], before, book)
+                and _begins_clause(rest, book, tight=tight, is_question=is_question)
+            )
+            or book.asked_after.match(rest)
+            or (
+                not wanted
+                and _asks(before, book, is_question=is_question)
+                and _weighs(sentence[boundary.end() :][:_MAX_WEIGHED_CHARACTERS], rest[:_MAX_WEIGHED_CHARACTERS], book)
+            )
+        ):
+            cuts.append(boundary.span())
+    return cuts or (_last_pause(sentence, folded, book) if is_question else [])
+
+
+def _last_pause(sentence: str, folded: str, book: Rulebook) -> list[tuple[int, int]]:
+    """Return where a question begins that nothing else tells from the statement before it: "I'm vegan, anything for me?"."""
+    pauses = [boundary for boundary in _BOUNDARY.finditer(folded) if _PAUSE.search(boundary[0])]
+    if not pauses or _asks(folded, book, is_question=True):
+        return []
+    last = pauses[-1]
+    before, rest = folded[: last.start()], folded[last.end() :]
+    if len(rest.split()) < _MIN_WORDS or book.shows("tag", rest) or book.find(rest) is not None:
+        return []
+    return [last.span()] if is_telling(sentence[: last.start()], before, book) else []
+
+
+def _follows_from(boundary: str, before: str, book: Rulebook) -> bool:
+    """Tell whether what follows is the upshot of a statement, with which it stays: "my gym closes at nine so I go early"."""
+    return _UPSHOT.search(boundary) is not None and (book.find(before) is not None or is_telling(before, before, book))
+
+
+def _weighs(text: str, rest: str, book: Rulebook) -> bool:
+    """Tell whether what follows a question or an order tells something by itself: "find a recipe, the twins eat no meat"."""
+    return len(rest.split()) >= _MIN_WORDS_WITHOUT_SUBJECT and is_telling(text, rest, book)
+
+
+def _is_asked(folded: str, book: Rulebook) -> bool:
+    """Tell whether a sentence begins with a request to remember it: then it is kept in one piece."""
+    for _ in range(4):
+        if book.asked.match(folded):
+            return True
+        lead = book.filler.match(folded)
+        if lead is None or lead.end() == 0:
+            return False
+        folded = folded[lead.end() :]
+    return False
+
+
+def _is_only_lead(before: str, book: Rulebook) -> bool:
+    lead = book.filler.match(before)
+    return lead is not None and lead.end() == len(before)
+
+
+def _begins_clause(rest: str, book: Rulebook, *, tight: bool, is_question: bool) -> bool:
+    stated = rest
+    for _ in range(3):
+        lead = book.filler.match(stated)
+        if lead is None or lead.end() == 0:
+            break
+        stated = stated[lead.end() :]
+    if book.asked.match(stated) or (is_question and not tight and book.shows("tag", rest)):
+        return True
+    return book.find(stated) is not None and _has_own_subject(stated, book, tight=tight) and not _POINTS_BACK.search(stated)
+
+
+def _has_own_subject(folded: str, book: Rulebook, *, tight: bool) -> bool:
+    """English clauses show their subject, but for those after a pause; in Spanish the verb is enough."""
+    if book.language == "es" or _SUBJECT.match(folded):
+        return True
+    return not tight and len(_BOUNDARY.split(folded, maxsplit=1)[0].split()) >= _MIN_WORDS_WITHOUT_SUBJECT

@@ -1,0 +1,61 @@
+"""What an assistant observed and the user then confirmed."""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from holdfast.learning.statements.clauses import fold_clause, sentences
+from holdfast.learning.statements.conversation import SourcedStatement, is_spoken_by_user
+from holdfast.learning.statements.rulebook import LANGUAGES, rulebook
+from holdfast.learning.statements.statements import Statement
+from holdfast.types import Message
+
+_QUESTION_TAG = re.compile(
+    r"[, ]*(?:¿?(?:right|isn'?t it|is that (?:right|so|correct|true)|am i right|don'?t you|aren'?t you|correct|no|verdad|cierto"
+    r"|es así|me equivoco|puede ser))?\?$",
+    re.IGNORECASE,
+)
+_MAX_SENTENCES_BACK = 2
+"""A yes answers what was said last: an observation further back is not taken for confirmed."""
+_IMPORTANCE = 5.0
+
+
+def confirmed_observations(messages: Sequence[Message]) -> list[SourcedStatement]:
+    """Return what an assistant observed where the user's next message says yes to it."""
+    return [
+        SourcedStatement(statement=_statement(text, language), sources=(said, answer))
+        for said, answer in pairwise(messages)
+        if said.role == "assistant" and said.origin == "assistant" and said.action is None
+        if is_spoken_by_user(answer) and _confirms(answer.text)
+        for text, language in _observations(said.text)
+    ]
+
+
+def _confirms(text: str) -> bool:
+    folded = fold_clause(text)
+    books = [rulebook(language) for language in LANGUAGES]
+    denied = "?" in text or any(book.shows("denies", folded) for book in books)
+    return not denied and any(book.shows("confirms", folded) for book in books)
+
+
+def _observations(text: str) -> Iterator[tuple[str, str]]:
+    for sentence, folded in list(sentences(text))[-_MAX_SENTENCES_BACK:]:
+        bare = _QUESTION_TAG.sub("", sentence)
+        if "?" in bare or "¿" in bare:
+            continue
+        for language in LANGUAGES:
+            book = rulebook(language)
+            if book.shows("observation", folded) and not book.shows("advice", folded):
+                yield bare, language
+
+
+def _statement(text: str, language: str) -> Statement:
+    return Statement(
+        text=text,
+        kind="fact",
+        type="personal",
+        key="nota" if language == "es" else "note",
+        importance=_IMPORTANCE,
+        language=language,
+        observed=True,
+    )

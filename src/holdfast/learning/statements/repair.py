@@ -1,0 +1,106 @@
+"""Putting a statement right: "my flight is at 9... sorry, at 10" says that it is at 10."""
+
+import re
+
+from holdfast.learning.statements.clauses import fold_clause
+
+_MARK = (
+    r"(?:sorry|no,? wait|wait,? no|wait|i mean|i meant|actually|make that|correction|rather|or rather|my mistake|my bad"
+    r"|perdon|digo|mejor dicho|no,? espera|espera,? no|quise decir|quiero decir|queria decir|en realidad|me equivoque"
+    r"|correccion|no)"
+)
+_MARK_WITHIN = _MARK.removesuffix("|no)") + r"|no(?=\s*[,.:;…–—-]))"
+"""Inside a sentence "no" takes something back only with a pause behind it: "el martes, no, el miércoles"; "el martes, no el
+lunes" says what it is not."""
+_OPENING = re.compile(
+    rf"^(?:(?:oh|ah|ay|hmm|ok|okay|uy|ups|oops|bueno|pero|but|y|and|che)[ ,.!-]+)*{_MARK}(?:[ ,.!:-]+{_MARK})*[ ,.!:-]+"
+    r"(?:that'?s (?:wrong|not right)[ ,.]+)?(?P<rest>.+)$"
+)
+_BARE_OPENING = re.compile(
+    r"^(?:it'?s|it is|that'?s|make (?:it|that)|es|son|seria|era|que sea|mejor) (?:actually |en realidad )?(?P<rest>.+?,? (?:not|no|y no|instead of|en vez de|en lugar de) .+)$"
+)
+_REGRET = re.compile(
+    r"^(?:(?:oh|ah|ay|hmm|ok|okay|uy|no|wait|pero|but|che)[ ,.!-]+)*(?:sorry|oops|ups|my mistake|my bad|correction|perdon|perdona|disculpa|correccion"
+    r"|(?:i|me|lo|le|la) (?:misread|misheard|mixed|got (?:it|that) wrong|was wrong|equivoque|confundi|lei mal|entendi mal))\b"
+)
+_WITHIN = re.compile(rf"^(?P<said>.{{8,}}?)(?:[\s,.…–—-]+){_MARK_WITHIN}(?:[ ,.!:…-]+{_MARK})*[ ,.!:…-]+(?P<rest>.{{1,40}})$")
+_NOT = re.compile(r"^(?P<new>.+?)[, ]+(?:and )?(?:not|y no|no|instead of|rather than|en vez de|en lugar de) (?P<old>.+)$")
+_BUT = re.compile(r"^(?:not|no(?: es| era)?) (?P<old>.+?),? (?:but|sino(?: que)?|it'?s|es) (?P<new>.+)$")
+_SMALL = re.compile(
+    r"^(?:it'?s|it is|that'?s|it was|was|is|es|son|era|sera|sea|on|at|in|the|el|la|los|las|a|al|en|to|with|con|de|del|i mean|i meant|a las|on the|actually|en realidad)\s+"
+)
+_MONTH = (
+    r"(?:january|february|march|april|may|june|july|august|september|october|november|december"
+    r"|enero|febrero|marzo|abril|mayo|junio|julio|agosto|sep?tiembre|octubre|noviembre|diciembre)"
+)
+_VALUES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|\b(?:lunes|martes|miercoles|jueves|viernes|sabado|domingo)\b",
+        rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)?(?: of| de)? {_MONTH}|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?)\b",
+        r"\b\d{1,2}(?:st|nd|rd|th)\b",
+        rf"\b{_MONTH}\b",
+        r"\b\d{1,2}:\d\d(?: ?[ap]\.?m\.?)?|\b\d{1,2} ?[ap]\.?m\b\.?|(?<=at )\d{1,2}\b|(?<=a las )\d{1,2}\b|(?<=a la )\d\b",
+        r"\b\d[\d.,]*\b",
+        r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|once|doce)\b",
+    )
+)
+"""Kinds of values, each of which can take the place of another of its kind; the first that a correction has counts."""
+_MAX_FRAGMENT_WORDS = 9
+
+
+def correction_in(sentence: str, folded: str) -> str | None:
+    """Return the new value that a sentence names to put something right: "on Tuesday, not Monday"."""
+    opened = _OPENING.match(folded) or _BARE_OPENING.match(folded)
+    if opened is None or folded.endswith("?"):
+        return None
+    rest = sentence[opened.start("rest") :].strip(" .!")
+    return rest if rest and len(rest.split()) <= _MAX_FRAGMENT_WORDS else None
+
+
+def regrets(folded: str) -> bool:
+    """Tell whether a message begins by saying that something said before was wrong; what it says anew then counts."""
+    return _REGRET.match(folded) is not None
+
+
+def repaired(text: str, fragment: str) -> str | None:
+    """Return a statement with the value that a fragment names instead of its own; None when it names no such thing."""
+    plain = fold_clause(fragment)
+    named = _NOT.match(plain) or _BUT.match(plain)
+    if named is not None:
+        swapped = _swap(text, _core(fragment, named, "old"), _core(fragment, named, "new"))
+        if swapped is not None:
+            return swapped
+        fragment, plain = fragment[named.start("new") : named.end("new")], plain[named.start("new") : named.end("new")]
+    for value in _VALUES:
+        new, olds = value.search(plain), list(value.finditer(fold_clause(text)))
+        if new is not None and olds:
+            return text[: olds[-1].start()] + fragment[new.start() : new.end()] + text[olds[-1].end() :]
+        if new is not None:
+            return None
+    return None
+
+
+def repaired_within(text: str) -> str:
+    """Return a statement that corrects itself with its last word only; any other as it is."""
+    found = _WITHIN.match(fold_clause(text).rstrip("."))
+    if found is None:
+        return text
+    said = text[: found.end("said")]
+    better = repaired(said, text[found.start("rest") : found.end("rest")])
+    return text if better is None else better + ("." if text.endswith(".") else "")
+
+
+def _core(fragment: str, match: re.Match[str], name: str) -> str:
+    """Return a named value without its articles and prepositions."""
+    value = fragment[match.start(name) : match.end(name)].strip(" ,.!")
+    while (small := _SMALL.match(fold_clause(value))) is not None:
+        value = value[small.end() :]
+    return value
+
+
+def _swap(text: str, old: str, new: str) -> str | None:
+    if not old or not new:
+        return None
+    place = re.search(rf"(?<!\w){re.escape(fold_clause(old))}(?!\w)", fold_clause(text))
+    return None if place is None else text[: place.start()] + new + text[place.end() :]

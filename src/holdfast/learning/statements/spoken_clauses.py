@@ -1,0 +1,82 @@
+"""From a message to what its speaker states in it: sentence by sentence, without what is not meant or not to be kept."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from holdfast.learning.statements.clauses import StatementClause, clauses, fold_clause, sentences
+from holdfast.learning.statements.rulebook import Rulebook
+
+_SECRET = re.compile(
+    r"\b(?:passwords?|passcode|passphrase|api[ _-]?keys?|secret[ _-]?keys?|access token|auth token|private key|cvv|cvc|ssn"
+    r"|social security|credit card|card number|contrasenas?|clave (?:de|del|es)|mi clave|tarjeta de credito|numero de tarjeta"
+    r"|my log-?in|login is|pin (?:de|del|is|es|for|number|code)|my pin|mi pin|seed phrase)\b"
+    r"|\b(?:sk|pk|ghp|gho|xox[bp]|akia|eyj)[-_a-z0-9]{12,}|\b(?:\d[ -]?){13,19}\b|-----begin"
+)
+_PART = re.compile(r"[,;:] | (?:and|but|y|pero|with|con) ")
+_LONG_TEXT_SENTENCES = 3
+_PERSONAL = frozenset(("self", "soy", "you"))
+_WHOLE_MESSAGE = ("joke", "roleplay")
+_WHOLE_SENTENCE = ("hypothetical", "sarcasm", "fiction_author")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpokenSentence:
+    """A sentence with the clauses that it states; none where it is not meant as it is said."""
+
+    text: str
+    folded: str
+    clauses: tuple[StatementClause, ...]
+    impersonal: bool
+    """It stands in a longer text that speaks neither of its writer nor to its reader."""
+
+
+def spoken(text: str, book: Rulebook) -> Iterator[SpokenSentence]:
+    """Yield the sentences of a message, up to where a text begins that is to be translated, mended or written."""
+    if any(book.shows(sign, fold_clause(text)) for sign in _WHOLE_MESSAGE):
+        return
+    impersonal = _is_impersonal(text, book)
+    for sentence, folded in sentences(text):
+        if book.shows("text_command", folded) or book.shows("text_writing", folded + "\n"):
+            if folded.endswith("?"):  # "how do you say it?" brings no text with it
+                continue
+            break
+        stated = clauses(sentence, folded, book) if _is_plain(folded, book) else ()
+        safe = (_without_secret(clause) for clause in stated)
+        kept = tuple(clause for clause in safe if clause is not None)
+        yield SpokenSentence(text=sentence, folded=folded, clauses=kept, impersonal=impersonal)
+
+
+def _is_impersonal(text: str, book: Rulebook) -> bool:
+    enough = len(list(islice(sentences(text), _LONG_TEXT_SENTENCES))) == _LONG_TEXT_SENTENCES
+    return enough and book.probe is not None and not book.probe.about(fold_clause(text)) & _PERSONAL
+
+
+def without_secret(text: str) -> str:
+    """Return a text, or nothing where it tells a password or the like."""
+    return "" if _SECRET.search(fold_clause(text)) else text
+
+
+def _without_secret(clause: StatementClause) -> StatementClause | None:
+    """Return a clause without the part from which on it tells a password or the like."""
+    found = _SECRET.search(clause.folded)
+    clause = replace(clause, context=without_secret(clause.context))
+    if found is None:
+        return clause
+    cuts = [cut.start() for cut in _PART.finditer(clause.folded, 0, found.start())]
+    if not cuts:
+        return None
+    return replace(clause, text=clause.text[: cuts[-1]], folded=clause.folded[: cuts[-1]])
+
+
+def _is_plain(folded: str, book: Rulebook) -> bool:
+    """Tell whether a sentence is meant as it is said."""
+    if any(book.shows(sign, folded) for sign in _WHOLE_SENTENCE):
+        return False
+    if book.shows("transcript", folded) and not book.asked.match(folded) and not book.filler.match(folded):
+        return False
+    if not book.shows("saying", folded) or book.shows("counsel", folded):
+        return True
+    rule = book.find(folded)  # a doctor's word counts as one's own, and so does what others call one
+    return rule is not None and rule.key in ("health", "salud", "name", "nombre")

@@ -1,0 +1,202 @@
+"""Summaries of conversations and the base document: by rules alone, or by a model with the rules to fall back on.
+
+A model that fails, or whose answer is plainly no summary of what it was shown, never stops anything: the rules write instead, and
+``flaws`` says why. What a model leaves out of names, numbers and dates is listed after its words where there is room.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.chat import ChatModel, Schema, Usage, usage_of
+from holdfast.errors import ModelError
+from holdfast.learning.ask_model import Prompt, StructuredAnswer, complete, load_prompt, prompt_turns
+from holdfast.learning.output_filter import collapse_reason
+from holdfast.learning.summaries import base_document, extractive
+from holdfast.learning.summaries.base_document import distill
+from holdfast.learning.summaries.extractive import add_details, language_of, paragraph, spoken, summarize, wanted_details
+from holdfast.learning.summaries.importance import importance_of, tags_of
+from holdfast.text.clean import fold, one_line
+from holdfast.text.details import kept
+from holdfast.text.language import detect_language
+from holdfast.types import Message
+
+__all__ = ["Summary", "distill", "distill_with", "paragraph", "paragraph_with", "summarize", "summarize_with"]
+
+_MIN_KEPT_SHARE = 0.8
+_MAX_MESSAGE_CHARACTERS = 4000
+"""Characters of one message that a model is shown; a pasted file is not the conversation."""
+_ROOM_FACTOR = {"summary": 1.5, "paragraph": 3.0, "document": 1.5}
+"""A model's text may be so many times as long as asked for; "about 200 characters" is a wish, four sentences may need more."""
+_MAX_TAGS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """A text, who wrote it and what it cost. ``flaws`` says what went wrong on the way, in words for people."""
+
+    text: str
+    model: str | None = None
+    """The model that wrote it; None when rules did."""
+    prompt: str = ""
+    """The version of the prompt, or of the rules."""
+    flaws: tuple[str, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    importance: float | None = None
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Written:
+    """What a model gave: its data, or nothing but the reason why the rules must write."""
+
+    data: Mapping[str, Any] | None
+    flaws: tuple[str, ...]
+    usage: Usage
+
+
+def summarize_with(
+    model: ChatModel,
+    messages: Sequence[Message],
+    *,
+    max_characters: int = 700,
+    language: str | None = None,
+    timeout: float = 60.0,
+) -> Summary:
+    """Return 3-5 sentences on what was said, written by a model; by rules when it fails."""
+    language = language_of(messages, language)
+    prompt = load_prompt("summary", language)
+    asked = {"transcript": _transcript(messages), "longest": str(max_characters)}
+    written = _ask(model, prompt, asked, _text_schema("summary"), timeout)
+    text, flaws = _checked(written, "summary", [message.text for message in messages], max_characters)
+    if text is None:
+        rules = summarize(messages, max_characters=max_characters, language=language)
+        return Summary(text=rules, prompt=extractive.RULE_VERSION, flaws=flaws, usage=written.usage)
+    text = _with_lost_details(text, messages, max_characters, language)
+    return Summary(text=text, model=model.name, prompt=prompt.version, flaws=flaws, usage=written.usage)
+
+
+def paragraph_with(
+    model: ChatModel,
+    messages: Sequence[Message],
+    *,
+    max_characters: int = 200,
+    language: str | None = None,
+    timeout: float = 60.0,
+) -> Summary:
+    """Return one paragraph of 2-4 sentences with its importance and tags, by a model; by rules when it fails."""
+    language = language_of(messages, language)
+    prompt = load_prompt("paragraph", language)
+    schema = _text_schema("paragraph", importance={"type": "number"}, tags={"type": "array", "items": {"type": "string"}})
+    asked = {"transcript": _transcript(messages), "longest": str(max_characters)}
+    written = _ask(model, prompt, asked, schema, timeout)
+    text, flaws = _checked(written, "paragraph", [message.text for message in messages], max_characters)
+    importance, tags = _by_rules(messages)
+    if text is None or written.data is None:
+        rules = paragraph(messages, max_characters=max_characters, language=language)
+        return Summary(
+            text=rules, prompt=extractive.RULE_VERSION, flaws=flaws, usage=written.usage, importance=importance, tags=tags
+        )
+    return Summary(
+        text=text,
+        model=model.name,
+        prompt=prompt.version,
+        flaws=flaws,
+        usage=written.usage,
+        importance=_rated(written.data.get("importance"), importance),
+        tags=_tagged(written.data.get("tags")) or tags,
+    )
+
+
+def distill_with(
+    model: ChatModel,
+    base: str,
+    summaries: Sequence[str],
+    facts: Sequence[str],
+    *,
+    max_words: int = 400,
+    language: str | None = None,
+    timeout: float = 60.0,
+) -> Summary:
+    """Return the base document renewed by a model; by rules when it fails. Summaries and facts are given oldest first."""
+    language = language or detect_language(" ".join((base, *facts, *summaries))[:2000])
+    prompt = load_prompt("base", language)
+    asked = {"document": base, "summaries": list(summaries), "facts": list(facts), "most_words": str(max_words)}
+    written = _ask(model, prompt, asked, _text_schema("document"), timeout)
+    text, flaws = _checked(written, "document", [base, *summaries, *facts], 8 * max_words)
+    if text is None:
+        rules = distill(base, summaries, facts, max_words=max_words, language=language)
+        return Summary(text=rules, prompt=base_document.RULE_VERSION, flaws=flaws, usage=written.usage)
+    if len(text.split()) > max_words:
+        flaws += (f"the document had {len(text.split())} words and was cut to {max_words} by rules",)
+        text = distill(text, (), (), max_words=max_words, language=language)
+    elif kept("\n".join((base, *facts)), text) < _MIN_KEPT_SHARE:
+        flaws += ("the document had lost many names, numbers and dates, which rules put back",)
+        text = distill(text, (), [*_lines(base), *facts], max_words=max_words, language=language)
+    return Summary(text=text, model=model.name, prompt=prompt.version, flaws=flaws, usage=written.usage)
+
+
+def _ask(model: ChatModel, prompt: Prompt, asked: Mapping[str, str | Sequence[str]], schema: Schema, timeout: float) -> _Written:
+    try:
+        answer: StructuredAnswer = complete(model, prompt_turns(prompt, **asked), schema, timeout=timeout)
+    except ModelError as error:
+        usage = usage_of(error)
+        return _Written(data=None, flaws=(f"Rules wrote this, because {model.name} failed ({error.code}): {error}",), usage=usage)
+    data = answer.data if isinstance(answer.data, Mapping) else {}
+    return _Written(data=data, flaws=answer.flaws, usage=answer.usage)
+
+
+def _checked(written: _Written, name: str, replaces: Sequence[str], max_characters: int) -> tuple[str | None, tuple[str, ...]]:
+    """Return the text a model wrote, or None and why it cannot be used."""
+    if written.data is None:
+        return None, written.flaws
+    raw = str(written.data.get(name) or "").strip()
+    text = raw if name == "document" else one_line(raw)
+    reason = collapse_reason(
+        text,
+        replaces=replaces,
+        max_characters=max_characters if len(text) <= max_characters else int(_ROOM_FACTOR[name] * max_characters),
+    )
+    if reason:
+        return None, (*written.flaws, f"Rules wrote this, because the model's answer could not be used: {reason}.")
+    return text, written.flaws
+
+
+def _with_lost_details(text: str, messages: Sequence[Message], max_characters: int, language: str) -> str:
+    """Return a model's summary with the details it lost after it, when it lost more than a few."""
+    heard = spoken(messages) or list(messages)
+    if kept("\n".join(message.text for message in heard), text) >= _MIN_KEPT_SHARE:
+        return text
+    return add_details(text, wanted_details(heard).values(), max_characters=max(max_characters, len(text)), language=language)
+
+
+def _transcript(messages: Sequence[Message]) -> list[str]:
+    return [
+        f"[{message.at:%Y-%m-%d}] {message.speaker or message.role}: {one_line(message.text)[:_MAX_MESSAGE_CHARACTERS]}"
+        for message in messages
+    ]
+
+
+def _text_schema(name: str, **more: Schema) -> Schema:
+    return {"type": "object", "properties": {name: {"type": "string"}, **more}, "required": [name]}
+
+
+def _by_rules(messages: Sequence[Message]) -> tuple[float, tuple[str, ...]]:
+    """Return the importance of the weightiest message and the tags of all, by rules."""
+    texts = [message.text for message in spoken(messages) or messages]
+    return max(map(importance_of, texts), default=0.0), tags_of(texts, max_tags=_MAX_TAGS)
+
+
+def _rated(value: object, otherwise: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return otherwise
+    return round(min(10.0, max(0.0, float(value))), 1)
+
+
+def _tagged(values: object) -> tuple[str, ...]:
+    words = [fold(str(value).lstrip("#"))[:40] for value in values] if isinstance(values, list | tuple) else []
+    return tuple(dict.fromkeys(word for word in words if word))[:_MAX_TAGS]
+
+
+def _lines(base: str) -> list[str]:
+    return [line.lstrip("-*• ") for line in base.splitlines() if line.strip() and not line.startswith("#")]

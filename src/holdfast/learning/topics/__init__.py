@@ -1,0 +1,1 @@
+"""Assign, name and split topics. Start with ``assign.py``."""

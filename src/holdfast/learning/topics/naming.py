@@ -1,0 +1,193 @@
+"""Names for topics: short, lower case, in the language of what they name, and safe as the name of a file.
+
+A name is made of letters, digits and single hyphens, nothing else, so it can neither leave its folder nor be a
+device on any system. Accents stay: a birthday is a ``cumpleaños``.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+
+from holdfast.chat import ChatModel, Schema, Usage, usage_of
+from holdfast.errors import ModelError
+from holdfast.learning import ask_model
+from holdfast.learning.topics.clusters import common_language, content_terms
+from holdfast.text.clean import fold
+from holdfast.text.language import detect_language, is_stop_word
+
+RULE_VERSION = "topic-name-rules-1"
+MAX_CHARACTERS = 40
+"""Characters a name may have."""
+MAX_WORDS = 3
+_MAX_SHOWN_TEXTS = 40
+"""Texts a model is shown to name them; more say nothing new about the name."""
+_MAX_TEXT_CHARACTERS = 300
+_MAX_SHOWN_NAMES = 200
+_RESERVED = frozenset({"con", "prn", "aux", "nul", "index"} | {f"{port}{n}" for port in ("com", "lpt") for n in range(10)})
+_WORD = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*")
+_SCHEMA: Schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+
+# Words that stand in memories about anything at all, and so name nothing.
+_EMPTY_WORDS = frozenset(
+    "user users usuario usuaria usuarios person persona people gente assistant asistente said says say told dijo dice "
+    "like likes liked love loves prefer prefers preferred want wants wanted need needs use uses used using make makes made "
+    "made found find finds finding keep keeps take takes took go goes going went come came know knows think thinks feel feels work works "
+    "gusta gustan encanta encantan prefiere prefieren prefiero quiere quieren quiero necesita necesito usa usan uso hace hizo "
+    "hacer tiene tener puede poder debe deber sabe cree encontró encuentra descubrió lleva toma va fue ser estar decidió decidido decided decides plan plans "
+    "always never usually often sometimes every day days week weeks month months year years time times today tomorrow yesterday "
+    "siempre nunca suele menudo veces vez día días semana semanas mes meses año años hoy mañana ayer hora horas new old good "
+    "bad best better big small first last next many much one two three thing things way something nuevo nueva viejo bueno buena "
+    "mejor peor grande pequeño primero primera último última muchos muchas cosa cosas algo manera forma tres without within "
+    "instead also still already yet ever even really only well however todavía ya además entonces luego después durante "
+    "he's she's it's i'm i've don't doesn't didn't isn't can't won't memory memoria note nota".split()
+)
+_ADVERBS = ("ly", "mente")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicName:
+    """A name, and what it took to find it."""
+
+    name: str
+    model: str | None = None
+    prompt: str = RULE_VERSION
+    flaws: tuple[str, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+
+def slug(text: str, *, max_words: int = MAX_WORDS, max_characters: int = MAX_CHARACTERS) -> str:
+    """Return the text as a safe name, or nothing when no letter or digit is in it."""
+    plain = unicodedata.normalize("NFKC", text).lower()
+    spelled = "".join(c if _stays(c) else "-" for c in plain if c not in "'’")
+    words = [word for word in spelled.split("-") if word][:max_words]
+    while words and len("-".join(words)) > max_characters:
+        words = words[:-1] if len(words) > 1 else [words[0][:max_characters]]
+    name = unicodedata.normalize("NFC", "-".join(words))
+    return f"topic-{name}" if name in _RESERVED else name
+
+
+def title(name: str) -> str:
+    """Return a topic's name as the title of its page."""
+    return (name[:1].upper() + name[1:]).replace("-", " ")
+
+
+def _stays(sign: str) -> bool:
+    """Letters and digits stay, and the marks without which some scripts cannot be written."""
+    return sign.isalnum() or (unicodedata.category(sign)[0] == "M" and not "\u0300" <= sign <= "\u036f")
+
+
+def unused_name(name: str, taken: Collection[str], *, max_characters: int = MAX_CHARACTERS) -> str:
+    """Return the name, with a number behind it when it is taken; case and accents make no difference."""
+    used = {fold(each) for each in taken}
+    for number in count(1):
+        ending = "" if number == 1 else f"-{number}"
+        tried = name[: max_characters - len(ending)].rstrip("-") + ending
+        if fold(tried) not in used:
+            return tried
+    raise AssertionError
+
+
+def distinctive(texts: Sequence[str], others: Sequence[str] = ()) -> list[str]:
+    """Return the words that tell these texts from others, the most telling first, as they are written most often."""
+    language = common_language((*texts, *others))
+    inside, written = _counted(texts, language)
+    outside, _ = _counted(others, language)
+    first = {stem: place for place, stem in enumerate(inside)}
+
+    def telling(stem: str) -> float:
+        share = inside[stem] / len(texts)
+        return share - outside[stem] / len(others) if others else share
+
+    ranked = sorted(inside, key=lambda stem: (-telling(stem), first[stem]))
+    return [written[stem].most_common(1)[0][0] for stem in ranked if telling(stem) > 0]
+
+
+def _counted(texts: Sequence[str], language: str | None) -> tuple[Counter[str], dict[str, Counter[str]]]:
+    """Count in how many texts each stem stands, and how it is written."""
+    spread: Counter[str] = Counter()
+    written: dict[str, Counter[str]] = {}
+    for text in texts:
+        stems: dict[str, None] = {}
+        for word in _naming_words(text):
+            stem = min(content_terms(word, language), default=word)
+            stems[stem] = None
+            written.setdefault(stem, Counter())[word] += 1
+        spread.update(stems.keys())
+    return spread, written
+
+
+def telling_terms(text: str) -> frozenset[str]:
+    """Return the stems of a text that could tell what it is about."""
+    return frozenset(stem for word in _naming_words(text) for stem in content_terms(word))
+
+
+def _naming_words(text: str) -> Iterator[str]:
+    """Yield the words that could be part of a name."""
+    language = detect_language(text)
+    for word in _WORD.findall(unicodedata.normalize("NFKC", text).lower()):
+        if len(word) < 3 and word.isascii():
+            continue
+        if word not in _EMPTY_WORDS and not word.endswith(_ADVERBS) and not _is_idle(word, language):
+            yield word
+
+
+def _is_idle(word: str, language: str | None = None) -> bool:
+    return any(is_stop_word(fold(word), code) for code in ("en", "es", language))
+
+
+def name_by_rules(texts: Sequence[str], *, taken: Collection[str], others: Sequence[str] = ()) -> str:
+    """Name texts by their most telling word, or by two when no word stands in half of them."""
+    words = distinctive(texts, others)
+    stems = [content_terms(text) for text in texts]
+    shared = bool(words) and sum(bool(content_terms(words[0]) & each) for each in stems) * 2 >= len(texts)
+    for name in _candidates(words, 1 if shared else 2):
+        if fold(name) not in {fold(each) for each in taken}:
+            return name
+    return unused_name(next(_candidates(words, 1), "") or _nameless(texts), taken)
+
+
+def _candidates(words: Sequence[str], at_first: int) -> Iterator[str]:
+    """Yield names of the leading words: as many as suit them, then with one or two more."""
+    for size in range(at_first, MAX_WORDS + 1):
+        if name := slug(" ".join(words[:size])):
+            yield name
+
+
+def _nameless(texts: Iterable[str]) -> str:
+    return "tema" if detect_language(" ".join(texts)) == "es" else "topic"
+
+
+def name_topic(texts: Sequence[str], *, taken: Collection[str], model: ChatModel | None = None) -> TopicName:
+    """Name what these texts are about; the name is new, and safe whatever a model answers."""
+    ruled = name_by_rules(texts, taken=taken)
+    if model is None or not texts:
+        return TopicName(name=ruled)
+    prompt = ask_model.load_prompt("topic_name", spoken(texts))
+    notes = [f"- {text[:_MAX_TEXT_CHARACTERS]}" for text in texts[:_MAX_SHOWN_TEXTS]]
+    names = [", ".join(list(taken)[:_MAX_SHOWN_NAMES]) or "-"]
+    try:
+        answer = ask_model.complete(model, ask_model.prompt_turns(prompt, texts=notes, taken=names), _SCHEMA, max_tokens=100)
+    except ModelError as error:
+        return TopicName(name=ruled, flaws=(f"named by rules, because the model failed: {error}",), usage=usage_of(error))
+    proposed = slug(" ".join(_meaningful(str(answer.data.get("name") or ""))))
+    if not proposed:
+        flaw = "named by rules, because the model gave no name"
+        return TopicName(name=ruled, flaws=(*answer.flaws, flaw), usage=answer.usage)
+    name = unused_name(proposed, taken)
+    return TopicName(name=name, model=model.name, prompt=prompt.version, flaws=answer.flaws, usage=answer.usage)
+
+
+def _meaningful(name: str) -> list[str]:
+    """Return the words of a name; when there are too many, those that mean nothing go first."""
+    words = name.replace("-", " ").replace("_", " ").split()
+    if len(words) <= MAX_WORDS:
+        return words
+    return [word for word in words if not _is_idle(word)] or words
+
+
+def spoken(texts: Iterable[str]) -> str:
+    """Return which of the prompts' languages texts are mostly in."""
+    return "es" if common_language(texts) == "es" else "en"

@@ -1,0 +1,134 @@
+"""The chat model of one engine: loaded when first needed, and not asked beyond what it may cost."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from holdfast.chat import ChatModel, Reply, Schema, Tool, Turn
+from holdfast.errors import ModelError, ModelUnavailable
+from holdfast.protocols import Clock, Store
+from holdfast.runtime import forks
+
+_RETRY_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatSource:
+    """A chat model by name, made when it is first needed."""
+
+    name: str
+    load: Callable[[], ChatModel]
+    shared: bool = False
+    """Whether others ask the same model, so that whoever is done with it must not close it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatBudget:
+    """What models may cost a day, in US dollars and in calls; None is no limit."""
+
+    daily_cost: float | None = None
+    daily_calls: int | None = None
+
+
+class CheckedChat:
+    """A chat model whose every failure is a typed one: an object of a user's own may raise anything."""
+
+    def __init__(self, model: ChatModel) -> None:
+        self._model = model
+        self.name = model.name
+
+    def chat(
+        self,
+        turns: Sequence[Turn],
+        *,
+        schema: Schema | None = None,
+        tools: Sequence[Tool] = (),
+        max_tokens: int = 1024,
+        timeout: float = 60.0,
+    ) -> Reply:
+        """Ask the model."""
+        try:
+            return self._model.chat(turns, schema=schema, tools=tools, max_tokens=max_tokens, timeout=timeout)
+        except ModelError:
+            raise
+        except Exception as error:  # the edge to foreign code
+            raise ModelUnavailable(f"{self.name} failed: {type(error).__name__}: {error}"[:300]) from error
+
+    def stream(
+        self, turns: Sequence[Turn], *, tools: Sequence[Tool] = (), max_tokens: int = 1024, timeout: float = 60.0
+    ) -> Iterator[str | Reply]:
+        """Ask the model, piece by piece."""
+        try:
+            yield from self._model.stream(turns, tools=tools, max_tokens=max_tokens, timeout=timeout)
+        except ModelError:
+            raise
+        except Exception as error:  # as above
+            raise ModelUnavailable(f"{self.name} failed: {type(error).__name__}: {error}"[:300]) from error
+
+    def close(self) -> None:
+        """Let go of the model's connections, if it has any."""
+        close = getattr(self._model, "close", None)
+        if close is not None:
+            close()
+
+
+class BudgetedChat:
+    """Says which model may be asked right now, and if none, why."""
+
+    def __init__(self, store: Store, source: ChatSource | None, clock: Clock, limits: ChatBudget | None = None) -> None:
+        self._store = store
+        self._source = source
+        self._clock = clock
+        self._limits = limits or ChatBudget()
+        self._model: CheckedChat | None = None
+        self._not_before = 0.0
+        self._problem: str | None = None
+        self._lock = threading.Lock()
+        forks.register(self)
+
+    def after_fork(self) -> None:
+        """Make a new lock, and a new model: its connections are the parent's."""
+        self._lock = threading.Lock()
+        self._model = None
+
+    @property
+    def name(self) -> str | None:
+        """The configured model's name."""
+        return self._source.name if self._source else None
+
+    def model(self) -> tuple[ChatModel | None, str | None]:
+        """Return the model to ask; or None, with a sentence on why not where one is configured."""
+        if self._source is None:
+            return None, None
+        spent = self._over_limit()
+        if spent is not None:
+            return None, spent
+        with self._lock:
+            if self._model is None and time.monotonic() >= self._not_before:
+                try:
+                    self._model = CheckedChat(self._source.load())
+                    self._problem = None
+                except ModelError as error:
+                    self._not_before = time.monotonic() + _RETRY_SECONDS
+                    self._problem = str(error).rstrip(".")
+        return self._model, self._problem
+
+    def close(self) -> None:
+        """Let go of the model's connections, if it has any."""
+        with self._lock:
+            model, self._model = self._model, None
+        if model is not None and not (self._source and self._source.shared):
+            model.close()
+
+    def _over_limit(self) -> str | None:
+        limits = self._limits
+        if limits.daily_cost is None and limits.daily_calls is None:
+            return None
+        today = self._store.spend(since=self._clock.now().date().isoformat())
+        cost, calls = sum(spend.cost for spend in today), sum(spend.calls for spend in today)
+        if limits.daily_cost is not None and cost >= limits.daily_cost:
+            return f"today's limit of ${limits.daily_cost:g} for models is reached"
+        if limits.daily_calls is not None and calls >= limits.daily_calls:
+            return f"today's limit of {limits.daily_calls} calls to models is reached"
+        return None

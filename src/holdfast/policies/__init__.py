@@ -1,1 +1,0 @@
-"""What varies between presets: policies compute changes, they never write."""

@@ -1,0 +1,80 @@
+"""What a listing of memories is narrowed by, as arguments and as the store's filter."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TypeAlias, TypedDict
+
+from holdfast.errors import InvalidInput
+from holdfast.presets.base import Preset
+from holdfast.protocols import MemoryFilter
+from holdfast.runtime.clock import as_utc
+from holdfast.text.clean import clean_name
+from holdfast.types import Scope, Where
+
+Kinds: TypeAlias = str | Sequence[str] | None
+"""One kind of memory, several, or all. ``kind=`` and ``kinds=`` mean the same; give one of them."""
+
+
+class ScopedListing(TypedDict, total=False):
+    """The arguments that narrow a listing within a scope; see :meth:`holdfast.Engine.memories`."""
+
+    kind: Kinds
+    kinds: Kinds
+    key: str | None
+    topic: str | None
+    where: Where | None
+    as_of: datetime | str | None
+    known_at: datetime | str | None
+    retired: bool
+
+
+class Listing(ScopedListing, total=False):
+    """The same, with the scope."""
+
+    user: str | None
+    app: str | None
+    agent: str | None
+
+
+def kind_names(kind: Kinds, kinds: Kinds) -> list[str] | None:
+    """Return the kinds named by either argument, None for all kinds."""
+    if kind is not None and kinds is not None:
+        raise InvalidInput("kind= and kinds= mean the same: give one of them.")
+    given = kind if kinds is None else kinds
+    return [given] if isinstance(given, str) else None if given is None else list(given)
+
+
+def listed(
+    preset: Preset,
+    reader: Scope,
+    now: datetime,
+    *,
+    kind: Kinds = None,
+    kinds: Kinds = None,
+    key: str | None = None,
+    topic: str | None = None,
+    where: Where | None = None,
+    as_of: datetime | str | None = None,
+    known_at: datetime | str | None = None,
+    retired: bool = False,
+) -> MemoryFilter:
+    """Return the filter for a listing."""
+    names = kind_names(kind, kinds)
+    wanted = MemoryFilter(
+        reader=reader,
+        kinds=None if names is None else [preset.kind(name).name for name in names],
+        key=clean_name(key, what="key"),
+        topic=clean_name(topic, what="topic"),
+        where=where,
+        unexpired_at=now,
+    )
+    if as_of is not None:
+        moment = as_utc(as_of, what="as_of")
+        wanted = replace(wanted, as_of=moment, unexpired_at=None, statuses=["live", "superseded", "expired"])
+    if known_at is not None:
+        moment = as_utc(known_at, what="known_at")
+        wanted = replace(wanted, known_at=moment, unexpired_at=moment)
+    if retired:
+        wanted = replace(wanted, statuses=["superseded", "forgotten", "expired"], unexpired_at=None)
+    return wanted

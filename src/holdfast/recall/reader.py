@@ -1,0 +1,283 @@
+"""Answering: recall and context for a reader in a scope, and a note of what was used."""
+
+import hashlib
+import secrets
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from holdfast.filters import check_page
+from holdfast.learning.topics.page_names import page_title
+from holdfast.presets.base import Preset, RecallPlan, Section
+from holdfast.protocols import Clock, MemoryFilter, SessionFilter, Store, Transaction
+from holdfast.recall.context_block import render_block
+from holdfast.recall.conversation_state import ConversationState, with_state
+from holdfast.recall.embedding import Embedding
+from holdfast.recall.reranking import Reranking
+from holdfast.recall.search import RecallQuery, recall
+from holdfast.recall.sections import render_sections
+from holdfast.runtime import forks
+from holdfast.runtime.clock import as_utc
+from holdfast.runtime.tracing import watched
+from holdfast.text.clean import clean_query
+from holdfast.types import Context, Hit, Scope, Where
+
+SHOWN = "memories_shown"
+"""The entry of a session's metadata that says a context with memories was given for it."""
+_MAX_UNFLUSHED = 100
+_MAX_PINNED = 50
+_MIN_SHOWN_SCORE = 0.04
+"""A hit less likely than this does not count as a use, and a raw message stays out of the context, unless the best is not much
+better: where all are alike, none is left out. A memory was worth keeping: in a context, room is the only limit."""
+
+
+def min_score_to_show(hits: Sequence[Hit]) -> float:
+    """Return the score from which on these hits are worth showing."""
+    return min(_MIN_SHOWN_SCORE, max((hit.score for hit in hits), default=0.0) / 2)
+
+
+class Reader:
+    """Answers questions from one store."""
+
+    def __init__(
+        self, store: Store, preset: Preset, clock: Clock, embedding: Embedding, *, reranking: Reranking | None = None
+    ) -> None:
+        self._store = store
+        self.preset = preset
+        self._clock = clock
+        self._embedding = embedding
+        self._reranking = reranking or Reranking(None)
+        self._used: dict[str, datetime] = {}
+        self._shown: dict[str, None] = {}
+        self._lock = threading.Lock()
+        forks.register(self)
+        self._secret = _own_secret(store)
+
+    def after_fork(self) -> None:
+        """Make a new lock; the parent writes down its own uses."""
+        self._lock = threading.Lock()
+        self._used, self._shown = {}, {}
+
+    @watched("recall")
+    def recall(
+        self,
+        reader: Scope,
+        query: str,
+        *,
+        limit: int = 10,
+        kinds: Sequence[str] | None = None,
+        where: Where | None = None,
+        now: datetime | str | None = None,
+        as_of: datetime | str | None = None,
+        min_score: float = 0.0,
+        without_session: str | None = None,
+    ) -> list[Hit]:
+        """Return what matters for a query, best first."""
+        check_page(limit=limit)
+        if kinds is not None:
+            kinds = [kind if kind == "message" else self.preset.kind(kind).name for kind in kinds]
+        question = RecallQuery(
+            text=query,
+            reader=self._with_sharing(reader),
+            limit=self._reranking.depth(limit),
+            kinds=kinds,
+            where=where,
+            # A second look may lift a hit above what is wanted, or lower it.
+            min_score=0.0 if self._reranking.active else min_score,
+            now=self._clock.now() if now is None else as_utc(now, what="now"),
+            as_of=None if as_of is None else as_utc(as_of, what="as_of"),
+            without_session=without_session,
+            languages=self.preset.languages,
+            behind=self._behind() if kinds is None else (),
+            with_sources=self._reranking.active,
+        )
+        found = recall(self._store, self._embedding, question)
+        looked_at = self._reranking.rank(clean_query(query), found, now=question.now)
+        likely = [hit for hit in looked_at if hit.score >= min_score]
+        sources = {source for hit in likely if hit.memory for source in hit.memory.sources}
+        hits = [hit for hit in likely if hit.id not in sources][:limit]
+        if as_of is None:
+            moment, min_shown = self._clock.now(), min_score_to_show(hits)
+            with self._lock:
+                self._used.update((hit.id, moment) for hit in hits if hit.memory and hit.score >= min_shown)
+        return hits
+
+    def _behind(self) -> list[str]:
+        """Return the kinds that stand behind raw messages; where those are not kept, none does."""
+        return [kind.name for kind in self.preset.kinds if kind.background and self.preset.message_retention is None]
+
+    @watched("context")
+    def context(
+        self,
+        reader: Scope,
+        query: str,
+        *,
+        max_tokens: int | None = None,
+        without_session: str | None = None,
+        state: str | None = None,
+        persona: str | None = None,
+        conversation: ConversationState | None = None,
+    ) -> Context:
+        """Return what goes into a system prompt: what is pinned and what is relevant, laid out as the preset says."""
+        tokens = self.preset.context_tokens if max_tokens is None else max_tokens
+        profile = self._store.user(reader.user) if reader.user else None
+        language = profile.language if profile else None
+        if self.preset.layout is not None:
+            conversation = self._open_page(conversation or ConversationState(), reader)
+            return render_sections(
+                self.preset.layout,
+                lambda section: self._gather(section, reader, query, without_session, conversation),
+                max_tokens=tokens,
+                values={
+                    "app": self._app_name(reader),
+                    "state": state or "",
+                    "title": page_title(conversation.topic) if conversation.topic else "",
+                },
+                language=language,
+                persona=persona,
+                now=self._clock.now(),
+            )
+        pinned = self._listed(reader, Section(words="", source="pinned", max_items=_MAX_PINNED))
+        shown = {hit.id for hit in pinned}
+        found = self._planned_recall(reader, query, without_session)
+        min_shown = min_score_to_show(found)
+        return render_block(
+            pinned,
+            [hit for hit in found if hit.id not in shown and (hit.memory or hit.score >= min_shown)],
+            max_tokens=tokens,
+            nonce=self._nonce(without_session or reader.user or "shared"),
+            language=language,
+            persona=persona,
+        )
+
+    def _open_page(self, conversation: ConversationState, reader: Scope) -> ConversationState:
+        """Return a mind without a topic whose page is gone: it was split, or all of it was forgotten."""
+        if conversation.topic is None or self._page(reader, conversation.topic, max_lines=1):
+            return conversation
+        return replace(conversation, topic=None)
+
+    def _page(self, reader: Scope, topic: str, *, max_lines: int) -> list[Hit]:
+        """Return a topic's page, oldest line first."""
+        kinds = (self.preset.topics.kind,) if self.preset.topics else None
+        wanted = MemoryFilter(reader=reader, kinds=kinds, topic=topic, unexpired_at=self._clock.now())
+        page = sorted(self._store.memories(wanted), key=lambda memory: (memory.valid_from, memory.item))
+        return [Hit(memory=memory, score=1.0) for memory in page[:max_lines]]
+
+    def _gather(
+        self, section: Section, reader: Scope, query: str, without_session: str | None, conversation: ConversationState
+    ) -> list[Hit]:
+        """Return what fills a section."""
+        if section.source == "page":
+            return self._page(reader, conversation.topic, max_lines=section.max_items) if conversation.topic else []
+        if section.source == "relevant":
+            return [] if conversation.topic else self._accumulated(reader, query, without_session, conversation)
+        if section.source == "all":
+            listed = self._listed(reader, replace(section, max_items=section.max_items + 1))
+            if len(listed) > section.max_items:
+                return self.recall(reader, query, limit=section.max_items, kinds=section.kinds)
+            return listed
+        if section.source == "shared":
+            reader = self._with_sharing(reader)
+            return self._listed(reader, section, apps=reader.also_apps) if reader.also_apps else []
+        return self._listed(reader, section)
+
+    def _with_sharing(self, reader: Scope) -> Scope:
+        """Return a reader that also sees the memories other apps chose to share with its app."""
+        return replace(reader, also_apps=tuple(self._store.apps_sharing_with(reader.app))) if reader.app else reader
+
+    def _app_name(self, reader: Scope) -> str:
+        """Return what people call the reader's app."""
+        record = self._store.app(reader.app) if reader.app else None
+        return (record and record.name) or reader.app or ""
+
+    def _accumulated(self, reader: Scope, query: str, without_session: str | None, conversation: ConversationState) -> list[Hit]:
+        """Return what was in mind before and is still known, then what comes to mind now."""
+        found = self._planned_recall(reader, query, without_session)
+        if not conversation.recalled_ids:
+            return found
+        wanted = MemoryFilter(reader=reader, ids=conversation.recalled_ids, unexpired_at=self._clock.now())
+        known = {memory.id: memory for memory in self._store.memories(wanted)}
+        earlier = [Hit(memory=known[id], score=1.0) for id in conversation.recalled_ids if id in known]
+        return [*earlier, *(hit for hit in found if hit.id not in known)]
+
+    def _listed(self, reader: Scope, section: Section, *, apps: Sequence[str] | None = None) -> list[Hit]:
+        """Return memories that are shown whatever was asked: pinned and all from the oldest on, the newest first."""
+        wanted = MemoryFilter(
+            reader=reader, kinds=section.kinds, unexpired_at=self._clock.now(), limit=section.max_items,
+            pinned=True if section.source == "pinned" else None, newest_first=section.source in ("newest", "shared"), apps=apps,
+        )  # fmt: skip
+        return [Hit(memory=memory, score=1.0) for memory in self._store.memories(wanted)]
+
+    def _planned_recall(self, reader: Scope, query: str, without_session: str | None) -> list[Hit]:
+        """Return what the preset's plan brings to mind."""
+        plan = self.preset.recall
+        min_cosine = self._carried_over(plan)
+        # What shares words but is too far in meaning must not take the place of what is near.
+        limit = plan.limit if min_cosine is None else 3 * plan.limit
+        found = self.recall(reader, query, limit=limit, kinds=plan.kinds, without_session=without_session)
+        near = [hit for hit in found if min_cosine is None or hit.similarity is None or hit.similarity >= min_cosine]
+        return near[: plan.limit]
+
+    def _carried_over(self, plan: RecallPlan) -> float | None:
+        """Return a design's limit on nearness as the present embedder would measure it."""
+        embedder = self._embedding.embedder()
+        if plan.min_cosine is None or embedder is None:
+            return None
+        if embedder.name == plan.own_embedder:
+            return plan.min_cosine
+        (low, high), (own_low, own_high) = plan.measured_by, embedder.calibration
+        return own_low + (plan.min_cosine - low) / (high - low) * (own_high - own_low)
+
+    def flush_uses(self, renew: Callable[[Transaction, set[str], datetime], None]) -> None:
+        """Write down which memories were used lately; ``renew`` may extend the life of some."""
+        self.flush_shown()
+        with self._lock:
+            used, self._used = self._used, {}
+        if used:
+            with self._store.write(durable=False) as tx:
+                by_moment: dict[datetime, set[str]] = {}
+                for id, at in used.items():
+                    by_moment.setdefault(at, set()).add(id)
+                for moment, ids in by_moment.items():
+                    tx.touch(ids, used=moment)
+                    renew(tx, ids, moment)
+
+    def note_shown(self, session: str, context: Context) -> None:
+        """Note that a conversation was given a context with memories; written down with the next background work."""
+        if any(hit.memory for hit in context.hits):
+            with self._lock:
+                self._shown[session] = None
+
+    def flush_shown(self) -> None:
+        """Write down which conversations were given memories; those nothing was said in yet stay noted, the newest few."""
+        with self._lock:
+            noted, self._shown = self._shown, {}
+        known = {id: self._store.session(id) for id in noted}
+        fresh = [id for id, session in known.items() if session and not session.metadata.get(SHOWN)]
+        with self._lock:
+            self._shown = {**dict.fromkeys([id for id, session in known.items() if not session][-_MAX_UNFLUSHED:]), **self._shown}
+        if fresh:
+            with self._store.write(durable=False) as tx:
+                for session in tx.sessions(SessionFilter(ids=fresh)):
+                    tx.set_session(with_state(session, **{SHOWN: True}))
+
+    def forget_uses(self) -> None:
+        """Drop what has not been written down yet."""
+        with self._lock:
+            self._used.clear()
+
+    def _nonce(self, name: str) -> str:
+        """Return a value for a block's tags that is stable in a conversation and that no stored text can know."""
+        return hashlib.blake2b(name.encode(), key=self._secret.encode(), digest_size=5).hexdigest()
+
+
+def _own_secret(store: Store) -> str:
+    """Return the store's secret, making it the first time."""
+    known = store.setting("secret")
+    if known is not None:
+        return known
+    with store.write() as tx:
+        secret = tx.setting("secret") or secrets.token_hex(16)
+        tx.set_setting("secret", secret)
+    return secret

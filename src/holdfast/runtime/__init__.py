@@ -1,0 +1,1 @@
+"""Services of the process: clock, ids, fork safety, tracing. Each file stands alone."""

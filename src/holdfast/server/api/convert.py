@@ -1,0 +1,109 @@
+"""How the engine's values are shown: each of its nouns as the model in ``schemas`` that stands for it."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from operator import attrgetter
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from holdfast import types
+from holdfast.agent.agent import Answer
+from holdfast.server.api import responses
+
+Item = TypeVar("Item")
+
+
+def memory(found: types.Memory) -> responses.Memory:
+    """Return a memory as JSON has it."""
+    return responses.Memory.model_validate({**_parts(found.scope), **_fields(found, responses.Memory)})
+
+
+def message(found: types.Message) -> responses.Message:
+    """Return a message as JSON has it."""
+    return responses.Message.model_validate({**_parts(found.scope), **_fields(found, responses.Message)})
+
+
+def session(found: types.SessionRecord) -> responses.Session:
+    """Return a session as JSON has it."""
+    return responses.Session.model_validate({**_parts(found.scope), **_fields(found, responses.Session)})
+
+
+def hit(found: types.Hit) -> responses.Hit:
+    """Return a hit as JSON has it."""
+    return responses.Hit(
+        id=found.id, kind=found.kind, text=found.text, score=found.score, similarity=found.similarity, at=found.at,
+        why=[responses.Reason(arm=each.arm, rank=each.rank, score=each.score) for each in found.why],
+        memory=memory(found.memory) if found.memory else None,
+        message=message(found.message) if found.message else None,
+        successor=memory(found.successor) if found.successor else None,
+    )  # fmt: skip
+
+
+def context(found: types.Context) -> responses.Context:
+    """Return a context as JSON has it."""
+    return responses.Context(
+        text=found.text, tokens=found.tokens, stable=found.stable, changing=found.changing,
+        hits=[hit(each) for each in found.hits], left_out=[hit(each) for each in found.left_out],
+    )  # fmt: skip
+
+
+def change(found: types.ChangeRecord) -> responses.Change:
+    """Return a change as JSON has it."""
+    author = {name: getattr(found.author, name) for name in ("actor", "model", "prompt", "job")}
+    own = {name: getattr(found, name) for name in ("id", "batch", "at", "action", "memory", "revision", "reason")}
+    return responses.Change.model_validate({**own, **author, "after": memory(found.after) if found.after else None})
+
+
+def job(found: types.Job) -> responses.Job:
+    """Return a job as JSON has it."""
+    return responses.Job.model_validate({**_fields(found, responses.Job), "payload": dict(found.payload)})
+
+
+def receipt(found: types.Receipt) -> responses.Receipt:
+    """Return a receipt as JSON has it."""
+    return responses.Receipt.model_validate({**_fields(found, responses.Receipt), "target": dict(found.target)})
+
+
+def answer(found: Answer) -> responses.ChatAnswer:
+    """Return a reply as JSON has it."""
+    uses = [
+        responses.ToolUse(name=use.call.name, arguments=dict(use.call.arguments), ok=use.result.ok, text=use.result.text)
+        for use in found.tool_uses
+    ]
+    return responses.ChatAnswer(
+        text=found.text, context=context(found.context), tool_uses=uses, message_id=found.message_id, reply_id=found.reply_id,
+        usage=responses.Usage.model_validate(_fields(found.usage, responses.Usage)),
+    )  # fmt: skip
+
+
+def kind(found: types.Kind) -> responses.Kind:
+    """Return a kind as JSON has it."""
+    life = found.lifetime
+    lasts = life if life is None or isinstance(life, str) else f"{life.total_seconds():.0f}"
+    own = {name: getattr(found, name) for name in ("name", "meaning", "keyed", "pinned", "renewed_by_use")}
+    return responses.Kind.model_validate({**own, "lifetime": lasts})
+
+
+def page_of(items: Iterable[Item], *, limit: int, offset: int) -> tuple[list[Item], int | None]:
+    """Return at most ``limit`` of the items, and where the next page begins; one more than the limit says there is one."""
+    found = list(items)
+    return found[:limit], offset + limit if len(found) > limit else None
+
+
+def _fields(found: object, model: type[BaseModel]) -> Mapping[str, Any]:
+    """Return what an object has of a model's fields."""
+    noun: Any = type(found)
+    names, values = _reading(noun, model)
+    return dict(zip(names, values(found), strict=True))
+
+
+@cache
+def _reading(noun: type, model: type[BaseModel]) -> tuple[Sequence[str], Callable[[object], tuple[Any, ...]]]:
+    """Return which of a model's fields a noun of ours has, and what reads them all; our nouns keep theirs in slots."""
+    names = [name for name in model.model_fields if hasattr(noun, name)]
+    return names, attrgetter(*names)
+
+
+def _parts(scope: types.Scope) -> dict[str, str | None]:
+    return {"user": scope.user, "app": scope.app, "agent": scope.agent}

@@ -1,0 +1,86 @@
+"""What goes wrong on the way becomes problem+json, whoever raised it."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from holdfast.errors import HoldfastError, NoChatModel
+from holdfast.server.api import convert
+from holdfast.server.api.problem import Problem, Refused, problem_of, problem_response
+from holdfast.server.middleware.security import request_id_of
+from holdfast.types import Context
+
+log = logging.getLogger("holdfast.server")
+
+_HTTP_CODES = {400: "invalid_input", 404: "not_found", 405: "method_not_allowed", 413: "too_large", 415: "unsupported"}
+_MAX_FIELDS = 5
+
+
+def problem_for(error: HoldfastError) -> Problem:
+    """Return an error of ours as a problem; a missing chat model comes with what it would have been told."""
+    problem = problem_of(error)
+    if isinstance(error, NoChatModel):
+        context = convert.context(error.context).model_dump(mode="json") if isinstance(error.context, Context) else None
+        return problem_response(problem.status, problem.code, problem.detail, context=context, message_id=error.message_id)
+    return problem
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Have everything that is raised answered as a problem."""
+    handlers: Mapping[Any, Any] = {
+        HoldfastError: _ours,
+        Refused: _refused,
+        RequestValidationError: _invalid,
+        HTTPException: _http,
+        Exception: _unexpected,
+    }
+    for kind, handler in handlers.items():
+        app.add_exception_handler(kind, handler)
+
+
+async def _ours(_request: Request, error: HoldfastError) -> Problem:
+    problem = problem_for(error)
+    if problem.status >= 500:
+        log.warning("%s: %s", problem.code, type(error).__name__)
+    return problem
+
+
+async def _refused(_request: Request, error: Refused) -> Problem:
+    return error.problem
+
+
+async def _invalid(_request: Request, error: RequestValidationError) -> Problem:
+    return problem_response(400, "invalid_input", _words(error.errors()))
+
+
+async def _http(_request: Request, error: HTTPException) -> Problem:
+    code = _HTTP_CODES.get(error.status_code, "unexpected" if error.status_code >= 500 else "invalid_input")
+    detail = "There is no such path." if error.status_code == 404 else str(error.detail)
+    return problem_response(error.status_code, code, detail, headers=dict(error.headers or {}))
+
+
+async def _unexpected(request: Request, _error: Exception) -> Problem:
+    # It is raised once more behind this, so that the middleware puts it into the log.
+    detail = f"Something went wrong; the log has it as {request_id_of(request.scope)}."
+    return problem_response(500, "unexpected", detail)
+
+
+def _words(errors: Sequence[Any]) -> str:
+    """Say which members are wrong and how, without repeating what they held."""
+    said = [f"{_field(each['loc'])}: {each['msg']}" for each in errors[:_MAX_FIELDS]]
+    more = len(errors) - len(said)
+    return "; ".join(said) + (f"; and {more} more" if more > 0 else "") + "."
+
+
+def _field(place: Sequence[Any]) -> str:
+    """Return the name of a member; the first part of its place only says where it was looked for."""
+    named = place[1:]
+    if not named:
+        return "the body"
+    if len(named) == 1 and isinstance(named[0], int):  # no JSON at all
+        return f"the body, at character {named[0]}"
+    return ".".join(map(str, named))

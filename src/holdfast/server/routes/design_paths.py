@@ -1,0 +1,190 @@
+"""The paths of the design for a talking device, at the root and with its own names: chat, sensors, health."""
+
+import socket
+from contextlib import closing
+from functools import partial
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from fastapi import APIRouter, Body, Request
+from pydantic import ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import UploadFile
+
+from holdfast.access.keys import authorize
+from holdfast.config.settings import Settings
+from holdfast.errors import HoldfastError, InvalidInput, NoTranscriber
+from holdfast.models.remote.providers import PROVIDERS
+from holdfast.models.transcribers import Transcriber
+from holdfast.server.api import requests
+from holdfast.server.api.openapi import problems
+from holdfast.server.api.problem import Refused, problem_response
+from holdfast.server.api.responses import Model
+from holdfast.server.caller import Caller, Calling, needs
+from holdfast.server.middleware.security import principal_of
+from holdfast.server.middleware.threads import talking
+from holdfast.server.routes import device
+from holdfast.server.routes.idempotency import Route
+from holdfast.services import services
+
+router = APIRouter(tags=["device"], route_class=Route)
+
+_AUDIO = ("audio/", "application/octet-stream")
+_FILES = ("file", "audio")
+_RECORDING = {
+    "required": True,
+    "content": {
+        "multipart/form-data": {
+            "schema": {
+                "type": "object",
+                "properties": {name: {"type": "string", "format": "binary"} for name in _FILES},
+                "description": "The recording, as one of these.",
+            }
+        },
+        "audio/wav": {"schema": {"type": "string", "format": "binary"}},
+    },
+}
+
+
+class Said(Model):
+    """What the device answers: nothing, where it was not spoken to."""
+
+    response: Annotated[str, Field(examples=["Nice to know, Alex."])]
+    action: Literal["RESPOND", "IGNORE"]
+
+
+class Heard(Said):
+    """The answer to a recording, with what was understood."""
+
+    transcription: Annotated[str, Field(examples=["My name is Alex and I work at NASA"])]
+
+
+class Ok(Model):
+    """It is noted."""
+
+    status: Literal["ok"] = "ok"
+
+
+class Health(Model):
+    """Up; those who may know it are told more."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=False)
+
+    status: Literal["ok", "degraded"]
+    ollama: bool | None = None
+    chat: str | None = None
+    embedder: str | None = None
+    store: str | None = None
+    queue: dict[str, int] | None = None
+
+
+@router.post("/chat/text", operation_id="chat_text", responses=problems(chat=True), openapi_extra=needs("write"))
+async def chat_text(body: requests.ChatText, caller: Calling, request: Request) -> Said:
+    """Say something to the device. Both sides are in the log when the answer comes; learning comes after it."""
+    parts = caller.may("write")
+    if not body.text.strip():
+        return _said(await run_in_threadpool(device.ignore, caller, parts, body.text))
+    return _said(await talking(request, partial(device.answer, caller, parts, body.text)))
+
+
+@router.post(
+    "/chat/audio",
+    operation_id="chat_audio",
+    responses=problems(chat=True),
+    openapi_extra={**needs("write"), "requestBody": _RECORDING},
+)
+async def chat_audio(caller: Calling, request: Request) -> Heard:
+    """Say something to the device in a recording: multipart, or the bytes of a WAV file as they are."""
+    parts = caller.may("write")
+    transcriber = _transcriber(request)
+    recording = await _recording(request)
+    text = (await talking(request, partial(transcriber.transcribe, recording))).strip()
+    work = partial(device.ignore if device.is_noise(text) else device.answer, caller, parts, text)
+    said = await talking(request, work)
+    return Heard(response=said.response, action=_action(said), transcription=text)
+
+
+@router.post("/context/sensors", operation_id="sensors", responses=problems(), openapi_extra=needs("write"))
+def sensors(
+    readings: Annotated[dict[str, Any], Body(examples=[{"orientation": "face_up", "battery": 80}])], caller: Calling
+) -> Ok:
+    """Note what the device's sensors say now; the next prompts tell it."""
+    device.feel(caller, caller.may("write"), readings)
+    return Ok()
+
+
+@router.get("/health", operation_id="health", response_model_exclude_none=True, responses=problems())
+def health(request: Request) -> Health:
+    """Say that the server is up; to those who may read everything, also how its parts are."""
+    try:
+        principal = principal_of(request.scope)
+        authorize(principal, "read", whole=True)
+    except HoldfastError:
+        return Health(status="ok")
+    with closing(Caller(principal, request.app.state.pool)) as caller:
+        return _inside(caller, request.app.state.settings)
+
+
+def _inside(caller: Caller, settings: Settings) -> Health:
+    memory = caller.memory
+    chat = services(memory).chat.name
+    jobs = memory.stats().jobs
+    queue = {state: jobs.get(state, 0) for state in ("queued", "running", "dead")}
+    ollama = _listens(settings.chat_url or PROVIDERS["ollama"].base_url) if (chat or "").startswith("ollama:") else None
+    return Health(
+        status="degraded" if ollama is False else "ok", ollama=ollama, chat=chat or "none",
+        embedder=services(memory).embedding.name or "none", store=services(memory).store.location, queue=queue,
+    )  # fmt: skip
+
+
+def _listens(url: str) -> bool:
+    """Tell whether something answers at an address; no more is asked of it."""
+    parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        socket.create_connection((parts.hostname or "localhost", port), timeout=1.0).close()
+    except OSError:
+        return False
+    return True
+
+
+def _transcriber(request: Request) -> Transcriber:
+    found: Transcriber | None = request.app.state.transcriber
+    if found is None:
+        raise NoTranscriber(
+            "Nothing is set that turns speech into text. Set transcriber to openai:whisper-1 (with transcriber_url for a server "
+            "of your own), or to pocketsphinx after pip install 'holdfast[pocketsphinx]'."
+        )
+    return found
+
+
+async def _recording(request: Request) -> bytes:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().casefold()
+    if kind.startswith(_AUDIO):
+        found = await request.body()
+    elif kind == "multipart/form-data":
+        found = await _uploaded(request)
+    else:
+        raise Refused(
+            problem_response(415, "unsupported", "Send the recording as audio/wav, or as `file` in multipart/form-data.")
+        )
+    if not found:
+        raise InvalidInput("The recording is empty.")
+    return found
+
+
+async def _uploaded(request: Request) -> bytes:
+    async with request.form(max_files=4, max_fields=16) as form:
+        files = [form.get(name) for name in _FILES]
+        upload = next((each for each in files if isinstance(each, UploadFile)), None)
+        if upload is None:
+            raise InvalidInput("The form has no recording; send it as `file` or `audio`.")
+        return await upload.read()
+
+
+def _said(spoken: device.DeviceReply) -> Said:
+    return Said(response=spoken.response, action=_action(spoken))
+
+
+def _action(spoken: device.DeviceReply) -> Literal["RESPOND", "IGNORE"]:
+    return "IGNORE" if spoken.action == device.IGNORE else "RESPOND"

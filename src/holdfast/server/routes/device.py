@@ -1,0 +1,120 @@
+"""One device that listens and talks: its conversation, what it feels, and what it takes for noise."""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any, Final
+
+from holdfast.access.keys import ScopeParts
+from holdfast.agent.agent import Agent
+from holdfast.agent.tools import language_for
+from holdfast.engine import Engine
+from holdfast.recall.conversation_state import with_state
+from holdfast.server.caller import Caller
+from holdfast.services import services
+from holdfast.session import Session
+from holdfast.text.clean import escape_line
+
+IGNORE: Final = "IGNORE"
+RESPOND: Final = "RESPOND"
+SILENCE: Final = "(silence)"
+_SENSORS: Final = "sensors"
+_MAX_VALUES: Final = 40
+_MAX_VALUE_CHARACTERS: Final = 200
+_FILLERS: Final = frozenset("a ah aha eh ehm em er este hm hmm hum huh mm mmm mhm oh pues uh uhm um umm".split())
+_ASIDE: Final = re.compile(r"\[[^\]]*\]|\([^)]*\)|\*[^*]*\*|♪[^♪]*♪?")
+"""How recognisers write what is no speech: [BLANK_AUDIO], (music), *coughs*."""
+_WORD: Final = re.compile(r"[^\W\d_]+|\d+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceReply:
+    """What the device says, and whether it was spoken to at all."""
+
+    response: str
+    action: str
+
+
+def is_noise(heard: str) -> bool:
+    """Tell whether a recogniser heard nothing that was said: silence, sounds, or only a filler."""
+    words = _WORD.findall(_ASIDE.sub(" ", heard).casefold())
+    return all(word in _FILLERS for word in words)
+
+
+def device_session(caller: Caller, parts: ScopeParts) -> Session:
+    """Return the one conversation a device has; it goes on after a restart."""
+    key = caller.principal.key
+    return caller.memory.session(id=f"device:{key}" if key else "device", **parts)
+
+
+def answer(caller: Caller, parts: ScopeParts, text: str) -> DeviceReply:
+    """Keep what was said, ask the model, keep the reply; it may find that it was not spoken to."""
+    memory, talk = caller.memory, device_session(caller, parts)
+    language = language_for(memory, talk.scope.user)
+    agent = Agent(memory, session=talk, persona=_persona(language), noise=IGNORE)
+    said = agent.reply(text, state=sensed(memory, talk))
+    return DeviceReply(response="", action=IGNORE) if said.noise else DeviceReply(response=said.text, action=RESPOND)
+
+
+def ignore(caller: Caller, parts: ScopeParts, heard: str) -> DeviceReply:
+    """Keep noise in the log, where nothing is learnt from it, and say nothing."""
+    talk = device_session(caller, parts)
+    talk.add("user", heard if heard.strip() else SILENCE, action=IGNORE)
+    talk.add("assistant", IGNORE, action=IGNORE)
+    return DeviceReply(response="", action=IGNORE)
+
+
+def feel(caller: Caller, parts: ScopeParts, sensors: Mapping[str, Any]) -> None:
+    """Note what a device's sensors say now; it goes with the conversation, and is gone with it."""
+    talk = device_session(caller, parts)
+    talk.begin()
+    with services(caller.memory).store.write(durable=False) as tx:
+        session = tx.session(talk.id)
+        if session is not None:
+            tx.set_session(with_state(session, **{_SENSORS: as_line(sensors)}))
+
+
+def sensed(memory: Engine, talk: Session) -> str | None:
+    """Return what the sensors last said, as one line."""
+    record = services(memory).store.session(talk.id)
+    line = record.metadata.get(_SENSORS) if record else None
+    return line if isinstance(line, str) and line else None
+
+
+def as_line(sensors: Mapping[str, Any]) -> str:
+    """Return readings as one line of ``Name: value`` pairs."""
+    pairs = [f"{_label(name)}: {_value(value)}" for name, value in _flat(sensors)]
+    return ", ".join(pairs[:_MAX_VALUES])
+
+
+def _flat(readings: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield each reading with its whole name; deeper than a few levels, a reading is what it is."""
+    for name, value in readings.items():
+        whole = f"{before} {name}".strip()
+        if isinstance(value, Mapping) and whole.count(" ") < 4:
+            yield from _flat(value, whole)
+        elif value is not None:
+            yield whole, value
+
+
+def _label(name: str) -> str:
+    plain = escape_line(name.replace("_", " "))[:_MAX_VALUE_CHARACTERS].strip()
+    return plain[:1].upper() + plain[1:]
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return " / ".join(map(_value, value[:_MAX_VALUES]))[:_MAX_VALUE_CHARACTERS]
+    return escape_line(str(value))[:_MAX_VALUE_CHARACTERS]
+
+
+@cache
+def _persona(language: str | None) -> str:
+    table = tomllib.loads((resources.files("holdfast.prompts") / "device.toml").read_text("utf-8"))
+    own = table.get((language or "en").partition("-")[0].casefold(), table["en"])
+    return str(own["persona"]).strip()

@@ -1,0 +1,173 @@
+"""Memories: keep, list, look at, correct, forget, undo, erase."""
+
+import json
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+
+from holdfast.access.keys import may_change
+from holdfast.errors import InvalidInput, NotFound
+from holdfast.protocols import MemoryFilter, MessageFilter
+from holdfast.server.api import convert, requests, responses
+from holdfast.server.api.openapi import problems
+from holdfast.server.caller import Caller, Calling, Paged, Whose, needs
+from holdfast.server.routes.idempotency import Route
+from holdfast.services import services
+from holdfast.types import Where
+
+router = APIRouter(prefix="/v1", tags=["memories"], route_class=Route)
+
+
+@router.post("/memories", status_code=201, operation_id="remember", responses=problems(409), openapi_extra=needs("write"))
+def remember(body: requests.NewMemory, caller: Calling) -> responses.Memory:
+    """Keep something; it is on disk when the answer comes. The same again only refreshes it."""
+    parts = caller.may("write", user=body.user, app=body.app, agent=body.agent)
+    kept = caller.memory.remember(
+        body.text, kind=body.kind, key=body.key, topic=body.topic, importance=body.importance, tags=body.tags,
+        metadata=body.metadata, pinned=body.pinned, valid_from=body.valid_from, expires_at=body.expires_at, **parts,
+    )  # fmt: skip
+    return convert.memory(kept)
+
+
+@router.get("/memories", operation_id="list_memories", responses=problems(), openapi_extra=needs("read"))
+def memories(
+    caller: Calling,
+    whose: Whose,
+    paged: Paged,
+    *,
+    kind: Annotated[list[str] | None, Query(max_length=50)] = None,
+    kinds: Annotated[list[str] | None, Query(max_length=50, description="The same as kind.")] = None,
+    key: Annotated[str | None, Query(min_length=1, max_length=512)] = None,
+    topic: Annotated[str | None, Query(min_length=1, max_length=512)] = None,
+    retired: Annotated[bool, Query(description="Those that no longer count, in place of those that do.")] = False,
+    as_of: Annotated[datetime | None, Query(description="Those that held then, by what is known today.")] = None,
+    known_at: Annotated[datetime | None, Query(description="As they stood in the store then.")] = None,
+    where: Annotated[str | None, Query(description="A metadata filter, as JSON.", examples=['{"room": "kitchen"}'])] = None,
+) -> responses.Counted[responses.Memory]:
+    """List memories, the newest first."""
+    parts = caller.may("read", **whose.parts)
+    wanted: dict[str, Any] = {
+        "kind": kind, "kinds": kinds, "key": key, "topic": topic, "retired": retired, "as_of": as_of, "known_at": known_at,
+        "where": _where(where), **parts,
+    }  # fmt: skip
+    found = caller.memory.memories(limit=paged.limit + 1, offset=paged.offset, **wanted)
+    items, more = convert.page_of(map(convert.memory, found), limit=paged.limit, offset=paged.offset)
+    return responses.Counted(items=items, next_offset=more, total=caller.memory.count_memories(**wanted))
+
+
+@router.get("/memories/{id}", operation_id="get_memory", responses=problems(), openapi_extra=needs("read"))
+def memory(id: str, caller: Calling) -> responses.Memory:
+    """Return one memory as it is now, also if it was retired."""
+    return convert.memory(caller.memory_found(id, "read"))
+
+
+@router.patch("/memories/{id}", operation_id="revise_memory", responses=problems(409), openapi_extra=needs("write"))
+def revise(id: str, body: requests.Revision, caller: Calling) -> responses.Memory:
+    """Correct a memory: the id stays, and a revision is added. What is not given stays."""
+    found = caller.memory_found(id, "write")
+    return convert.memory(caller.memory.revise(found.id, **body.model_dump(exclude_unset=True, exclude_none=True)))
+
+
+@router.delete("/memories/{id}", operation_id="forget_memory", responses=problems(), openapi_extra=needs("write"))
+def forget_one(
+    id: str, caller: Calling, *, erase: Annotated[bool, Query(description="Remove it for good, at once.")] = False
+) -> responses.Forgotten | responses.Receipt:
+    """Hide a memory, which can be undone for a while; or remove it for good."""
+    found = caller.memory_found(id, "write")
+    if erase:
+        return convert.receipt(caller.memory.erase(id=found.id))
+    return responses.Forgotten(forgotten=caller.memory.forget(found.id))
+
+
+@router.get("/memories/{id}/history", operation_id="memory_history", responses=problems(), openapi_extra=needs("read"))
+def history(id: str, caller: Calling) -> responses.History:
+    """Return how a memory came to be what it is, oldest first."""
+    found = caller.memory_found(id, "read")
+    return responses.History(items=[convert.change(each) for each in caller.memory.history(found.id)])
+
+
+@router.get("/memories/{id}/sources", operation_id="memory_sources", responses=problems(), openapi_extra=needs("read"))
+def sources(id: str, caller: Calling) -> responses.Sources:
+    """Return the messages and memories a memory was made from, where they are still kept."""
+    found, store = caller.memory_found(id, "read"), services(caller.memory).store
+    said = store.messages(MessageFilter(ids=found.sources)) if found.sources else []
+    made = store.memories(MemoryFilter(ids=found.sources, statuses=None)) if found.sources else []
+    return responses.Sources(
+        messages=[convert.message(each) for each in said if caller.sees(each.scope)],
+        memories=[convert.memory(each) for each in made if caller.sees(each.scope)],
+    )
+
+
+@router.post("/forget", operation_id="forget", responses=problems(), openapi_extra=needs("write"))
+def forget(body: requests.Forget, caller: Calling) -> responses.Forgotten:
+    """Hide memories by id, or by key in a scope; can be undone for a while."""
+    parts = caller.may("write", user=body.user, app=body.app, agent=body.agent)
+    if (body.id is None) == (body.key is None):
+        raise InvalidInput("Give either an id or a key.")
+    if body.id is not None:
+        found = caller.memory_found(body.id, "write")
+        return responses.Forgotten(forgotten=caller.memory.forget(found.id, **parts))
+    if not caller.principal.is_bound:
+        return responses.Forgotten(forgotten=caller.memory.forget(key=body.key, kind=body.kind, kinds=body.kinds, **parts))
+    meant = caller.memory.memories(key=body.key, kind=body.kind, kinds=body.kinds, limit=10_000, **parts)
+    own = [each for each in meant if may_change(caller.principal, each.scope)]  # not what all users share
+    if not own:
+        raise NotFound(f"There is no memory with the key {body.key!r} in this scope. Nothing was forgotten.")
+    return responses.Forgotten(forgotten=sum(caller.memory.forget(each.id) for each in own))
+
+
+@router.post("/undo", operation_id="undo", responses=problems(409), openapi_extra=needs("write"))
+def undo(body: requests.Undo, caller: Calling) -> responses.Memories:
+    """Undo a change and those made with it; returns the memories as they are now."""
+    caller.may("write")
+    _check_change(caller, body.change)
+    return responses.Memories(items=[convert.memory(each) for each in caller.memory.undo(body.change)])
+
+
+@router.post("/erase", operation_id="erase", responses=problems(), openapi_extra=needs("write"))
+def erase(body: requests.Erase, caller: Calling) -> responses.Receipt:
+    """Remove for good: a memory, a session, a message with all that came of it, or (admin) all of a user, app or agent."""
+    one = {name: id for name in ("id", "session", "source") if (id := getattr(body, name)) is not None}
+    named = {name: part for name in ("user", "app", "agent") if (part := getattr(body, name)) is not None}
+    if len(one) + bool(named) != 1:
+        raise InvalidInput("Say what to erase: one of id, session and source, or a scope of user, app and agent.")
+    if named:
+        parts = caller.may("admin", **named)
+        return convert.receipt(caller.memory.erase(**parts))
+    if body.id is not None:
+        caller.memory_found(body.id, "write")
+    elif body.session is not None:
+        caller.session_found(body.session, "write")
+    elif body.source is not None:
+        _check_message(caller, body.source)
+    return convert.receipt(caller.memory.erase(**one))
+
+
+def _where(given: str | None) -> Where | None:
+    if given is None:
+        return None
+    try:
+        found = json.loads(given)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput("where is not JSON.") from error
+    if not isinstance(found, dict):
+        raise InvalidInput('where is a JSON object, such as {"room": "kitchen"}.')
+    return found
+
+
+def _check_change(caller: Caller, id: str) -> None:
+    """Make sure that all a change is undone with is the caller's to change."""
+    absent = f"There is no change {id}; `history` lists the changes of a memory."
+    store = services(caller.memory).store
+    found = store.changes(id=id)
+    batch = store.changes(batch=found[0].batch) if found else []
+    touched = store.memories(MemoryFilter(ids={each.memory for each in batch}, statuses=None)) if batch else []
+    if not touched or not all(may_change(caller.principal, each.scope) for each in touched):
+        raise NotFound(absent)
+
+
+def _check_message(caller: Caller, id: str) -> None:
+    found = services(caller.memory).store.messages(MessageFilter(ids=(id,)))
+    if not found or not may_change(caller.principal, found[0].scope):
+        raise NotFound(f"There is no message {id}.")

@@ -1,0 +1,1 @@
+"""Chroma as an external vector index. Start with ``index.py``; ``protocol.py`` says what any such index must do."""

@@ -1,0 +1,178 @@
+"""Filters as SQL. Every value is bound; only column names of our own are ever formatted."""
+
+import itertools
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from holdfast.errors import InvalidInput
+from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter, Space
+from holdfast.stores.sql import partitions
+from holdfast.stores.sql.connection import Connection, SQLDialect
+from holdfast.stores.sql.rows import stamp
+from holdfast.types import Where
+
+_COMPARISONS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<=", "$ne": "<>"}
+_MEMORY_SPACES: tuple[Space, ...] = ("memory", "archive")
+
+
+class Clauses:
+    """A growing WHERE, with what it binds."""
+
+    def __init__(self, dialect: SQLDialect, sql: str, *values: object) -> None:
+        self.dialect = dialect
+        self._parts = [sql]
+        self.values: list[Any] = list(values)
+
+    def add(self, sql: str, *values: object) -> None:
+        """Require one thing more."""
+        self._parts.append(sql)
+        self.values.extend(values)
+
+    def among(self, column: str, wanted: Collection[object]) -> None:
+        """Require a column to be one of these values."""
+        self.add(*self.dialect.among(column, list(wanted)))
+
+    def pairs(self, columns: str, wanted: Collection[tuple[int, int]]) -> None:
+        """Require two columns to be one of these pairs, of which there must be at least one."""
+        self.add(f"({columns}) IN (VALUES {', '.join(['(?, ?)'] * len(wanted))})", *itertools.chain.from_iterable(wanted))
+
+    @property
+    def sql(self) -> str:
+        """The conditions, joined."""
+        return " AND ".join(self._parts)
+
+
+def memory_clauses(connection: Connection, tenant: str, wanted: MemoryFilter) -> Clauses:
+    """Return the conditions that pick the wanted memories."""
+    clauses = Clauses(connection.dialect, "tenant = ?", tenant)
+    _add_scope(clauses, connection, tenant, wanted)
+    _add_time(clauses, wanted)
+    # Few are pinned and many may be of a kind: where both are asked for, the index of kinds must not be the one that is used.
+    kind = "(kind || '')" if wanted.pinned else "kind"
+    for column, values in (("id", wanted.ids), ("item", wanted.items), (kind, wanted.kinds), ("status", wanted.statuses)):
+        if values is not None:
+            clauses.among(column, list(values))
+    for column, value in (("key", wanted.key), ("topic", wanted.topic), ("content_hash", wanted.content_hash)):
+        if value is not None:
+            clauses.add(f"{column} = ?", value)
+    if wanted.has_topic or wanted.topic is not None:
+        clauses.add("topic IS NOT NULL")
+    if wanted.pinned is not None:
+        clauses.add(f"pinned = {int(wanted.pinned)}")
+    if wanted.sources is not None:
+        made = Clauses(connection.dialect, "tenant = ?", tenant)
+        made.among("source", list(wanted.sources))
+        clauses.add(f"id IN (SELECT memory FROM provenance WHERE {made.sql})", *made.values)
+    if wanted.where:
+        add_metadata(clauses, wanted.where)
+    return clauses
+
+
+def _add_scope(clauses: Clauses, connection: Connection, tenant: str, wanted: MemoryFilter) -> None:
+    if wanted.reader is not None:
+        clauses.among("partition", list(partitions.visible(connection, wanted.reader, _MEMORY_SPACES, apps=wanted.apps)))
+    if wanted.exactly is not None:
+        found = [partitions.exact(connection, wanted.exactly, space) for space in _MEMORY_SPACES]
+        clauses.among("partition", [number for number in found if number is not None])
+    if wanted.owner:
+        clauses.among("partition", partitions.owned(connection, tenant, wanted.owner, _MEMORY_SPACES))
+
+
+def _add_time(clauses: Clauses, wanted: MemoryFilter) -> None:
+    if wanted.known_at is not None:
+        moment = stamp(wanted.known_at)
+        clauses.add("recorded_at <= ? AND (recorded_to IS NULL OR recorded_to > ?)", moment, moment)
+    else:
+        clauses.add("recorded_to IS NULL")
+    if wanted.as_of is not None:
+        moment = stamp(wanted.as_of)
+        clauses.add("valid_from <= ? AND (valid_to IS NULL OR valid_to > ?)", moment, moment)
+        clauses.add("(expires_at IS NULL OR expires_at > ?)", moment)
+    if wanted.expired_by is not None:
+        clauses.add("expires_at <= ?", stamp(wanted.expired_by))
+    if wanted.unexpired_at is not None:
+        clauses.add("(expires_at IS NULL OR expires_at > ?)", stamp(wanted.unexpired_at))
+    if wanted.retired_before is not None:
+        clauses.add("retired_at < ?", stamp(wanted.retired_before))
+        if wanted.statuses is not None and "live" not in wanted.statuses:
+            clauses.add("status <> 'live'")  # as their index has it: no index is found by values that are bound
+    if wanted.unused_since is not None:
+        moment = stamp(wanted.unused_since)
+        clauses.add("origin = 'auto' AND pinned = 0 AND updated_at < ?", moment)
+        clauses.add("coalesce(last_used_at, 0) < ? AND coalesce(last_seen_at, 0) < ?", moment, moment)
+
+
+def add_metadata(clauses: Clauses, where: Where) -> None:
+    """Require metadata entries; the keys are bound like any value."""
+    for key, wanted in where.items():
+        if isinstance(wanted, Mapping):
+            for name, value in wanted.items():
+                if name not in _COMPARISONS:
+                    known = ", ".join(_COMPARISONS)
+                    raise InvalidInput(f"Unknown comparison {name!r} for metadata {key!r}; use one of {known}.")
+                clauses.add(*_comparison(clauses.dialect, key, _COMPARISONS[name], value))
+        elif isinstance(wanted, list | tuple | set | frozenset):
+            choices = [_comparison(clauses.dialect, key, "=", value) for value in wanted]
+            either = " OR ".join(sql for sql, *_ in choices) or "1 = 0"
+            clauses.add(f"({either})", *(value for _, *values in choices for value in values))
+        else:
+            clauses.add(*_comparison(clauses.dialect, key, "=", wanted))
+
+
+def _comparison(dialect: SQLDialect, key: str, operator: str, value: object) -> tuple[Any, ...]:
+    """Return one comparison with what it binds; JSON's types count: true is not 1, and '1' is not 1."""
+    if value is not None and not isinstance(value, str | int | float):
+        kind = type(value).__name__
+        raise InvalidInput(f"Metadata {key!r} can be compared with text, numbers, booleans or None, not {kind}.")
+    return dialect.metadata_entry(str(key), operator, value)
+
+
+def message_clauses(connection: Connection, tenant: str, wanted: MessageFilter) -> Clauses:
+    """Return the conditions that pick the wanted messages."""
+    clauses = Clauses(connection.dialect, "tenant = ?", tenant)
+    if wanted.session is not None:
+        clauses.add("session = ?", wanted.session)
+    if wanted.owner:
+        clauses.among("partition", partitions.owned(connection, tenant, wanted.owner, ["message"]))
+    if wanted.reader is not None:
+        clauses.among("partition", list(partitions.visible(connection, wanted.reader, ["message"])))
+    if wanted.exactly is not None:
+        number = partitions.exact(connection, wanted.exactly, "message")
+        clauses.among("partition", [] if number is None else [number])
+    for column, values in (("id", wanted.ids), ("seq", wanted.seqs)):
+        if values is not None:
+            clauses.among(column, list(values))
+    if wanted.client_id is not None:
+        clauses.add("client_id = ?", wanted.client_id)
+    if wanted.after_seq:
+        clauses.add("seq > ?", wanted.after_seq)
+    if wanted.before is not None:
+        clauses.add("at < ?", stamp(wanted.before))
+    said_in(clauses, "at", wanted.said)
+    return clauses
+
+
+def said_in(clauses: Clauses, column: str, stretches: Sequence[tuple[datetime, datetime]]) -> None:
+    """Require a time to lie in one of some stretches, if there are any."""
+    if not stretches:
+        return
+    either = " OR ".join(f"{column} >= ? AND {column} < ?" for _ in stretches)
+    clauses.add(f"({either})", *(stamp(moment) for stretch in stretches for moment in stretch))
+
+
+def session_clauses(connection: Connection, tenant: str, wanted: SessionFilter) -> Clauses:
+    """Return the conditions that pick the wanted sessions."""
+    clauses = Clauses(connection.dialect, "tenant = ?", tenant)
+    if wanted.ids is not None:
+        clauses.among("id", list(wanted.ids))
+    if wanted.statuses is not None:
+        clauses.among("status", list(wanted.statuses))
+    for part in ("app", "user", "agent"):
+        if part in wanted.owner:
+            clauses.add(f"{part} = ?", wanted.owner[part])
+    if wanted.idle_since is not None:
+        clauses.add("last_at <= ?", stamp(wanted.idle_since))
+    if wanted.active_since is not None:
+        clauses.add("last_at >= ?", stamp(wanted.active_since))
+    return clauses

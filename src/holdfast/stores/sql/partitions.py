@@ -1,0 +1,97 @@
+"""Partitions: one scope and one space each, numbered.
+
+What a reader may see is a list of these numbers, so every search reads the reader's own rows and no others.
+"""
+
+from collections.abc import Collection, Mapping
+
+from holdfast.protocols import Space
+from holdfast.stores.sql.connection import Connection, cached_fetch, fetch_value
+from holdfast.stores.sql.rows import marks, to_scope
+from holdfast.types import Scope
+
+
+def visible(
+    connection: Connection, reader: Scope, spaces: Collection[Space], *, apps: Collection[str] | None = None
+) -> dict[int, Space]:
+    """Return the partitions whose every scope part is shared or equals the reader's; of those, only what these apps own.
+
+    Apps that share with the reader's share their memories: what was said to them stays theirs.
+    """
+    question = ("visible", reader, tuple(spaces), None if apps is None else frozenset(apps))
+    return cached_fetch(connection, question, lambda: _visible(connection, reader, spaces, apps))
+
+
+def _visible(connection: Connection, reader: Scope, spaces: Collection[Space], apps: Collection[str] | None) -> dict[int, Space]:
+    users, own, agents = (sorted({"", part or ""}) for part in (reader.user, reader.app, reader.agent))
+    seen = sorted({*own, *reader.also_apps})
+    if apps is not None:
+        own, seen = sorted({*own} & {*apps}), sorted({*seen} & {*apps})
+    sql = (
+        f"SELECT partition, space FROM partitions WHERE tenant = ? AND user IN ({marks(users)}) AND app IN ({marks(seen)}) "
+        f"AND agent IN ({marks(agents)}) AND space IN ({marks(list(spaces))})"
+    )
+    values = [reader.tenant, *users, *seen, *agents, *spaces]
+    if reader.also_apps:
+        sql += f" AND (space <> 'message' OR app IN ({marks(own)}))"
+        values += own
+    return dict(connection.execute(sql, values))
+
+
+def owned(connection: Connection, tenant: str, owner: Mapping[str, str], spaces: Collection[Space]) -> list[int]:
+    """Return the partitions whose named parts are equal, whatever the others are."""
+    named = " ".join(f"AND {part} = ?" for part in _parts(owner))
+    sql = f"SELECT partition FROM partitions WHERE tenant = ? {named} AND space IN ({marks(list(spaces))})"
+    values = [owner[part] for part in _parts(owner)]
+    return [row[0] for row in connection.execute(sql, (tenant, *values, *spaces))]
+
+
+def exact(connection: Connection, scope: Scope, space: Space) -> int | None:
+    """Return the number of this very scope and space, if it has one."""
+    found: int | None = fetch_value(
+        connection,
+        "SELECT partition FROM partitions WHERE tenant = ? AND user = ? AND app = ? AND agent = ? AND space = ?",
+        (scope.tenant, scope.user or "", scope.app or "", scope.agent or "", space),
+    )
+    return found
+
+
+def ensure(connection: Connection, scope: Scope, space: Space) -> int:
+    """Return the number of a scope and space, giving it one if it has none. Call inside a write."""
+    found = exact(connection, scope, space)
+    if found is not None:
+        return found
+    number = next_number(connection, "partition")
+    connection.execute(
+        "INSERT INTO partitions (tenant, partition, app, user, agent, space) VALUES (?, ?, ?, ?, ?, ?) "
+        "ON CONFLICT (tenant, user, app, agent, space) DO NOTHING",
+        (scope.tenant, number, scope.app or "", scope.user or "", scope.agent or "", space),
+    )
+    made = exact(connection, scope, space)  # another process may have been faster
+    assert made is not None
+    return made
+
+
+def scopes_of(connection: Connection, tenant: str, numbers: Collection[int]) -> dict[int, Scope]:
+    """Return the scope behind each partition number."""
+    wanted = frozenset(numbers)
+
+    def read() -> dict[int, Scope]:
+        sql = "SELECT partition, app, user, agent FROM partitions WHERE tenant = ? AND partition = ?"
+        rows = connection.executemany(sql, [(tenant, number) for number in wanted])
+        return {row[0]: to_scope(tenant, row[1], row[2], row[3]) for row in rows}
+
+    return cached_fetch(connection, ("scopes", tenant, wanted), read)
+
+
+def next_number(connection: Connection, name: str) -> int:
+    """Return a number that was never given before, also not to something since removed."""
+    return connection.dialect.next_number(connection, name)
+
+
+def _parts(owner: Mapping[str, str]) -> list[str]:
+    """Return the scope parts an owner names; anything else in it would be a programming error."""
+    unknown = set(owner) - {"app", "user", "agent"}
+    if unknown:
+        raise KeyError(f"not a part of a scope: {', '.join(sorted(unknown))}")
+    return [part for part in ("app", "user", "agent") if part in owner]

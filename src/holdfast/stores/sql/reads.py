@@ -1,0 +1,293 @@
+"""Reading rows, the same inside a transaction and outside: only the connection differs."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from operator import itemgetter
+
+from holdfast.filters import check_page
+from holdfast.protocols import AppChanges, DayCount, MemoryFilter, MessageFilter, SessionFilter
+from holdfast.stores.sql import partitions
+from holdfast.stores.sql.connection import Row, cached_fetch, fetch, guarded
+from holdfast.stores.sql.filters import Clauses, memory_clauses, message_clauses, session_clauses
+from holdfast.stores.sql.keys import AccessReads
+from holdfast.stores.sql.rows import (
+    APP_COLUMNS,
+    CHANGE_COLUMNS,
+    JOB_COLUMNS,
+    MEMORY_COLUMNS,
+    MESSAGE_COLUMNS,
+    SESSION_COLUMNS,
+    SPEND_COLUMNS,
+    marks,
+    moment,
+    stamp,
+    to_app,
+    to_change,
+    to_job,
+    to_memory,
+    to_message,
+    to_session,
+    to_spend,
+)
+from holdfast.types import (
+    AppRecord,
+    ChangeRecord,
+    Job,
+    JobState,
+    Memory,
+    Message,
+    Scope,
+    SessionRecord,
+    Spend,
+    UserProfile,
+    UserRecord,
+)
+
+_CHANGED_AT = itemgetter(MEMORY_COLUMNS.split(", ").index("updated_at"), 0)
+"""What memories are listed by: when they last changed, and among equals the order they were made in."""
+
+
+class SQLReads(AccessReads):
+    """The questions a store answers from its tables."""
+
+    def session(self, id: str) -> SessionRecord | None:
+        """Return one session."""
+        found = self.sessions(SessionFilter(ids=(id,)))
+        return found[0] if found else None
+
+    @guarded
+    def sessions(self, wanted: SessionFilter) -> list[SessionRecord]:
+        """List sessions, the most recently active first."""
+        clauses = session_clauses(self.connection, self.tenant, wanted)
+        rows = self._rows(
+            f"SELECT {SESSION_COLUMNS} FROM sessions WHERE {clauses.sql} ORDER BY last_at DESC, id DESC LIMIT ? OFFSET ?",
+            (*clauses.values, self._limit(wanted.limit), wanted.offset),
+        )
+        return [to_session(row, self.tenant) for row in rows]
+
+    @guarded
+    def messages(self, wanted: MessageFilter) -> list[Message]:
+        """List messages, oldest first."""
+        clauses = message_clauses(self.connection, self.tenant, wanted)
+        rows = self._rows(
+            f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE {clauses.sql} ORDER BY seq DESC LIMIT ?",
+            (*clauses.values, self._limit(wanted.newest)),
+        )
+        scopes = partitions.scopes_of(self.connection, self.tenant, {row[3] for row in rows})
+        return [to_message(row, scopes) for row in reversed(rows) if row[3] in scopes]
+
+    @guarded
+    def memories(self, wanted: MemoryFilter) -> list[Memory]:
+        """List the present revision of each memory, or the one known at a moment."""
+        if wanted.pinned and wanted.reader and not self._has_pinned(wanted.reader):
+            return []
+        clauses = memory_clauses(self.connection, self.tenant, wanted)
+        sql = f"SELECT {MEMORY_COLUMNS} FROM memories WHERE {clauses.sql}"
+        if wanted.is_selective and wanted.limit is None and not wanted.offset:
+            # A few whole rows are sorted faster here than packed, sorted and unpacked there.
+            rows = sorted(self._rows(sql, clauses.values), key=_CHANGED_AT, reverse=wanted.newest_first)
+            return self._to_memories(rows)
+        direction = "DESC" if wanted.newest_first else "ASC"
+        # A filter that picks a few rows must find them by its own index, not walk all rows in their order.
+        plus = "+" if wanted.is_selective else ""
+        order = f"ORDER BY {plus}updated_at {direction}, item {direction} LIMIT ? OFFSET ?"
+        return self._to_memories(self._rows(f"{sql} {order}", (*clauses.values, self._limit(wanted.limit), wanted.offset)))
+
+    def _has_pinned(self, reader: Scope) -> bool:
+        """Tell whether a reader sees any pinned memory: every recall asks for them, and most have none."""
+
+        def ask() -> bool:
+            clauses = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
+            clauses.among("partition", list(partitions.visible(self.connection, reader, ("memory", "archive"))))
+            sql = f"SELECT 1 FROM memories WHERE {clauses.sql} AND recorded_to IS NULL AND pinned = 1 LIMIT 1"
+            return bool(self._rows(sql, clauses.values))
+
+        return cached_fetch(self.connection, ("pinned", reader), ask)
+
+    @guarded
+    def count_memories(self, wanted: MemoryFilter) -> int:
+        """Count what :meth:`memories` would list, without its limit."""
+        clauses = memory_clauses(self.connection, self.tenant, wanted)
+        rows = self._rows(f"SELECT count(*) FROM memories WHERE {clauses.sql}", clauses.values)
+        return int(rows[0][0])
+
+    @guarded
+    def places(self, seqs: Collection[int]) -> list[tuple[int, str, str, str | None, datetime]]:
+        """Return the session, the role, the speaker and the time of messages, by their numbers."""
+        clauses = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
+        clauses.among("seq", list(seqs))
+        rows = self._rows(f"SELECT seq, session, role, speaker, at FROM messages WHERE {clauses.sql}", clauses.values)
+        return [(seq, session, role, speaker, moment(at)) for seq, session, role, speaker, at in rows]
+
+    @guarded
+    def revisions(self, id: str) -> list[Memory]:
+        """List every revision of a memory, oldest first."""
+        sql = f"SELECT {MEMORY_COLUMNS} FROM memories WHERE tenant = ? AND id = ? ORDER BY revision"
+        return self._to_memories(self._rows(sql, (self.tenant, id)))
+
+    @guarded
+    def changes(self, *, memory: str | None = None, batch: str | None = None, id: str | None = None) -> list[ChangeRecord]:
+        """List the changes of a memory or a batch, or one by its id, oldest first."""
+        column, value = next((c, v) for c, v in (("memory", memory), ("batch", batch), ("id", id)) if v is not None)
+        rows = self._rows(
+            f"SELECT {CHANGE_COLUMNS} FROM changes WHERE tenant = ? AND {column} = ? ORDER BY at, id", (self.tenant, value)
+        )
+        made = {(m.id, m.revision): m for memory_id in {row[4] for row in rows} for m in self.revisions(memory_id)}
+        return [to_change(row, made.get((row[4], row[5]))) for row in rows]
+
+    @guarded
+    def jobs(
+        self, *, states: Collection[JobState] | None = None, ids: Collection[str] | None = None, limit: int | None = None
+    ) -> list[Job]:
+        """List jobs, oldest first."""
+        check_page(limit=limit)
+        sql, values = f"SELECT {JOB_COLUMNS} FROM jobs WHERE tenant = ?", [self.tenant]
+        for column, wanted in (("state", states), ("id", ids)):
+            if wanted is not None:
+                sql += f" AND {column} IN ({marks(list(wanted))})"
+                values.extend(wanted)
+        return [to_job(row) for row in self._rows(f"{sql} ORDER BY created_at, id LIMIT ?", (*values, self._limit(limit)))]
+
+    @guarded
+    def user(self, user: str) -> UserProfile:
+        """Return what is known of a user; a stranger has the defaults."""
+        rows = self._rows("SELECT timezone, language FROM users WHERE tenant = ? AND user = ?", (self.tenant, user))
+        return UserProfile(user=user, timezone=rows[0][0], language=rows[0][1]) if rows else UserProfile(user=user)
+
+    @guarded
+    def user_names(self, *, limit: int | None = None, offset: int = 0) -> list[str]:
+        """List every user who has a profile, memories (live or retired), sessions or messages, by code point."""
+        # A partition may outlive its rows, so that it alone is no sign of a user.
+        within = "tenant = partitions.tenant AND {0}.partition = partitions.partition"
+        rows = self._rows(
+            "SELECT user FROM (SELECT user FROM users WHERE tenant = ? "
+            "UNION SELECT user FROM sessions WHERE tenant = ? AND user <> '' "
+            "UNION SELECT user FROM partitions WHERE tenant = ? AND user <> '' AND ("
+            f"EXISTS (SELECT 1 FROM memories WHERE memories.{within.format('memories')} AND memories.recorded_to IS NULL) "
+            f"OR EXISTS (SELECT 1 FROM messages WHERE messages.{within.format('messages')}))) AS named "
+            "ORDER BY user LIMIT ? OFFSET ?",
+            (self.tenant, self.tenant, self.tenant, self._limit(limit), offset),
+        )
+        return [row[0] for row in rows]
+
+    @guarded
+    def user_records(self, names: Collection[str], *, unexpired_at: datetime) -> list[UserRecord]:
+        """Count what each of these users has, in the order of their names; a user with nothing is not an error."""
+        sessions = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
+        sessions.among("user", names)
+        talked = self._rows(
+            f"SELECT user, count(*), max(last_at) FROM sessions WHERE {sessions.sql} GROUP BY user", sessions.values
+        )
+        owners = Clauses(self.connection.dialect, "partitions.tenant = ?", self.tenant)
+        owners.among("partitions.user", names)
+        kept = self._rows(
+            "SELECT partitions.user, count(*) FILTER (WHERE memories.status = 'live' AND "
+            "(memories.expires_at IS NULL OR memories.expires_at > ?)), max(memories.updated_at) FROM partitions CROSS JOIN memories "
+            "ON memories.tenant = partitions.tenant AND memories.partition = partitions.partition "
+            f"AND memories.recorded_to IS NULL WHERE {owners.sql} GROUP BY partitions.user",
+            (stamp(unexpired_at), *owners.values),
+        )
+        of_sessions, of_memories = ({row[0]: row[1:] for row in rows} for rows in (talked, kept))
+        found = []
+        for name in sorted(set(names)):
+            (many, spoke), (live, changed) = of_sessions.get(name, (0, None)), of_memories.get(name, (0, None))
+            last = max((at for at in (spoke, changed) if at is not None), default=None)
+            found.append(UserRecord(user=name, memories=live, sessions=many, last_at=None if last is None else moment(last)))
+        return found
+
+    @guarded
+    def app(self, app: str) -> AppRecord | None:
+        """Return the record of an app that was installed or uninstalled."""
+        rows = self._rows(f"SELECT {APP_COLUMNS} FROM apps WHERE tenant = ? AND app = ?", (self.tenant, app))
+        return to_app(rows[0]) if rows else None
+
+    @guarded
+    def apps(self) -> list[AppRecord]:
+        """List the apps that have a record, by their names."""
+        return [
+            to_app(row) for row in self._rows(f"SELECT {APP_COLUMNS} FROM apps WHERE tenant = ? ORDER BY app", (self.tenant,))
+        ]
+
+    @guarded
+    def apps_sharing_with(self, app: str) -> list[str]:
+        """List the other installed apps that share their memories with this one, by their names."""
+        rows = self._rows(
+            "SELECT app FROM apps WHERE tenant = ? AND sharing <> '[]' AND uninstalled_at IS NULL AND app <> ? "
+            f"AND {self.connection.dialect.is_shared_with()} ORDER BY app",
+            (self.tenant, app, app),
+        )
+        return [row[0] for row in rows]
+
+    @guarded
+    def memories_by_app(self, *, unexpired_at: datetime) -> Mapping[str, int]:
+        """Count the live memories of each app that has any."""
+        rows = self._rows(
+            "SELECT partitions.app, count(*) FROM partitions CROSS JOIN memories ON memories.tenant = partitions.tenant "
+            "AND memories.partition = partitions.partition AND memories.recorded_to IS NULL AND memories.status = 'live' "
+            "AND (memories.expires_at IS NULL OR memories.expires_at > ?) "
+            "WHERE partitions.tenant = ? AND partitions.app <> '' AND partitions.space = 'memory' GROUP BY partitions.app",
+            (stamp(unexpired_at), self.tenant),
+        )
+        return {row[0]: row[1] for row in rows}
+
+    @guarded
+    def memories_by_day(self, *, since: datetime) -> list[DayCount]:
+        """Count the memories made since a moment that are still kept, by day and kind, the oldest day first."""
+        day = self.connection.dialect.day_of("changes.at")
+        rows = self._rows(
+            f"SELECT {day}, memories.kind, count(*) FROM changes CROSS JOIN memories "
+            "ON memories.tenant = changes.tenant AND memories.id = changes.memory AND memories.revision = changes.revision "
+            "WHERE changes.tenant = ? AND changes.at >= ? AND changes.action = 'created' GROUP BY 1, 2 ORDER BY 1, 2",
+            (self.tenant, stamp(since)),
+        )
+        return [DayCount(*row) for row in rows]
+
+    @guarded
+    def changes_by_app(self, *, since: datetime) -> list[AppChanges]:
+        """Count what each author has done to the memories of each app since a moment."""
+        rows = self._rows(
+            "SELECT partitions.app, changes.actor, count(*) FILTER (WHERE changes.action = 'created'), count(DISTINCT changes.batch) "
+            "FROM changes CROSS JOIN memories ON memories.tenant = changes.tenant AND memories.id = changes.memory "
+            "AND memories.revision = changes.revision CROSS JOIN partitions ON partitions.tenant = memories.tenant "
+            "AND partitions.partition = memories.partition AND partitions.app <> '' "
+            "WHERE changes.tenant = ? AND changes.at >= ? GROUP BY partitions.app, changes.actor ORDER BY 1, 2",
+            (self.tenant, stamp(since)),
+        )
+        return [AppChanges(*row) for row in rows]
+
+    @guarded
+    def setting(self, name: str) -> str | None:
+        """Return one of the engine's own durable values."""
+        rows = self._rows("SELECT value FROM settings WHERE tenant = ? AND name = ?", (self.tenant, name))
+        return rows[0][0] if rows else None
+
+    @guarded
+    def chunk_text(self, item: int, chunk: int, text: str) -> str:
+        """Return the part of an item's text that a window covers."""
+        span = self._rows(
+            "SELECT start, length FROM units WHERE tenant = ? AND item = ? AND window = ?", (self.tenant, item, chunk)
+        )
+        return text[span[0][0] : span[0][0] + span[0][1]] if span else text
+
+    @guarded
+    def models(self) -> list[str]:
+        """List the models whose vectors are wanted."""
+        sql = "SELECT name FROM models WHERE tenant = ? ORDER BY model"
+        return cached_fetch(self.connection, ("models", self.tenant), lambda: [row[0] for row in self._rows(sql, (self.tenant,))])
+
+    @guarded
+    def spend(self, *, since: str = "") -> list[Spend]:
+        """List what models have cost, by day."""
+        rows = self._rows(f"SELECT {SPEND_COLUMNS} FROM spend WHERE tenant = ? AND day >= ? ORDER BY day", (self.tenant, since))
+        return [to_spend(row) for row in rows]
+
+    def _rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
+        return fetch(self.connection, sql, values)
+
+    def _to_memories(self, rows: Sequence[Row]) -> list[Memory]:
+        scopes = partitions.scopes_of(self.connection, self.tenant, {row[3] for row in rows})
+        # A scope may be erased between the two questions; its rows are gone then.
+        return [to_memory(row, scopes) for row in rows if row[3] in scopes]
+
+    def _limit(self, limit: int | None) -> int | None:
+        return self.connection.dialect.no_limit if limit is None else limit

@@ -1,0 +1,24 @@
+"""Search blocks of bytes for text that should be gone."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+
+def held(blocks: Iterable[bytes], needles: Sequence[bytes]) -> set[bytes]:
+    """Look for many needles in one pass: first eight bytes as a number, then the whole."""
+    heads = np.unique(np.array([int.from_bytes(needle[:8], "little") for needle in needles], dtype=np.uint64))
+    longest = max(map(len, needles))
+    found: set[bytes] = set()
+    tail = b""
+    for block in blocks:
+        data = tail + block
+        for shift in range(8):
+            count = (len(data) - shift) // 8
+            words = np.frombuffer(data, dtype="<u8", count=max(count, 0), offset=min(shift, len(data)))
+            places = np.searchsorted(heads, words).clip(max=len(heads) - 1)
+            for place in np.flatnonzero(heads[places] == words):
+                start = shift + int(place) * 8
+                found.update(needle for needle in needles if data.startswith(needle, start))
+        tail = data[-longest:]
+    return found

@@ -1,0 +1,388 @@
+"""One write. Rows, full text, the queue of vectors and the history change together."""
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from holdfast.stores.sql import partitions
+from holdfast.stores.sql.connection import Connection, fetch, fetch_one, fetch_value, upsert
+from holdfast.stores.sql.keys import AccessWrites
+from holdfast.stores.sql.reads import SQLReads
+from holdfast.stores.sql.rows import (
+    APP_COLUMNS,
+    CHANGE_COLUMNS,
+    JOB_COLUMNS,
+    MEMORY_COLUMNS,
+    MESSAGE_COLUMNS,
+    SEARCHED_TEXT,
+    SESSION_COLUMNS,
+    SPEND_COLUMNS,
+    app_row,
+    change_row,
+    dump,
+    job_row,
+    marks,
+    memory_hash,
+    memory_row,
+    message_row,
+    row_hash,
+    session_row,
+    stamp,
+    to_job,
+)
+from holdfast.text.dates import day_in_words
+from holdfast.types import AppRecord, ChangeRecord, Job, Memory, Message, SessionRecord, Spend, UserProfile
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class TextIndex(Protocol):
+    """Writes the full-text index."""
+
+    def index(
+        self, connection: Any, tenant: str, place: tuple[int, int], text: str, language: str | None, *, heading: str = ""
+    ) -> int:
+        """Index the windows of a (partition, item); returns how many there are."""
+        ...
+
+    def unindex(self, connection: Any, tenant: str, item: int) -> None:
+        """Take an item's windows out of the index."""
+        ...
+
+    def move(self, connection: Any, tenant: str, item: int, new_item: int, partition: int) -> int:
+        """Index an item's windows as another item's in another partition."""
+        ...
+
+
+class VectorTable(Protocol):
+    """Writes vectors, and the queue of those that are wanted."""
+
+    def want(self, connection: Any, tenant: str, partition: int, item: int, chunks: int) -> None:
+        """Queue a new item's windows for every wanted model."""
+        ...
+
+    def put(
+        self, connection: Any, tenant: str, name: str, chunks: Sequence[tuple[int, int]], vectors: "NDArray[np.float32]"
+    ) -> int:
+        """Store vectors for the windows that still wait for one."""
+        ...
+
+    def remove(self, connection: Any, tenant: str, partition: int, item: int) -> int:
+        """Remove an item's vectors; returns how many there were."""
+        ...
+
+    def move(self, connection: Any, tenant: str, old: tuple[int, int], new: tuple[int, int]) -> None:
+        """Give an item's vectors to another (partition, item)."""
+        ...
+
+    def use_model(self, connection: Any, tenant: str, name: str) -> int:
+        """Want a model's vectors for everything; returns how many windows wait."""
+        ...
+
+    def drop_model(self, connection: Any, tenant: str, name: str) -> None:
+        """Remove a model's vectors and want them no more."""
+        ...
+
+
+class SQLTransaction(SQLReads, AccessWrites):
+    """A write under way; the store commits it."""
+
+    _text: TextIndex
+    _vectors: VectorTable
+    _by_partition: ClassVar[tuple[str, ...]]
+    """The tables that hold what is left of a partition, itself the last."""
+    _row_lock: ClassVar[str] = ""
+    _free_row_lock: ClassVar[str] = ""
+    """What makes a row, or the first that nobody else has, ours until the end; nothing where there is one writer at a time."""
+
+    def __init__(self, connection: Connection, *, tenant: str) -> None:
+        self._connection = connection
+        self.tenant = tenant
+
+    @property
+    def connection(self) -> Connection:
+        """The writer, in its transaction."""
+        return self._connection
+
+    def add_session(self, session: SessionRecord) -> None:
+        """Store a new session."""
+        self._insert("sessions", SESSION_COLUMNS, session_row(session))
+
+    def set_session(self, session: SessionRecord) -> None:
+        """Replace a session's state."""
+        self._replace("sessions", SESSION_COLUMNS, session_row(session))
+
+    def add_message(self, message: Message) -> Message:
+        """Store a message, index its text, queue its vectors; returns it with its sequence number."""
+        stored = replace(message, seq=partitions.next_number(self._connection, "item"))
+        partition = partitions.ensure(self._connection, stored.scope, "message")
+        self._insert("messages", MESSAGE_COLUMNS, message_row(stored, partition))
+        heading = f"{stored.speaker or ''} {day_in_words(stored.at, stored.language)}"
+        self._index(partition, stored.seq, stored.text, stored.language, heading=heading)
+        return stored
+
+    def add_revision(self, memory: Memory) -> Memory:
+        """Store a revision as the present one; the one before goes to the archive with its terms and vectors."""
+        connection = self._connection
+        before = fetch_one(
+            connection,
+            f"SELECT item, revision, partition, {SEARCHED_TEXT} FROM memories WHERE tenant = ? AND id = ? AND recorded_to IS NULL",
+            (self.tenant, memory.id),
+        )
+        item = partitions.next_number(connection, "item")
+        stored = replace(memory, item=item, revision=before[1] + 1 if before else 1, recorded_to=None)
+        partition = partitions.ensure(connection, stored.scope, "memory" if stored.status == "live" else "archive")
+        if before:
+            self._close_revision(before[0], stored)
+        self._insert("memories", MEMORY_COLUMNS, memory_row(stored, partition))
+        self._note_sources(stored)
+        if before and before[3] == str(stored):
+            self._text.move(connection, self.tenant, before[0], item, partition)
+            self._vectors.move(connection, self.tenant, (before[2], before[0]), (partition, item))
+        else:
+            if before:
+                self._archive_text(before[0], before[2], stored)
+            heading = day_in_words(stored.valid_from, stored.language)
+            self._index(partition, item, str(stored), stored.language, heading=heading)
+        return stored
+
+    def _close_revision(self, item: int, successor: Memory) -> None:
+        self._connection.execute(
+            "UPDATE memories SET recorded_to = ? WHERE tenant = ? AND item = ?", (stamp(successor.recorded_at), self.tenant, item)
+        )
+
+    def _archive_text(self, item: int, partition: int, successor: Memory) -> None:
+        """Move an older wording out of what live searches read."""
+        archive = partitions.ensure(self._connection, successor.scope, "archive")
+        if archive != partition:
+            self._text.move(self._connection, self.tenant, item, item, archive)
+            self._vectors.move(self._connection, self.tenant, (partition, item), (archive, item))
+
+    def _note_sources(self, memory: Memory) -> None:
+        self._connection.executemany(
+            "INSERT INTO provenance (tenant, source, memory) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+            [(self.tenant, source, memory.id) for source in memory.sources],
+        )
+
+    def _index(self, partition: int, item: int, text: str, language: str | None, *, heading: str) -> None:
+        windows = self._text.index(self._connection, self.tenant, (partition, item), text, language, heading=heading)
+        self._vectors.want(self._connection, self.tenant, partition, item, windows)
+
+    def touch(self, ids: Collection[str], *, used: datetime | None = None, seen: datetime | None = None) -> None:
+        """Note in place when memories were last used or last stated again."""
+        for column, moment in (("last_used_at", used), ("last_seen_at", seen)):
+            if moment is not None:
+                self._update_present(column, stamp(moment), ids)
+
+    def set_action(self, messages: Collection[str], action: str) -> None:
+        """Mark messages that have no action yet, so that they are neither mined nor recalled any more."""
+        for some in chunks(messages):
+            rows = fetch(
+                self._connection,
+                f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE tenant = ? AND id IN ({marks(some)}) AND action IS NULL",
+                (self.tenant, *some),
+            )
+            for row in rows:
+                marked = (*row[:10], action, row[11])
+                self._connection.execute(
+                    "UPDATE messages SET action = ?, hash = ? WHERE tenant = ? AND seq = ?",
+                    (action, row_hash(marked), self.tenant, row[0]),
+                )
+
+    def set_expiry(self, ids: Collection[str], expires_at: datetime) -> None:
+        """Push the expiry of memories that are renewed by use."""
+        self._update_present("expires_at", stamp(expires_at), ids)
+
+    def set_sources(self, id: str, sources: Sequence[str]) -> None:
+        """Take sources away from every revision of a memory that stands without them."""
+        place = MEMORY_COLUMNS.split(", ").index("sources")
+        for found in fetch(
+            self._connection, f"SELECT {MEMORY_COLUMNS} FROM memories WHERE tenant = ? AND id = ?", (self.tenant, id)
+        ):
+            row = list(found)
+            row[place] = dump([source for source in json.loads(row[place]) if source in sources])
+            self._connection.execute(
+                "UPDATE memories SET sources = ?, hash = ? WHERE tenant = ? AND item = ?",
+                (row[place], memory_hash(row), self.tenant, row[0]),
+            )
+        self._connection.execute("DELETE FROM provenance WHERE tenant = ? AND memory = ?", (self.tenant, id))
+        self._connection.executemany(
+            "INSERT INTO provenance (tenant, source, memory) VALUES (?, ?, ?)", [(self.tenant, source, id) for source in sources]
+        )
+
+    def _update_present(self, column: str, value: int, ids: Collection[str]) -> None:
+        for some in chunks(ids):
+            self._connection.execute(
+                f"UPDATE memories SET {column} = ? WHERE tenant = ? AND id IN ({marks(some)}) AND recorded_to IS NULL",
+                (value, self.tenant, *some),
+            )
+
+    def add_change(self, change: ChangeRecord) -> None:
+        """Note a change in the history."""
+        self._insert("changes", CHANGE_COLUMNS, change_row(change))
+
+    def add_job(self, job: Job) -> bool:
+        """Queue a job; False, and nothing stored, if its effect was queued before."""
+        self._insert("jobs", JOB_COLUMNS, job_row(job), clash="ON CONFLICT (tenant, effect) DO NOTHING")
+        return self._connection.changes() == 1
+
+    def lease_job(self, *, worker: str, now: datetime, until: datetime, kinds: Collection[str] | None = None) -> Job | None:
+        """Take the most urgent job that is due, or whose lease ran out."""
+        chosen = "" if kinds is None else f"AND kind IN ({marks(list(kinds))})"
+        row = fetch_one(
+            self._connection,
+            f"SELECT {JOB_COLUMNS} FROM jobs WHERE tenant = ? AND state IN ('queued', 'running') AND not_before <= ? "
+            f"AND (state = 'queued' OR lease_until <= ?) {chosen} ORDER BY priority DESC, not_before, id LIMIT 1 {self._free_row_lock}",
+            (self.tenant, stamp(now), stamp(now), *(kinds or ())),
+        )
+        if row is None:
+            return None
+        found = to_job(row)
+        leased = replace(found, state="running", attempt=found.attempt + 1, worker=worker, lease_until=until)
+        self.set_job(leased)
+        return leased
+
+    def set_job(self, job: Job) -> None:
+        """Replace a job's state."""
+        self._replace("jobs", JOB_COLUMNS, job_row(job))
+
+    def holds_lease(self, job: Job) -> bool:
+        """Tell whether this very attempt still owns the job."""
+        state = fetch_one(
+            self._connection,
+            f"SELECT worker, attempt FROM jobs WHERE tenant = ? AND id = ? AND state = 'running' {self._row_lock}",
+            (self.tenant, job.id),
+        )
+        return state == (job.worker, job.attempt)
+
+    def remove_done_jobs(self, *, before: datetime) -> int:
+        """Remove jobs that were done before a moment; returns how many."""
+        self._connection.execute(
+            "DELETE FROM jobs WHERE tenant = ? AND state = 'done' AND finished_at < ?", (self.tenant, stamp(before))
+        )
+        return self._connection.changes()
+
+    def put_vectors(self, model: str, chunks: Sequence[tuple[int, int]], vectors: "NDArray[np.float32]") -> int:
+        """Store vectors for (item, window) pairs that still wait for them."""
+        return self._vectors.put(self._connection, self.tenant, model, chunks, vectors)
+
+    def use_model(self, model: str) -> int:
+        """Want a model's vectors for everything; returns how many windows wait."""
+        return self._vectors.use_model(self._connection, self.tenant, model)
+
+    def drop_model(self, model: str) -> None:
+        """Remove a model's vectors and want them no more."""
+        self._vectors.drop_model(self._connection, self.tenant, model)
+
+    def add_spend(self, spend: Spend) -> None:
+        """Add to what a day's work has cost."""
+        self._connection.execute(
+            f"INSERT INTO spend (tenant, {SPEND_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+            "ON CONFLICT (tenant, day, purpose, model) DO UPDATE SET calls = spend.calls + excluded.calls, "
+            "input_tokens = spend.input_tokens + excluded.input_tokens, "
+            "output_tokens = spend.output_tokens + excluded.output_tokens, "
+            "seconds = spend.seconds + excluded.seconds, cost = spend.cost + excluded.cost, "
+            "unpriced = spend.unpriced + excluded.unpriced, energy = spend.energy + excluded.energy",
+            (
+                self.tenant, spend.day, spend.purpose, spend.model, spend.calls, spend.input_tokens, spend.output_tokens,
+                spend.seconds, spend.cost, spend.unpriced, spend.energy,
+            ),
+        )  # fmt: skip
+
+    def set_user(self, profile: UserProfile) -> None:
+        """Store what is known of a user."""
+        self._replace("users", "user, timezone, language", (profile.user, profile.timezone, profile.language))
+
+    def set_app(self, record: AppRecord) -> None:
+        """Store what is known of an app."""
+        self._replace("apps", APP_COLUMNS, app_row(record))
+
+    def set_setting(self, name: str, value: str) -> None:
+        """Store one of the engine's own durable values."""
+        self._replace("settings", "name, value", (name, value))
+
+    def remove_memories(self, ids: Collection[str]) -> Mapping[str, int]:
+        """Remove memories with every revision, change, vector and term."""
+        counts = {"memories": 0, "revisions": 0, "vectors": 0}
+        for some in chunks(ids):
+            where, values = f"tenant = ? AND id IN ({marks(some)})", (self.tenant, *some)
+            rows = fetch(self._connection, f"SELECT item, id FROM memories WHERE {where}", values)
+            counts["vectors"] += sum(self._unindex(item) for item, _ in rows)
+            counts["revisions"] += len(rows)
+            counts["memories"] += len({row[1] for row in rows})
+            self._connection.execute(f"DELETE FROM memories WHERE {where}", values)
+            for table, column in (("changes", "memory"), ("provenance", "memory"), ("provenance", "source")):
+                self._connection.execute(f"DELETE FROM {table} WHERE tenant = ? AND {column} IN ({marks(some)})", values)
+        return counts
+
+    def remove_messages(self, ids: Collection[str]) -> Mapping[str, int]:
+        """Remove messages with their vectors and terms; that a memory came from them stays known."""
+        counts = {"messages": 0, "vectors": 0}
+        for some in chunks(ids):
+            where, values = f"tenant = ? AND id IN ({marks(some)})", (self.tenant, *some)
+            rows = fetch(self._connection, f"SELECT seq FROM messages WHERE {where}", values)
+            counts["vectors"] += sum(self._unindex(seq) for (seq,) in rows)
+            counts["messages"] += len(rows)
+            self._connection.execute(f"DELETE FROM messages WHERE {where}", values)
+        return counts
+
+    def remove_sessions(self, ids: Collection[str]) -> Mapping[str, int]:
+        """Remove sessions and the jobs about them."""
+        counts = {"sessions": 0, "jobs": 0}
+        for some in chunks(ids):
+            values = (self.tenant, *some)
+            session = self._connection.dialect.in_payload("session")
+            self._connection.execute(f"DELETE FROM jobs WHERE tenant = ? AND {session} IN ({marks(some)})", values)
+            counts["jobs"] += self._connection.changes()
+            self._connection.execute(f"DELETE FROM sessions WHERE tenant = ? AND id IN ({marks(some)})", values)
+            counts["sessions"] += self._connection.changes()
+        return counts
+
+    def remove_scope(self, owner: Mapping[str, str]) -> None:
+        """Remove what is left of a scope whose memories and messages are gone: jobs, names, a user's or app's own row, and keys."""
+        if set(owner) == {"user"}:
+            self._connection.execute("DELETE FROM users WHERE tenant = ? AND user = ?", (self.tenant, owner["user"]))
+        if set(owner) == {"app"}:
+            self._remove_app(owner["app"])
+        self.remove_keys(owner)
+        named = " AND ".join(f"{self._connection.dialect.in_payload(part)} = ?" for part in owner)
+        self._connection.execute(f"DELETE FROM jobs WHERE tenant = ? AND {named}", (self.tenant, *owner.values()))
+        numbers = partitions.owned(self._connection, self.tenant, owner, ("memory", "message", "archive"))
+        among, *values = self._connection.dialect.among("partition", numbers)
+        for table in self._by_partition:
+            self._connection.execute(f"DELETE FROM {table} WHERE tenant = ? AND {among}", (self.tenant, *values))
+
+    def _remove_app(self, app: str) -> None:
+        """Remove an app's record, and its name from what others share."""
+        self._connection.execute("DELETE FROM apps WHERE tenant = ? AND app = ?", (self.tenant, app))
+        for other in self.apps():
+            if app in other.shares_with:
+                self.set_app(replace(other, shares_with=tuple(name for name in other.shares_with if name != app)))
+
+    def _unindex(self, item: int) -> int:
+        """Take an item out of full text and vectors, wherever it is filed; returns its vectors' number."""
+        partition: int | None = fetch_value(
+            self._connection, "SELECT partition FROM units WHERE tenant = ? AND item = ?", (self.tenant, item)
+        )
+        if partition is None:
+            return 0
+        self._text.unindex(self._connection, self.tenant, item)
+        return self._vectors.remove(self._connection, self.tenant, partition, item)
+
+    def _insert(self, table: str, columns: str, row: Sequence[Any], *, clash: str = "") -> None:
+        sql = f"INSERT INTO {table} (tenant, {columns}) VALUES (?, {marks(row)}) {clash}"
+        self._connection.execute(sql, (self.tenant, *row))
+
+    def _replace(self, table: str, columns: str, row: Sequence[Any]) -> None:
+        self._connection.execute(upsert(table, columns), (self.tenant, *row))
+
+
+def chunks(values: Collection[str], size: int = 500) -> Iterator[list[str]]:
+    """Yield the values in lists short enough to bind."""
+    listed = list(values)
+    for start in range(0, len(listed), size):
+        yield listed[start : start + size]

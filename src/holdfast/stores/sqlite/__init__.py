@@ -1,0 +1,1 @@
+"""The default store: everything in one SQLite file. Start with ``store.py``."""

@@ -1,0 +1,327 @@
+"""The default store: everything in one SQLite file, several threads and processes at once."""
+
+import contextlib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from holdfast.errors import StoreError
+from holdfast.protocols import Match, MissingVector, SearchFilter, Space
+from holdfast.runtime import forks
+from holdfast.stores.chroma.protocol import IndexPlace
+from holdfast.stores.sql import partitions, vector_tables
+from holdfast.stores.sql.connection import R, cached_fetch, fetch, fetch_value, guarded
+from holdfast.stores.sql.filters import Clauses, add_metadata, said_in
+from holdfast.stores.sql.reads import SQLReads
+from holdfast.stores.sql.rows import SEARCHED_TEXT, marks
+from holdfast.stores.sql.transaction import SQLTransaction
+from holdfast.stores.sqlite import embeddings, fulltext, maintenance
+from holdfast.stores.sqlite.choices import AllowedItems, AllowedItemsCache
+from holdfast.stores.sqlite.connection import SQLiteConnections, translated
+from holdfast.stores.sqlite.dialect import FileConnection
+from holdfast.stores.sqlite.migrate import migrate
+from holdfast.stores.sqlite.queued_index import care
+from holdfast.stores.sqlite.queued_index.feed import Pace
+from holdfast.stores.sqlite.queued_index.index import QueuedIndex
+from holdfast.stores.sqlite.word_cache import WordCache
+from holdfast.types import Finding, Scope
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class SQLiteTransaction(SQLTransaction):
+    """A write to the file."""
+
+    _text = fulltext
+    _vectors = embeddings
+    _by_partition = ("vector_log", "unembedded", "vectors", "partitions")
+
+    def __init__(self, connection: FileConnection, *, tenant: str, path: Path) -> None:
+        super().__init__(connection, tenant=tenant)
+        self.path = path
+
+    def guard(self, ask: Callable[[], R]) -> R:
+        """Ask, and turn SQLite's errors into ours; no fork happens meanwhile."""
+        with translated(self.path):
+            return ask()
+
+
+class SQLiteStore(SQLReads):
+    """One tenant's rows in one file."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        tenant: str = "default",
+        key: str | None = None,
+        index: IndexPlace | None = None,
+        pace: Pace | None = None,
+    ) -> None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"{path.parent} cannot be used as a folder: {error}.") from error
+        self.path = path
+        self.tenant = tenant
+        self._encrypted = key is not None
+        self._connections = SQLiteConnections(path, key=key)
+        self._indexes = embeddings.IndexCache()
+        self.words = WordCache()
+        self._chosen = AllowedItemsCache()
+        self._outside: QueuedIndex | None = None
+        if index is not None:
+            self._outside = QueuedIndex(self._connections, tenant, memory=self._indexes, place=index, pace=pace)
+        self._merging = False
+        self._settled = 1
+        """Segments of the full-text index that were left when there last was nothing to merge."""
+        self._tidied: tuple[int, int] | None = None
+        with self._connections.exclusive() as connection:
+            migrate(connection)
+
+    @property
+    def connection(self) -> FileConnection:
+        """This thread's connection for reading."""
+        return self._connections.reader()
+
+    @property
+    def location(self) -> str:
+        """The file's path."""
+        return str(self.path)
+
+    @property
+    def is_local(self) -> bool:
+        """True, unless an index outside is asked."""
+        return self._outside is None
+
+    def guard(self, ask: Callable[[], R]) -> R:
+        """Ask, and turn SQLite's errors into ours; no fork happens meanwhile."""
+        if self.connection.known is not None:  # in a moment, which is guarded as a whole
+            return ask()
+        with translated(self.path):
+            return ask()
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Run several reads in one snapshot. An external index is not part of it: with one, there is no snapshot."""
+        if self._outside is not None or self.connection.known is not None:
+            yield
+            return
+        with translated(self.path), self.connection.moment():
+            yield
+
+    @contextlib.contextmanager
+    def write(self, *, durable: bool = True) -> Iterator[SQLiteTransaction]:
+        """Begin a transaction; it is on disk when the block ends, and undone if the block raises."""
+        with self._connections.writing(durable=durable) as connection:
+            yield SQLiteTransaction(connection, tenant=self.tenant, path=self.path)
+
+    @guarded
+    def find_text(self, query: str, where: SearchFilter, *, languages: Sequence[str], limit: int) -> list[Match]:
+        """Rank by BM25 within the reader's own partitions."""
+        seen = partitions.visible(self.connection, where.reader, where.spaces)
+        chosen = self._allowed(where, seen)
+        return fulltext.search(
+            self.connection, self.tenant, seen, query,
+            languages=languages, limit=limit, words=self.words, allowed=chosen, excluded=self._excluded(where),
+        )  # fmt: skip
+
+    @guarded
+    def find_vectors(self, model: str, query: "NDArray[np.float32]", where: SearchFilter, *, limit: int) -> list[Match]:
+        """Rank by cosine within the reader's own partitions, the best window of each item."""
+        number = vector_tables.model_number(self.connection, self.tenant, model)
+        if number is None:
+            return []
+        seen = partitions.visible(self.connection, where.reader, where.spaces)
+        if not seen:
+            return []
+        chosen = self._allowed(where, seen)
+        return (self._outside or self._indexes).search(
+            self.connection, self.tenant, number, query, seen,
+            limit=limit, allowed=chosen and chosen.ascending, excluded=self._excluded(where),
+        )  # fmt: skip
+
+    def _allowed(self, where: SearchFilter, seen: Mapping[int, Space]) -> AllowedItems | None:
+        """Return the items that have the wanted kinds, metadata and time, or None when all may be found."""
+        if where.said and "message" in where.spaces:
+            return self._said(where, seen)
+        if where.kinds is None and not where.where:
+            return None
+        clauses = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
+        clauses.among("partition", list(seen))
+        clauses.add("recorded_to IS NULL")
+        if where.kinds is not None:
+            clauses.among("kind", list(where.kinds))
+        if where.where:
+            add_metadata(clauses, where.where)
+        sql = f"SELECT item FROM memories WHERE {clauses.sql}"
+        wanted = (sql, repr(clauses.values))
+        return self._chosen.get(self.connection, wanted, lambda: (row[0] for row in self._rows(sql, clauses.values)))
+
+    def _said(self, where: SearchFilter, seen: Mapping[int, Space]) -> AllowedItems:
+        """Return the messages that were said at the wanted time."""
+        clauses = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
+        clauses.among("partition", [number for number, space in seen.items() if space == "message"])
+        said_in(clauses, "at", where.said)
+        sql = f"SELECT seq FROM messages WHERE {clauses.sql}"
+        ask = (sql, repr(clauses.values))
+        return cached_fetch(
+            self.connection, ask, lambda: AllowedItems.of(frozenset(row[0] for row in self._rows(sql, clauses.values)))
+        )
+
+    def _excluded(self, where: SearchFilter) -> set[int]:
+        """Return the messages of the session that is to be left out."""
+        if where.without_session is None or "message" not in where.spaces:
+            return set()
+        rows = self._rows("SELECT seq FROM messages WHERE tenant = ? AND session = ?", (self.tenant, where.without_session))
+        return {row[0] for row in rows}
+
+    @guarded
+    def missing_vectors(
+        self, model: str, *, reader: Scope | None = None, windows: Collection[tuple[int, int]] | None = None, limit: int
+    ) -> list[MissingVector]:
+        """List windows that have no vector of this model yet: a reader's memories first, and the newest first."""
+        connection = self.connection
+        number = vector_tables.model_number(connection, self.tenant, model)
+        if number is None or (windows is not None and not windows):
+            return []
+        clauses, order = Clauses(connection.dialect, "tenant = ? AND model = ?", self.tenant, number), ""
+        if reader is not None:
+            seen = partitions.visible(connection, reader, ("memory", "message"))
+            messages = ", ".join(str(partition) for partition, space in seen.items() if space == "message")
+            clauses.among("partition", list(seen))
+            order = f"ORDER BY partition IN ({messages}), item DESC, window"
+        if windows is not None:
+            clauses.pairs("item, window", windows)
+        queued, values = f"SELECT item, window FROM unembedded WHERE {clauses.sql} {order} LIMIT ?", (*clauses.values, limit)
+        found = cached_fetch(connection, (queued, *values), lambda: fetch(connection, queued, values))
+        return [MissingVector(item, window, text) for item, window in found if (text := self._chunk(item, window)) is not None]
+
+    def _chunk(self, item: int, window: int) -> str | None:
+        """Return the text of one window as it is embedded, with who said it; None if it has just gone."""
+        found: str | None = fetch_value(
+            self.connection,
+            "SELECT owner.heading || substr(owner.text, units.start + 1, units.length) FROM units, ("
+            f" SELECT '' AS heading, {SEARCHED_TEXT} AS text FROM memories WHERE tenant = ?1 AND item = ?2"
+            " UNION ALL SELECT coalesce(speaker || ': ', ''), text FROM messages WHERE tenant = ?1 AND seq = ?2"
+            ") AS owner WHERE units.tenant = ?1 AND units.item = ?2 AND units.window = ?3",
+            (self.tenant, item, window),
+        )
+        return found
+
+    @guarded
+    def similarities(self, model: str, items: Sequence[int]) -> "NDArray[np.float32] | None":
+        """Return the cosine of each pair of items by their first windows, zero where a vector is missing."""
+        number = vector_tables.model_number(self.connection, self.tenant, model)
+        if number is None or not items:
+            return None
+        known = self._indexes.codes_of(number, items)
+        if known is not None:
+            return vector_tables.pairwise(items, known[0], known[1].astype(np.float32))
+        rows = self._rows(
+            "SELECT units.item, vectors.code FROM units JOIN vectors ON vectors.tenant = units.tenant "
+            "AND vectors.partition = units.partition AND vectors.model = ? AND vectors.item = units.item AND vectors.window = 0 "
+            f"WHERE units.tenant = ? AND units.item IN ({marks(items)}) AND units.window = 0",
+            (number, self.tenant, *items),
+        )
+        if not rows:
+            return None
+        codes = np.frombuffer(b"".join(code for _, code in rows), dtype=np.int8).reshape(len(rows), -1)
+        return vector_tables.pairwise(items, [item for item, _ in rows], codes.astype(np.float32))
+
+    @guarded
+    def stats(self) -> Mapping[str, Any]:
+        """Count what is stored."""
+        return maintenance.stats(self.connection, self.tenant, self.path)
+
+    def check(self, *, deep: bool = True) -> list[Finding]:
+        """Check the file, and with ``deep`` every row's hash."""
+        with self._connections.fresh() as connection:
+            findings = maintenance.check(connection, self.tenant, self.path, deep=deep)
+            return [*findings, *care.check(self._connections, self.tenant, self._outside, deep=deep)]
+
+    def tidy(self) -> bool:
+        """Do what makes searches faster: merge segments of the full-text index, feed an index outside, read words into memory."""
+        return self._merge_some() or self._feed_some() or self._read_words()
+
+    @guarded
+    def _read_words(self) -> bool:
+        if not self.words.is_used:
+            return False
+        with self.snapshot():
+            return self.words.read_wanted(self.connection, self.tenant)
+
+    @guarded
+    def _feed_some(self) -> bool:
+        return self._outside is not None and self._outside.tidy()
+
+    @guarded
+    def rebuild_index(self) -> int:
+        """Build an index outside the file anew; without one, remove what may be left of one. Returns how many vectors it has."""
+        if self._outside is not None:
+            return self._outside.rebuild()
+        care.give_up(self._connections, self.tenant, self.path)
+        return 0
+
+    def _merge_some(self) -> bool:
+        # Looked at first, and by itself: who waits for the write lock must not stand in a fork's way meanwhile.
+        sizes = [] if self._merging else self._new_segments()
+        if not self._merging and not sizes:
+            return False
+        with self._connections.writing(durable=False) as connection:
+            self._merging = fulltext.merge(connection, everything=fulltext.scattered(sizes))
+            if not self._merging:
+                self._settled = len(fulltext.segments(connection))
+        return True
+
+    @guarded
+    def _new_segments(self) -> list[int]:
+        """Return the sizes of the full-text index's segments if some came that are worth merging; else nothing."""
+        version = (id(self.connection), self.connection.pragma("data_version"))
+        if version == self._tidied:
+            return []
+        sizes = fulltext.segments(self.connection)
+        self._settled = min(self._settled, len(sizes))
+        if fulltext.scattered(sizes) or len(sizes) > self._settled + fulltext.FEW_SEGMENTS:
+            return sizes
+        self._tidied = version
+        return []
+
+    def scrub(self, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
+        """Overwrite what was removed, in the file and in its log."""
+        self._forget_indexes()
+        clean = care.scrub(self._connections, self.tenant, self.path, self._outside)
+        with self._connections.exclusive() as connection:
+            complete, residue = maintenance.scrub(connection, self.path, [] if self._encrypted else needles)
+        # A reader that began before may have brought back what was to go; none that begins now can.
+        self._forget_indexes()
+        return complete and clean, residue
+
+    def _forget_indexes(self) -> None:
+        """Let go of what is kept in memory; no fork happens meanwhile, which would copy the locks as held."""
+        with forks.fork_guard:
+            self._indexes.clear()
+            self.words.clear()
+            self._chosen.clear()
+
+    def backup(self, target: Path) -> None:
+        """Write a consistent copy that holds no removed data, and remember that it exists."""
+        with self._connections.exclusive() as connection:
+            maintenance.backup(connection, target)
+        with self._connections.writing() as connection:
+            maintenance.note_backup(connection, self.tenant, target)
+
+    @guarded
+    def backups(self) -> list[str]:
+        """List the backups this store knows of, whichever tenant asked for them: a backup holds the whole file."""
+        return [row[0] for row in self._rows("SELECT path FROM backups GROUP BY path ORDER BY max(at)")]
+
+    def close(self) -> None:
+        """Let go of the file; what was written stays."""
+        if self._outside is not None:
+            self._outside.release()
+        self._connections.close()
+        self._forget_indexes()

@@ -1,0 +1,273 @@
+"""Nearest vectors in memory: the vectors of one scope and one model, searched by cosine.
+
+The truth is a table elsewhere; the caller loads a `VectorIndex` from it and repeats each change here. Vectors
+are unit length, stored as int8 codes with one scale each (`quantize`); an item may have several windows, and a
+search gives each item once, by its best window.
+
+Promises: a search sees each change wholly or not at all, from any thread. Similarities are cosines, true to about
+0.001, computed from the stored codes in the same order whatever the size, so equal vectors tie and ties go to
+the smaller item. Up to `Tuning.exact_limit` vectors, and whenever few items are allowed, the answer is exact; above, it
+holds the true best ten to 0.98 and better. `k` results come back whenever `k` items (allowed ones, where
+`allowed` is given) exist. Memory is about 1.25 bytes a dimension and vector.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from holdfast.stores.vector_index.cells import CellSieve
+from holdfast.stores.vector_index.rows import Chunks, Codes, Floats, Items, RowNumbers, VectorRows, contains
+from holdfast.stores.vector_index.sieves import BitSieve, FloatSieve, Sieve, best_places
+from holdfast.stores.vector_index.tuning import DEFAULT, Tuning
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["VectorIndex", "VectorMatch", "dequantize", "quantize"]
+
+_ONE: Final = np.float32(1)
+_LARGEST: Final = 127
+
+
+class VectorMatch(NamedTuple):
+    """An item, the window of it that is nearest to the query, and the cosine between them."""
+
+    item: int
+    chunk: int
+    similarity: float
+
+
+def quantize(vectors: Floats) -> tuple[Codes, Floats]:
+    """Codes and one scale per vector such that `scale * code` is nearly the vector; a zero vector has scale 0."""
+    vectors = np.asarray(vectors, np.float32)
+    if vectors.ndim != 2:
+        raise ValueError(f"quantize wants a matrix, one vector a row; got {vectors.ndim} dimensions")
+    if not np.isfinite(vectors).all():
+        raise ValueError("a vector holds NaN or infinity")
+    scales: Floats = np.abs(vectors).max(axis=1, initial=0.0) / np.float32(_LARGEST)
+    divisors = np.where(scales > 0, scales, np.float32(1))
+    codes = np.clip(np.rint(vectors / divisors[:, None]), -_LARGEST, _LARGEST)
+    return codes.astype(np.int8), scales
+
+
+def dequantize(codes: Codes, scales: Floats) -> Floats:
+    """The vectors that `quantize` made these codes and scales of, to within half a scale per number."""
+    vectors: Floats = codes.astype(np.float32) * scales[:, None]
+    return vectors
+
+
+class VectorIndex:
+    """The vectors of one partition, kept current by its owner and searchable at any moment."""
+
+    __slots__ = ("_lock", "_rows", "_sieve", "_tuning")
+
+    def __init__(self, dimensions: int, *, tuning: Tuning = DEFAULT) -> None:
+        if dimensions < 1:
+            raise ValueError(f"vectors have at least one dimension, not {dimensions}")
+        self._lock = Lock()
+        self._tuning = tuning
+        self._rows = VectorRows(dimensions, tuning)
+        self._sieve: Sieve | None = None
+
+    def __len__(self) -> int:
+        return self._rows.count
+
+    @property
+    def dimensions(self) -> int:
+        """How many numbers a vector has."""
+        return self._rows.dimensions
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory held, search structures included."""
+        with self._lock:
+            return self._rows.nbytes + (self._sieve.nbytes if self._sieve else 0)
+
+    # --- keeping current ------------------------------------------------------------------------------------
+
+    def load(self, items: Items, chunks: Chunks, codes: Codes, scales: Floats) -> None:
+        """Put many vectors at once; of several with the same item and window the last counts."""
+        self._check(items, chunks, codes, scales)
+        last = _last_of_each(items, chunks)
+        if last is not None:
+            items, chunks, codes, scales = items[last], chunks[last], codes[last], scales[last]
+        with self._lock:
+            here = self._rows.items[self._rows.find_all(np.unique(items))]
+            known = contains(np.unique(here), items)
+            for place in np.flatnonzero(known):
+                self._put(int(items[place]), int(chunks[place]), codes[place], float(scales[place]))
+            if not known.all():
+                new = ~known if known.any() else slice(None)
+                self._append(items[new], chunks[new], codes[new], scales[new])
+
+    def put(self, item: int, chunk: int, code: Codes, scale: float) -> None:
+        """Add one vector, or replace the one this item has for this window."""
+        scales = np.array([scale], np.float32)
+        self._check(np.array([item]), np.array([chunk], np.int32), code[None, :], scales)
+        with self._lock:
+            self._put(item, chunk, code, scale)
+
+    def remove(self, item: int) -> int:
+        """Remove all windows of an item and say how many there were."""
+        with self._lock:
+            rows = self._rows.find(item)
+            for row in rows[::-1].tolist():  # from the end, so that no move touches a row still to go
+                moved = self._rows.remove(row)
+                if self._sieve:
+                    self._sieve.removed(row, moved)
+            return len(rows)
+
+    def prepare(self) -> None:
+        """Build now what the next search would build first: seconds for a million vectors after a load."""
+        with self._lock:
+            self._current_sieve()
+
+    # --- asking ---------------------------------------------------------------------------------------------
+
+    def search(self, query: Floats, k: int, *, allowed: Items | None = None) -> list[VectorMatch]:
+        """The `k` items nearest to the query, best first; `allowed` leaves out all others before ranking.
+
+        `allowed` in ascending order without repeats is fastest.
+        """
+        query = self._unit(query)
+        if allowed is not None:
+            allowed = _ascending(np.asarray(allowed, np.int64))
+        with self._lock:
+            if k <= 0 or not self._rows.count:
+                return []
+            if allowed is None:
+                return self._search_all(query, k)
+            return self._search_allowed(query, k, allowed)
+
+    def vectors_of(self, items: Sequence[int] | Items) -> Floats:
+        """The vector of each item's first window, one a row; zeros for an item that is not here."""
+        vectors = np.zeros((len(items), self.dimensions), np.float32)
+        with self._lock:
+            for place, item in enumerate(items):
+                rows = self._rows.find(int(item))
+                if len(rows):
+                    first = rows[self._rows.chunks[rows].argmin()]
+                    vectors[place] = self._rows.vectors(slice(first, first + 1))[0]
+        return vectors
+
+    def first_codes(self, items: Sequence[int]) -> tuple[list[int], Codes]:
+        """The items among these that are here, and the code of each one's first window, as it is stored."""
+        with self._lock:
+            rows = self._rows.find_all(np.array(sorted(set(items)), np.int64))
+            rows = rows[self._rows.chunks[rows] == 0]
+            return self._rows.items[rows].tolist(), self._rows.codes[rows]
+
+    # --- inside the lock ------------------------------------------------------------------------------------
+
+    def _put(self, item: int, chunk: int, code: Codes, scale: float) -> None:
+        rows = self._rows.find(item)
+        same = rows[self._rows.chunks[rows] == chunk]
+        if not len(same):
+            self._append(np.array([item]), np.array([chunk], np.int32), code[None, :], np.array([scale], np.float32))
+            return
+        self._rows.overwrite(int(same[0]), code, scale)
+        if self._sieve:
+            self._sieve.changed(int(same[0]))
+
+    def _append(self, items: Items, chunks: Chunks, codes: Codes, scales: Floats) -> None:
+        start = self._rows.append(items, chunks, codes, scales)
+        if self._sieve:
+            self._sieve.added(start)
+
+    def _current_sieve(self) -> Sieve:
+        if self._sieve is None or not self._sieve.fits():
+            self._sieve = None  # first free the old one's memory
+            if self._rows.count <= self._tuning.exact_limit:
+                self._sieve = FloatSieve(self._rows, self._tuning)
+            elif self._rows.count <= self._tuning.bits_limit:
+                self._sieve = BitSieve(self._rows, self._tuning)
+            else:
+                self._sieve = CellSieve(self._rows, self._tuning)
+        return self._sieve
+
+    def _search_all(self, query: Floats, k: int) -> list[VectorMatch]:
+        sieve = self._current_sieve()
+        want = sieve.width(k)
+        while want < self._rows.count:
+            found = self._rank(query, k, sieve.candidates(query, want))
+            if len(found) == k:
+                return found
+            want *= 4  # windows of the same few items filled the candidates
+        return self._rank(query, k, np.arange(self._rows.count))
+
+    def _search_allowed(self, query: Floats, k: int, allowed: Items) -> list[VectorMatch]:
+        count = self._rows.count
+        if len(allowed) > self._tuning.few_allowed * count**0.5:
+            sieve = self._current_sieve()
+            width = sieve.width(k)
+            want = int(width * max(1.0, count / len(allowed)))
+            while want < count:
+                rows = sieve.candidates(query, want)
+                rows = rows[contains(allowed, self._rows.items[rows])]
+                if len(rows) >= width // 2:
+                    found = self._rank(query, k, rows)
+                    if len(found) == k:
+                        return found
+                want *= 4  # the allowed items are far from the query: look further
+        return self._rank(query, k, self._rows.find_all(allowed))
+
+    def _rank(self, query: Floats, k: int, rows: RowNumbers) -> list[VectorMatch]:
+        """The best `k` items among these rows, by exact similarity."""
+        take = k + 8
+        if len(rows) <= 2 * take:
+            return self._exact_rank(query, k, rows)
+        products = self._rows.products(rows, query)
+        while take < len(rows):
+            found = self._exact_rank(query, k, rows[best_places(products, take)])
+            if len(found) == k:
+                return found
+            take *= 4
+        return self._exact_rank(query, k, rows)
+
+    def _exact_rank(self, query: Floats, k: int, rows: RowNumbers) -> list[VectorMatch]:
+        losses = np.maximum(np.minimum(-self._rows.exact_products(rows, query), _ONE), -_ONE)
+        items, windows = self._rows.items.take(rows), self._rows.chunks.take(rows)
+        best: dict[int, VectorMatch] = {}
+        # Plain tuples sort faster than numpy arrays do when they are few, and they nearly always are.
+        for loss, item, window in sorted(zip(losses.tolist(), items.tolist(), windows.tolist(), strict=True)):
+            if item not in best:
+                best[item] = VectorMatch(item, window, 0.0 - loss)
+                if len(best) == k:
+                    break
+        return list(best.values())
+
+    # --- refusing what cannot be right ----------------------------------------------------------------------
+
+    def _check(self, items: Items, chunks: Chunks, codes: Codes, scales: Floats) -> None:
+        if codes.dtype != np.int8 or codes.shape != (len(items), self.dimensions):
+            raise ValueError(f"codes are int8 with {self.dimensions} a row, not {codes.dtype} {codes.shape}")
+        if chunks.shape != items.shape or scales.shape != items.shape:
+            raise ValueError("items, windows and scales must be equally many")
+        if not np.isfinite(scales).all():
+            raise ValueError("a scale is NaN or infinity")
+
+    def _unit(self, query: Floats) -> Floats:
+        query = np.asarray(query, np.float32)
+        if query.shape != (self.dimensions,):
+            raise ValueError(f"the query must have {self.dimensions} numbers, not shape {query.shape}")
+        exact = query.astype(np.float64)  # squares of large or tiny float32 numbers leave its range
+        length = np.sqrt(exact @ exact)
+        if not np.isfinite(length):
+            raise ValueError("the query holds NaN or infinity")
+        return (exact / length).astype(np.float32) if length > 0 else query
+
+
+def _ascending(items: Items) -> Items:
+    return items if bool(np.all(items[1:] > items[:-1])) else np.unique(items)
+
+
+def _last_of_each(items: Items, windows: Chunks) -> RowNumbers | None:
+    """Where the last of each (item, window) pair stands, or None when no pair is repeated."""
+    order = np.lexsort((windows, items))  # stable: of equal pairs the last given stays last
+    ordered_items, ordered_windows = items[order], windows[order]
+    last = np.ones(len(items), np.bool_)
+    last[:-1] = (ordered_items[1:] != ordered_items[:-1]) | (ordered_windows[1:] != ordered_windows[:-1])
+    return None if last.all() else np.sort(order[last])

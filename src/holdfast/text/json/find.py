@@ -1,0 +1,114 @@
+"""Find JSON in a model's answer, inside prose and fences, and repair it where that is safe.
+
+``read_json`` returns the value; ``conform`` keeps the parts that a schema allows.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.text.json.conform import conform
+from holdfast.text.json.parse import Budget, Parsed, parse_at, parse_scalar
+
+__all__ = ["MAX_CHARS", "ParsedText", "conform", "read", "read_json"]
+
+MAX_CHARS = 1_000_000
+"""Maximum characters read from an answer. A longer answer counts as truncated."""
+
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~)[\w+-]*", re.MULTILINE)
+_START = re.compile(
+    r"""\[\s*(?:["'“\[{\]]|[-+.]?\d|(?i:true|false|null|none|nan|undefined|[-+]?infinity)\b)|\{\s*(?:["'“}]|\w[\w-]*\s*:)""",
+)
+_SEPARATORS = re.compile(r"[\s,;]*")
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedText:
+    """A parsed value. ``whole`` is False if parts were unreadable or truncated."""
+
+    value: Any
+    whole: bool
+
+
+def read_json(text: str) -> Any:
+    """Return the repaired JSON value in a model's answer, or raise ValueError."""
+    return read(text).value
+
+
+def read(text: str) -> ParsedText:
+    """Return the JSON value in a model's answer and whether it is complete, or raise ValueError."""
+    seen = _without_thoughts(text[:MAX_CHARS])
+    quoted = _quoted_whole(seen)
+    if quoted is not None:
+        return ParsedText(value=quoted, whole=True)
+    pieces = [piece for piece in _FENCE.split(seen) if piece.strip()]
+    budget = Budget()
+    found = [run for piece in pieces for run in _runs(piece, budget)]
+    short = len(text) <= MAX_CHARS
+    if found:
+        best = max(found, key=lambda run: run[-1].end - run[0].start)
+        value = best[0].value if len(best) == 1 else [each.value for each in best]
+        return ParsedText(value=value, whole=short and all(each.whole for each in best))
+    return ParsedText(value=_single_scalar(pieces), whole=short)
+
+
+def _without_thoughts(text: str) -> str:
+    """Drop a leading thinking block, which may contain drafts of the answer."""
+    opening, closing = "<think>", "</think>"
+    return text.partition(closing)[2] if text.lstrip().startswith(opening) else text
+
+
+def _quoted_whole(text: str) -> str | None:
+    """Return the string if the whole answer is one. Brackets inside it are text."""
+    if not text.lstrip().startswith('"'):
+        return None
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return _UNSTORABLE.sub("\ufffd", value) if isinstance(value, str) else None
+
+
+def _runs(text: str, budget: Budget) -> Iterator[list[Parsed]]:
+    """Yield the containers in a text. Adjacent objects form one run."""
+    run: list[Parsed] = []
+    for parsed in _containers(text, budget):
+        if run and _is_adjacent(text, run[-1], parsed):
+            run.append(parsed)
+            continue
+        if run:
+            yield run
+        run = [parsed]
+    if run:
+        yield run
+
+
+def _is_adjacent(text: str, one: Parsed, other: Parsed) -> bool:
+    between = _SEPARATORS.match(text, one.end)
+    adjoining = between is not None and between.end() == other.start
+    return adjoining and one.whole and isinstance(one.value, dict) and isinstance(other.value, dict)
+
+
+def _containers(text: str, budget: Budget) -> Iterator[Parsed]:
+    at = 0
+    while budget.failures_left and budget.tokens_left > 0 and (start := _START.search(text, at)):
+        parsed = parse_at(text, start.start(), budget)
+        if parsed is None:
+            budget.failures_left -= 1
+            at = start.start() + 1
+        else:
+            yield parsed
+            at = parsed.end
+
+
+def _single_scalar(pieces: Sequence[str]) -> Any:
+    """Return the last piece that is exactly one number, literal or string."""
+    for piece in reversed(pieces):
+        try:
+            return parse_scalar(piece.strip())
+        except ValueError:
+            continue
+    raise ValueError("The answer holds no JSON.")

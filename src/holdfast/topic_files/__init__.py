@@ -1,0 +1,7 @@
+"""Topics as files that people can read and edit: see :class:`TopicFiles`."""
+
+from holdfast.topic_files.mirrors import FolderMirrors
+from holdfast.topic_files.sync import FileQuestion, SyncReport, TopicFiles
+from holdfast.topic_files.topic_pages import TopicPage, TopicPages
+
+__all__ = ["FileQuestion", "FolderMirrors", "SyncReport", "TopicFiles", "TopicPage", "TopicPages"]

@@ -1,0 +1,1 @@
+"""Tests of the modules at the root: engine, sessions, apps, scopes, writing and history."""

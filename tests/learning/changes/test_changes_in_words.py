@@ -1,0 +1,117 @@
+"""Changes told in words that fill no slot, in English and Spanish; and look-alikes of them."""
+
+import time
+from datetime import UTC, datetime
+
+import pytest
+
+from holdfast.learning.changes.reconcile import ReconcileRules, reconcile, replaces
+from holdfast.learning.changes.told_changes import change_in_words
+from holdfast.types import Put, Scope
+
+NOW = datetime(2026, 3, 2, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "language"),
+    [
+        ("We have a subscription to VeggieBox", "cancelled veggiebox, it got too pricey", "en"),
+        ("The user is learning to play the banjo", "I gave up on the banjo", "en"),
+        ("I'm reading Ulysses", "Finally finished Ulysses!", "en"),
+        ("I have a scooter, a Vespa", "sold the Vespa to a guy in Turin", "en"),
+        ("I sing in the parish choir", "I left the choir in May", "en"),
+        ("Estamos aprendiendo euskera", "Hemos dejado el euskera", "es"),
+        ("El usuario está abonado al Teatro Real", "me di de baja del Teatro Real", "es"),
+        ("Juego al voleibol los martes", "ya no juego al voleibol por el hombro", "es"),
+    ],
+)
+def test_an_ending_ends_what_it_names(old: str, new: str, language: str) -> None:
+    assert replaces(old, new, language)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "language"),
+    [
+        ("The user's physio session is on Monday at 4pm", "physio got bumped to Thursday at 2", "en"),
+        ("I take 10 mg of lisinopril", "my doctor upped the lisinopril to 20 mg", "en"),
+        ("I swim every morning", "I swim in the evenings now", "en"),
+        ("Our docs are on Confluence", "we've migrated the docs to Outline", "en"),
+        ("The project uses Node 16", "the project runs on Node 20 now", "en"),
+        ("Voy a la piscina por las mañanas", "ahora voy a la piscina por las noches", "es"),
+        ("El servidor está en Linode", "movimos el servidor a Scaleway", "es"),
+    ],
+)
+def test_another_value_takes_the_place_of_the_old_one(old: str, new: str, language: str) -> None:
+    assert replaces(old, new, language)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "language"),
+    [
+        ("I use Safari", "switched to Brave last week", "en"),
+        ("The user drinks soy milk", "went back to regular milk", "en"),
+        ("Uso Telegram con mis clientes", "me pasé a Signal", "es"),
+        ("Keep answers short", "I'd rather have detailed answers from now on", "en"),
+        ("Trátame de usted", "mejor tutéame", "es"),
+        ("My daughter's coach is Ms Berner", "I got the name wrong, it's Ms Werner", "en"),
+    ],
+)
+def test_a_switch_ends_the_use_of_its_like(old: str, new: str, language: str) -> None:
+    assert replaces(old, new, language)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "language"),
+    [
+        ("I drink coffee every day", "I stopped drinking coffee after 6pm", "en"),
+        ("I work at Netflix", "I cancelled Netflix", "en"),
+        ("I like jazz", "I stopped playing jazz piano", "en"),
+        ("I own two bikes", "I sold the old bike", "en"),
+        ("I use Slack for work", "I use Discord for gaming now", "en"),
+        ("My office is on the third floor", "My desk is on the second floor now", "en"),
+        ("The deadline for the grant is May 3", "The deadline for the paper is now May 10", "en"),
+        ("I have a subscription to The Times", "my dad cancelled his subscription to The Times", "en"),
+        ("My flight to Oslo leaves on the 2nd", "no, my flight is on the 9th, not the 8th", "en"),
+        ("gave up smoking in January", "I quit smoking", "en"),
+        ("My dog is called Max", "My new dog is called Rex", "en"),
+        ("Me llamo Joaquín", "se llama Felipa pero todos le dicen Pipa", "es"),
+        ("Como carne", "dejé de comer carne roja", "es"),
+        ("Mi alquiler es de 700", "a mi hermana le subieron el alquiler a 900", "es"),
+        ("El vuelo a Lima sale a las 9", "el vuelo a Quito ahora sale a las 11", "es"),
+        ("Tengo dos gatos", "se murió el gato de mi vecina", "es"),
+        ("Le pongo azúcar al mate", "dejé de ponerle azúcar al café", "es"),
+    ],
+)
+def test_a_look_alike_in_words_of_change_ends_nothing(old: str, new: str, language: str) -> None:
+    assert not replaces(old, new, language)
+
+
+def _put(text: str) -> Put:
+    return Put(scope=Scope(user="ana"), kind="fact", text=text, valid_from=NOW, language="en")
+
+
+def _kept(*texts: str) -> list[str]:
+    puts = [_put(text) for text in texts]
+    return [put.text for put in reconcile(puts, [[] for _ in puts], ReconcileRules(), calibration=None)]
+
+
+def test_a_change_in_the_same_breath_takes_the_only_statement_it_can_mean() -> None:
+    assert _kept("I have a Vespa scooter", "I sold the Vespa") == ["I sold the Vespa"]
+
+
+def test_a_change_in_the_same_breath_that_could_mean_several_takes_none() -> None:
+    said = ("I sing in the parish choir", "I play the organ in the parish choir", "I left the choir")
+    assert _kept(*said) == list(said)
+
+
+def test_what_else_was_said_in_the_same_breath_stays() -> None:
+    assert _kept("I live in Lyon and work at Acme", "I moved to Nantes") == ["I work at Acme", "I moved to Nantes"]
+
+
+@pytest.mark.parametrize("piece", ["a ", "my flat in ", "no more ", "moved to ", "the x is 5 ", "en un piso ", "ya no, ", "Ana "])
+def test_a_long_odd_text_is_read_in_a_moment(piece: str) -> None:
+    text = ("I have a " + piece * 150)[:300]
+    begun = time.thread_time()
+    change_in_words(text, text[::-1] + piece)
+    replaces(text, text + "x")
+    assert time.thread_time() - begun < 2.0

@@ -1,0 +1,1 @@
+"""The MCP server, called by the protocol's own client."""

@@ -1,0 +1,129 @@
+"""Three ways to the server: a subprocess over stdio, a real HTTP server, and the same server in this process."""
+
+import asyncio
+import os
+import shutil
+import socket
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx2
+import uvicorn
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp.types import CallToolResult, GetPromptResult, ReadResourceResult, TextContent, TextResourceContents
+
+from holdfast import Engine
+from holdfast.access.keys import Principal
+from holdfast.mcp.caller import McpCaller
+from holdfast.mcp.http import make_mcp_app
+from holdfast.mcp.server import make_server
+from holdfast.server.api.problem import problem_of
+from holdfast.server.app import make_app
+from holdfast.server.metrics import make_metrics_app
+from holdfast.server.middleware.security import principal_of
+from holdfast.server.tenants import EnginePool
+from holdfast.services import services
+from holdfast.types import KeyLevel
+
+R = TypeVar("R")
+ERAS = ("legacy", "auto", "2026-07-28")
+"""The handshake of 2025 and before, what a client finds out by itself, and the stateless era without asking."""
+Story = Callable[[Client], Awaitable[R]]
+
+
+def tell(target: Any, story: Story[R], *, era: str = "auto") -> R:
+    """Connect the protocol's own client to a server, and return what comes of using it."""
+
+    refused: list[MCPError] = []
+
+    async def told() -> Any:
+        async with Client(target, mode=era) as client:
+            try:
+                return await story(client)
+            except MCPError as error:  # raised further out: inside, it would come in a group
+                refused.append(error)
+
+    result: R = asyncio.run(told())
+    if refused:
+        raise refused[0]
+    return result
+
+
+@dataclass(frozen=True)
+class Stdio:
+    """The installed command over a data directory of its own, without weights."""
+
+    home: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "HOLDFAST_HOME": str(self.home), "HOLDFAST_MODELS": str(self.home / "no-weights")}
+
+    def __call__(self, *args: str) -> StdioServerParameters:
+        return StdioServerParameters(command=executable(), args=["mcp", *args], env=self.environment)
+
+
+def executable() -> str:
+    found = shutil.which("holdfast", path=str(Path(sys.executable).parent))
+    assert found, "holdfast is not installed beside this Python"
+    return found
+
+
+def in_process(memory: Engine, *, level: KeyLevel = "write", **parts: str | None) -> Any:
+    """Return the server of one caller, to be connected without a transport."""
+    scope: Any = {"user": None, "app": None, "agent": None} | parts
+    caller = McpCaller(memory=memory, principal=Principal.local(services(memory).store.tenant, level=level), parts=scope)
+    return make_server(lambda _ask: nullcontext(caller), version="1")
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server that listens."""
+
+    url: str
+    pool: EnginePool
+
+    def mcp(self, key: str | None = None, query: str = "") -> Any:
+        """Return a way to its MCP server, with a key if there is one."""
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        return streamable_http_client(f"{self.url}/mcp{query}", http_client=httpx2.AsyncClient(headers=headers, timeout=30))
+
+    def key(self, level: KeyLevel, **bound: Any) -> str:
+        """Make a key."""
+        return self.pool.gate.create_key(level=level, **bound)[1]
+
+
+@contextmanager
+def serving(pool: EnginePool) -> Iterator[Served]:
+    """Serve a pool with uvicorn, on a free port of this machine."""
+    app = make_app(pool, mcp_app=make_mcp_app(pool, principal_of, problem_of, version="1"), metrics_app=make_metrics_app(pool))
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        config = uvicorn.Config(app, log_level="error", proxy_headers=False, lifespan="on", ws="none")
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]})
+        thread.start()
+        until = time.monotonic() + 20
+        while not server.started:
+            assert time.monotonic() < until, "the server did not start"
+            time.sleep(0.02)
+        try:
+            yield Served(f"http://127.0.0.1:{sock.getsockname()[1]}", pool)
+        finally:
+            server.should_exit = True
+            thread.join(20)
+
+
+def text_of(result: CallToolResult | GetPromptResult | ReadResourceResult) -> str:
+    """Return a result as a client that knows no structure shows it."""
+    if isinstance(result, ReadResourceResult):
+        return "\n".join(part.text for part in result.contents if isinstance(part, TextResourceContents))
+    parts = result.content if isinstance(result, CallToolResult) else [message.content for message in result.messages]
+    return "\n".join(part.text for part in parts if isinstance(part, TextContent))

@@ -1,0 +1,86 @@
+"""Work that one of several processes does for all."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+import holdfast
+from holdfast.config.opening import open_engine
+from holdfast.errors import ModelUnavailable
+from holdfast.protocols import Embedder, Role, Store
+from holdfast.recall.embedding import EmbedderSource
+from holdfast.recall.lease import ProcessLease
+from holdfast.stores.sqlite.store import SQLiteStore
+from holdfast.testing import HashEmbedder
+from tests.server.http_support import eventually
+
+
+def opened(tmp_path: Path) -> Store:
+    return SQLiteStore(tmp_path / "memory.db")
+
+
+def test_a_turn_is_one_s_until_it_is_given_up(tmp_path: Path) -> None:
+    one, other = (ProcessLease(opened(tmp_path), "work") for _ in range(2))
+    assert (one.acquire(), other.acquire(), one.acquire()) == (True, False, True)
+    one.release()
+    assert (other.acquire(), one.acquire()) == (True, False)
+
+
+def test_turns_at_different_work_are_each_other_s_business(tmp_path: Path) -> None:
+    assert ProcessLease(opened(tmp_path), "one").acquire()
+    assert ProcessLease(opened(tmp_path), "another").acquire()
+
+
+def test_a_turn_that_was_never_given_up_lapses(tmp_path: Path) -> None:
+    one, other = (ProcessLease(opened(tmp_path), "work", seconds=0.4) for _ in range(2))
+    assert one.acquire()
+    assert not other.acquire()
+    time.sleep(0.5)
+    assert other.acquire()
+
+
+def test_a_turn_noted_by_a_clock_that_is_far_ahead_does_not_last_for_ever(tmp_path: Path) -> None:
+    one, other = ProcessLease(opened(tmp_path), "work", seconds=3600), ProcessLease(opened(tmp_path), "work")
+    assert one.acquire()
+    assert other.acquire()
+
+
+class Counting(HashEmbedder):
+    """An embedder that notes what it was given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.given: list[str] = []
+
+    def embed(self, texts: Sequence[str], *, role: Role) -> NDArray[np.float32]:
+        """Note the texts, and embed them slowly enough that two would meet."""
+        self.given += texts
+        time.sleep(0.01)
+        return super().embed(texts, role=role)
+
+
+def test_one_that_cannot_embed_leaves_it_to_one_that_can(tmp_path: Path) -> None:
+    able = Counting()
+
+    def unable() -> Embedder:
+        raise ModelUnavailable("its weights are not here")
+
+    lacking = EmbedderSource(name=able.name, load=unable)
+    with open_engine(tmp_path, embedder=lacking) as one, holdfast.open(tmp_path, embedder=able) as other:
+        one.remember("the parrot eats mango", user="ana")
+        other.remember("the cat eats tuna", user="ana")
+        eventually(lambda: other.stats().waiting_for_vectors == 0, 20)
+    assert len(able.given) == 2
+
+
+def test_two_memories_of_one_store_embed_each_text_once(tmp_path: Path) -> None:
+    embedders = [Counting(), Counting()]
+    with holdfast.open(tmp_path, embedder=embedders[0]) as one, holdfast.open(tmp_path, embedder=embedders[1]) as other:
+        said = [f"thing number {number}" for number in range(40)]
+        for number, text in enumerate(said):
+            (one, other)[number % 2].remember(text, user="ana")
+        eventually(lambda: one.stats().waiting_for_vectors == 0, 20)
+    assert sorted(embedders[0].given + embedders[1].given) == sorted(said)

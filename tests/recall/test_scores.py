@@ -1,0 +1,151 @@
+"""What a score means: how likely a hit is what was asked for, however much is stored."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast import Engine, Hit
+from holdfast.agent.tools import MemoryTools
+from holdfast.protocols import Role
+from holdfast.recall.embedding import EmbedderSource
+from holdfast.recall.ranking import Background, likelihood
+from holdfast.services import services
+from holdfast.testing import HashEmbedder
+
+if TYPE_CHECKING:
+    from holdfast.protocols import Vectors
+
+STRENGTHS = st.floats(-20, 30)
+MANY = 60
+
+
+def scores(memory: Engine, query: str) -> list[float]:
+    return [hit.score for hit in memory.recall(query, user="ana", limit=5)]
+
+
+@given(strength=STRENGTHS, more=st.floats(0.01, 10), others=st.lists(STRENGTHS, max_size=50))
+def test_what_is_stronger_is_likelier(strength: float, more: float, others: list[float]) -> None:
+    background = Background.of(sorted(others, reverse=True))
+    assert 0 <= likelihood(strength, background) < likelihood(strength + more, background) <= 1
+
+
+@given(strength=STRENGTHS, others=st.lists(st.floats(-20, -7), min_size=4, max_size=50), by=st.floats(0.01, 10))
+def test_among_stronger_others_the_same_is_less_likely(strength: float, others: list[float], by: float) -> None:
+    others.sort(reverse=True)
+    assert likelihood(strength, Background.of([each + by for each in others])) < likelihood(strength, Background.of(others))
+
+
+def test_where_all_others_are_good_how_good_they_are_makes_no_difference() -> None:
+    assert likelihood(9.0, Background.of([9.0] * 40)) == likelihood(9.0, Background.of([20.0] * 40))
+
+
+def test_the_best_of_many_alike_is_less_likely_than_the_only_one() -> None:
+    assert likelihood(2.0, Background.of([2.0] * 20)) < 0.5 * likelihood(2.0, Background.of([2.0]))
+
+
+@pytest.mark.parametrize("embedder", ["arctic-embed-s", "none"])
+@pytest.mark.weights
+def test_an_answer_stands_out_and_a_question_without_one_has_no_likely_hit(
+    open_memory: Callable[..., Engine], embedder: str
+) -> None:
+    memory = open_memory(embedder=embedder)
+    if embedder != "none" and services(memory).embedding.embedder() is None:
+        pytest.skip("needs real weights")
+    memory.remember("the parrot is called Basil", user="ana")
+    for number in range(MANY):
+        memory.remember(f"noted item {number} of the inventory, box {number % 13}", user="ana")
+    best, *rest = scores(memory, "what is the parrot called?")
+    assert best > 0.5
+    assert all(score < 0.1 for score in rest)
+    assert all(score < 0.1 for score in scores(memory, "when does the ferry to Naxos leave?"))
+
+
+def test_how_many_hits_are_wanted_does_not_change_a_score(memory: Engine) -> None:
+    for number in range(60):
+        memory.remember(f"the heron of pond {number} eats frogs", user="ana")
+    few, many = (memory.recall("which heron eats frogs at pond 7?", user="ana", limit=limit)[0] for limit in (1, 30))
+    assert few.id == many.id
+    assert few.score == pytest.approx(many.score, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [("we made soup number {} with leeks", "what did I cook?"), ("mi hija Lucía dibuja el cuadro {}", "¿cómo se llama mi hija?")],
+)
+@pytest.mark.parametrize("embedder", ["arctic-embed-s", "none"])
+@pytest.mark.weights
+def test_where_much_is_to_the_point_it_all_goes_into_the_context(
+    open_memory: Callable[..., Engine], embedder: str, text: str, question: str
+) -> None:
+    memory = open_memory(embedder=embedder)
+    session = memory.session(user="ana")
+    for number in range(40):
+        session.add("user", text.format(number))
+    found = memory.recall(question, user="ana")
+    assert len(memory.context(question, user="ana").hits) >= len(found)
+
+
+def test_the_search_tool_shows_what_is_found_where_all_is_alike(open_memory: Callable[..., Engine]) -> None:
+    memory = open_memory(preset="reachy", embedder="none")
+    for number in range(40):
+        memory.remember(f"Bea likes the restaurant number {number}", user="ana")
+    found = MemoryTools(memory, user="ana").call("search_memories", {"query": "which restaurant does Bea like?", "limit": 5})
+    assert found.ok
+    assert len(found.data) == 5
+
+
+class SlowEmbedder(HashEmbedder):
+    """Takes its time for every text, as on a busy machine, and notes how many texts it was given at a time."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self.seconds = seconds
+        self.batches: list[int] = []
+
+    def embed(self, texts: Sequence[str], *, role: Role) -> "Vectors":
+        """Embed after a pause."""
+        time.sleep(self.seconds * len(texts))
+        if role == "document":
+            self.batches.append(len(texts))
+        return super().embed(texts, role=role)
+
+
+def source(embedder: HashEmbedder, *, computes: bool = True) -> EmbedderSource:
+    return EmbedderSource(name=embedder.name, load=lambda: embedder, computes=computes)
+
+
+def parrot_and_boxes(memory: Engine, boxes: int) -> Hit:
+    """Return the best hit for the parrot, which was told before many other things, right after them."""
+    memory.remember("the parrot is called Basil", user="ana")
+    for number in range(boxes):
+        memory.remember(f"noted item {number} of the inventory, box {number % 13}", user="ana")
+    return memory.recall("what is the parrot called?", user="ana")[0]
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.02])
+def test_a_score_does_not_depend_on_how_fast_the_machine_is(open_memory: Callable[..., Engine], seconds: float) -> None:
+    memory = open_memory(embedder=source(SlowEmbedder(seconds)))
+    before = parrot_and_boxes(memory, MANY)
+    memory.drain()
+    after = memory.recall("what is the parrot called?", user="ana")[0]
+    assert (before.text, before.score, before.similarity) == (after.text, after.score, after.similarity)
+
+
+def test_in_a_large_backlog_what_words_find_is_embedded_first(open_memory: Callable[..., Engine]) -> None:
+    embedder = SlowEmbedder(0.0)
+    memory = open_memory(embedder=source(embedder))
+    hit = parrot_and_boxes(memory, 200)
+    assert hit.text == "the parrot is called Basil"
+    assert hit.similarity is not None
+    assert embedder.batches == [32]
+
+
+def test_a_slow_embedder_on_a_server_is_asked_for_one_batch(open_memory: Callable[..., Engine]) -> None:
+    embedder = SlowEmbedder(0.02)
+    hit = parrot_and_boxes(open_memory(embedder=source(embedder, computes=False)), 200)
+    assert hit.similarity is not None
+    assert embedder.batches == [32]

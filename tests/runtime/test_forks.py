@@ -1,0 +1,41 @@
+"""Fork hooks: each is called where a thing has it, and neither is required."""
+
+import os
+
+import pytest
+
+from holdfast.runtime import forks
+from tests.forking import in_a_forked_child
+
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork"),
+    pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),
+]
+
+
+class OnlyBefore:
+    """Lets go of something."""
+
+    calls = 0
+
+    def before_fork(self) -> None:
+        """Count."""
+        self.calls += 1
+
+
+class OnlyAfter:
+    """Makes something new."""
+
+    calls = 0
+
+    def after_fork(self) -> None:
+        """Count."""
+        self.calls += 1
+
+
+def test_a_thing_may_have_either_hook_alone() -> None:
+    before, after = OnlyBefore(), OnlyAfter()
+    forks.register(before)
+    forks.register(after)
+    assert in_a_forked_child(lambda: bytes([before.calls, after.calls])) == bytes([1, 1])
+    assert (before.calls, after.calls) == (1, 0)

@@ -1,0 +1,282 @@
+"""Every operation of the server, asked by everyone who should not: nothing is read, nothing is written, and what is
+another's answers exactly as what is not there."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter
+from holdfast.services import services
+from holdfast.testing import ScriptedChat
+from tests.places import a_place
+from tests.server.http_support import Served, serving
+
+SECRET = "pangolin"
+pytestmark = pytest.mark.ledger("X8")
+
+
+@dataclass(frozen=True)
+class Case:
+    """How an operation is asked, with ``{memory}``, ``{session}`` and others in place of ids."""
+
+    right: str
+    body: Mapping[str, Any] | None = None
+    query: Mapping[str, Any] = field(default_factory=dict)
+    by_id: bool = False
+    """It names something by id: a foreign one must answer as an absent one."""
+    whole: bool = False
+    """It concerns the whole tenant: a key that is bound to a user has no right to it."""
+    makes: bool = False
+    """What is not there is made, so a foreign id cannot answer as an absent one; it is refused."""
+    open: bool = False
+
+
+ANA = {"user": "ana"}
+CASES: dict[str, Case] = {
+    "begin_session": Case("write", {"id": "{session}", **ANA}, makes=True),
+    "list_sessions": Case("read", query=ANA),
+    "get_session": Case("read", by_id=True),
+    "add_message": Case("write", {"role": "user", "text": "hi"}, makes=True),
+    "list_messages": Case("read", by_id=True),
+    "session_context": Case("read", {"query": SECRET[:3]}, makes=True),
+    "end_session": Case("write", by_id=True),
+    "erase_session": Case("write", by_id=True),
+    "chat": Case("write", {"text": "hi"}, makes=True),
+    "remember": Case("write", {"text": "hi", **ANA}),
+    "list_memories": Case("read", query=ANA),
+    "get_memory": Case("read", by_id=True),
+    "revise_memory": Case("write", {"text": "hi"}, by_id=True),
+    "forget_memory": Case("write", by_id=True),
+    "memory_history": Case("read", by_id=True),
+    "memory_sources": Case("read", by_id=True),
+    "forget": Case("write", {"id": "{memory}"}, by_id=True),
+    "undo": Case("write", {"change": "{change}"}, by_id=True),
+    "erase": Case("write", {"source": "{message}"}, by_id=True),
+    "recall": Case("read", {"query": "animal", **ANA}),
+    "context": Case("read", {"query": "animal", **ANA}),
+    "list_topics": Case("read", query=ANA),
+    "get_topic": Case("read", query=ANA),
+    "edit_topic": Case("write", {"markdown": "# Animals\n\n- hi\n", **ANA}),
+    "list_jobs": Case("read", whole=True),
+    "rerun_job": Case("admin", whole=True, by_id=True),
+    "work": Case("admin", whole=True),
+    "stats": Case("read", whole=True),
+    "me": Case("read"),
+    "get_user": Case("read", by_id=True),
+    "set_user": Case("write", {"language": "es"}, by_id=True),
+    "list_kinds": Case("read"),
+    "list_keys": Case("admin"),
+    "create_key": Case("admin", {"scope": "read", **ANA}),
+    "revoke_key": Case("admin", by_id=True),
+    "events": Case("read"),
+    "list_apps": Case("read", whole=True),
+    "install_app": Case("admin", {"appId": "zoo"}, whole=True),
+    "app_metrics": Case("read", whole=True),
+    "uninstall_app": Case("admin", whole=True),
+    "list_app_memories": Case("read"),
+    "purge_app": Case("admin", whole=True),
+    "delete_app_memory": Case("write", by_id=True),
+    "app_of_conversation": Case("read", by_id=True),
+    "chat_text": Case("write", {"text": "hi"}),
+    "chat_audio": Case("write"),
+    "sensors": Case("write", {"battery": 1}),
+    "health": Case("read", open=True),
+}
+ABSENT = {
+    "memory": "mem_absent", "app_memory": "mem_absent2", "session": "ses_absent", "message": "msg_absent", "change": "chg_absent",
+    "job": "job_absent", "key": "key_absent", "user": "nobody", "topic": "nothing", "app": "zoo",
+}  # fmt: skip
+
+
+@dataclass
+class World:
+    """A store with two users and two tenants, and those who ask."""
+
+    served: Served
+    ids: dict[str, str]
+    clients: dict[str, httpx.Client]
+    operations: dict[str, tuple[str, str]]
+
+    def ask(self, who: str, name: str, ids: Mapping[str, str]) -> httpx.Response:
+        """Ask for an operation about these ids."""
+        method, path = self.operations[name]
+        case = CASES[name]
+        body = _filled(case.body, ids)
+        address = _path(name, path, ids)
+        query = {key: _filled(value, ids) for key, value in case.query.items()}
+        client = self.clients[who]
+        if name == "events":
+            with client.stream(method, address) as stream:
+                lines = [next(stream.iter_lines()) for _ in range(1)] if stream.is_success else [stream.read().decode()]
+                return httpx.Response(stream.status_code, text="\n".join(lines))
+        if name == "chat_audio":
+            return client.request(method, address, content=b"RIFF", headers={"content-type": "audio/wav"})
+        return client.request(method, address, params=query, json=body)
+
+    def state(self) -> str:
+        """Return all of the tenant's rows that an intruder could have changed."""
+        store = services(self.served.pool.operator).store
+        memories = sorted((each.id, each.revision, each.status) for each in store.memories(MemoryFilter(statuses=None)))
+        sessions = sorted((each.id, each.status) for each in store.sessions(SessionFilter()))
+        messages = [each.id for each in store.messages(MessageFilter())]
+        jobs = [(each.id, each.state) for each in store.jobs()]
+        own = [each for each in self.served.pool.gate.list_keys() if each.tenant == "default"]
+        keys = [(each.id, each.revoked_at) for each in own]
+        apps = [(each.app, each.uninstalled_at) for each in store.apps()]
+        return repr((memories, sessions, messages, jobs, keys, apps, store.user("ana")))
+
+
+def _filled(value: Any, ids: Mapping[str, str]) -> Any:
+    text = json.dumps(value)
+    for name, id in ids.items():
+        text = text.replace("{" + name + "}", id)
+    return json.loads(text)
+
+
+def _path(name: str, path: str, ids: Mapping[str, str]) -> str:
+    """Fill the placeholders of a path with the ids that are meant there."""
+    what = {"sessions": "session", "memories": "memory", "jobs": "job", "keys": "key", "conversations": "session"}
+    named = "app_memory" if name == "delete_app_memory" else what.get(path.removeprefix("/v1").split("/")[1], "memory")
+    own = {"{id}": ids[named], "{user}": ids["user"], "{topic}": ids["topic"], "{app}": ids["app"]}
+    for placeholder, id in own.items():
+        path = path.replace(placeholder, id)
+    return path
+
+
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.ledger("X9"))])
+def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    folder: Path = tmp_path_factory.mktemp("matrix")
+    answering = ScriptedChat(respond=lambda asked: "ok")
+    with a_place(request.param, folder, own=True) as place, serving(place, chat=answering) as served:
+        client = served.client
+        talk = client.post("/v1/sessions", json={"user": "ana", "app": "kitchen"}).json()["id"]
+        said = client.post(f"/v1/sessions/{talk}/messages", json={"role": "user", "text": f"My {SECRET} is called Bo."}).json()
+        client.post(f"/v1/sessions/{talk}/end")
+        made = client.post(
+            "/v1/memories", json={"text": f"keeps a {SECRET}", "user": "ana", "topic": "animals", "key": SECRET}
+        ).json()
+        of_app = client.post("/v1/memories", json={"text": f"feeds the {SECRET}", "user": "ana", "app": "kitchen"}).json()
+        ids = {
+            "memory": made["id"], "app_memory": of_app["id"], "session": talk, "message": said["id"], "user": "ana", "topic": "animals",
+            "change": client.get(f"/v1/memories/{made['id']}/history").json()["items"][0]["id"],
+            "job": client.get("/v1/jobs").json()["items"][0]["id"], "app": "kitchen",
+        }  # fmt: skip
+        client.put("/v1/users/ana", json={"language": "en"})
+        gate = served.pool.gate
+        record, _ = gate.create_key(level="write", user="ana", label=SECRET)
+        keys = {
+            "nobody": None,
+            "reader": served.key("read"),
+            "stranger": served.key("admin", tenant="acme"),
+            "maker": served.key("admin", tenant="maker"),
+            "bob": served.key("admin", user="bob"),
+            "owner": served.key("admin"),
+        }
+        paths = served.server.api.openapi()["paths"]
+        operations = {
+            operation["operationId"]: (method.upper(), path)
+            for path, methods in paths.items()
+            for method, operation in methods.items()
+        }
+        yield World(
+            served=served, ids={**ids, "key": record.id}, clients={who: served.as_(key) for who, key in keys.items()},
+            operations=operations,
+        )  # fmt: skip
+
+
+def test_every_operation_stands_in_the_matrix(world: World) -> None:
+    assert set(world.operations) == set(CASES)
+
+
+def test_the_matrix_says_which_right_each_operation_takes(world: World) -> None:
+    paths = world.served.server.api.openapi()["paths"]
+    rights = {each["operationId"]: each.get("x-right") for methods in paths.values() for each in methods.values()}
+    assert rights == {name: None if case.open else case.right for name, case in CASES.items()}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_nobody_without_a_key_gets_in(world: World, name: str) -> None:
+    before = world.state()
+    answer = world.ask("nobody", name, world.ids)
+    if CASES[name].open:
+        assert answer.json() == {"status": "ok"}
+    else:
+        assert (answer.status_code, answer.json()["code"]) == (401, "unauthorized")
+    assert SECRET not in answer.text
+    assert world.state() == before
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.right != "read"])
+def test_who_may_only_read_writes_nothing(world: World, name: str) -> None:
+    before = world.state()
+    answer = world.ask("reader", name, world.ids)
+    assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
+    assert SECRET not in answer.text
+    assert world.state() == before
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.right == "read"])
+def test_who_may_read_is_answered(world: World, name: str) -> None:
+    assert world.ask("reader", name, world.ids).status_code == 200
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_another_tenant_finds_nothing_and_changes_nothing(world: World, name: str) -> None:
+    before = world.state()
+    # What one tenant makes under an id of another's is its own; it must not be in the way of the next case.
+    answer = world.ask("maker" if CASES[name].makes else "stranger", name, world.ids)
+    assert SECRET not in answer.text
+    assert world.state() == before
+    if CASES[name].by_id:
+        assert _same(world, "stranger", name, answer)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_another_user_finds_nothing_and_changes_nothing(world: World, name: str) -> None:
+    case, before = CASES[name], world.state()
+    answer = world.ask("bob", name, world.ids)
+    assert SECRET not in answer.text
+    if case.whole:
+        assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
+    elif case.makes or "ana" in repr((case.body, case.query)):
+        assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+    elif case.by_id:
+        assert _same(world, "bob", name, answer)
+    if name not in ("chat_text", "sensors", "chat_audio"):  # he has a conversation of his own
+        assert world.state() == before
+
+
+def _same(world: World, who: str, name: str, answer: httpx.Response) -> bool:
+    """Tell whether something foreign was answered as something absent is."""
+    absent = world.ask(who, name, {**ABSENT, "app": world.ids["app"]})
+    texts = []
+    for found, ids in ((answer, world.ids), (absent, ABSENT)):
+        text = found.text
+        for id in sorted(ids.values(), key=len, reverse=True):
+            text = text.replace(id, "ID")
+        texts.append(text)
+    assert (answer.status_code, texts[0]) == (absent.status_code, texts[1])
+    return True
+
+
+def test_the_owner_can_do_it_all(world: World) -> None:
+    """So that a matrix of refusals is not one of mistakes: the same requests work for whom they are meant."""
+    reading = [name for name, case in CASES.items() if case.right == "read" and not case.open]
+    assert {name: world.ask("owner", name, world.ids).status_code for name in reading} == dict.fromkeys(reading, 200)
+    writing = [
+        "begin_session",
+        "add_message",
+        "chat",
+        "remember",
+        "revise_memory",
+        "set_user",
+        "edit_topic",
+        "create_key",
+        "sensors",
+    ]
+    assert {name: world.ask("owner", name, world.ids).is_success for name in writing} == dict.fromkeys(writing, True)

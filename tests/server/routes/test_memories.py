@@ -1,0 +1,192 @@
+"""Memories over HTTP: what goes in comes out, corrected, forgotten, undone and erased."""
+
+from typing import Any
+
+import pytest
+
+from tests.server.http_support import Served
+
+
+def _remember(served: Served, text: str = "prefers tea", **more: object) -> dict[str, object]:
+    answer = served.client.post("/v1/memories", json={"text": text, "user": "ana", **more})
+    assert answer.status_code == 201, answer.text
+    made: dict[str, object] = answer.json()
+    return made
+
+
+@pytest.mark.everywhere
+def test_what_is_remembered_is_recalled_with_the_reason_why(served: Served) -> None:
+    made = _remember(served, key="drink")
+    (hit,) = served.client.post("/v1/recall", json={"query": "tea", "user": "ana"}).json()["hits"]
+    assert (hit["id"], hit["text"], hit["kind"], hit["memory"]["key"]) == (made["id"], "prefers tea", "fact", "drink")
+    assert set(hit["why"][0]) == {"arm", "rank", "score"}
+
+
+@pytest.mark.everywhere
+def test_a_user_does_not_see_what_another_told(served: Served) -> None:
+    _remember(served)
+    assert served.client.post("/v1/recall", json={"query": "tea", "user": "bob"}).json()["hits"] == []
+    assert served.client.get("/v1/memories?user=bob").json()["items"] == []
+
+
+@pytest.mark.everywhere
+def test_a_long_list_comes_in_pages_and_says_how_long_it_is(served: Served) -> None:
+    for number in range(5):
+        _remember(served, f"fact number {number}")
+    first = served.client.get("/v1/memories?user=ana&limit=2").json()
+    assert (len(first["items"]), first["next_offset"], first["total"]) == (2, 2, 5)
+    last = served.client.get("/v1/memories?user=ana&limit=2&offset=4").json()
+    assert (len(last["items"]), last["next_offset"]) == (1, None)
+
+
+@pytest.mark.everywhere
+def test_a_list_is_filtered_by_kind_key_and_metadata(served: Served) -> None:
+    _remember(served, "kettle", metadata={"room": "kitchen"}, key="thing")
+    _remember(served, "we buy a lamp", kind="decision", metadata={"room": "hall"})
+    client = served.client
+    assert [each["text"] for each in client.get("/v1/memories?user=ana&kind=decision").json()["items"]] == ["we buy a lamp"]
+    assert [each["text"] for each in client.get("/v1/memories?user=ana&key=thing").json()["items"]] == ["kettle"]
+    found = client.get("/v1/memories", params={"user": "ana", "where": '{"room": "hall"}'}).json()
+    assert ([each["text"] for each in found["items"]], found["total"]) == (["we buy a lamp"], 1)
+
+
+@pytest.mark.everywhere
+def test_a_correction_can_empty_tags_and_metadata(served: Served) -> None:
+    made = _remember(served, tags=["drinks"], metadata={"room": "kitchen"})
+    revised = served.client.patch(f"/v1/memories/{made['id']}", json={"tags": [], "metadata": {}}).json()
+    assert (revised["tags"], revised["metadata"], revised["text"]) == ([], {}, "prefers tea")
+
+
+@pytest.mark.everywhere
+def test_a_correction_keeps_the_id_and_what_was_not_given(served: Served) -> None:
+    made = _remember(served, tags=["drinks"], metadata={"room": "kitchen"})
+    revised = served.client.patch(f"/v1/memories/{made['id']}", json={"text": "prefers green tea"}).json()
+    assert (revised["id"], revised["revision"], revised["tags"]) == (made["id"], 2, ["drinks"])
+    assert revised["metadata"] == {"room": "kitchen"}
+    history = served.client.get(f"/v1/memories/{made['id']}/history").json()["items"]
+    assert [(each["action"], each["after"]["text"]) for each in history] == [
+        ("created", "prefers tea"),
+        ("revised", "prefers green tea"),
+    ]
+
+
+@pytest.mark.everywhere
+def test_forgetting_can_be_undone(served: Served) -> None:
+    made = _remember(served)
+    assert served.client.delete(f"/v1/memories/{made['id']}").json() == {"forgotten": 1}
+    assert served.client.get("/v1/memories?user=ana").json()["items"] == []
+    change = served.client.get(f"/v1/memories/{made['id']}/history").json()["items"][-1]["id"]
+    (back,) = served.client.post("/v1/undo", json={"change": change}).json()["items"]
+    assert (back["id"], back["status"]) == (made["id"], "live")
+
+
+@pytest.mark.everywhere
+def test_a_key_is_forgotten_by_name(served: Served) -> None:
+    _remember(served, key="drink")
+    _remember(served, "coffee on Sundays", key="drink")
+    assert served.client.post("/v1/forget", json={"key": "drink", "user": "ana"}).json() == {"forgotten": 2}
+
+
+def test_forgetting_an_unknown_key_is_not_found_for_every_caller(served: Served) -> None:
+    _remember(served, key="drink", user="bob")
+    body = {"key": "drink", "user": "ana"}
+    unbound = served.client.post("/v1/forget", json=body)
+    bound = served.as_(served.key("write", user="ana")).post("/v1/forget", json=body)
+    for answer in (unbound, bound):
+        assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+
+
+@pytest.mark.parametrize("given", [{"kind": "fact"}, {"kinds": "fact"}, {"kind": ["fact"]}, {"kinds": ["fact"]}])
+def test_kind_and_kinds_take_one_or_several(served: Served, given: dict[str, Any]) -> None:
+    _remember(served, key="drink")
+    _remember(served, "had tea with her sister", kind="event")
+    hits = served.client.post("/v1/recall", json={"query": "tea", "user": "ana", **given}).json()["hits"]
+    assert {hit["kind"] for hit in hits} == {"fact"}
+    listed = served.client.get("/v1/memories", params={"user": "ana", **given}).json()
+    assert (listed["total"], {each["kind"] for each in listed["items"]}) == (1, {"fact"})
+    assert served.client.post("/v1/forget", json={"key": "drink", "user": "ana", **given}).json() == {"forgotten": 1}
+
+
+def test_giving_both_kind_and_kinds_is_refused(served: Served) -> None:
+    answer = served.client.post("/v1/recall", json={"query": "tea", "kind": "fact", "kinds": ["fact"]})
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_input")
+
+
+@pytest.mark.everywhere
+def test_erasing_gives_a_receipt_and_leaves_nothing(served: Served) -> None:
+    made = _remember(served)
+    receipt = served.client.delete(f"/v1/memories/{made['id']}?erase=true").json()
+    assert (receipt["memories"], receipt["verified"]) == (1, True)
+    assert served.client.get(f"/v1/memories/{made['id']}").status_code == 404
+
+
+def test_a_user_is_erased_across_apps(served: Served) -> None:
+    _remember(served)
+    _remember(served, "left the oven on", app="kitchen")
+    assert served.client.post("/v1/erase", json={"user": "ana"}).json()["memories"] == 2
+
+
+@pytest.mark.everywhere
+def test_a_memory_names_the_messages_it_came_from(served: Served) -> None:
+    talk = served.client.post("/v1/sessions", json={"user": "ana"}).json()["id"]
+    said = served.client.post(f"/v1/sessions/{talk}/messages", json={"role": "user", "text": "I live in Lyon."}).json()
+    served.client.post(f"/v1/sessions/{talk}/end")
+    assert served.client.post("/v1/work").json()["steps"] > 0
+    memories = served.client.get("/v1/memories?user=ana").json()["items"]
+    (learnt,) = [each for each in memories if "Lyon" in each["text"]]
+    sources = served.client.get(f"/v1/memories/{learnt['id']}/sources").json()
+    assert [each["id"] for each in sources["messages"]] == [said["id"]]
+
+
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        ({"user": "ana"}, "text"),
+        ({"text": "x", "colour": "red"}, "colour"),
+        ({"text": "x", "kind": "no such kind"}, "no such kind"),
+        ({"text": "x", "importance": 11}, "importance"),
+        ({"text": "x", "expires_at": "yesterday-ish"}, "expires_at"),
+        ({"text": "x", "metadata": {"deep": {"er": 1}}}, "deep"),
+    ],
+)
+def test_what_makes_no_sense_is_named_in_a_problem(served: Served, body: dict[str, object], named: str) -> None:
+    answer = served.client.post("/v1/memories", json=body)
+    assert (answer.status_code, answer.headers["content-type"]) == (400, "application/problem+json")
+    problem = answer.json()
+    assert problem["code"] == "invalid_input"
+    assert named in problem["detail"]
+
+
+@pytest.mark.parametrize("body", [b"{", b"[1]", b'"text"', b"", b"\xff\xfe", b'{"text": "a\\ud800b"}', b"nul", b"1" * 5000])
+def test_a_body_that_is_no_object_is_refused(served: Served, body: bytes) -> None:
+    answer = served.client.post("/v1/memories", content=body, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_input")
+
+
+def test_an_unknown_path_and_a_wrong_method_are_problems_too(served: Served) -> None:
+    lost = served.client.get("/v1/nothing")
+    wrong = served.client.put("/v1/recall", json={})
+    assert (lost.status_code, lost.json()["code"]) == (404, "not_found")
+    assert (wrong.status_code, wrong.json()["code"], wrong.headers["allow"]) == (405, "method_not_allowed", "POST")
+
+
+def test_a_text_over_the_limit_is_too_large(served: Served) -> None:
+    answer = served.client.post("/v1/memories", json={"text": "x" * (5 << 20)})
+    assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
+
+
+@pytest.mark.everywhere
+def test_letters_of_all_sorts_come_back_as_they_went_in(served: Served) -> None:
+    text = "¿Dónde vive la señora Ibáñez? En Cádiz 🌊 \u202e\u0000"
+    made = _remember(served, text)
+    assert made["text"] == text.replace("\u0000", "\ufffd")
+    assert "señora" in served.client.get(f"/v1/memories/{made['id']}").text
+
+
+@pytest.mark.parametrize(
+    ("body", "named"), [('{"query": 7}', "query: "), ("{bad", "the body, at character 1: "), ("7", "the body: ")]
+)
+def test_a_bad_body_is_told_which_member_is_wrong(served: Served, body: str, named: str) -> None:
+    answer = served.client.post("/v1/recall", content=body, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_input")
+    assert answer.json()["detail"].startswith(named)

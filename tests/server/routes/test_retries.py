@@ -1,0 +1,96 @@
+"""Writes that are sent again: the same key with the same request does nothing twice."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+from holdfast.testing import ScriptedChat
+from tests.server.http_support import Served, serving
+
+KEY = {"Idempotency-Key": "5c1e3a52-0001"}
+pytestmark = pytest.mark.ledger("X20")
+
+
+@pytest.mark.everywhere
+def test_a_retried_write_is_answered_with_the_stored_answer(served: Served) -> None:
+    body = {"role": "user", "text": "I live in Lyon."}
+    first, again = (served.client.post("/v1/sessions/t/messages", json=body, headers=KEY) for _ in range(2))
+    assert (first.status_code, first.json()) == (again.status_code, again.json())
+    assert ("Idempotency-Replayed" in first.headers, again.headers["Idempotency-Replayed"]) == (False, "true")
+    assert len(served.client.get("/v1/sessions/t/messages").json()["items"]) == 1
+
+
+@pytest.mark.everywhere
+def test_another_request_under_the_same_key_is_a_conflict(served: Served) -> None:
+    served.client.post("/v1/memories", json={"text": "tea"}, headers=KEY)
+    for answer in (
+        served.client.post("/v1/memories", json={"text": "coffee"}, headers=KEY),
+        served.client.post("/v1/sessions", json={"id": "x"}, headers=KEY),
+    ):
+        assert (answer.status_code, answer.json()["code"]) == (409, "conflict")
+    assert [each["text"] for each in served.client.get("/v1/memories").json()["items"]] == ["tea"]
+
+
+def test_a_refused_write_may_be_put_right_under_another_attempt(served: Served) -> None:
+    assert served.client.post("/v1/memories", json={"text": "x", "kind": "none such"}, headers=KEY).status_code == 400
+    assert served.client.post("/v1/memories", json={"text": "x", "kind": "none such"}, headers=KEY).status_code == 400
+
+
+def test_a_session_is_begun_once_however_often_it_is_asked_for(served: Served) -> None:
+    ids = {served.client.post("/v1/sessions", json={"user": "ana"}, headers=KEY).json()["id"] for _ in range(3)}
+    assert len(ids) == 1
+
+
+@pytest.mark.everywhere
+def test_one_of_two_who_use_the_same_key_is_not_answered_with_the_other_s(served: Served) -> None:
+    ana, bob = (served.as_(served.key(user=user)) for user in ("ana", "bob"))
+    hers = ana.post("/v1/memories", json={"text": "the pangolin"}, headers=KEY)
+    his = bob.post("/v1/memories", json={"text": "the pangolin"}, headers=KEY)
+    assert hers.status_code == his.status_code == 201
+    assert hers.json()["id"] != his.json()["id"]
+
+
+@pytest.mark.everywhere
+def test_twenty_at_once_do_it_once(served: Served) -> None:
+    def send(_number: int) -> int:
+        body = {"role": "user", "text": "once"}
+        return httpx.post(f"{served.url}/v1/sessions/t/messages", json=body, headers=KEY, timeout=30).status_code
+
+    with ThreadPoolExecutor(20) as pool:
+        statuses = list(pool.map(send, range(20)))
+    assert set(statuses) <= {201, 409}
+    assert 201 in statuses
+    assert len(served.client.get("/v1/sessions/t/messages").json()["items"]) == 1
+
+
+def test_a_streamed_answer_is_told_again_without_asking_the_model(tmp_path: Path) -> None:
+    model = ScriptedChat("Hello there.")
+    with serving(tmp_path, chat=model) as server:
+        first, again = (
+            server.client.post("/v1/sessions/t/chat", json={"text": "hi", "stream": True}, headers=KEY) for _ in range(2)
+        )
+        kept = server.client.get("/v1/sessions/t/messages").json()["items"]
+    assert (first.text, again.headers["content-type"]) == (again.text, first.headers["content-type"])
+    assert (len(model.asked), len(kept)) == (1, 2)
+
+
+def test_a_message_the_model_failed_on_is_not_doubled_by_the_retry(served: Served) -> None:
+    for _ in range(2):
+        assert served.client.post("/v1/sessions/t/chat", json={"text": "hi"}, headers=KEY).status_code == 503
+    assert len(served.client.get("/v1/sessions/t/messages").json()["items"]) == 1
+
+
+@pytest.mark.everywhere
+def test_an_erasure_takes_the_stored_answers_along(served: Served) -> None:
+    made = served.client.post("/v1/memories", json={"text": "a secret pangolin", "user": "ana"}, headers=KEY).json()
+    served.client.post("/v1/erase", json={"id": made["id"]})
+    again = served.client.post("/v1/memories", json={"text": "a secret pangolin", "user": "ana"}, headers=KEY)
+    assert "Idempotency-Replayed" not in again.headers
+
+
+@pytest.mark.parametrize("key", ["", "x" * 300])
+def test_a_key_that_is_none_is_refused(served: Served, key: str) -> None:
+    answer = served.client.post("/v1/memories", json={"text": "tea"}, headers={"Idempotency-Key": key})
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_input")

@@ -1,0 +1,190 @@
+"""The real command: how it starts, refuses, logs, ends, and shares a store between several processes."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.cli.support import Holdfast, executable
+from tests.models.remote.chat_server import ChatServer, Step
+from tests.places import Place
+from tests.server.http_support import Process, eventually, process
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Holdfast:
+    return Holdfast(home=tmp_path / "home", models=tmp_path / "models")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_ends_when_it_is_told_to(home: Holdfast, number: int) -> None:
+    with process(home.home) as server:
+        assert httpx.get(f"{server.url}/").status_code == 200
+        assert server.stop(number) == 0
+
+
+def test_a_request_under_way_is_finished_and_queued_work_stays_queued(home: Holdfast) -> None:
+    asked = threading.Event()
+
+    def slowly(_asked: object) -> Step:
+        asked.set()
+        time.sleep(1.5)
+        return "Here you are."
+
+    with ChatServer(respond=slowly) as model, ThreadPoolExecutor(1) as pool:
+        environment = {"HOLDFAST_CHAT_URL": model.url, "OPENAI_API_KEY": "k", "HOLDFAST_WORKER": "none"}
+        with process(home.home, "--chat", "openai:m", **environment) as server:
+            httpx.post(f"{server.url}/v1/sessions/a/messages", json={"role": "user", "text": "I live in Lyon."})
+            httpx.post(f"{server.url}/v1/sessions/a/end")
+            answer = pool.submit(httpx.post, f"{server.url}/v1/sessions/b/chat", json={"text": "hi"}, timeout=30)
+            assert asked.wait(20)
+            assert server.stop() == 0
+            assert answer.result().json()["text"] == "Here you are."
+    with home.memory() as memory:
+        assert [job.kind for job in memory.jobs(states=["queued"])] == ["digest"]
+
+
+def test_one_who_follows_events_does_not_keep_it_from_ending(home: Holdfast) -> None:
+    with process(home.home) as server, httpx.stream("GET", f"{server.url}/v1/events") as stream:
+        assert next(stream.iter_lines()) == "event: change"
+        began = time.monotonic()
+        assert server.stop() == 0
+        assert time.monotonic() - began < 10
+
+
+def test_the_log_is_lines_of_json_without_what_was_said_or_asked(home: Holdfast) -> None:
+    with process(home.home) as server:
+        httpx.post(f"{server.url}/v1/sessions/s/messages", json={"role": "user", "text": "my secret pangolin", "user": "ana"})
+        httpx.post(f"{server.url}/v1/sessions/s/end")
+        httpx.post(f"{server.url}/v1/recall", json={"query": "which pangolin?", "user": "ana"})
+        httpx.get(f"{server.url}/v1/memories?user=ana&key=pangolin")
+        httpx.post(f"{server.url}/v1/memories", json={"text": "pangolin", "kind": "none such"})
+        httpx.post(f"{server.url}/v1/sessions/s/chat", json={"text": "pangolin?"})
+        server.stop()
+    text = server.log.read_text()
+    lines = [json.loads(line) for line in text.splitlines() if line != "Ctrl-C ends it."]
+    assert "pangolin" not in text
+    asked = [(each["method"], each["path"], each["status"]) for each in lines if each["message"] == "request"]
+    assert ("GET", "/v1/memories", 200) in asked
+    assert ("POST", "/v1/memories", 400) in asked
+
+
+def test_another_machine_s_address_needs_a_key(home: Holdfast) -> None:
+    refused = home.run("serve", "--host", "0.0.0.0", "--port", "0", "--embedder", "none", exit=1)
+    assert b"holdfast keys create" in refused.stderr
+
+
+def test_a_port_that_is_taken_is_said(home: Holdfast) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        refused = home.run("serve", "--port", str(taken.getsockname()[1]), "--embedder", "none", exit=1)
+    assert b"cannot listen" in refused.stderr
+
+
+def _meet_both(server: Process) -> None:
+    """Wait until both processes have answered somebody."""
+
+    def met() -> bool:
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda _: httpx.get(f"{server.url}/v1/me", timeout=30), range(16)))
+        return len({each["process"] for each in _requests(server.log)}) == 2
+
+    eventually(met, 40)
+
+
+@pytest.mark.everywhere("sqlite", "postgres")
+def test_two_processes_serve_one_store(home: Holdfast, place: Place) -> None:
+    with process(home.home, *place.arguments, "--workers", "2") as server:
+        _meet_both(server)
+
+        def remember(number: int) -> str:
+            with httpx.Client(base_url=server.url, timeout=60) as client:
+                client.post("/v1/sessions/talk/messages", json={"role": "user", "text": f"number {number}", "id": f"c{number}"})
+                made = client.post("/v1/memories", json={"text": f"fact number {number}", "user": "ana"})
+                assert made.status_code == 201, made.text
+                found = client.post("/v1/recall", json={"query": f"fact number {number}", "user": "ana", "limit": 50})
+                assert made.json()["id"] in [hit["id"] for hit in found.json()["hits"]]
+                return str(made.json()["id"])
+
+        with ThreadPoolExecutor(8) as pool:
+            made = list(pool.map(remember, range(40)))
+        assert len(set(made)) == 40
+        assert httpx.get(f"{server.url}/v1/memories?user=ana&limit=1").json()["total"] == 40
+        said = httpx.get(f"{server.url}/v1/sessions/talk/messages?limit=100").json()["items"]
+        assert len({each["seq"] for each in said}) == 40
+        assert server.stop() == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there, whoever wakes first takes a client")
+def test_clients_that_stay_are_shared_evenly_between_two_processes(home: Holdfast) -> None:
+    with process(home.home, "--workers", "2") as server, contextlib.ExitStack() as open_ones:
+        _meet_both(server)
+        clients = [open_ones.enter_context(httpx.Client(base_url=server.url, timeout=30)) for _ in range(24)]
+        with ThreadPoolExecutor(len(clients)) as pool:
+            for _ in range(3):  # who was counted among the first has gone by the last
+                list(pool.map(lambda client: client.get("/v1/people"), clients))
+        counts = Counter(each["process"] for each in _requests(server.log) if each["path"] == "/v1/people")
+        assert len(counts) == 2
+        assert min(counts.values()) >= 3 * 10
+
+
+@pytest.mark.ledger("X20")
+def test_a_retry_that_reaches_another_process_does_nothing_twice(home: Holdfast) -> None:
+    with process(home.home, "--workers", "2") as server:
+        _meet_both(server)
+        body, key = {"role": "user", "text": "once"}, {"Idempotency-Key": "k1"}
+        for _ in range(12):  # a new connection each: both processes are met
+            assert httpx.post(f"{server.url}/v1/sessions/t/messages", json=body, headers=key).status_code == 201
+        assert len(httpx.get(f"{server.url}/v1/sessions/t/messages").json()["items"]) == 1
+
+
+def test_a_process_that_dies_is_started_again(home: Holdfast) -> None:
+    with process(home.home, "--workers", "2") as server:
+        _meet_both(server)
+        victim = next(each["process"] for each in _requests(server.log))
+        os.kill(victim, signal.SIGKILL)
+
+        def others() -> bool:
+            try:
+                httpx.get(f"{server.url}/v1/me", timeout=5)
+            except httpx.TransportError:
+                return False
+            return len({each["process"] for each in _requests(server.log)}) >= 3
+
+        eventually(others, 40)
+        assert server.stop() == 0
+
+
+def _requests(log: Path) -> list[dict[str, Any]]:
+    lines = [line for line in log.read_text().splitlines() if line.startswith("{")]
+    return [each for each in map(json.loads, lines) if each["message"] == "request"]
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_the_address_is_printed_only_when_the_server_answers(tmp_path: Path, workers: str) -> None:
+    command = [executable(), "serve", "--port", "0", "--embedder", "none", "--workers", workers]
+    popen = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={**os.environ, "HOLDFAST_HOME": str(tmp_path)}
+    )
+    try:
+        assert popen.stdout is not None
+        line = popen.stdout.readline().decode()
+        # At once: a server that is still starting would not answer within this time.
+        answer = httpx.get(f"{line.removeprefix('Dashboard: ').strip()}health", timeout=0.5)
+        assert answer.status_code == 200
+    finally:
+        popen.terminate()
+        popen.communicate(timeout=45)

@@ -1,0 +1,61 @@
+"""Writes that meet in PostgreSQL: what is removed and what is added at the same moment leave nothing behind that nobody sees."""
+
+import threading
+import time
+from collections.abc import Callable
+
+from holdfast.protocols import MessageFilter, SessionFilter
+from holdfast.stores.postgres import PostgresStore
+from holdfast.testing.samples import a_memory, a_message, remember, say
+from holdfast.testing.store_vectors import towards
+from holdfast.types import Scope
+from tests.stores.postgres.support import OpenPostgres, Run, as_owner, open_store, server, url
+
+__all__ = ["as_owner", "open_store", "server", "url"]
+
+_KITCHEN = Scope(app="kitchen", user="ana")
+
+
+def _meanwhile(work: Callable[[], object]) -> threading.Thread:
+    thread = threading.Thread(target=work)
+    thread.start()
+    time.sleep(0.2)
+    return thread
+
+
+def _erase_app(store: PostgresStore) -> None:
+    owner = {"app": "kitchen"}
+    with store.write() as tx:
+        tx.sessions(SessionFilter(owner=owner))
+        tx.remove_messages([message.id for message in tx.messages(MessageFilter(owner=owner))])
+        tx.remove_scope(owner)
+
+
+def test_what_is_said_to_an_app_while_it_is_erased_is_erased_or_seen(open_store: OpenPostgres, as_owner: Run) -> None:
+    store, other = open_store(), open_store()
+    (old,) = say(store, a_message("old", scope=_KITCHEN))
+    with store.write() as tx:
+        tx.remove_messages([old.id])
+        tx.remove_sessions([old.session])
+    with other.write() as tx:
+        tx.add_message(a_message("new", scope=_KITCHEN))
+        erasing = _meanwhile(lambda: _erase_app(store))
+    erasing.join()
+    assert as_owner("SELECT count(*) FROM messages") == [(len(store.messages(MessageFilter())),)]
+
+
+def test_a_vector_that_is_stored_while_its_model_is_dropped_goes_as_well(open_store: OpenPostgres, as_owner: Run) -> None:
+    store, other = open_store(), open_store()
+    with store.write() as tx:
+        tx.use_model("a")
+    (memory,) = remember(store, a_memory("one"))
+
+    def drop() -> None:
+        with other.write() as tx:
+            tx.drop_model("a")
+
+    with store.write(durable=False) as tx:
+        assert tx.put_vectors("a", [(memory.item, 0)], towards(0)) == 1
+        dropping = _meanwhile(drop)
+    dropping.join()
+    assert as_owner("SELECT count(*) FROM vectors") == [(0,)]

@@ -1,0 +1,358 @@
+"""The default store: the common suite, and what only a SQLite file can get wrong."""
+
+import contextlib
+import os
+import random
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import apsw
+import numpy as np
+import pytest
+
+from holdfast.errors import HoldfastError, StoreClosed, StoreCorrupt, StoreError, StoreTooNew
+from holdfast.protocols import MemoryFilter, Store
+from holdfast.stores.sql.filters import memory_clauses
+from holdfast.stores.sqlite.store import SQLiteStore
+from holdfast.testing import StoreSuite
+from holdfast.testing.samples import Alter, OpenStore, RowCounts, a_memory, a_message, remember, say
+from tests.forking import write_in_a_forked_child
+
+
+def open_with(tmp_path: Path, key: str | None = None) -> Iterator[OpenStore]:
+    handles: list[Store] = []
+
+    def open_one(*, tenant: str = "default", path: Path | None = None) -> Store:
+        handles.append(SQLiteStore(path or tmp_path / "memory.db", tenant=tenant, key=key))
+        return handles[-1]
+
+    yield open_one
+    for handle in handles:
+        handle.close()
+
+
+@pytest.fixture
+def open_store(tmp_path: Path) -> Iterator[OpenStore]:
+    yield from open_with(tmp_path)
+
+
+class TestSQLite(StoreSuite):
+    @pytest.fixture
+    def open_store(self, tmp_path: Path) -> Iterator[OpenStore]:
+        yield from open_with(tmp_path)
+
+    @pytest.fixture
+    def row_counts(self, tmp_path: Path) -> RowCounts | None:
+        def count() -> Mapping[str, int]:
+            connection = apsw.Connection(str(tmp_path / "memory.db"))
+            # The log of changes of vectors and the numbers already given stay by design; so does the index's own bookkeeping.
+            tables = [
+                name
+                for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+                if name
+                not in ("vector_log", "sequences", "vocabulary", "fulltext", "fulltext_data", "fulltext_idx", "sqlite_stat1")
+            ]
+            counts = {table: connection.execute(f"SELECT count(*) FROM {table}").get for table in tables}
+            connection.close()
+            return counts
+
+        return count
+
+    @pytest.fixture
+    def alter_text(self, tmp_path: Path) -> Alter | None:
+        def alter(old: str, new: str) -> None:
+            connection = apsw.Connection(str(tmp_path / "memory.db"))
+            for table in ("memories", "messages"):
+                connection.execute(f"UPDATE {table} SET text = ? WHERE text = ?", (new, old))
+            connection.close()
+
+        return alter
+
+
+def test_each_migration_is_recorded_once(open_store: OpenStore, tmp_path: Path) -> None:
+    for _ in range(3):
+        open_store()
+    connection = apsw.Connection(str(tmp_path / "memory.db"))
+    numbers = [number for (number,) in connection.execute("SELECT number FROM migrations")]
+    assert numbers == sorted(set(numbers))
+    assert numbers[0] == 1
+
+
+def test_a_file_of_a_newer_version_is_refused_and_left_untouched(open_store: OpenStore, tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    open_store().close()
+    connection = apsw.Connection(str(path))
+    connection.execute("INSERT INTO migrations (number, name, sha256) VALUES (9999, 'from the future', '00')")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreTooNew, match="upgrade holdfast"):
+        open_store()
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir() if file.stat().st_size] == ["memory.db"]
+
+
+def test_a_migration_applied_with_another_text_is_refused(open_store: OpenStore, tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    open_store().close()
+    connection = apsw.Connection(str(path))
+    connection.execute("UPDATE migrations SET sha256 = 'altered' WHERE number = 1")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreCorrupt, match="another text"):
+        open_store()
+    assert path.read_bytes() == before
+
+
+@pytest.mark.ledger("X8")
+def test_the_tenant_comes_first_in_every_key(open_store: OpenStore, tmp_path: Path) -> None:
+    open_store()
+    connection = apsw.Connection(str(tmp_path / "memory.db"))
+    tables = [
+        name
+        for name, sql in connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table'")
+        if not sql.startswith("CREATE VIRTUAL")
+        and not name.startswith(("fulltext_", "sqlite_"))
+        and name not in ("sequences", "migrations")
+    ]
+    assert len(tables) > 10
+    for table in tables:
+        indexes = [row[1] for row in connection.execute(f"PRAGMA index_list({table})")]
+        assert indexes, table
+        for index in indexes:
+            first = connection.execute(f"PRAGMA index_info({index})").fetchone()
+            assert first is not None
+            assert first[2] == "tenant", index
+
+
+def test_what_is_no_database_is_refused_and_left_untouched(open_store: OpenStore, tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    path.write_text("Dear diary, today I did not write a database.\n" * 100)
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="not a Holdfast file"):
+        open_store()
+    assert path.read_bytes() == before
+
+
+def test_a_damaged_header_says_so(open_store: OpenStore, tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    open_store().close()
+    data = bytearray(path.read_bytes())
+    data[16:100] = bytes(84)
+    path.write_bytes(data)
+    with pytest.raises(StoreCorrupt, match="damaged"):
+        open_store()
+
+
+def test_a_path_through_a_file_gives_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(StoreError, match="file"):
+        SQLiteStore(tmp_path / "file" / "memory.db")
+
+
+def test_a_folder_in_place_of_the_file_gives_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "memory.db").mkdir()
+    with pytest.raises(StoreError, match=r"memory\.db"):
+        SQLiteStore(tmp_path / "memory.db")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders have no write permission there")
+@pytest.mark.parametrize("inside", ["memory.db", "new/memory.db"])
+def test_a_read_only_folder_gives_a_clear_error(inside: str) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o555)
+        told = _as_nobody(lambda: str(SQLiteStore(folder / inside)))
+    assert told.startswith("StoreError: "), told
+    assert str((folder / inside).parent) in told
+
+
+def _as_nobody(call: Callable[[], str]) -> str:
+    """Run something in a child process without privileges (permissions do not bind the superuser); returns what it said."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            if os.geteuid() == 0:
+                os.setuid(65534)
+            told = call()
+        except Exception as error:  # noqa: BLE001  (whatever it is, the parent must hear of it)
+            told = f"{type(error).__name__}: {error}"
+        os.write(writing, told.encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as stream:
+        return stream.read().decode()
+
+
+def test_a_store_deleted_while_closed_starts_empty(open_store: OpenStore, tmp_path: Path) -> None:
+    store = open_store()
+    remember(store, a_memory("gone with the file"))
+    store.close()
+    (tmp_path / "memory.db").unlink()
+    assert open_store().memories(MemoryFilter()) == []
+
+
+def test_every_way_in_says_that_the_store_is_closed(open_store: OpenStore, tmp_path: Path) -> None:
+    store = open_store()
+    store.close()
+    for call in (store.stats, store.backups, store.check, lambda: store.backup(tmp_path / "b.db"), lambda: store.scrub([])):
+        with pytest.raises(StoreClosed):
+            call()
+
+
+def test_a_nested_write_on_one_thread_is_refused(open_store: OpenStore) -> None:
+    store = open_store()
+    with store.write(), pytest.raises(StoreError, match="already under way"), store.write():
+        pass
+
+
+def test_reads_in_a_snapshot_see_one_state(open_store: OpenStore) -> None:
+    store, other = open_store(), open_store()
+    remember(store, a_memory(text="first"))
+    with store.snapshot():
+        before = len(store.memories(MemoryFilter()))
+        remember(other, a_memory(text="second"))
+        assert (before, len(store.memories(MemoryFilter()))) == (1, 1)
+    with store.snapshot():
+        assert len(store.memories(MemoryFilter())) == 2
+
+
+def test_a_forked_child_writes_beside_its_parent(open_store: OpenStore) -> None:
+    if not hasattr(os, "fork"):
+        pytest.skip("this system does not fork")
+    store = open_store()
+    write_in_a_forked_child(store)
+    assert all(finding.ok for finding in store.check())
+
+
+def segments(file: Path) -> set[int]:
+    """Return the numbers of the full-text index's segments."""
+    with contextlib.closing(apsw.Connection(str(file))) as connection:
+        return {row[0] for row in connection.execute("SELECT DISTINCT segid FROM fulltext_idx")}
+
+
+def test_what_is_written_at_once_becomes_one_segment_of_the_full_text_index(open_store: OpenStore, tmp_path: Path) -> None:
+    store = open_store()
+    with store.write() as tx:
+        tx.use_model("m")
+    with store.write() as tx:
+        made = [tx.add_revision(a_memory(f"word{n} of many")) for n in range(40)]
+        tx.put_vectors("m", [(memory.item, 0) for memory in made], np.eye(40, 64, dtype=np.float32))
+    assert len(segments(tmp_path / "memory.db")) == 1
+
+
+def test_tidying_leaves_one_segment_of_the_full_text_index(open_store: OpenStore, tmp_path: Path) -> None:
+    store = open_store()
+    for batch in range(23):
+        remember(store, *(a_memory(f"word{n} of batch{batch}") for n in range(30)))
+    assert len(segments(tmp_path / "memory.db")) > 3
+    while store.tidy():
+        pass
+    assert len(segments(tmp_path / "memory.db")) == 1
+
+
+def test_tidying_merges_what_came_one_by_one_and_leaves_the_large_segment_as_it_is(open_store: OpenStore, tmp_path: Path) -> None:
+    store = open_store()
+    for batch in range(5):
+        remember(store, *(a_memory(f"word{n} of batch{batch}, {n * 7 + batch} in number") for n in range(1000)))
+    while store.tidy():
+        pass
+    large = segments(tmp_path / "memory.db")
+    assert len(large) == 1
+    for n in range(8):
+        remember(store, a_memory(f"thing{n} by itself"))
+    assert len(segments(tmp_path / "memory.db")) == 9
+    while store.tidy():
+        pass
+    assert len(segments(tmp_path / "memory.db")) < 5
+    assert large < segments(tmp_path / "memory.db")
+
+
+def test_cleaning_up_looks_at_what_was_retired_and_not_at_every_memory(open_store: OpenStore) -> None:
+    store = open_store()
+    assert isinstance(store, SQLiteStore)
+    wanted = MemoryFilter(statuses=["forgotten", "expired"], retired_before=datetime(2026, 1, 1, tzinfo=UTC))
+    clauses = memory_clauses(store.connection, "default", wanted)
+    plan = store.connection.execute(f"EXPLAIN QUERY PLAN SELECT id FROM memories WHERE {clauses.sql}", clauses.values).fetchall()
+    assert ["memories_retired" in str(row[3]) for row in plan] == [True]
+
+
+_ROWS = 300
+_FLIPS = 200
+
+
+@pytest.fixture(scope="module")
+def full_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A closed file of a few hundred rows, each text easy to find in the bytes."""
+    path = tmp_path_factory.mktemp("flips") / "memory.db"
+    store = SQLiteStore(path)
+    chance = random.Random(3)
+    words = ["breakfast", "umbrella", "corazón", "lantern", "seventeen", "jazmín", "violet", "harbour", "ticket", "window"]
+    remember(store, *(a_memory(f"MEM{n:04} " + " ".join(chance.choices(words, k=12))) for n in range(_ROWS // 2)))
+    say(store, *(a_message(f"MSG{n:04} " + " ".join(chance.choices(words, k=12))) for n in range(_ROWS // 2)))
+    store.close()
+    return path
+
+
+def test_single_flipped_bits_in_stored_text_are_found(full_file: Path, tmp_path: Path) -> None:
+    data = full_file.read_bytes()
+    chance = random.Random(7)
+    places = [(start, len(text.encode())) for text in _texts(full_file) if (start := data.find(text.encode())) >= 0]
+    assert len(places) > _ROWS * 0.9
+    missed = []
+    for flip in range(_FLIPS):
+        start, length = chance.choice(places)
+        altered = bytearray(data)
+        altered[start + chance.randrange(length)] ^= 1 << chance.randrange(8)
+        path = tmp_path / "memory.db"
+        path.write_bytes(altered)
+        if not _damage_is_seen(path):
+            missed.append(flip)
+    assert missed == []
+
+
+def test_the_check_reports_text_that_is_no_longer_valid(full_file: Path, tmp_path: Path) -> None:
+    data = bytearray(full_file.read_bytes())
+    data[data.find(b"MEM0001") + 3] ^= 0x80
+    path = tmp_path / "memory.db"
+    path.write_bytes(data)
+    store = SQLiteStore(path)
+    try:
+        bad = [finding for finding in store.check() if not finding.ok]
+    finally:
+        store.close()
+    assert bad
+
+
+def test_reading_text_that_is_no_longer_valid_is_an_error_of_ours(full_file: Path, tmp_path: Path) -> None:
+    data = bytearray(full_file.read_bytes())
+    data[data.find(b"MEM0001") + 3] ^= 0x80
+    path = tmp_path / "memory.db"
+    path.write_bytes(data)
+    store = SQLiteStore(path)
+    try:
+        with pytest.raises(StoreCorrupt):
+            store.memories(MemoryFilter())
+    finally:
+        store.close()
+
+
+def _texts(path: Path) -> set[str]:
+    connection = apsw.Connection(str(path))
+    texts = {row[0] for row in connection.execute("SELECT text FROM memories UNION ALL SELECT text FROM messages")}
+    connection.close()
+    return texts
+
+
+def _damage_is_seen(path: Path) -> bool:
+    store = SQLiteStore(path)
+    try:
+        return any(not finding.ok for finding in store.check())
+    except (HoldfastError, UnicodeDecodeError):
+        return True
+    finally:
+        store.close()

@@ -1,0 +1,218 @@
+"""Words of small partitions in memory: the same answers as the full-text index gives, however the file changes meanwhile."""
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import holdfast
+from holdfast import Engine
+from holdfast.protocols import Match, SearchFilter
+from holdfast.services import services
+from holdfast.stores.sql import partitions
+from holdfast.stores.sqlite import fulltext
+from holdfast.stores.sqlite.store import SQLiteStore
+from holdfast.stores.sqlite.word_cache import WordCache
+from holdfast.types import Scope
+
+WORDS = ("heron", "pond", "frog", "reed", "heron's", "café", "v2.5")
+TEXTS = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
+STEPS = st.lists(st.one_of(TEXTS, st.tuples(st.sampled_from(["forget", "revise"]), st.integers(0, 5))), min_size=1, max_size=8)
+LIVE = SearchFilter(reader=Scope(user="ana"), spaces=["memory"])
+EVER = SearchFilter(reader=Scope(user="ana"), spaces=["memory", "archive"])
+
+
+def opened(folder: Path) -> Engine:
+    return holdfast.open(folder / "memory.db", embedder="none", worker="none")
+
+
+def by_words(memory: Engine, query: str, where: SearchFilter = LIVE) -> list[Match]:
+    return services(memory).store.find_text(query, where, languages=("en", "es"), limit=50)
+
+
+def store_of(memory: Engine) -> SQLiteStore:
+    store = services(memory).store
+    assert isinstance(store, SQLiteStore)
+    return store
+
+
+def asked(cache: WordCache, memory: Engine, user: str) -> list[Match] | None:
+    store = store_of(memory)
+    seen = partitions.visible(store.connection, Scope(user=user), ["memory"])
+    return cache.search(store.connection, store.tenant, seen, [frozenset({"heron"})], limit=9)
+
+
+def by_index(memory: Engine, query: str, where: SearchFilter = LIVE) -> list[Match]:
+    """Return what the full-text index says, with nothing in memory."""
+    store = store_of(memory)
+    seen = partitions.visible(store.connection, where.reader, where.spaces)
+    return fulltext.search(store.connection, store.tenant, seen, query, languages=("en", "es"), limit=50)
+
+
+def rounded(matches: Sequence[Match]) -> list[tuple[int, int, float]]:
+    return [(match.item, match.chunk, round(match.score, 9)) for match in matches]
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=STEPS, query=TEXTS)
+def test_it_finds_what_the_full_text_index_finds_after_every_change(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[str | tuple[str, int]], query: str
+) -> None:
+    with opened(tmp_path_factory.mktemp("words")) as memory:
+        ids: list[str] = []
+        for number, step in enumerate(steps):
+            if isinstance(step, str):
+                ids.append(memory.remember(f"{step} {number}", user="ana").id)
+            elif ids and step[0] == "forget":
+                memory.forget(ids.pop(step[1] % len(ids)), user="ana")
+            elif ids:
+                memory.revise(ids[step[1] % len(ids)], text=f"{WORDS[step[1]]} anew {number}")
+            for where in (LIVE, EVER):
+                assert rounded(by_words(memory, query, where)) == rounded(by_index(memory, query, where))
+
+
+def test_what_another_process_adds_and_removes_is_seen(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory, opened(tmp_path) as other:
+        first = memory.remember("the heron stands", user="ana")
+        assert len(by_words(other, "heron")) == 1
+        memory.remember("the heron flies", user="ana")
+        assert len(by_words(other, "heron")) == 2
+        memory.forget(first.id, user="ana")
+        memory.remember("the heron eats", user="ana")
+        assert [hit.text for hit in other.recall("heron", user="ana")] == ["the heron eats", "the heron flies"]
+
+
+def test_a_long_text_is_found_by_its_best_window(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        memory.remember(f"{'the reed bends ' * 200} the heron stands {'the pond freezes ' * 200}", user="ana")
+        (found,) = by_words(memory, "heron")
+        assert found.chunk > 0
+        assert rounded([found]) == rounded(by_index(memory, "heron"))
+
+
+def test_a_filter_and_a_session_to_leave_out_are_kept(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        memory.remember("the heron stands", user="ana", metadata={"where": "pond"})
+        memory.remember("the heron flies", user="ana", metadata={"where": "sky"})
+        session = memory.session(user="ana")
+        session.add("user", "a heron is here")
+        assert [hit.text for hit in memory.recall("heron", user="ana", where={"where": "sky"})] == ["the heron flies"]
+        assert {hit.text for hit in session.recall("heron")} == {"the heron stands", "the heron flies"}
+
+
+def idle(store: SQLiteStore) -> None:
+    """Do what is done when nobody asks."""
+    while store.tidy():
+        pass
+
+
+def test_many_texts_are_left_to_the_full_text_index_until_they_were_searched_often(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        store = store_of(memory)
+        store.words = WordCache(few=10, per_search=10)
+        for number in range(4):
+            memory.remember(f"the heron of pond {number}", user="ana")
+        for _ in range(3):  # 36 terms, each in two stems, of which a search pays for 10
+            assert len(by_words(memory, "heron")) == 4
+            idle(store)
+            assert store.words.terms == 0
+        by_words(memory, "heron")
+        idle(store)
+        assert store.words.terms == 36
+        assert rounded(by_words(memory, "heron pond 2")) == rounded(by_index(memory, "heron pond 2"))
+
+
+def test_what_was_read_when_idle_grows_with_what_is_added_and_goes_with_what_is_removed(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        store = store_of(memory)
+        store.words = WordCache(few=10, per_search=100)
+        ids = [memory.remember(f"the heron of pond {number}", user="ana").id for number in range(4)]
+        by_words(memory, "heron")
+        idle(store)
+        memory.remember("the heron of the reeds", user="ana")
+        assert len(by_words(memory, "heron")) == 5
+        assert store.words.terms == 45
+        memory.forget(ids[0], user="ana")
+        assert len(by_words(memory, "heron")) == 4
+        assert store.words.terms == 0
+        idle(store)
+        assert rounded(by_words(memory, "heron of the reeds")) == rounded(by_index(memory, "heron of the reeds"))
+        assert store.words.terms == 36
+
+
+def test_what_is_read_again_after_the_newest_was_forgotten_is_kept(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        memory.remember("the heron stands", user="ana")
+        newest = memory.remember("the heron flies", user="ana")
+        assert len(by_words(memory, "heron")) == 2
+        before = store_of(memory).words.terms
+        memory.forget(newest.id, user="ana")
+        assert len(by_words(memory, "heron")) == 1
+        assert 0 < store_of(memory).words.terms < before
+
+
+def test_what_another_process_erased_goes_without_a_search_when_there_is_nothing_else_to_do(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory, opened(tmp_path) as other:
+        memory.remember("the heron of ana", user="ana")
+        assert len(by_words(other, "heron")) == 1
+        memory.erase(user="ana")
+        assert store_of(other).words.terms > 0
+        idle(store_of(other))
+        assert store_of(other).words.terms == 0
+
+
+def test_texts_of_many_windows_do_not_crowd_out_those_of_one(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        memory.remember("the heron heron heron stands by the pond in the evening. " * 600, user="ana")
+        for number in range(3):
+            memory.remember(f"one heron among {number} reeds, frogs, lilies and much else that grows there", user="ana")
+        store = store_of(memory)
+        found = store.find_text("heron", LIVE, languages=("en", "es"), limit=3)
+        assert store.words.terms > 0
+        assert len({match.item for match in found}) == 3
+
+
+def test_nothing_of_what_was_erased_stays_in_memory(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        memory.remember("the heron stands", user="ana")
+        assert by_words(memory, "heron")
+        memory.erase(user="ana")
+        assert store_of(memory).words.terms == 0
+
+
+def test_a_reader_at_an_earlier_moment_finds_what_was_there_then(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        heron = memory.remember("the heron stands", user="ana")
+        assert by_words(memory, "heron")
+
+        with services(memory).store.snapshot():
+            assert by_words(memory, "heron")
+            other = threading.Thread(target=lambda: (memory.revise(heron.id, text="the stork stands"), by_words(memory, "stork")))
+            other.start()
+            other.join()
+            assert (len(by_words(memory, "heron")), by_words(memory, "stork")) == (1, [])
+        assert (by_words(memory, "heron"), len(by_words(memory, "stork"))) == ([], 1)
+
+
+def test_what_another_process_erased_goes_with_the_next_search_by_anyone(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory, opened(tmp_path) as other:
+        for user in ("ana", "bob"):
+            memory.remember(f"the heron of {user}", user=user)
+            assert len(other.recall("heron", user=user)) == 1
+        kept = store_of(other).words.terms
+        memory.erase(user="ana")
+        assert len(other.recall("heron", user="bob")) == 1
+        assert 0 < store_of(other).words.terms < kept
+
+
+def test_only_so_much_is_kept_and_everyone_is_answered(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        cache = WordCache(kept=4000)
+        for user in "abcdefab":
+            for number in range(4):
+                memory.remember(f"heron {number}", user=user)
+            assert len(asked(cache, memory, user) or ()) == 4
+            assert 0 < cache.nbytes <= 4000

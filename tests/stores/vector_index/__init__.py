@@ -1,0 +1,1 @@
+"""Tests of ``holdfast/stores/vector_index``."""
