@@ -1,0 +1,12 @@
+"""Every promise is written down, every claim names a promise, and the page that lists them is up to date."""
+
+from tests import promises
+
+
+def test_every_claim_of_a_test_names_a_promise() -> None:
+    known = {row for section in promises.promises().values() for row in section}
+    assert sorted(promises.claims().keys() - known) == []
+
+
+def test_the_page_of_promises_is_up_to_date() -> None:
+    assert promises.PAGE.read_text("utf-8") == promises.page(), "run: python -m tests.promises"
