@@ -27,4 +27,4 @@ def _installed() -> click.Group:
 
 @click.command(cls=_Bench)
 def bench() -> None:
-    """Measure speed, learning and recall on this machine. Needs the package holdfast-bench."""
+    """Measure speed on this machine, how well it learns, and how well it recalls."""
