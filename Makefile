@@ -8,10 +8,10 @@ BIN := $(VENV)/bin
 endif
 BENCH := $(VENV)/bench/$(notdir $(BIN))
 
-.PHONY: help serve demo test lint format bench wheels conformance lock clean
+.PHONY: help serve demo test test-all lint format bench wheels conformance lock clean
 
 help:  ## show what there is
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
 
 serve: $(VENV)/.weights $(VENV)/.server  ## run the server: dashboard, HTTP and MCP on the embedded defaults
 	@$(BIN)/holdfast serve $(ARGS)
@@ -19,10 +19,14 @@ serve: $(VENV)/.weights $(VENV)/.server  ## run the server: dashboard, HTTP and 
 demo: $(VENV)/.weights  ## play a conversation over two sessions and show what is remembered
 	@$(BIN)/holdfast demo
 
-# One worker for each core, and at most four. Compiled modules are kept whatever the environment says: the tests start many processes.
-test: export PYTHONDONTWRITEBYTECODE =
-test: $(VENV)/.testweights $(VENV)/.dev  ## run all tests; ARGS="-n 0" runs them one after another
-	$(BIN)/python -m pytest -n $(shell $(PYTHON) -c 'import os; print(min(4, os.cpu_count() or 1))') --dist worksteal $(ARGS)
+# One worker per core, at most four. Compiled modules are kept whatever the environment says: the tests start many processes.
+PYTEST = $(BIN)/python -m pytest -n $(shell $(PYTHON) -c 'import os; print(min(4, os.cpu_count() or 1))') --dist worksteal
+test test-all: export PYTHONDONTWRITEBYTECODE =
+test: $(VENV)/.testweights $(VENV)/.dev  ## run the tests of every package, in about five minutes; ARGS="-n 0" uses one process
+	$(PYTEST) -m "not long" $(ARGS)
+
+test-all: $(VENV)/.testweights $(VENV)/.dev  ## run all tests: kills, power cuts, benchmarks, state machines and a soak as well
+	$(PYTEST) $(ARGS)
 
 lint: $(VENV)/.dev  ## check style and types
 	$(BIN)/ruff check .
