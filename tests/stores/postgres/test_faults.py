@@ -54,7 +54,7 @@ def test_a_write_begins_on_a_connection_that_lives(open_store: OpenPostgres, as_
 
 def test_a_write_that_is_cut_off_says_so_and_stores_nothing(open_store: OpenPostgres, as_owner: Run) -> None:
     store = open_store()
-    with pytest.raises(StoreError, match="Nothing of this was stored"), store.write() as tx:  # noqa: PT012
+    with pytest.raises(StoreError, match="Nothing was stored"), store.write() as tx:  # noqa: PT012
         tx.add_revision(a_memory("half"))
         as_owner(f"SELECT pg_terminate_backend(pid, 5000) {_OTHERS} AND state <> 'idle'")
         tx.add_session(a_session())
@@ -65,7 +65,7 @@ def test_a_write_that_is_cut_off_says_so_and_stores_nothing(open_store: OpenPost
 
 def test_a_write_that_is_cut_off_before_its_commit_is_known_to_be_undone(open_store: OpenPostgres, as_owner: Run) -> None:
     store = open_store()
-    with pytest.raises(StoreError, match="Nothing of it was stored"), store.write() as tx:  # noqa: PT012
+    with pytest.raises(StoreError, match="Nothing was stored"), store.write() as tx:  # noqa: PT012
         tx.set_setting("colour", "red")
         as_owner(f"SELECT pg_terminate_backend(pid, 5000) {_OTHERS} AND state <> 'idle'")
     assert store.setting("colour") is None
@@ -73,7 +73,7 @@ def test_a_write_that_is_cut_off_before_its_commit_is_known_to_be_undone(open_st
 
 def test_a_write_that_goes_on_after_a_failure_is_not_taken_for_stored(open_store: OpenPostgres) -> None:
     store = open_store()
-    with pytest.raises(StoreError, match="Nothing of it was stored"), store.write() as tx:  # noqa: PT012
+    with pytest.raises(StoreError, match="Nothing was stored"), store.write() as tx:  # noqa: PT012
         tx.set_setting("colour", "red")
         tx.add_session(a_session())
         with contextlib.suppress(StoreError):
@@ -98,7 +98,7 @@ def _cut_off(store: PostgresStore) -> Iterator[None]:
         tenant=store.tenant,
         limits=whole.limits,
         arguments=whole._arguments,
-        confine=whole._confine,
+        setup=whole._setup,
         session=PostgresSession,
     )
     try:

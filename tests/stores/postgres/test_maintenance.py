@@ -27,8 +27,8 @@ def test_an_address_opens_a_memory(url: str, clock: FrozenClock) -> None:
         assert [hit.text for hit in memory.recall("what does Ana drink, tea?", user="ana")] == ["Ana likes green tea"]
 
 
-@pytest.mark.parametrize("wrong", [{"key": "hush"}, {"index": "chroma"}])
-def test_what_only_a_file_can_have_is_refused(url: str, wrong: dict[str, str]) -> None:
+@pytest.mark.parametrize("wrong", [{"key": "hush"}, {"settings": {"index": "chroma"}}])
+def test_what_only_a_file_can_have_is_refused(url: str, wrong: dict[str, object]) -> None:
     with pytest.raises(SettingsError, match="PostgreSQL"):
         holdfast.open(url, embedder="none", worker="none", **wrong)  # type: ignore[arg-type]
 

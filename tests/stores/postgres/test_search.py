@@ -88,7 +88,7 @@ def _memories(store: Store) -> list[Memory]:
 @pytest.fixture
 def large(open_store: OpenPostgres) -> PostgresStore:
     """A partition that is large enough for an index of its own, and a small one."""
-    store = open_store(index_from=1000)
+    store = open_store(min_indexed_vectors=1000)
     chance = np.random.default_rng(3)
     with store.write() as tx:
         tx.use_model("a")
@@ -162,7 +162,7 @@ def test_the_index_of_a_model_that_is_gone_is_removed(large: PostgresStore, as_o
 
 
 def test_while_another_process_builds_an_index_there_is_nothing_to_tidy(large: PostgresStore, as_owner: Run) -> None:
-    as_owner(f"SELECT pg_advisory_lock({vector_indexes._BUILDING})")
+    as_owner(f"SELECT pg_advisory_lock({vector_indexes._BUILD_LOCK})")
     assert not large.tidy()
-    as_owner(f"SELECT pg_advisory_unlock({vector_indexes._BUILDING})")
+    as_owner(f"SELECT pg_advisory_unlock({vector_indexes._BUILD_LOCK})")
     assert large.tidy()

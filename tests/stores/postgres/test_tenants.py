@@ -35,7 +35,7 @@ def both(open_store: OpenPostgres) -> tuple[PostgresStore, PostgresStore]:
 
 @pytest.mark.ledger("X8")
 def test_the_tenant_comes_first_in_every_key_and_index(as_owner: Run, open_store: OpenPostgres) -> None:
-    store = open_store(index_from=3)
+    store = open_store(min_indexed_vectors=3)
     with store.write() as tx:
         tx.use_model("a")
     remember(store, *(a_memory(text) for text in ("one", "two", "three")))

@@ -20,7 +20,7 @@ from holdfast.errors import NotFound
 from holdfast.stores.copying.side import Side
 from holdfast.stores.copying.tables import COPIED, NUMBERS, TableLayout, layout_of
 from holdfast.stores.postgres.connect import SCHEMA, PoolLimits, check_address, connect
-from holdfast.stores.postgres.errors import NAME, place_of, translated
+from holdfast.stores.postgres.errors import NAME, redact_address, translated
 from holdfast.stores.postgres.migrate import migrate
 from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.sql.connection import Connection, Row, fetch, fetch_value
@@ -44,7 +44,7 @@ class PostgresSide(Side):
 
     def __init__(self, url: str, *, new: bool = False) -> None:
         self._url = url
-        self.place = place_of(url)
+        self.place = redact_address(url)
         self.title = NAME
         check_address(url)
         self._types: dict[str, dict[str, str]] = {}
