@@ -96,8 +96,9 @@ class SQLTransaction(SQLReads, AccessWrites):
     _by_partition: ClassVar[tuple[str, ...]]
     """Tables whose rows are removed with a partition; ``partitions`` itself is the last."""
     _row_lock: ClassVar[str] = ""
+    """SQL suffix that locks the selected row until the transaction ends. Empty for a database with a single writer."""
     _free_row_lock: ClassVar[str] = ""
-    """SQL that locks the selected row, or the first unlocked one, until the end. Empty for a single-writer database."""
+    """The same for the first row that no other transaction has locked."""
 
     def __init__(self, connection: Connection, *, tenant: str) -> None:
         self._connection = connection
