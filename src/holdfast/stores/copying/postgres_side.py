@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _POSTING_COLUMNS = ("tenant", "partition", "term", "item", "window", "frequency", "length")
 _LOCK_SECONDS = 10
-"""How long to wait for a lock."""
+"""Seconds to wait for a lock."""
 _LOCK = 0x486F6C6443
 """Number of the advisory lock that allows one copy at a time into a database."""
 
@@ -236,7 +236,7 @@ class PostgresSide(Side):
                 copy.write_row(row)
 
     def index_text(self, connection: Connection, layout: TableLayout, units: Sequence[Row]) -> None:
-        """Add chunks to the full-text index, from their stored terms."""
+        """Add chunks to the full-text index, using their stored terms."""
         tenant, partition, item, window, terms = map(layout.columns.index, ("tenant", "partition", "item", "window", "terms"))
         postings = []
         for unit in units:

@@ -33,7 +33,7 @@ class CopyReport:
     windows: int
     """Number of chunks that the target's full-text index should contain."""
     indexed: int
-    """Number of chunks that it does contain."""
+    """Number of chunks that the target's full-text index contains."""
     numbers: dict[str, int]
     """Last number used of each sequence."""
     seconds: float

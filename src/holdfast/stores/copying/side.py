@@ -71,7 +71,7 @@ class Side(ABC):
 
     @abstractmethod
     def index_text(self, connection: Connection, layout: TableLayout, units: Sequence[Row]) -> None:
-        """Add chunks to the full-text index, from their stored terms."""
+        """Add chunks to the full-text index, using their stored terms."""
 
     @abstractmethod
     def empty(self, connection: Connection, table: str) -> None:

@@ -31,7 +31,7 @@ class SQLiteSide(Side):
 
     kind: ClassVar[str] = "sqlite"
     fills: ClassVar[Mapping[str, Mapping[str, Any]]] = {"partitions": {"version": 1}}
-    """Version 0 would mean that a partition has no vectors."""
+    """A target's partitions start at version 1, because version 0 would mean that a partition has no vectors."""
 
     def __init__(self, path: Path, *, key: str | None = None) -> None:
         try:
@@ -91,7 +91,7 @@ class SQLiteSide(Side):
         connection.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks(columns)})", rows)
 
     def index_text(self, connection: Connection, layout: TableLayout, units: Sequence[Row]) -> None:
-        """Add chunks to the full-text index, from their stored terms."""
+        """Add chunks to the full-text index, using their stored terms."""
         item, window, partition, terms = map(layout.columns.index, ("item", "window", "partition", "terms"))
         fulltext.add_copied(connection, [(row[item], row[window], row[partition], row[terms]) for row in units])
 

@@ -124,7 +124,7 @@ def _units(connection: PostgresSession, tenant: str, item: int) -> list[tuple[in
 
 
 class ItemFilter(NamedTuple):
-    """Conditions on the items a search may return. ``filtered`` is True if they exclude most items."""
+    """Conditions on the items a search may return. ``filtered`` is True if they may exclude most items."""
 
     clauses: Clauses
     filtered: bool

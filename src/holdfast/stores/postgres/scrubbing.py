@@ -22,9 +22,9 @@ from holdfast.stores.sql.scrubbing import held
 _MAX_REWRITE_BYTES = 256 * 1024 * 1024
 """Maximum size of a table that is rewritten whole. The table is locked meanwhile."""
 _MAX_VECTOR_REWRITE_BYTES = 32 * 1024 * 1024
-"""The same for the table of vectors: rewriting it also rebuilds its indexes, which takes far longer."""
+"""Maximum size of the table of vectors for a rewrite. Rewriting it also rebuilds its indexes, which takes far longer."""
 _LOCK_TIMEOUT_SECONDS = 2.0
-"""How long to wait for a table, or for older transactions."""
+"""Seconds to wait for the lock of a table, or for older transactions."""
 _MAX_SEGMENTS = 12
 """Maximum number of log segments to overwrite per scrub, of 16 MB each."""
 

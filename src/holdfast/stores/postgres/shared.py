@@ -14,7 +14,7 @@ from holdfast.stores.postgres.connect import PoolLimits
 from holdfast.stores.sql.connection import Row
 
 _RETRY_SECONDS = 2.0
-"""Interval of attempts to reach a server that is down."""
+"""Seconds between two attempts to reach a server that is down."""
 _inherited: list[object] = []
 """Pools inherited through a fork. They are kept referenced, because closing them would disturb the parent process."""
 

@@ -215,7 +215,10 @@ class PostgresTransaction(SQLTransaction):
         return super().remove_sessions(ids)
 
     def remove_scope(self, owner: Mapping[str, str]) -> None:
-        """Remove the rest of a scope without memories and messages: jobs, partitions, access keys, and the user or app record."""
+        """Remove the remaining rows of a scope whose memories and messages were removed.
+
+        These are jobs, partitions and access keys, and the record of the user or app.
+        """
         self._hold_owner(owner)
         super().remove_scope(owner)
 

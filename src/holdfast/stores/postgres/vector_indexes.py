@@ -11,7 +11,7 @@ from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.sql.connection import fetch, fetch_one, fetch_value
 
 _CACHE_SECONDS = 30.0
-"""How long the list of indexes is cached."""
+"""Seconds for which the list of indexes is cached."""
 _MAX_DIMENSIONS = 4000
 """Maximum number of dimensions of a half-precision vector that pgvector can index."""
 _BUILD_LOCK = 0x486F6C6448

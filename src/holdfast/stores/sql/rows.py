@@ -90,7 +90,7 @@ def message_hash(row: Sequence[Any]) -> bytes:
 
 
 def memory_row(memory: Memory, partition: int) -> tuple[Any, ...]:
-    """Return a memory as a row in the order of ``MEMORY_COLUMNS``."""
+    """Convert a memory to a row in the order of ``MEMORY_COLUMNS``."""
     row = [
         memory.item, memory.id, memory.revision, partition, memory.kind, memory.text, memory.key, memory.topic,
         float(memory.importance), dump(list(memory.tags)), dump(dict(memory.metadata)), memory.origin, float(memory.trust),
@@ -104,7 +104,7 @@ def memory_row(memory: Memory, partition: int) -> tuple[Any, ...]:
 
 
 def to_memory(row: Sequence[Any], scopes: Mapping[int, Scope]) -> Memory:
-    """Return the memory of a row in the order of ``MEMORY_COLUMNS``."""
+    """Convert a row in the order of ``MEMORY_COLUMNS`` to a memory."""
     memory = _MutableMemory(
         item=row[0], id=row[1], revision=row[2], scope=scopes[row[3]], kind=row[4], text=row[5], key=row[6], topic=row[7],
         importance=row[8], tags=_listed(row[9]), metadata={} if row[10] == "{}" else json.loads(row[10]), origin=row[11], trust=row[12],
@@ -122,7 +122,7 @@ def _listed(stored: str) -> tuple[str, ...]:
 
 
 def message_row(message: Message, partition: int) -> tuple[Any, ...]:
-    """Return a message as a row in the order of ``MESSAGE_COLUMNS``."""
+    """Convert a message to a row in the order of ``MESSAGE_COLUMNS``."""
     values = (
         message.seq, message.id, message.session, partition, message.role, message.speaker, message.client_id, message.text,
         stamp(message.at), message.origin, message.action, message.language,
@@ -131,7 +131,7 @@ def message_row(message: Message, partition: int) -> tuple[Any, ...]:
 
 
 def to_message(row: Sequence[Any], scopes: Mapping[int, Scope]) -> Message:
-    """Return the message of a row in the order of ``MESSAGE_COLUMNS``."""
+    """Convert a row in the order of ``MESSAGE_COLUMNS`` to a message."""
     message = _MutableMessage(
         seq=row[0], id=row[1], session=row[2], scope=scopes[row[3]], role=row[4], speaker=row[5], client_id=row[6],
         text=row[7], at=_time(row[8]), origin=row[9], action=row[10], language=row[11],
@@ -141,7 +141,7 @@ def to_message(row: Sequence[Any], scopes: Mapping[int, Scope]) -> Message:
 
 
 def to_spend(row: Sequence[Any]) -> Spend:
-    """Return the ``Spend`` of a row in the order of ``SPEND_COLUMNS``."""
+    """Convert a row in the order of ``SPEND_COLUMNS`` to a ``Spend``."""
     return Spend(
         day=row[0], purpose=row[1], model=row[2], calls=row[3], input_tokens=row[4], output_tokens=row[5], seconds=row[6],
         cost=row[7], unpriced=row[8], energy=row[9],
@@ -149,7 +149,7 @@ def to_spend(row: Sequence[Any]) -> Spend:
 
 
 def session_row(session: SessionRecord) -> tuple[Any, ...]:
-    """Return a session as a row in the order of ``SESSION_COLUMNS``."""
+    """Convert a session to a row in the order of ``SESSION_COLUMNS``."""
     scope = session.scope
     return (
         session.id, scope.app or "", scope.user or "", scope.agent or "", session.status, stamp(session.started_at),
@@ -158,7 +158,7 @@ def session_row(session: SessionRecord) -> tuple[Any, ...]:
 
 
 def to_session(row: Sequence[Any], tenant: str) -> SessionRecord:
-    """Return the session of a row in the order of ``SESSION_COLUMNS``."""
+    """Convert a row in the order of ``SESSION_COLUMNS`` to a session."""
     return SessionRecord(
         id=row[0], scope=to_scope(tenant, row[1], row[2], row[3]), status=row[4], started_at=_time(row[5]),
         last_at=_time(row[6]), ended_at=to_time(row[7]), digested_to=row[8], metadata=json.loads(row[9]),
@@ -166,7 +166,7 @@ def to_session(row: Sequence[Any], tenant: str) -> SessionRecord:
 
 
 def app_row(record: AppRecord) -> tuple[Any, ...]:
-    """Return an app record as a row in the order of ``APP_COLUMNS``."""
+    """Convert an app record to a row in the order of ``APP_COLUMNS``."""
     return (
         record.app, record.name, from_time(record.installed_at), from_time(record.uninstalled_at),
         dump(list(record.shares_with)), dump(dict(record.metadata)),
@@ -174,7 +174,7 @@ def app_row(record: AppRecord) -> tuple[Any, ...]:
 
 
 def to_app(row: Sequence[Any]) -> AppRecord:
-    """Return the app record of a row in the order of ``APP_COLUMNS``."""
+    """Convert a row in the order of ``APP_COLUMNS`` to an app record."""
     return AppRecord(
         app=row[0], name=row[1], installed_at=to_time(row[2]), uninstalled_at=to_time(row[3]),
         shares_with=_listed(row[4]), metadata=json.loads(row[5]),
@@ -182,7 +182,7 @@ def to_app(row: Sequence[Any]) -> AppRecord:
 
 
 def job_row(job: Job) -> tuple[Any, ...]:
-    """Return a job as a row in the order of ``JOB_COLUMNS``."""
+    """Convert a job to a row in the order of ``JOB_COLUMNS``."""
     return (
         job.id, job.kind, dump(dict(job.payload)), job.effect, job.state, job.priority, job.attempt, stamp(job.created_at),
         stamp(job.not_before), from_time(job.lease_until), job.worker, from_time(job.finished_at), float(job.cost), job.error,
@@ -190,7 +190,7 @@ def job_row(job: Job) -> tuple[Any, ...]:
 
 
 def to_job(row: Sequence[Any]) -> Job:
-    """Return the job of a row in the order of ``JOB_COLUMNS``."""
+    """Convert a row in the order of ``JOB_COLUMNS`` to a job."""
     return Job(
         id=row[0], kind=row[1], payload=json.loads(row[2]), effect=row[3], state=row[4], priority=row[5], attempt=row[6],
         created_at=_time(row[7]), not_before=_time(row[8]), lease_until=to_time(row[9]), worker=row[10],
@@ -199,7 +199,7 @@ def to_job(row: Sequence[Any]) -> Job:
 
 
 def change_row(change: ChangeRecord) -> tuple[Any, ...]:
-    """Return a change as a row in the order of ``CHANGE_COLUMNS``."""
+    """Convert a change to a row in the order of ``CHANGE_COLUMNS``."""
     author = change.author
     return (
         change.id, change.batch, stamp(change.at), change.action, change.memory, change.revision, author.actor, author.model,
@@ -208,7 +208,7 @@ def change_row(change: ChangeRecord) -> tuple[Any, ...]:
 
 
 def to_change(row: Sequence[Any], after: Memory | None) -> ChangeRecord:
-    """Return the change of a row in the order of ``CHANGE_COLUMNS``, with the revision that it created."""
+    """Convert a row in the order of ``CHANGE_COLUMNS`` to a change, with the revision that it created."""
     author = Author(actor=row[6], model=row[7], prompt=row[8], job=row[9])
     return ChangeRecord(
         id=row[0], batch=row[1], at=_time(row[2]), action=cast("Any", row[3]), memory=row[4], revision=row[5],
@@ -217,7 +217,7 @@ def to_change(row: Sequence[Any], after: Memory | None) -> ChangeRecord:
 
 
 def to_scope(tenant: str, app: str, user: str, agent: str) -> Scope:
-    """Return the scope of stored parts, where '' means shared."""
+    """Convert stored scope parts to a scope; '' means shared."""
     return Scope(tenant=tenant, app=app or None, user=user or None, agent=agent or None)
 
 

@@ -98,7 +98,7 @@ class SQLTransaction(SQLReads, AccessWrites):
     _row_lock: ClassVar[str] = ""
     """SQL suffix that locks the selected row until the transaction ends. Empty for a database with a single writer."""
     _free_row_lock: ClassVar[str] = ""
-    """The same for the first row that no other transaction has locked."""
+    """SQL suffix that selects and locks the first row not locked by others. Empty for a database with a single writer."""
 
     def __init__(self, connection: Connection, *, tenant: str) -> None:
         self._connection = connection
@@ -170,8 +170,8 @@ class SQLTransaction(SQLReads, AccessWrites):
         )
 
     def _index(self, partition: int, item: int, text: str, language: str | None, *, heading: str) -> None:
-        windows = self._text.index(self._connection, self.tenant, (partition, item), text, language, heading=heading)
-        self._vectors.want(self._connection, self.tenant, partition, item, windows)
+        count = self._text.index(self._connection, self.tenant, (partition, item), text, language, heading=heading)
+        self._vectors.want(self._connection, self.tenant, partition, item, count)
 
     def touch(self, ids: Collection[str], *, used: datetime | None = None, seen: datetime | None = None) -> None:
         """Record when memories were last used or last stated again."""
@@ -280,7 +280,7 @@ class SQLTransaction(SQLReads, AccessWrites):
         self._vectors.drop_model(self._connection, self.tenant, model)
 
     def add_spend(self, spend: Spend) -> None:
-        """Add to the costs of a day, purpose and model."""
+        """Add model costs to the totals of their day, purpose and model."""
         self._connection.execute(
             f"INSERT INTO spend (tenant, {SPEND_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
             "ON CONFLICT (tenant, day, purpose, model) DO UPDATE SET calls = spend.calls + excluded.calls, "
@@ -344,7 +344,10 @@ class SQLTransaction(SQLReads, AccessWrites):
         return counts
 
     def remove_scope(self, owner: Mapping[str, str]) -> None:
-        """Remove the rest of a scope without memories and messages: jobs, partitions, access keys, and the user or app record."""
+        """Remove the remaining rows of a scope whose memories and messages were removed.
+
+        These are jobs, partitions and access keys, and the record of the user or app.
+        """
         if set(owner) == {"user"}:
             self._connection.execute("DELETE FROM users WHERE tenant = ? AND user = ?", (self.tenant, owner["user"]))
         if set(owner) == {"app"}:
