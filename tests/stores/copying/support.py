@@ -1,4 +1,4 @@
-"""A store with something in every table, for two tenants, and ways to copy it and to look at it."""
+"""A store of two tenants with rows in every table, and helpers that copy it and read it."""
 
 import json
 import subprocess
@@ -21,20 +21,20 @@ QUESTIONS = ("what does she drink?", "¿dónde vive?", "the garden in spring", "
 
 
 def open_engine(place: str | Path, tenant: str = "default", **more: object) -> Engine:
-    """Open a memory that embeds with a small embedder and works only when told."""
+    """Open an engine with a small embedder and no background worker."""
     options = {"worker": "none", "embedder": HashEmbedder(), "clock": FrozenClock("2026-03-02T12:00:00"), **more}
     return holdfast.open(str(place), tenant=tenant, **options)  # type: ignore[arg-type]
 
 
 def fill(place: str | Path, *, memories: int = 20, **more: object) -> None:
-    """Let two tenants talk, learn, change their minds and forget."""
+    """Give two tenants messages, memories, revisions, forgotten memories and records."""
     for tenant in TENANTS:
         with open_engine(place, tenant, **more) as memory:
             _talk(memory)
             _learn(memory, memories)
             _keep_records(memory)
             memory.drain()
-            with services(memory).store.write() as tx:  # one more model, whose vectors are still to come
+            with services(memory).store.write() as tx:  # a second model, whose vectors are not computed yet
                 tx.use_model("another")
             memory.remember("the last thing, not embedded yet", user="ana")
 
@@ -97,28 +97,31 @@ print("finished")
 
 
 def copy_until_killed(source: str | Path, target: str | Path, *, steps: int, batch: int) -> bool:
-    """Copy in a process that kills itself after so many steps; tells whether it finished before."""
+    """Copy in a process that kills itself after ``steps`` progress calls. Return True if it finished before."""
     done = subprocess.run(
         [sys.executable, "-c", _KILLED, str(source), str(target), str(steps), str(batch)],
-        capture_output=True, encoding="utf-8", timeout=120, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
     assert done.returncode in (0, -9), done.stderr
     return "finished" in done.stdout
 
 
 def seen(place: str | Path, **more: object) -> str:
-    """Return what people see of a store: hits, memories, sessions, keys, apps."""
-    told: list[object] = []
+    """Return the content of a store as its users see it: hits, memories, keys, stored responses, costs, jobs, apps and users."""
+    visible: list[object] = []
     for tenant in TENANTS:
         with open_engine(place, tenant, **more) as memory:
             for user in ("ana", "bob", None):
                 found = [memory.recall(question, user=user, app="garden", limit=8) for question in QUESTIONS]
-                told += [[(hit.id, hit.text) for hit in hits] for hits in found]
-                told += [(each.id, str(each), each.status) for each in memory.memories(user=user, app="garden", limit=500)]
-            told.append([(each.id, each.hash.hex()) for each in services(memory).store.access_keys()])
-            told.append(repr(services(memory).store.stored_response("key k1", "retry-1")))
-            told.append([repr(each) for each in services(memory).store.spend()])
-            told.append(sorted(each.effect for each in memory.jobs(limit=1000)))
-            told.append(repr(memory.apps.get("garden")))
-            told.append(repr(services(memory).store.user("ana")))
-    return json.dumps(told, ensure_ascii=False, indent=1, default=str)
+                visible += [[(hit.id, hit.text) for hit in hits] for hits in found]
+                visible += [(each.id, str(each), each.status) for each in memory.memories(user=user, app="garden", limit=500)]
+            visible.append([(each.id, each.hash.hex()) for each in services(memory).store.access_keys()])
+            visible.append(repr(services(memory).store.stored_response("key k1", "retry-1")))
+            visible.append([repr(each) for each in services(memory).store.spend()])
+            visible.append(sorted(each.effect for each in memory.jobs(limit=1000)))
+            visible.append(repr(memory.apps.get("garden")))
+            visible.append(repr(services(memory).store.user("ana")))
+    return json.dumps(visible, ensure_ascii=False, indent=1, default=str)

@@ -1,4 +1,4 @@
-"""A copy is the same store in another place: the same rows, the same hits, the next number the next."""
+"""A copy has the same rows and the same hits as its source, and continues its numbers."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ WAYS = ["sqlite to postgres", "postgres to sqlite", "sqlite to sqlite", "postgre
 
 
 class Places:
-    """Makes sources that are full, and names targets that are not there yet."""
+    """Full sources, and addresses of targets that do not exist yet."""
 
     def __init__(self, folder: Path, server: Server, full: dict[str, str]) -> None:
         self._folder = folder
@@ -29,12 +29,12 @@ class Places:
         return self._server.new(empty=True) if kind == "postgres" else str(self._folder / f"{name}.db")
 
     def pair(self, way: str) -> tuple[str, str]:
-        """Return a full source that is only read, and a target."""
+        """Return a full source that must not be changed, and a target."""
         source, _, target = way.partition(" to ")
         return self._full[source], self.new(target, "target")
 
     def pair_to_change(self, way: str) -> tuple[str, str]:
-        """Return a full source of the test's own, and a target."""
+        """Return a full source that the test may change, and a target."""
         source, _, target = way.partition(" to ")
         own = self.new(source, "source")
         fill(own, memories=8)
@@ -90,7 +90,7 @@ def test_every_table_of_both_databases_is_copied_or_left_out_for_a_reason(places
     assert tables - own <= set(COPIED) | set(LEFT_OUT)
 
 
-def test_there_and_back_every_digest_is_the_same(places: Places) -> None:
+def test_copying_there_and_back_keeps_every_digest(places: Places) -> None:
     source, target = places.pair("sqlite to postgres")
     back = places.new("sqlite", "back")
     assert digests(copy(source, target)) == digests(copy(target, back))
@@ -125,7 +125,7 @@ def test_no_number_is_given_twice_after_a_copy(way: str, places: Places) -> None
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_copy_passes_the_doctor_and_lives_on(way: str, places: Places) -> None:
+def test_a_copy_passes_the_doctor_and_can_be_used(way: str, places: Places) -> None:
     source, target = places.pair(way)
     copy(source, target)
     with open_engine(target) as memory:
@@ -159,7 +159,7 @@ def test_a_finished_copy_is_verified_and_nothing_is_copied(places: Places) -> No
     assert (again.wrong, digests(again)) == ((), digests(first))
 
 
-def test_what_is_written_while_it_is_copied_is_not_half_there(places: Places) -> None:
+def test_rows_written_during_a_copy_are_not_copied_in_part(places: Places) -> None:
     source, target = places.pair_to_change("sqlite to postgres")
     here, there = open_side(source), open_side(target, new=True)
     with open_engine(source) as memory:
@@ -179,7 +179,7 @@ def test_what_is_written_while_it_is_copied_is_not_half_there(places: Places) ->
 
 @pytest.fixture
 def plain_url(server: Server) -> str:
-    """An empty database of a user who is bound by row level security."""
+    """An empty database of a user to whom row level security applies."""
     url = server.new(empty=True)
     name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
     with psycopg.connect(url, autocommit=True) as connection:
@@ -202,7 +202,7 @@ def test_a_user_bound_by_row_level_security_copies_every_tenant(places: Places, 
     assert seen(bound) == seen(back)
 
 
-def test_a_damaged_row_is_told_of(places: Places) -> None:
+def test_a_damaged_row_is_reported(places: Places) -> None:
     source, target = places.pair_to_change("sqlite to postgres")
     apsw.Connection(source).execute("UPDATE memories SET text = 'flipped' WHERE item = (SELECT max(item) FROM memories)")
     (wrong,) = copy(source, target).wrong

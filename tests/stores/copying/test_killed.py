@@ -1,4 +1,4 @@
-"""A copy that is killed goes on where it was, and until then nobody uses half of it."""
+"""An interrupted copy is resumed, and nobody can open its target until it is finished."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ BATCH = 7
 
 @pytest.fixture(scope="module")
 def full(tmp_path_factory: pytest.TempPathFactory, server: Server) -> dict[str, str]:
-    """A full store of either kind, only read by these tests."""
+    """A full store of each kind. The tests only read it."""
     found = {"sqlite": str(tmp_path_factory.mktemp("full") / "memory.db"), "postgres": server.new(empty=True)}
     for place in found.values():
         fill(place, memories=20)

@@ -1,4 +1,4 @@
-"""What a copy refuses, and in which words; and the command."""
+"""Copies that are refused, their error messages, and the command ``holdfast store copy``."""
 
 import json
 import os
@@ -63,7 +63,7 @@ def test_the_unfinished_copy_of_another_store_is_refused(source: str, tmp_path: 
         copy(other, target)
 
 
-def test_an_unfinished_copy_is_no_source(source: str, tmp_path: Path) -> None:
+def test_an_unfinished_copy_cannot_be_copied(source: str, tmp_path: Path) -> None:
     copy_until_killed(source, tmp_path / "half.db", steps=5, batch=3)
     with pytest.raises(StoreError, match="is not finished"):
         copy(tmp_path / "half.db", tmp_path / "target.db")
@@ -71,8 +71,8 @@ def test_an_unfinished_copy_is_no_source(source: str, tmp_path: Path) -> None:
 
 def test_the_doctor_says_that_a_copy_is_not_finished(source: str, tmp_path: Path, holdfast: Holdfast) -> None:
     copy_until_killed(source, tmp_path / "half.db", steps=5, batch=3)
-    told = holdfast("doctor", "--store", str(tmp_path / "half.db"), exit=1).stderr
-    assert f"is not finished (from {source})" in told
+    message = holdfast("doctor", "--store", str(tmp_path / "half.db"), exit=1).stderr
+    assert f"is not finished (from {source})" in message
 
 
 def test_a_store_is_not_copied_onto_itself(source: str) -> None:
@@ -101,8 +101,8 @@ def test_the_command_copies_compares_and_says_so(holdfast: Holdfast, source: str
     assert "copied in" in first.stdout
     assert "Copying memories ..." in first.stderr
     assert "Nothing to copy" in holdfast("store", "copy", f"sqlite:///{source}", target).stdout
-    told = holdfast.json("store", "copy", source, target)
-    assert (told["ok"], {each["table"] for each in told["tables"] if each["copied"]}) == (True, set())
+    report = holdfast.json("store", "copy", source, target)
+    assert (report["ok"], {each["table"] for each in report["tables"] if each["copied"]}) == (True, set())
 
 
 def test_the_command_fails_when_rows_are_not_what_was_written(holdfast: Holdfast, source: str, tmp_path: Path) -> None:
@@ -145,8 +145,11 @@ def test_without_the_extra_the_error_names_it(source: str, tmp_path: Path) -> No
     ran = subprocess.run(
         [sys.executable, executable(), "store", "copy", source, "postgresql://ana@127.0.0.1/db", "--json"],
         env={**os.environ, "PYTHONPATH": str(tmp_path), "HOLDFAST_HOME": str(tmp_path)},
-        capture_output=True, encoding="utf-8", timeout=60, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
     error = json.loads(ran.stderr.splitlines()[-1])["error"]
     assert (ran.returncode, error["code"]) == (1, "extra_missing")
     assert "pip install 'holdfast[postgres]'" in error["message"]

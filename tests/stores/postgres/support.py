@@ -42,10 +42,10 @@ $$
 
 
 class Server:
-    """A PostgreSQL server with a template database; every new test database is copied from it.
+    """A PostgreSQL server with a template database; every new test database is a copy of it.
 
-    The server is the one that ``HOLDFAST_TEST_POSTGRES`` names, or one of the bundled wheels. A crash of one of its
-    processes ends all its connections, so the administrator's connection is made again when it is found broken.
+    The server is the one that ``HOLDFAST_TEST_POSTGRES`` names, or the bundled one. The crash of one of its processes ends
+    all connections, so the administrator's connection is opened again when it is broken.
     """
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class Server:
         return self.url(name)
 
     def emptied(self) -> str:
-        """Return the address of a database that tests use one after the other, with all tables empty again."""
+        """Return the address of the database that the tests share, after emptying its tables."""
         if self._shared is None:
             self._shared = self.new()
         shared = self._shared
@@ -97,7 +97,7 @@ class Server:
         self._execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
     def stop(self) -> None:
-        """Stop the bundled server and delete its files; on a named server, drop the databases made here."""
+        """Stop the bundled server and delete its files. On a named server, drop the databases created here."""
         if self._bundled is None:
             rows = self._execute(f"SELECT datname FROM pg_database WHERE datname LIKE '{self._prefix}%'").fetchall()
             for (name,) in rows:
@@ -122,7 +122,7 @@ class Server:
 
 
 def _start_bundled() -> BundledServer:
-    """Start the bundled server, or skip with the reason why it cannot serve here."""
+    """Start the bundled server, or skip the test with the reason why it does not work here."""
     found = _probe_once()
     if not found.works:
         pytest.skip(f"no PostgreSQL: {found.problem}. Set {NAMED} to a server's address to use that one.")
@@ -131,7 +131,7 @@ def _start_bundled() -> BundledServer:
 
 @functools.cache
 def _probe_once() -> Probe:
-    """Probe the bundled server once per test run; the first worker that needs it tells the others by a file."""
+    """Probe the bundled server once per test run. The first worker that needs it shares the result through a file."""
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID")
     if run is None:
         return probe()
@@ -173,19 +173,19 @@ def url(server: Server) -> str:
 
 @pytest.fixture
 def empty_url(server: Server) -> Iterator[str]:
-    """The address of a database without anything."""
+    """The address of a database without tables."""
     made = server.new(empty=True)
     yield made
     server.drop(made)
 
 
 OpenPostgres = Callable[..., PostgresStore]
-"""Opens one more handle on the same database, for a ``tenant``."""
+"""Opens another store on the same database, for a ``tenant``."""
 
 
 @pytest.fixture
 def open_store(url: str) -> Iterator[OpenPostgres]:
-    """Open one more handle on the same database."""
+    """Open another store on the same database."""
     handles: list[PostgresStore] = []
 
     def open_one(*, tenant: str = "default", **more: Any) -> PostgresStore:
@@ -202,7 +202,7 @@ Run = Callable[[str], list[tuple[object, ...]]]
 
 @pytest.fixture
 def as_owner(url: str) -> Iterator[Run]:
-    """Ask the database as its superuser, past all policies."""
+    """Run statements as the superuser, who bypasses row level security."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("SET search_path = holdfast, public")
 

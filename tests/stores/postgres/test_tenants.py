@@ -1,4 +1,4 @@
-"""Tenants in one database: in every key, in every statement, and behind row level security."""
+"""Tenants in one database: part of every key and every statement, and separated by row level security."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ OTHER = Scope(tenant="other", user="ana")
 
 @pytest.fixture
 def both(open_store: OpenPostgres) -> tuple[PostgresStore, PostgresStore]:
-    """Two tenants, each with a memory, a message and a key."""
+    """Two tenants with a memory each; the second one also has a message."""
     store, other = open_store(), open_store(tenant="other")
     remember(store, a_memory("ours"))
     remember(other, a_memory("theirs", scope=OTHER))
@@ -35,7 +35,7 @@ def both(open_store: OpenPostgres) -> tuple[PostgresStore, PostgresStore]:
 
 @pytest.mark.ledger("X8")
 def test_the_tenant_comes_first_in_every_key_and_index(as_owner: Run, open_store: OpenPostgres) -> None:
-    store = open_store(index_from=3)
+    store = open_store(min_indexed_vectors=3)
     with store.write() as tx:
         tx.use_model("a")
     remember(store, *(a_memory(text) for text in ("one", "two", "three")))
@@ -51,14 +51,14 @@ def test_the_tenant_comes_first_in_every_key_and_index(as_owner: Run, open_store
     tables = as_owner("SELECT tablename FROM pg_tables WHERE schemaname = 'holdfast' AND tablename <> 'migrations'")
     assert keyed == {row[0] for row in tables}
     assert len(keyed) > 15
-    # An index of vectors cannot have a text in front; it is of one tenant as a whole.
+    # An HNSW index has no key columns; its predicate restricts it to one tenant.
     wrong = [row[1] for row in rows if row[3] != "tenant" and "(tenant = 'default'::text)" not in str(row[4])]
     assert wrong == []
     assert len([row for row in rows if row[3] != "tenant"]) == 1
 
 
 class Recorded(PostgresSession):
-    """Notes every statement."""
+    """Records every statement."""
 
     statements: ClassVar[set[str]] = set()
 
@@ -88,7 +88,7 @@ def test_every_statement_names_the_tenant(url: str) -> None:
         store.close()
     about_rows = {sql for sql in Recorded.statements if re.search(r"\b(FROM|INTO|UPDATE) (?!pg_|unnest)[a-z]", sql)}
     assert len(about_rows) > 60
-    # Keys are removed by what they open, in whoever's rows they are kept; the policy is told so by name.
+    # Access keys are removed by the tenant they open, whichever tenant stored them; the policy permits that by name.
     nameless = {sql for sql in about_rows if "tenant" not in sql and not sql.startswith("DELETE FROM keys WHERE opens")}
     assert nameless == set()
 
@@ -157,7 +157,9 @@ def _use_everything(store: Store) -> None:
 
 
 @pytest.mark.ledger("X8")
-def test_a_forgotten_predicate_shows_only_ones_own_tenant(both: tuple[PostgresStore, PostgresStore], as_owner: Run) -> None:
+def test_a_statement_without_a_tenant_condition_reads_only_its_own_tenant(
+    both: tuple[PostgresStore, PostgresStore], as_owner: Run
+) -> None:
     store, other = both
     assert len(as_owner("SELECT * FROM memories")) == 2
     for table, ours, theirs in (("memories", 1, 1), ("messages", 0, 1), ("units", 1, 2), ("sessions", 0, 1)):
@@ -165,7 +167,7 @@ def test_a_forgotten_predicate_shows_only_ones_own_tenant(both: tuple[PostgresSt
 
 
 def _bare(store: PostgresStore, table: str) -> int:
-    """Count the rows that a statement without any condition finds on the store's own connection."""
+    """Count the rows that a statement without any condition reads on the store's connection."""
     return store.guard(lambda: len(store.connection.execute(f"SELECT * FROM {table}").fetchall()))
 
 
@@ -178,7 +180,7 @@ def test_every_table_with_a_tenant_has_its_rows_guarded(as_owner: Run) -> None:
     assert [row for row in rows if row[1:] != (True, True)] == []
 
 
-def test_a_forgotten_predicate_changes_and_removes_nothing_of_others(
+def test_a_statement_without_a_tenant_condition_changes_only_its_own_tenant(
     both: tuple[PostgresStore, PostgresStore], as_owner: Run
 ) -> None:
     store, _ = both

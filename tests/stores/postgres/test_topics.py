@@ -1,4 +1,4 @@
-"""Topic pages beside a shared database: every machine has files of its own."""
+"""Topic pages with a shared database: each machine has its own files."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,7 @@ def test_pages_that_another_machine_has_not_seen_are_not_taken_for_removed(url: 
     kind = preset.topics.kind
 
     def learn(*texts: str) -> list[str]:
-        """Open the memory on the machine whose folder lies here, and let it learn."""
+        """Open the engine with the folder in place, store the texts, and return all memories."""
         with holdfast.open(url, preset=preset, embedder="none", worker="none") as memory:
             for text in texts:
                 memory.remember(text, kind=kind, topic="Tea")
@@ -27,7 +27,7 @@ def test_pages_that_another_machine_has_not_seen_are_not_taken_for_removed(url: 
             return [found.text for found in services(memory).store.memories(MemoryFilter())]
 
     learn("Ana likes green tea")
-    here.rename(away)  # from here on another machine, with the same path
+    here.rename(away)  # from here on this is another machine, with the same path
     learn("Ana buys tea on Mondays")
     here.rename(tmp_path / "other")
     away.rename(here)  # the first machine again

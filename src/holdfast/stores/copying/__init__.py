@@ -1,7 +1,7 @@
-"""Copying a whole store, every tenant, between SQLite and PostgreSQL in either direction, or between two of a kind.
+"""Copy a whole store, with all tenants, between SQLite and PostgreSQL in either direction, or between two of the same kind.
 
-``copy_store(open_side(SOURCE), open_side(TARGET, new=True))`` copies, goes on with a copy that was killed, or verifies one
-that is finished.
+``copy_store(open_side(SOURCE), open_side(TARGET, new=True))`` copies, resumes an interrupted copy, or verifies a finished
+one.
 """
 
 from holdfast.stores.copying.copy import copy_store, tables_of

@@ -1,7 +1,7 @@
-"""The copy itself: table after table in batches, each committed together with its bookmark; then both sides are compared.
+"""Copy a store table by table in batches, each committed together with its bookmark, then compare both sides.
 
-The source is read as of one moment. A run that goes on with an earlier one reads a later moment, and writers may have
-changed meanwhile what was copied before: whatever differs in the end is copied once more, from this run's moment.
+The source is read in one snapshot. A resumed copy reads a later snapshot, and writers may have changed rows that were
+already copied. Tables that differ at the end are therefore copied again from the new snapshot.
 """
 
 import json
@@ -17,35 +17,38 @@ from holdfast.stores.copying.tables import COPIED, MADE_BY_OPENING, TableLayout
 from holdfast.stores.sql.connection import Connection, Row
 
 Progress: TypeAlias = Callable[[str, str, int, int], None]
-"""Told what is being done (copying or comparing), to which table, how many rows are done, and of how many."""
+"""Called with the step (``copying`` or ``comparing``), the table, the number of rows done, and their total."""
 
-_AT_ONCE = 1000
+_BATCH_ROWS = 1000
+"""Rows per transaction."""
 
 
-def copy_store(source: Side, target: Side, *, progress: Progress | None = None, batch: int = _AT_ONCE) -> CopyReport:
-    """Copy every tenant's rows, or go on with a copy that was begun, or verify one that is finished.
+def copy_store(source: Side, target: Side, *, progress: Progress | None = None, batch: int = _BATCH_ROWS) -> CopyReport:
+    """Copy all tenants, resume an interrupted copy, or verify a finished one.
 
-    Raises ``Conflict`` for a target that holds anything else. If the report has something ``wrong`` on its sides' being the
-    same, the copy has not ended: its target stays marked as unfinished.
+    Raises ``Conflict`` if the target holds other data. If the report says that the sides differ or that the full text is
+    incomplete, the target stays marked as unfinished and cannot be opened.
     """
     started = time.monotonic()
     if source.place == target.place:
-        raise Conflict(f"{source.title} is both source and target.")
+        raise Conflict(f"{source.title} is both source and target. Nothing was copied; name another target.")
     with source.snapshot():
         return _Copy(source, target, progress or (lambda *_: None), batch).run(started)
 
 
 def tables_of(source: Side, target: Side) -> list[tuple[TableLayout, TableLayout]]:
-    """Return every copied table as the source and as the target have it; refuses tables that do not fit together."""
+    """Return the layout of each copied table in the source and in the target. Raise ``StoreError`` if two do not match."""
     pairs = [(source.layout(table), target.layout(table)) for table in COPIED]
     for here, there in pairs:
         if (here.columns, here.key) != (there.columns, there.key):
-            raise StoreError(f"The table {here.table} differs between {source.title} and {target.title}: upgrade holdfast.")
+            raise StoreError(
+                f"The table {here.table} differs between {source.title} and {target.title}. Nothing was copied; upgrade holdfast."
+            )
     return pairs
 
 
 class _Copy:
-    """One run."""
+    """One run of a copy."""
 
     def __init__(self, source: Side, target: Side, progress: Progress, batch: int) -> None:
         self._source = source
@@ -55,47 +58,56 @@ class _Copy:
         self._totals: dict[str, int] = {}
         self._copied = dict.fromkeys(COPIED, 0)
         self._seen: dict[str, Digest] = {}
-        """Digests of the source's tables that this run read from the beginning."""
+        """Digests of the source tables that this run read completely."""
 
     def run(self, started: float) -> CopyReport:
-        """Copy what is missing, compare, and open the target for use if both sides are the same."""
+        """Copy the missing rows, compare both sides, and release the target for use if they are equal."""
         known = self._target.prepare()
-        begun = self._target.begun_from()
+        begun = self._target.unfinished_source()
         self._totals = {table: self._source.count(table) for table in COPIED}
         pairs = tables_of(self._source, self._target)
         if begun is not None:
-            self._check_own(begun)
+            self._check_source(begun)
             self._target.check_schema(known)
-        finished = begun is None and self._is_full()
+        finished = begun is None and self._may_be_finished()
         if not finished:
             if begun is None:
                 self._target.begin(self._source.place)
             for here, there in pairs:
                 self._copy(here, there)
         compared = tuple(self._compare(here, there, finished=finished) for here, there in pairs)
-        different = [each.table for each in compared if not each.same]
+        different = [table.table for table in compared if not table.same]
         if finished and different:
             raise self._refusal(different)
         numbers = self._source.numbers()
-        indexed, windows = self._target.text_state()
-        if not finished and not different and indexed == windows:
+        indexed, expected = self._target.text_state()
+        if not finished and not different and indexed == expected:
             self._target.end(numbers)
         return CopyReport(
-            source=self._source.place, target=self._target.place, resumed=begun is not None, tables=compared,
-            windows=windows, indexed=indexed, numbers=numbers, seconds=time.monotonic() - started,
-        )  # fmt: skip
+            source=self._source.place,
+            target=self._target.place,
+            resumed=begun is not None,
+            tables=compared,
+            windows=expected,
+            indexed=indexed,
+            numbers=numbers,
+            seconds=time.monotonic() - started,
+        )
 
-    def _check_own(self, begun: str) -> None:
+    def _check_source(self, begun: str) -> None:
         if begun != self._source.place:
             other = "another database" if "://" in begun else begun
-            raise Conflict(f"{self._target.title} holds an unfinished copy of {other}. Finish that one, or name another target.")
+            raise Conflict(
+                f"{self._target.title} holds an unfinished copy of {other}. "
+                "Nothing was changed; finish that copy or name another target."
+            )
 
-    def _is_full(self) -> bool:
-        """Tell whether the target may be this very copy, finished before; refuses one that holds something else."""
-        there = {table: self._target.count(table) for table in COPIED}
-        if not any(count for table, count in there.items() if table not in MADE_BY_OPENING):
+    def _may_be_finished(self) -> bool:
+        """Return True if the target may be this copy, already finished. Raise ``Conflict`` if it holds other data."""
+        counts = {table: self._target.count(table) for table in COPIED}
+        if not any(count for table, count in counts.items() if table not in MADE_BY_OPENING):
             return False
-        different = [table for table in COPIED if there[table] != self._totals[table]]
+        different = [table for table in COPIED if counts[table] != self._totals[table]]
         if different:
             raise self._refusal(different)
         return True
@@ -107,7 +119,7 @@ class _Copy:
         )
 
     def _copy(self, here: TableLayout, there: TableLayout) -> None:
-        """Copy what is behind a table's bookmark."""
+        """Copy the rows of a table that follow its bookmark."""
         table = here.table
         mark = self._target.bookmark(table)
         whole, digest = mark.after is None, Digest(here)
@@ -126,21 +138,21 @@ class _Copy:
             self._seen[table] = digest
 
     def _put(self, connection: Connection, here: TableLayout, there: TableLayout, rows: list[Row]) -> None:
-        """Write rows into the target as it keeps them."""
+        """Write rows into the target, with vectors in the target's format."""
         values: Sequence[Row] = rows
         if here.vector and self._source.kind != self._target.kind:
-            plain = len(here.columns)
-            kept = self._target.kept(self._source.vectors([row[plain:] for row in rows]))
-            values = [row[:plain] + own for row, own in zip(rows, kept, strict=True)]
-        filled = self._target.fills.get(here.table, {})
-        if filled:
-            values = [(*row, *filled.values()) for row in values]
-        self._target.insert(connection, here.table, (*there.selected, *filled), values)
+            width = len(here.columns)
+            encoded = self._target.encode_vectors(self._source.decode_vectors([row[width:] for row in rows]))
+            values = [row[:width] + vector for row, vector in zip(rows, encoded, strict=True)]
+        fills = self._target.fills.get(here.table, {})
+        if fills:
+            values = [(*row, *fills.values()) for row in values]
+        self._target.insert(connection, here.table, (*there.selected, *fills), values)
         if here.table == "units":
             self._target.index_text(connection, there, rows)
 
     def _compare(self, here: TableLayout, there: TableLayout, *, finished: bool) -> CopiedTable:
-        """Compare a table; one that differs though it was copied changed under the copy, and is copied once more."""
+        """Compare a table. If it differs, its rows changed while an earlier run copied them, and it is copied again."""
         table = here.table
         source = self._seen.get(table) or self._read(self._source, here)
         target = self._read(self._target, there)
@@ -152,9 +164,13 @@ class _Copy:
             self._copy(here, there)
             source, target = self._seen[table], self._read(self._target, there)
         return CopiedTable(
-            table=table, rows=target.rows, copied=self._copied[table], source=source.value, target=target.value,
+            table=table,
+            rows=target.rows,
+            copied=self._copied[table],
+            source=source.value,
+            target=target.value,
             altered=tuple(target.altered),
-        )  # fmt: skip
+        )
 
     def _read(self, side: Side, layout: TableLayout) -> Digest:
         digest = Digest(layout)
@@ -164,5 +180,5 @@ class _Copy:
         return digest
 
     def _add(self, digest: Digest, side: Side, layout: TableLayout, rows: list[Row]) -> None:
-        plain = len(layout.columns)
-        digest.add(rows, side.codes([row[plain:] for row in rows]) if layout.vector else ())
+        width = len(layout.columns)
+        digest.add(rows, side.vector_codes([row[width:] for row in rows]) if layout.vector else ())

@@ -1,4 +1,4 @@
-"""What a table holds, in one number: the sum of its rows' hashes, whatever their order."""
+"""Digest of a table: the sum of the hashes of its rows, independent of their order."""
 
 from collections.abc import Sequence
 
@@ -10,32 +10,32 @@ _BITS = 128
 
 
 class Digest:
-    """Adds up rows; two tables with the same rows have the same digest, in whichever database they are."""
+    """Running digest of a table. Tables with the same rows have the same digest in either database."""
 
     def __init__(self, layout: TableLayout) -> None:
         self.rows = 0
         self.altered: list[str] = []
-        """The ids of rows that are not what was written, by the hash they carry."""
+        """Ids of the rows that do not match the hash they carry."""
         self._sum = 0
-        self._plain = len(layout.columns)
+        self._width = len(layout.columns)
         self._hashed = hash_of_rows(layout)
 
     def add(self, rows: Sequence[Row], codes: Sequence[bytes]) -> None:
-        """Add rows; ``codes`` are their vectors, for a table that has some."""
+        """Add rows. ``codes`` are their vectors, for a table that has vectors."""
         self.rows += len(rows)
         for place, row in enumerate(rows):
-            plain = row[: self._plain]
-            values = (*plain, codes[place]) if codes else plain
+            columns = row[: self._width]
+            values = (*columns, codes[place]) if codes else columns
             self._sum += int.from_bytes(row_hash(values), "big")
         self._sum %= 1 << _BITS
         if self._hashed is not None:
             places, expected = self._hashed
             for row in rows:
-                own = [row[place] for place in places]
-                if expected(own) != own[-1]:
-                    self.altered.append(str(own[1]))
+                hashed = [row[place] for place in places]
+                if expected(hashed) != hashed[-1]:
+                    self.altered.append(str(hashed[1]))
 
     @property
     def value(self) -> str:
-        """The digest as people compare it."""
+        """The digest as 32 hexadecimal digits."""
         return f"{self._sum:032x}"

@@ -1,4 +1,4 @@
-"""Opening one end of a copy by its address."""
+"""Open one side of a copy by its address."""
 
 from pathlib import Path
 
@@ -10,14 +10,16 @@ _DATABASE = ("postgresql://", "postgres://")
 
 
 def open_side(place: str | Path, *, key: str | None = None, new: bool = False) -> Side:
-    """Open a file or a database to copy from or, with ``new``, to copy into; ``key`` is for an encrypted file."""
+    """Open a file or database as the source of a copy or, with ``new``, as its target. ``key`` is for an encrypted file."""
     if isinstance(place, str) and place.startswith(_DATABASE):
         try:
-            from holdfast.stores.copying.postgres_side import PostgresSide  # noqa: PLC0415  (only for those who use it)
+            from holdfast.stores.copying.postgres_side import PostgresSide  # noqa: PLC0415  (an extra)
         except ImportError as error:
-            raise ExtraMissing(f"A PostgreSQL store needs {error.name}: pip install 'holdfast[postgres]'") from error
+            raise ExtraMissing(
+                f"A PostgreSQL store needs {error.name}, which is not installed. Run: pip install 'holdfast[postgres]'"
+            ) from error
         return PostgresSide(place, new=new)
     path = Path(str(place).removeprefix("sqlite:///"))
     if not new and not path.is_file():
-        raise NotFound(f"There is no store at {path}.")
+        raise NotFound(f"There is no store at {path}. Nothing was copied; check the path.")
     return SQLiteSide(path, key=key)

@@ -1,7 +1,7 @@
-"""A PostgreSQL database as one end of a copy.
+"""A PostgreSQL database as one side of a copy.
 
-A user above row level security sees every tenant's rows at once and writes them with COPY. One that is bound by it sees a
-tenant at a time: the rows are read and written tenant by tenant, and who the tenants are is found out as the tables' owner.
+A user that bypasses row level security reads all tenants at once and writes with COPY. Other users see one tenant at a
+time, so rows are read and written tenant by tenant. The list of tenants is read as the owner of the tables.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from holdfast.errors import NotFound
 from holdfast.stores.copying.side import Side
 from holdfast.stores.copying.tables import COPIED, NUMBERS, TableLayout, layout_of
 from holdfast.stores.postgres.connect import SCHEMA, PoolLimits, check_address, connect
-from holdfast.stores.postgres.errors import NAME, place_of, translated
+from holdfast.stores.postgres.errors import NAME, redact_address, translated
 from holdfast.stores.postgres.migrate import migrate
 from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.sql.connection import Connection, Row, fetch, fetch_value
@@ -31,20 +31,21 @@ from holdfast.stores.vector_index.index import quantize
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_POSTED = ("tenant", "partition", "term", "item", "window", "frequency", "length")
+_POSTING_COLUMNS = ("tenant", "partition", "term", "item", "window", "frequency", "length")
 _LOCK_SECONDS = 10
+"""Seconds to wait for a lock."""
 _LOCK = 0x486F6C6443
-"""Held by the one copy that may write into a database."""
+"""Number of the advisory lock that allows one copy at a time into a database."""
 
 
 class PostgresSide(Side):
-    """Every tenant's rows in one database."""
+    """All tenants' rows in a PostgreSQL database."""
 
     kind: ClassVar[str] = "postgresql"
 
     def __init__(self, url: str, *, new: bool = False) -> None:
         self._url = url
-        self.place = place_of(url)
+        self.place = redact_address(url)
         self.title = NAME
         check_address(url)
         self._types: dict[str, dict[str, str]] = {}
@@ -53,32 +54,32 @@ class PostgresSide(Side):
             self._reader = self._connect()
             if not new and not self._has_tables():
                 self._reader.raw.close()
-                raise NotFound("There is no store in the database of that address.")
+                raise NotFound("There is no store in the database at that address. Nothing was copied; check the address.")
             self._writer = self._connect()
             if not new or self._has_tables():
-                self._know_vectors()
+                self._inspect()
 
     def _connect(self) -> PostgresSession:
-        """Open a connection that may take its time: a copy of millions of rows lasts longer than a server may allow others."""
+        """Open a connection without timeouts: copying millions of rows takes longer than servers usually allow."""
         session = PostgresSession(connect(self._url, limits=PoolLimits()))
-        for patience in ("statement_timeout", "idle_in_transaction_session_timeout"):
-            session.execute(f"SET {patience} = 0")
+        for timeout in ("statement_timeout", "idle_in_transaction_session_timeout"):
+            session.execute(f"SET {timeout} = 0")
         return session
 
     @property
     def reader(self) -> PostgresSession:
-        """The connection that reads."""
+        """The connection for reads."""
         return self._reader
 
     def guard(self) -> contextlib.AbstractContextManager[None]:
-        """Turn PostgreSQL's errors into ours."""
+        """Translate PostgreSQL's errors."""
         return translated()
 
     def _has_tables(self) -> bool:
         return fetch_value(self._reader, f"SELECT to_regclass('{SCHEMA}.migrations')") is not None
 
-    def _know_vectors(self) -> None:
-        """Learn the type of vectors, and whether this user sees all rows."""
+    def _inspect(self) -> None:
+        """Register the pgvector type, and find out whether row level security applies to this user."""
         for session in (self._reader, self._writer):
             info = TypeInfo.fetch(session.raw, "halfvec")
             if info is not None:
@@ -87,12 +88,12 @@ class PostgresSide(Side):
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Read everything as of one moment while this lasts: programs may go on writing."""
+        """Read everything in one snapshot while other programs may write."""
         with self.guard():
             migrate(self._writer.raw)
-            self._know_vectors()
+            self._inspect()
             self._reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            self._reader.execute("SELECT pg_current_snapshot()")  # the moment is that of the first question
+            self._reader.execute("SELECT pg_current_snapshot()")  # the snapshot is taken by the first query
         try:
             yield
         finally:
@@ -101,61 +102,64 @@ class PostgresSide(Side):
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[PostgresSession]:
-        """Hold a transaction that is on disk when the block ends."""
+        """Run a transaction. It is on disk when the block ends."""
         with self.guard(), self._writer.raw.transaction():
             yield self._writer
 
     def prepare(self) -> list[Migration]:
-        """Make the tables if there are none; a copy under way is left as it is."""
+        """Create or migrate the tables, unless a copy into them is unfinished. Return all migrations of this version."""
         with self.guard():
-            self._keep_others_out()
+            self._lock_out_other_copies()
             sql = "SELECT count(*) FROM migrations WHERE number = ?"
             if not self._has_tables() or not fetch_value(self._reader, sql, (COPYING,)):
                 migrate(self._writer.raw)
-            self._know_vectors()
+            self._inspect()
         return list(migrations("holdfast.stores.postgres"))
 
-    def _keep_others_out(self) -> None:
-        """Wait until the server has let go of a copy that was killed; one that is alive is not waited for."""
+    def _lock_out_other_copies(self) -> None:
+        """Take the lock of copies, waiting a few seconds for the server to notice that an earlier copy was killed."""
         self._writer.execute(f"SET lock_timeout = '{_LOCK_SECONDS}s'")
         self._writer.execute("SELECT pg_advisory_lock(?)", (_LOCK,))
         self._writer.execute("SET lock_timeout = 0")
 
-    # --- reading ---
+    # --- reads ---
 
     def fetch(self, sql: str, values: Sequence[Any]) -> list[Row]:
-        """Read rows as bytes: vectors are read several times as fast."""
+        """Read rows in binary format, which reads vectors several times as fast."""
         return self._reader.execute_binary(sql, values).fetchall()
 
     def passes(self) -> Iterator[None]:
-        """Yield once, or for one tenant after the other where no more can be seen."""
+        """Yield once if all rows are visible; otherwise once per tenant, with that tenant selected."""
         if not self._bound:
             yield None
             return
         if self._tenants is None:
             self._tenants = self._find_tenants()
         for tenant in sorted(self._tenants, key=lambda name: name.encode()):
-            self._see(self._reader, tenant)
+            self._select_tenant(self._reader, tenant)
             yield None
 
-    def _see(self, session: PostgresSession, tenant: str) -> None:
+    def _select_tenant(self, session: PostgresSession, tenant: str) -> None:
         session.execute("SELECT set_config('holdfast.tenant', ?, false)", (tenant,))
 
     def _find_tenants(self) -> set[str]:
-        """Look past row level security for a moment, as the tables' owner may; nobody else sees the tables meanwhile."""
-        found: set[str] = set()
+        """List the tenants as the owner of the tables, by suspending row level security in a transaction that is rolled back.
+
+        Each table is locked exclusively for that moment.
+        """
+        tenants: set[str] = set()
         with contextlib.closing(connect(self._url, limits=PoolLimits())) as raw:
             session = PostgresSession(raw)
             session.execute(f"SET lock_timeout = '{_LOCK_SECONDS}s'")
             for table in COPIED:
                 session.execute("BEGIN")
                 session.execute(f"ALTER TABLE {table} NO FORCE ROW LEVEL SECURITY")
-                found.update(row[0] for row in fetch(session, _TENANTS.format(table=table)))
+                tenants.update(row[0] for row in fetch(session, _TENANTS.format(table=table)))
                 session.execute("ROLLBACK")
-        return found
+        return tenants
 
     def layout(self, table: str) -> TableLayout:
-        """Return a table's columns and key."""
+        """Return a table's columns and primary key."""
         key = [
             row[0]
             for row in self._catalog(
@@ -177,14 +181,14 @@ class PostgresSide(Side):
             self._types[table] = dict(rows)
         return self._types[table]
 
-    def _catalog(self, question: str, table: str) -> list[tuple[Any, ...]]:
+    def _catalog(self, query: str, table: str) -> list[tuple[Any, ...]]:
         with self.guard():
-            return fetch(self._reader, question, (f"{SCHEMA}.{table}",))
+            return fetch(self._reader, query, (f"{SCHEMA}.{table}",))
 
     def numbers(self) -> dict[str, int]:
-        """Return the last number given of each kind."""
+        """Return the last number used of each sequence."""
         with self.guard():
-            found = {
+            last = {
                 name: int(fetch_value(self._reader, f"SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM {name}_numbers"))
                 for name in NUMBERS
             }
@@ -192,32 +196,32 @@ class PostgresSide(Side):
                 for name, columns in NUMBERS.items():
                     for table, column in columns:
                         used = fetch_value(self._reader, f"SELECT coalesce(max({column}), 0) FROM {table}")
-                        found[name] = max(found[name], used)
-        return found
+                        last[name] = max(last[name], used)
+        return last
 
     def text_state(self) -> tuple[int, int]:
-        """Return how many windows can be found by text, and how many should be: those that have terms."""
+        """Return the number of chunks in the full-text index, and the number that should be there: those that have terms."""
         with self.guard():
-            indexed = windows = 0
+            indexed = expected = 0
             for _ in self.passes():
                 indexed += fetch_value(
                     self._reader, "SELECT count(*) FROM (SELECT DISTINCT tenant, item, window FROM postings) AS found"
                 )
-                windows += fetch_value(self._reader, "SELECT count(*) FROM units WHERE terms <> ''")
-        return indexed, windows
+                expected += fetch_value(self._reader, "SELECT count(*) FROM units WHERE terms <> ''")
+        return indexed, expected
 
-    # --- writing ---
+    # --- writes ---
 
     def insert(self, connection: Connection, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
-        """Add rows, within a transaction."""
+        """Insert rows within a transaction."""
         if not self._bound:
             self._copy_in(table, columns, rows)
             return
         tenant_at = list(columns).index("tenant")
         statement = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks(columns)})"
-        for tenant, own in groupby(rows, key=lambda row: str(row[tenant_at])):
-            self._see(self._writer, tenant)
-            connection.executemany(statement, list(own))
+        for tenant, tenant_rows in groupby(rows, key=lambda row: str(row[tenant_at])):
+            self._select_tenant(self._writer, tenant)
+            connection.executemany(statement, list(tenant_rows))
             if self._tenants is not None:
                 self._tenants.add(tenant)
 
@@ -232,51 +236,51 @@ class PostgresSide(Side):
                 copy.write_row(row)
 
     def index_text(self, connection: Connection, layout: TableLayout, units: Sequence[Row]) -> None:
-        """Make windows findable by their terms."""
+        """Add chunks to the full-text index, using their stored terms."""
         tenant, partition, item, window, terms = map(layout.columns.index, ("tenant", "partition", "item", "window", "terms"))
-        posted = []
+        postings = []
         for unit in units:
-            words = unit[terms].split(" ") if unit[terms] else []
-            for term, frequency in Counter(words).items():
-                posted.append((unit[tenant], unit[partition], term, unit[item], unit[window], frequency, len(words)))
-        posted.sort()  # neighbours in the index come together
-        self.insert(connection, "postings", _POSTED, posted)
+            chunk_terms = unit[terms].split(" ") if unit[terms] else []
+            for term, frequency in Counter(chunk_terms).items():
+                postings.append((unit[tenant], unit[partition], term, unit[item], unit[window], frequency, len(chunk_terms)))
+        postings.sort()  # in index order, so that inserts touch neighboring pages
+        self.insert(connection, "postings", _POSTING_COLUMNS, postings)
 
     def empty(self, connection: Connection, table: str) -> None:
-        """Remove all rows of a table, and for windows also what finds them by text."""
+        """Delete all rows of a table; with the chunks, also the full-text index."""
         connection.execute(f"TRUNCATE {table}{', postings' if table == 'units' else ''}")
 
     def set_numbers(self, connection: Connection, numbers: Mapping[str, int]) -> None:
-        """Go on counting after these."""
+        """Advance each sequence to the given last number."""
         for name, value in numbers.items():
             if value:
                 connection.execute(
                     f"SELECT setval('{SCHEMA}.{name}_numbers', greatest(?, last_value)) FROM {name}_numbers", (value,)
                 )
 
-    def vectors(self, stored: Sequence[Row]) -> "list[NDArray[np.float32]]":
-        """Return vectors as they are meant."""
+    def decode_vectors(self, stored: Sequence[Row]) -> "list[NDArray[np.float32]]":
+        """Convert stored vectors to float32 arrays."""
         return [embedding.to_numpy().astype(np.float32) for (embedding,) in stored]
 
-    def kept(self, vectors: "Sequence[NDArray[np.float32]]") -> list[Row]:
-        """Return vectors in half precision."""
+    def encode_vectors(self, vectors: "Sequence[NDArray[np.float32]]") -> list[Row]:
+        """Convert vectors to half precision, as stored here."""
         return [(HalfVector(vector),) for vector in vectors]
 
-    def codes(self, stored: Sequence[Row]) -> list[bytes]:
-        """Return the codes a file would have for these vectors."""
-        found: list[bytes] = []
-        for _, same in groupby(self.vectors(stored), key=len):
-            found += [code.tobytes() for code in quantize(np.stack(list(same)))[0]]
-        return found
+    def vector_codes(self, stored: Sequence[Row]) -> list[bytes]:
+        """Return the int8 codes that SQLite would store for these vectors."""
+        codes: list[bytes] = []
+        for _, same in groupby(self.decode_vectors(stored), key=len):
+            codes += [code.tobytes() for code in quantize(np.stack(list(same)))[0]]
+        return codes
 
     def finish(self) -> None:
-        """Let the planner know what is here."""
+        """Update the planner's statistics for the new rows."""
         with self.guard():
             for table in (*COPIED, "postings"):
                 self._writer.execute(f"ANALYZE {SCHEMA}.{table}")
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._reader.raw.close()
         self._writer.raw.close()
 
@@ -289,4 +293,4 @@ WITH RECURSIVE found AS (
 )
 SELECT tenant FROM found WHERE tenant IS NOT NULL
 """
-"""The tenants of a table, without reading all of it."""
+"""Query for the distinct tenants of a table, found by index lookups instead of a full scan."""

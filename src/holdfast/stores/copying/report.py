@@ -1,11 +1,11 @@
-"""What a copy did, and whether both sides now hold the same."""
+"""Report of a copy: the rows copied, and whether both sides are equal."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopiedTable:
-    """One table: how many rows it has, how many of them were copied this time, and its digest on either side."""
+    """One table: its number of rows, how many were copied by this run, and its digest on each side."""
 
     table: str
     rows: int
@@ -13,51 +13,51 @@ class CopiedTable:
     source: str
     target: str
     altered: tuple[str, ...] = ()
-    """Rows, by id, that are not what was once written, on both sides alike."""
+    """Ids of rows that do not match the hash they carry, on both sides."""
 
     @property
     def same(self) -> bool:
-        """Whether both sides hold the same rows."""
+        """True if both sides have the same rows."""
         return self.source == self.target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyReport:
-    """A whole copy."""
+    """Result of a copy."""
 
     source: str
     target: str
     resumed: bool
-    """Whether an earlier run had begun it."""
+    """True if an earlier run began this copy."""
     tables: tuple[CopiedTable, ...]
     windows: int
-    """Windows the target should find by text."""
+    """Number of chunks that the target's full-text index should contain."""
     indexed: int
-    """Windows it does find."""
+    """Number of chunks that the target's full-text index contains."""
     numbers: dict[str, int]
-    """The last number given of each kind."""
+    """Last number used of each sequence."""
     seconds: float
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
-        return sum(each.rows for each in self.tables)
+        """Number of rows in all tables."""
+        return sum(table.rows for table in self.tables)
 
     @property
     def copied(self) -> int:
-        """How many of them were copied this time."""
-        return sum(each.copied for each in self.tables)
+        """Number of rows copied by this run."""
+        return sum(table.copied for table in self.tables)
 
     @property
     def wrong(self) -> tuple[str, ...]:
-        """What is not as it should be, in words."""
-        found = [f"{each.table}: the two sides differ" for each in self.tables if not each.same]
-        found += [
-            f"{each.table}: {len(each.altered)} rows do not have the hash they were written with, "
-            f"as {', '.join(each.altered[:3])}; compare the source with a backup"
-            for each in self.tables
-            if each.altered
+        """Messages about the problems found; empty if there are none."""
+        problems = [f"{table.table}: the two sides differ; run the copy again" for table in self.tables if not table.same]
+        problems += [
+            f"{table.table}: {len(table.altered)} rows do not have the hash they were written with, "
+            f"such as {', '.join(table.altered[:3])}; compare the source with a backup"
+            for table in self.tables
+            if table.altered
         ]
         if self.windows != self.indexed:
-            found.append(f"full text: {self.indexed} of {self.windows} windows indexed")
-        return tuple(found)
+            problems.append(f"full text: {self.indexed} of {self.windows} chunks indexed; remove the target and copy again")
+        return tuple(problems)

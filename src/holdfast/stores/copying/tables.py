@@ -1,4 +1,4 @@
-"""Which tables a copy takes along, and what of a table belongs to one database alone."""
+"""The tables that a copy includes, and the columns that are specific to one database."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,41 +10,41 @@ COPIED = (
     "settings", "users", "apps", "keys", "partitions", "sessions", "messages", "memories", "provenance", "changes", "jobs",
     "units", "models", "vectors", "unembedded", "spend", "idempotency", "backups",
 )  # fmt: skip
-"""In this order: what was said before what was learned, texts before their vectors."""
+"""Copied tables, in this order: messages before the memories derived from them, texts before their vectors."""
 
 LEFT_OUT: Mapping[str, str] = {
-    "migrations": "the target's own schema",
+    "migrations": "the target has its own schema",
     "sequences": "set from the source's numbers at the end",
-    "fulltext": "made again from units.terms",
+    "fulltext": "rebuilt from units.terms",
     "vocabulary": "a view of the full text",
-    "postings": "made again from units.terms",
-    "vector_log": "for processes that have this very file open",
-    "indexes": "an index outside the file is built anew",
-    "index_queue": "an index outside the file is built anew",
-    "copying": "a copy's own bookmarks",
+    "postings": "rebuilt from units.terms",
+    "vector_log": "only for processes that have the source file open",
+    "indexes": "an external index is rebuilt",
+    "index_queue": "an external index is rebuilt",
+    "copying": "bookmarks of the copy itself",
 }
-"""Tables of either database that are not copied, and why."""
+"""Tables of either database that are not copied, with the reason."""
 
 MADE_BY_OPENING = frozenset({"settings", "models"})
-"""What merely opening a memory writes: a target with nothing else counts as empty."""
+"""Tables that opening a store writes to. A target with rows only in these counts as empty."""
 
 NUMBERS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "item": (("memories", "item"), ("messages", "seq")),
     "partition": (("partitions", "partition"),),
     "model": (("models", "model"),),
 }
-"""Numbers that are never given twice, and the columns that hold them."""
+"""Sequences whose numbers are never reused, and the columns that hold the numbers."""
 
-OF_THE_FILE: Mapping[str, frozenset[str]] = {"partitions": frozenset({"version"})}
-"""Columns that say something of one database's own state: not copied, and not compared."""
+LOCAL_COLUMNS: Mapping[str, frozenset[str]] = {"partitions": frozenset({"version"})}
+"""Columns that describe the state of one database. They are neither copied nor compared."""
 
 VECTOR_COLUMNS = frozenset({"scale", "code", "embedding"})
-"""How a vector is kept, which differs: compared by its int8 codes, which are the same on both sides."""
+"""Columns that store vectors, which differ between the databases. Vectors are compared by their int8 codes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableLayout:
-    """A table as a copy reads it: the columns both sides have, those the vector is in, and the key."""
+    """A table as a copy reads it: the columns of both sides, the primary key, and the vector columns of this side."""
 
     table: str
     columns: tuple[str, ...]
@@ -57,20 +57,20 @@ class TableLayout:
         return self.columns + self.vector
 
     def key_of(self, row: Sequence[Any]) -> list[Any]:
-        """Return what stands in a row's key."""
+        """Return the key values of a row."""
         return [row[self.columns.index(name)] for name in self.key]
 
 
 def layout_of(table: str, columns: Sequence[str], key: Sequence[str]) -> TableLayout:
-    """Return how a table is read, from what the database says of it."""
-    own = OF_THE_FILE.get(table, frozenset())
+    """Return the layout of a table, given its columns and key in the database."""
+    local = LOCAL_COLUMNS.get(table, frozenset())
     vector = tuple(name for name in columns if table == "vectors" and name in VECTOR_COLUMNS)
-    plain = tuple(sorted(name for name in columns if name not in own and name not in vector))
-    return TableLayout(table=table, columns=plain, key=tuple(key), vector=vector)
+    shared = tuple(sorted(name for name in columns if name not in local and name not in vector))
+    return TableLayout(table=table, columns=shared, key=tuple(key), vector=vector)
 
 
 def hash_of_rows(layout: TableLayout) -> tuple[list[int], Expected] | None:
-    """Return where a row's own hashed values are and what its hash must be; None for rows without one."""
+    """Return the positions of the hashed columns and the function for the expected hash; None if rows have no hash."""
     for table, columns, expected in HASHED:
         if table == layout.table:
             return [layout.columns.index(name) for name in columns.split(", ")], expected

@@ -1,4 +1,4 @@
-"""PostgreSQL with pgvector as the store: ``PostgresStore``. Needs the extra ``postgres``."""
+"""A store on PostgreSQL with pgvector: ``PostgresStore``. Needs the extra ``postgres``."""
 
 from holdfast.stores.postgres.store import PoolLimits, PostgresStore
 

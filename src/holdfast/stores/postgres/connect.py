@@ -1,4 +1,4 @@
-"""How this store's connections are made: limits, the tenant they see, and the type of vectors."""
+"""Open connections to PostgreSQL: timeouts, row level security, and the pgvector type."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,16 +15,16 @@ from holdfast.errors import InvalidInput
 from holdfast.stores.sql.connection import Row
 
 ROLE = "holdfast_rows"
-"""A role without rights of its own that the store takes on where its user would not be bound by row level security."""
+"""Role that connections switch to when their user would bypass row level security. It has only the grants on our tables."""
 SCHEMA = "holdfast"
-"""Where the tables are, so that they meet nobody else's."""
+"""Schema of the tables. A separate one avoids name clashes with other software in the database."""
 
 _SEARCH_PATH = f"SELECT set_config('search_path', '{SCHEMA}, ' || current_setting('search_path'), false)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolLimits:
-    """How many connections a store may have at once, and for how long it waits, in seconds."""
+    """Maximum number of connections of one process, and timeouts in seconds."""
 
     connections: int = 16
     statement_timeout: float = 120.0
@@ -33,7 +33,7 @@ class PoolLimits:
 
 
 class _Adapters:
-    """What psycopg asks for how values are sent and read."""
+    """An adapt context for psycopg that is not tied to a connection."""
 
     connection = None
 
@@ -42,54 +42,60 @@ class _Adapters:
 
 
 def check_address(url: str) -> None:
-    """Raise if an address cannot be read. What cannot be read is not repeated: it may hold a password."""
+    """Raise ``InvalidInput`` if an address cannot be parsed. The message does not repeat it: it may contain a password."""
     try:
         conninfo_to_dict(url)
     except psycopg.ProgrammingError:
-        raise InvalidInput("This is not the address of a database: postgresql://USER@HOST:PORT/DATABASE is one.") from None
+        raise InvalidInput("The database address cannot be parsed. Write it as postgresql://USER@HOST:PORT/DATABASE.") from None
 
 
 def connect(url: str, *, limits: PoolLimits) -> "psycopg.Connection[Row]":
-    """Open a connection as the user of the address, with all of that user's rights."""
+    """Open a connection as the user named in the address, with all privileges of that user."""
     check_address(url)
     raw = psycopg.Connection.connect(
-        url, autocommit=True, connect_timeout=int(limits.connect_timeout), cursor_factory=psycopg.RawCursor,
+        url,
+        autocommit=True,
+        connect_timeout=int(limits.connect_timeout),
+        cursor_factory=psycopg.RawCursor,
         application_name="holdfast",
-    )  # fmt: skip
+    )
     raw.execute(_SEARCH_PATH)
     return raw
 
 
-def plain_arguments(raw: "psycopg.Connection[Row]", limits: PoolLimits) -> dict[str, Any]:
-    """Return what the store's own connections are opened with; ``raw`` is asked once for the type of vectors."""
-    known = _Adapters()
+def connection_arguments(raw: "psycopg.Connection[Row]", limits: PoolLimits) -> dict[str, Any]:
+    """Return the arguments for opening pooled connections. Looks up the pgvector type once, through ``raw``."""
+    context = _Adapters()
     info = TypeInfo.fetch(raw, "halfvec")
     if info is not None:
-        register_halfvec_info(known, info)  # type: ignore[arg-type]  # it needs no more than the adapters
+        register_halfvec_info(context, info)  # type: ignore[arg-type]  # it only uses the adapters
     return {
         "autocommit": True,
         "connect_timeout": int(limits.connect_timeout),
         "cursor_factory": psycopg.RawCursor,
         "application_name": "holdfast",
-        "context": known,
+        "context": context,
     }
 
 
-def confined(limits: PoolLimits, *, role: str | None) -> "Callable[[psycopg.Connection[Row]], None]":
-    """Return what makes a new connection see no tenant's rows as yet, and wait no longer than allowed."""
+def connection_setup(limits: PoolLimits, *, role: str | None) -> "Callable[[psycopg.Connection[Row]], None]":
+    """Return a function that prepares a new connection: timeouts, planner settings, and the restricted role if there is one.
+
+    After it, no tenant is selected yet, so a restricted connection cannot read any rows.
+    """
     statements: list[sql.Composable] = [
         sql.SQL(_SEARCH_PATH),
         sql.SQL("SET statement_timeout = {}").format(int(limits.statement_timeout * 1000)),
         sql.SQL("SET lock_timeout = {}").format(int(limits.lock_timeout * 1000)),
-        sql.SQL("SET jit = off"),  # its compiler takes longer than our questions
+        sql.SQL("SET jit = off"),  # compiling takes longer than these queries run
         sql.SQL("SET hnsw.ef_search = 100"),
         sql.SQL("SET hnsw.iterative_scan = strict_order"),
     ]
     if role is not None:
         statements.append(sql.SQL("SET ROLE {}").format(sql.Identifier(role)))
-    whole = sql.SQL("; ").join(statements)
+    script = sql.SQL("; ").join(statements)
 
-    def confine(raw: "psycopg.Connection[Row]") -> None:
-        raw.execute(whole)
+    def setup(raw: "psycopg.Connection[Row]") -> None:
+        raw.execute(script)
 
-    return confine
+    return setup

@@ -1,4 +1,4 @@
-"""How PostgreSQL spells what SQLite spells differently, and how the common statements are put into its words."""
+"""PostgreSQL's SQL dialect, and the translation of the shared statements into it."""
 
 import re
 from collections.abc import Sequence
@@ -14,61 +14,61 @@ _NO_VALUES = re.compile(r"\bIN \(\)")
 
 @lru_cache(maxsize=4096)
 def translate(sql: str) -> str:
-    """Return a common statement as PostgreSQL takes it: numbered parameters, and columns named like keywords in quotes."""
+    """Translate a shared statement for PostgreSQL: number the parameters and quote columns that are reserved words."""
     parts = _OUTSIDE_QUOTES.split(sql)
-    given = 0
+    count = 0
 
     def number(mark: re.Match[str]) -> str:
-        nonlocal given
-        given += 1
-        return f"${mark[1] or given}"
+        nonlocal count
+        count += 1
+        return f"${mark[1] or count}"
 
-    for place in range(0, len(parts), 2):  # every other part is a string
+    for place in range(0, len(parts), 2):  # odd parts are quoted strings
         plain = _MARK.sub(number, parts[place]).replace("CROSS JOIN", "JOIN")
         parts[place] = _RESERVED.sub(r'"\1"', _NO_VALUES.sub("IN (NULL)", plain))
     return "".join(parts)
 
 
 class PostgresDialect:
-    """PostgreSQL's spelling."""
+    """PostgreSQL's versions of the expressions that SQLite spells differently."""
 
     no_limit: int | None = None
 
     def next_number(self, connection: Connection, name: str) -> int:
-        """Return a number that was never given before; one that a failed write took is never given at all."""
+        """Return the next number of a sequence. Numbers are never reused; a write that rolls back leaves a gap."""
         number: int = fetch_value(connection, f"SELECT nextval('{name}_numbers')")
         return number
 
-    def among(self, column: str, wanted: Sequence[object]) -> Part:
-        """Return the condition that a column is one of these values, bound as one array."""
-        return f"{column} = ANY(?)", list(wanted)
+    def among(self, column: str, values: Sequence[object]) -> Part:
+        """Return the condition that a column equals one of the values, bound as one array."""
+        return f"{column} = ANY(?)", list(values)
 
     def metadata_entry(self, key: str, operator: str, value: Primitive) -> Part:
-        """Return the condition that an entry of the metadata compares with a value of the same JSON type."""
-        entry, told = "metadata::json -> ?::text", "(metadata::json ->> ?::text)"
+        """Return the condition that compares a metadata entry with a value. Entries of another JSON type do not match."""
+        entry, text = "metadata::json -> ?::text", "(metadata::json ->> ?::text)"
         if value is None:
             return f"json_typeof({entry}) = 'null'", key
         if isinstance(value, bool):
-            kind, sql, bound = "boolean", f"{told} {operator} ?::text", str(value).lower()
+            kind, sql, bound = "boolean", f"{text} {operator} ?::text", str(value).lower()
         elif isinstance(value, str):
-            kind, sql, bound = "string", f'{told} COLLATE "C" {operator} ?::text', value
+            kind, sql, bound = "string", f'{text} COLLATE "C" {operator} ?::text', value
         else:
-            # Whole numbers of any size compare exactly; others as Python reads and writes them.
+            # Integers of any size compare exactly. Floats compare as double precision, like in Python.
             number = "numeric" if isinstance(value, int) else "double precision"
-            kind, sql, bound = "number", f"{told}::{number} {operator} ?::{number}", str(value)
-        # CASE, since the planner may try conditions in any order and some casts fail on other types.
+            kind, sql, bound = "number", f"{text}::{number} {operator} ?::{number}", str(value)
+        # CASE fixes the order: the planner may reorder conditions, and some casts fail on other types.
         return f"CASE WHEN json_typeof({entry}) = '{kind}' THEN {sql} ELSE false END", key, key, bound
 
     def in_payload(self, part: str) -> str:
-        """Return what a job's payload says of a part of a scope, or of a session."""
+        """Return the expression for a field of a job's JSON payload, such as ``user`` or ``session``."""
         return f"(payload::json ->> '{part}')"
 
     def day_of(self, column: str) -> str:
-        """Return the day, in UTC, of a time."""
+        """Return the expression for the UTC day of a timestamp column, as YYYY-MM-DD."""
         return f"to_char(to_timestamp({column} / 1000000) AT TIME ZONE 'UTC', 'YYYY-MM-DD')"
 
     def is_shared_with(self) -> str:
-        """Return the condition that an app's ``sharing`` holds one name, or all."""
+        """Return the condition that an app's ``sharing`` list contains the bound name or ``*``."""
         return "EXISTS (SELECT 1 FROM json_array_elements_text(sharing::json) AS one (name) WHERE one.name IN (?, '*'))"
 
 

@@ -1,4 +1,4 @@
-"""PostgreSQL's errors as ours, which say what to do and never name an address."""
+"""Translate PostgreSQL's errors into Holdfast's. The messages say what to do and never contain an address."""
 
 import contextlib
 import re
@@ -14,11 +14,11 @@ from holdfast.runtime import forks
 
 
 class ConnectionLost(StoreError):
-    """The connection broke; what was under way was not stored."""
+    """The connection broke. The transaction in progress was not stored."""
 
 
-def place_of(url: str) -> str:
-    """Return an address as people may see it: without password, keys and options."""
+def redact_address(url: str) -> str:
+    """Return an address that is safe to display: without password, keys and options."""
     try:
         parts = conninfo_to_dict(url)
     except psycopg.ProgrammingError:
@@ -29,33 +29,40 @@ def place_of(url: str) -> str:
 
 
 def is_lost(error: psycopg.Error, raw: "psycopg.Connection[tuple[object, ...]] | None") -> bool:
-    """Tell whether an error means that the connection is gone."""
+    """Return True if an error means that the connection is gone."""
     return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and (raw is None or raw.closed or raw.broken)
 
 
 NAME = "The PostgreSQL store"
-"""What errors call a database. Its address, user and host are for its operator alone, and errors reach others."""
-_NOTHING = "Nothing of this was stored"
-_OURS: tuple[tuple[tuple[type[Exception], ...], type[HoldfastError], str], ...] = (
-    ((PoolTimeout, TooManyRequests), StoreBusy, "has no free connection, or cannot be reached: {told}"),
+"""How error messages name the store. They can reach users who must not see its address, user or host."""
+_NOTHING = "Nothing was stored"
+_TRANSLATIONS: tuple[tuple[tuple[type[Exception], ...], type[HoldfastError], str], ...] = (
+    (
+        (PoolTimeout, TooManyRequests),
+        StoreBusy,
+        f"has no free connection or cannot be reached: {{detail}}. {_NOTHING}; try again",
+    ),
     ((PoolClosed,), StoreClosed, "has been closed"),
     (
         (
-            errors.LockNotAvailable, errors.DeadlockDetected, errors.SerializationFailure, errors.QueryCanceled,
+            errors.LockNotAvailable,
+            errors.DeadlockDetected,
+            errors.SerializationFailure,
+            errors.QueryCanceled,
             errors.TooManyConnections,
         ),
         StoreBusy,
-        f"is busy: {{told}}. {_NOTHING}; try again",
+        f"is busy: {{detail}}. {_NOTHING}; try again",
     ),
-    ((errors.UniqueViolation,), StoreError, f"has this row already: {{told}}. {_NOTHING}"),
-    ((errors.DataCorrupted, errors.IndexCorrupted), StoreCorrupt, "is damaged: {told}. Restore a backup"),
+    ((errors.UniqueViolation,), StoreError, f"already has this row: {{detail}}. {_NOTHING}"),
+    ((errors.DataCorrupted, errors.IndexCorrupted), StoreCorrupt, "is damaged: {detail}. Restore a backup"),
     ((errors.DiskFull,), StoreError, f"has no disk space left. {_NOTHING}; free some space and retry"),
-    ((psycopg.DataError,), InvalidInput, "refused a value: {told}"),
-    ((errors.InsufficientPrivilege,), StoreError, "denied access: {told}. The user must own the tables; see docs/scale.md"),
-    ((psycopg.OperationalError, psycopg.InterfaceError), ConnectionLost, f"cannot be reached: {{told}}. {_NOTHING}"),
-    ((psycopg.Error,), StoreError, "reported an error: {told}"),
-)  # fmt: skip
-"""The first entry that fits decides which error of ours is raised, and its text."""
+    ((psycopg.DataError,), InvalidInput, f"rejected a value: {{detail}}. {_NOTHING}"),
+    ((errors.InsufficientPrivilege,), StoreError, "denied access: {detail}. The user must own the tables; see docs/scale.md"),
+    ((psycopg.OperationalError, psycopg.InterfaceError), ConnectionLost, f"cannot be reached: {{detail}}. {_NOTHING}"),
+    ((psycopg.Error,), StoreError, "reported an error: {detail}"),
+)
+"""Rows of (psycopg errors, error to raise, message). The first row that matches is used."""
 _CONNECTING = re.compile(
     r'(?:connection failed: )?connection to server (?:at|on socket) "[^"]*"(?: \([^)]*\))?(?:, port \d+)? failed: '
 )
@@ -64,21 +71,22 @@ _QUOTED = re.compile(r'"[^"]*"|\'[^\']*\'')
 
 @contextlib.contextmanager
 def translated() -> Iterator[None]:
-    """Turn PostgreSQL's errors into ours; no fork happens meanwhile."""
+    """Raise Holdfast errors instead of PostgreSQL's. The process cannot fork inside the block."""
     try:
         with forks.fork_guard:
             yield
     except psycopg.Error as error:
-        ours, text = next((ours, text) for theirs, ours, text in _OURS if isinstance(error, theirs))
-        raise ours(f"{NAME} {text.format(told=_told(error))}.") from error
+        kind, text = next((kind, text) for causes, kind, text in _TRANSLATIONS if isinstance(error, causes))
+        raise kind(f"{NAME} {text.format(detail=_detail(error))}.") from error
     except UnicodeEncodeError as error:
-        raise InvalidInput(f"A value cannot be stored or looked for: {error}.") from error
+        raise InvalidInput(f"A value cannot be encoded as UTF-8: {error}. {_NOTHING}; correct the text and retry.") from error
 
 
-def _told(error: psycopg.Error) -> str:
+def _detail(error: psycopg.Error) -> str:
     """Return the first line of the server's message; further lines may quote values.
 
-    An error without a server's diagnosis comes from the client library, which names host, port, user and database in quotes.
+    Errors raised by the client library carry no server message. Their text quotes host, port, user and database, so quoted
+    parts are replaced.
     """
     if error.diag.message_primary:
         return error.diag.message_primary.rstrip(".")

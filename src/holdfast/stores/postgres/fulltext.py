@@ -1,8 +1,8 @@
-"""Full text in PostgreSQL: a posting for each term of each window, and BM25 over the partitions a reader may see.
+"""Full-text search in PostgreSQL: one posting per term and chunk, ranked by BM25 over the partitions a reader may see.
 
-The terms, the candidates and the scores are those of the SQLite store. Postings are rows of a table whose key begins
-with tenant and partition: a GIN index would read the postings of everyone who used a word, and row level security does
-not let its operators near an index at all.
+Terms, candidates and scores are the same as in the SQLite store. Postings are rows of a table whose primary key starts
+with tenant and partition. A GIN index would read the postings of all tenants that use a word, and with row level
+security the planner does not use one, because its operators are not leakproof.
 """
 
 from collections import Counter
@@ -18,14 +18,14 @@ from holdfast.text.terms import document_terms, query_terms
 from holdfast.text.windows import chunk_spans
 
 TenantPartitions: TypeAlias = tuple[str, list[int]]
-"""A tenant, and the partitions to look into."""
+"""A tenant, and the partitions to search."""
 
 _MAX_CHUNKS = 4096
-"""Windows an item can have."""
+"""Maximum number of chunks per item."""
 
 
 class Postings:
-    """Writes the index in one transaction. How many windows and terms a partition has is added up at its end."""
+    """Writer of the full-text index within one transaction. Adds its counts to the partitions when the transaction ends."""
 
     def __init__(self) -> None:
         self._added: dict[int, list[int]] = {}
@@ -40,26 +40,32 @@ class Postings:
         *,
         heading: str = "",
     ) -> int:
-        """Index the windows of a (partition, item), each under the heading; returns how many there are."""
+        """Index the chunks of a (partition, item), each with the terms of the heading, and return their number."""
         partition, item = place
         spans = chunk_spans(text)
-        above = document_terms(heading, language)
-        words = [[*above, *document_terms(text[start:end], language)] for start, end in spans]
+        heading_terms = document_terms(heading, language)
+        terms = [[*heading_terms, *document_terms(text[start:end], language)] for start, end in spans]
         connection.execute(
             "INSERT INTO units (tenant, item, window, partition, start, length, terms) "
             "SELECT ?::text, ?::bigint, number - 1, ?::bigint, start, length, terms "
             "FROM unnest(?::bigint[], ?::bigint[], ?::text[]) WITH ORDINALITY AS span (start, length, terms, number)",
             (
-                tenant, item, partition, [start for start, _ in spans], [end - start for start, end in spans],
-                [" ".join(each) for each in words],
+                tenant,
+                item,
+                partition,
+                [start for start, _ in spans],
+                [end - start for start, end in spans],
+                [" ".join(chunk_terms) for chunk_terms in terms],
             ),
-        )  # fmt: skip
-        self._post(connection, tenant, place, words)
+        )
+        self._post(connection, tenant, place, terms)
         return len(spans)
 
-    def _post(self, connection: PostgresSession, tenant: str, place: tuple[int, int], words: Sequence[Sequence[str]]) -> None:
+    def _post(self, connection: PostgresSession, tenant: str, place: tuple[int, int], terms: Sequence[Sequence[str]]) -> None:
         rows = [
-            (term, window, frequency, len(each)) for window, each in enumerate(words) for term, frequency in Counter(each).items()
+            (term, chunk, frequency, len(chunk_terms))
+            for chunk, chunk_terms in enumerate(terms)
+            for term, frequency in Counter(chunk_terms).items()
         ]
         if rows:
             connection.execute(
@@ -68,31 +74,31 @@ class Postings:
                 "FROM unnest(?::text[], ?::int[], ?::int[], ?::int[]) AS posting (term, number, frequency, length)",
                 (tenant, *place, *map(list, zip(*rows, strict=True))),
             )
-        self._count(place[0], len(words), sum(map(len, words)))
+        self._count(place[0], len(terms), sum(map(len, terms)))
 
     def unindex(self, connection: PostgresSession, tenant: str, item: int) -> None:
-        """Take an item's windows out of the index, terms and all."""
+        """Remove an item's chunks and terms from the index."""
         units = _units(connection, tenant, item)
         for partition in {unit[0] for unit in units}:
-            words = [unit[1].split(" ") if unit[1] else [] for unit in units if unit[0] == partition]
+            terms = [unit[1].split(" ") if unit[1] else [] for unit in units if unit[0] == partition]
             connection.execute(
                 "DELETE FROM postings WHERE tenant = ? AND partition = ? AND term = ANY(?) AND item = ?",
-                (tenant, partition, sorted({term for each in words for term in each}), item),
+                (tenant, partition, sorted({term for chunk_terms in terms for term in chunk_terms}), item),
             )
-            self._count(partition, -len(words), -sum(map(len, words)))
+            self._count(partition, -len(terms), -sum(map(len, terms)))
         connection.execute("DELETE FROM units WHERE tenant = ? AND item = ?", (tenant, item))
 
     def move(self, connection: PostgresSession, tenant: str, item: int, new_item: int, partition: int) -> int:
-        """Index an item's windows as another item's in another partition, without reading the text again."""
+        """Move an item's chunks to another item number and partition without tokenizing the text again."""
         units = _units(connection, tenant, item)
         for old in {unit[0] for unit in units}:
-            words = [unit[1].split(" ") if unit[1] else [] for unit in units if unit[0] == old]
+            terms = [unit[1].split(" ") if unit[1] else [] for unit in units if unit[0] == old]
             connection.execute(
                 "UPDATE postings SET partition = ?, item = ? WHERE tenant = ? AND partition = ? AND term = ANY(?) AND item = ?",
-                (partition, new_item, tenant, old, sorted({term for each in words for term in each}), item),
+                (partition, new_item, tenant, old, sorted({term for chunk_terms in terms for term in chunk_terms}), item),
             )
-            self._count(old, -len(words), -sum(map(len, words)))
-            self._count(partition, len(words), sum(map(len, words)))
+            self._count(old, -len(terms), -sum(map(len, terms)))
+            self._count(partition, len(terms), sum(map(len, terms)))
         connection.execute(
             "UPDATE units SET partition = ?, item = ? WHERE tenant = ? AND item = ?", (partition, new_item, tenant, item)
         )
@@ -104,7 +110,7 @@ class Postings:
         counted[1] += terms
 
     def finish(self, connection: PostgresSession, tenant: str) -> None:
-        """Add what was counted to the partitions: at the end and in one order, so that nobody waits long or in a circle."""
+        """Add the counts to the partitions: last, so locks are short, and in a fixed order, so writers cannot deadlock."""
         connection.executemany(
             "UPDATE partitions SET units = units + ?, terms = terms + ? WHERE tenant = ? AND partition = ?",
             [(units, terms, tenant, number) for number, (units, terms) in sorted(self._added.items()) if units or terms],
@@ -118,7 +124,7 @@ def _units(connection: PostgresSession, tenant: str, item: int) -> list[tuple[in
 
 
 class ItemFilter(NamedTuple):
-    """Which items may be found; ``filtered`` when most may not."""
+    """Conditions on the items a search may return. ``filtered`` is True if they may exclude most items."""
 
     clauses: Clauses
     filtered: bool
@@ -132,33 +138,33 @@ def search(
     *,
     languages: Sequence[str],
     limit: int,
-    narrowed: ItemFilter,
+    item_filter: ItemFilter,
 ) -> list[Match]:
-    """Rank the windows that share terms with a query, the best window of each item."""
-    wanted = query_terms(query, languages) if partitions else []
-    if not wanted:
+    """Rank the chunks that share terms with a query and return the best chunk of each item."""
+    terms = query_terms(query, languages) if partitions else []
+    if not terms:
         return []
     place = (tenant, list(partitions))
-    counted = _frequencies(connection, place, wanted)
+    counted = _frequencies(connection, place, terms)
     known = [pair for pair in counted if pair[0]]
     if not known:
         return []
     totals = _totals(connection, place)
-    weights = _matches(connection, place, known, narrowed, totals=totals, limit=limit)
+    weights = _matches(connection, place, known, item_filter, totals=totals, limit=limit)
     rows = [divmod(row, _MAX_CHUNKS) for row in bm25.best_of(weights, known, limit)]
     return bm25.rank(_read(connection, tenant, rows), partitions, counted, totals, limit=limit)
 
 
-def _frequencies(connection: PostgresSession, place: TenantPartitions, wanted: Sequence[frozenset[str]]) -> list[bm25.Counted]:
-    """Return in how many windows each term occurs under any of its spellings, the rarest first."""
+def _frequencies(connection: PostgresSession, place: TenantPartitions, terms: Sequence[frozenset[str]]) -> list[bm25.Counted]:
+    """Return the number of chunks that contain each term in any of its spellings, rarest first."""
     sql = "SELECT term, count(*) FROM postings WHERE tenant = ? AND partition = ANY(?) AND term = ANY(?) GROUP BY term"
-    spelled = sorted({term for each in wanted for term in each})
-    counts: dict[str, int] = {row[0]: row[1] for row in fetch(connection, sql, (*place, spelled))}
-    return sorted(((sum(counts.get(term, 0) for term in each), each) for each in wanted), key=lambda pair: pair[0])
+    spellings = sorted(frozenset().union(*terms))
+    counts: dict[str, int] = {row[0]: row[1] for row in fetch(connection, sql, (*place, spellings))}
+    return sorted(((sum(counts.get(spelling, 0) for spelling in term), term) for term in terms), key=lambda pair: pair[0])
 
 
 def _totals(connection: PostgresSession, place: TenantPartitions) -> tuple[int, int]:
-    """Return how many windows the partitions have, and how many terms these."""
+    """Return the number of chunks and the number of terms in the partitions."""
     sql = "SELECT sum(units)::bigint, sum(terms)::bigint FROM partitions WHERE tenant = ? AND partition = ANY(?)"
     ((units, terms),) = fetch(connection, sql, place)
     return units or 0, terms or 0
@@ -168,13 +174,13 @@ def _matches(
     connection: PostgresSession,
     place: TenantPartitions,
     known: list[bm25.Counted],
-    narrowed: ItemFilter,
+    item_filter: ItemFilter,
     *,
     totals: tuple[int, int],
     limit: int,
 ) -> dict[int, float]:
-    """Return the windows that hold the rarest terms, each with the rarity of what it holds; one question for all terms."""
-    bound = bm25.bound_of(filtered=narrowed.filtered, excluded=0)
+    """Return the chunks that contain the rarest terms, each with the summed rarity of those terms. Runs one statement."""
+    bound = bm25.bound_of(filtered=item_filter.filtered, excluded=0)
     taken = bm25.chosen(known, bound)
     order, ordering = "item DESC, window DESC", list[float]()
     if bm25.is_ranked(known, limit):
@@ -182,12 +188,12 @@ def _matches(
         ordering = [bm25.K1 * (1 - bm25.B), bm25.K1 * bm25.B * totals[0] / max(totals[1], 1)]
     one = (
         "(SELECT ?::int AS place, item, window FROM postings WHERE tenant = ? AND partition = ANY(?) AND term = ANY(?) "
-        f"AND {narrowed.clauses.sql} GROUP BY item, window ORDER BY {order} LIMIT ?)"
+        f"AND {item_filter.clauses.sql} GROUP BY item, window ORDER BY {order} LIMIT ?)"
     )
     values = [
         value
         for number, (_, spellings) in enumerate(taken)
-        for value in (number, *place, sorted(spellings), *narrowed.clauses.values, *ordering, bound)
+        for value in (number, *place, sorted(spellings), *item_filter.clauses.values, *ordering, bound)
     ]
     weights: dict[int, float] = {}
     rarities = [bm25.rarity(count) for count, _ in taken]
@@ -198,7 +204,7 @@ def _matches(
 
 
 def _read(connection: PostgresSession, tenant: str, rows: Sequence[tuple[int, int]]) -> list[Row]:
-    """Return item, window, partition and terms of each window."""
+    """Return (item, chunk, partition, terms) of each chunk."""
     return fetch(
         connection,
         "SELECT item, window, partition, terms FROM units WHERE tenant = ? AND (item, window) IN "

@@ -1,13 +1,14 @@
-"""Which locks a write takes, so that writes about one user happen one after the other, as they do in SQLite.
+"""Advisory locks that serialize the writes that concern the same user, as SQLite's single writer does.
 
 The engine reads in a transaction and writes what follows from it: a key that has one value, a text that is not stored
-twice, a session's state. SQLite has one writer at a time. Here a write takes an advisory lock for each user it reads or
-writes of, before it reads; what it read stays true until it commits (READ COMMITTED: each statement sees what was
-committed before it began). Users do not wait for each other; what belongs to no user has a lock of its own, and so have
-single settings, apps, keys and kept answers.
+twice, the state of a session. So a write takes an advisory lock for each user it reads or writes, before it reads. What
+it read stays true until it commits. The isolation level is READ COMMITTED: each statement sees everything committed
+before the statement began. Different users do not wait for each other. Data that belongs to no user shares one lock, and
+each setting, app, access key and stored response has its own.
 
-SERIALIZABLE would refuse a write at its end that cannot be repeated from here: the block that made it is the caller's.
-Two writes that take two locks in opposite order are told apart by the server, and one of them is refused as busy.
+SERIALIZABLE is not used: it can refuse a transaction at its end, and the store cannot repeat it, because the code of the
+transaction belongs to the caller. If two writes take two locks in opposite order, the server detects the deadlock and
+refuses one of them as busy.
 """
 
 import hashlib
@@ -15,12 +16,12 @@ from collections.abc import Iterable
 
 from holdfast.stores.postgres.session import PostgresSession
 
-_MAX_ROW_LOCKS = 200
-"""So many users in one write are locked as the whole tenant: a server has room for some thousand locks."""
+_MAX_LOCKS = 200
+"""Maximum number of locks per write. A write that needs more locks the whole tenant; a server has room for a few thousand."""
 
 
 class Locks:
-    """What one transaction holds. All of it is let go when the transaction ends."""
+    """The advisory locks of one transaction. The server releases them when it ends."""
 
     def __init__(self, session: PostgresSession, tenant: str) -> None:
         self._session = session
@@ -29,11 +30,11 @@ class Locks:
         self._whole = False
 
     def hold(self, names: Iterable[str]) -> bool:
-        """Take the locks of these names, in one order; tells whether any was not held before."""
+        """Take the locks with these names, in a fixed order. Return True if any of them is new to the transaction."""
         wanted = {_number(self._tenant, name) for name in names} - self._held
         if not wanted or self._whole:
             return False
-        if len(self._held) + len(wanted) > _MAX_ROW_LOCKS:
+        if len(self._held) + len(wanted) > _MAX_LOCKS:
             self.hold_all()
             return True
         if not self._held:
@@ -43,13 +44,13 @@ class Locks:
         return True
 
     def hold_all(self) -> None:
-        """Wait until no other write of this tenant is under way, and keep others out."""
+        """Wait until no other write of this tenant is in progress, and block new ones."""
         if not self._whole:
             self._session.execute("SELECT pg_advisory_xact_lock(?)", (_number(self._tenant),))
             self._whole = True
 
 
 def _number(*names: str) -> int:
-    """Return the number of a lock; two names with one number would only wait for each other."""
+    """Return the number of a lock. If two names hash to the same number, their writers wait for each other needlessly."""
     digest = hashlib.blake2b("\0".join(("holdfast", *names)).encode("utf-8", "surrogatepass"), digest_size=8)
     return int.from_bytes(digest.digest(), "big", signed=True)

@@ -1,4 +1,4 @@
-"""Looking after a database: counting what a tenant has, checking the server, its settings and every row."""
+"""Statistics of a tenant, and checks of the server, its settings and the stored rows."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -11,14 +11,15 @@ from holdfast.stores.sql import counts
 from holdfast.stores.sql.connection import Row, fetch, fetch_value
 from holdfast.types import Finding
 
-_OLDEST_SERVER = 140000
-_OLDEST_VECTORS = (0, 8, 2)
-"""Earlier ones have a parallel build of HNSW that can write past its memory."""
-_AT_ONCE = 2000
+_MIN_SERVER_VERSION = 140000
+_MIN_PGVECTOR = (0, 8, 2)
+"""Minimum pgvector version. The parallel HNSW build of earlier ones can write beyond its buffer."""
+_BATCH_ROWS = 2000
+"""Rows per read when a whole table is checked."""
 
 
 def stats(connection: PostgresSession, tenant: str) -> Mapping[str, Any]:
-    """Count what a tenant has; the bytes are those of the tables, whoever's rows they hold."""
+    """Count a tenant's rows. ``bytes`` is the size of the tables, with the rows of all tenants."""
     size = fetch_value(
         connection,
         "SELECT sum(pg_total_relation_size(pg_class.oid))::bigint FROM pg_class "
@@ -28,11 +29,11 @@ def stats(connection: PostgresSession, tenant: str) -> Mapping[str, Any]:
 
 
 def check(connection: PostgresSession, tenant: str, *, deep: bool) -> list[Finding]:
-    """Check versions, settings, full text, vectors, and with ``deep`` every row's hash."""
+    """Check versions, settings, full text and vectors; with ``deep``, also the hash of every row."""
     findings = [
         _server(connection),
         _vector_extension(connection),
-        _setting(connection, "fsync", remedy="Set fsync = on in postgresql.conf: without it a power cut loses what was stored"),
+        _setting(connection, "fsync", remedy="Set fsync = on in postgresql.conf: without it a power cut can lose stored data"),
         _setting(
             connection, "full_page_writes", remedy="Set full_page_writes = on in postgresql.conf: a power cut may tear pages"
         ),
@@ -46,92 +47,98 @@ def check(connection: PostgresSession, tenant: str, *, deep: bool) -> list[Findi
             rows = _rows(connection, tenant, table, columns)
             findings.append(counts.hashes_finding(table, *counts.altered(rows, expected)))
     size = stats(connection, tenant)["bytes"]
-    findings.append(Finding(check="size", ok=True, detail=f"{size / 1e6:.1f} MB, of all tenants together"))
+    findings.append(Finding(check="size", ok=True, detail=f"{size / 1e6:.1f} MB for all tenants"))
     return findings
 
 
 def _server(connection: PostgresSession) -> Finding:
-    number, name = int(_shown(connection, "server_version_num")), _shown(connection, "server_version")
-    if number < _OLDEST_SERVER:
+    number, name = int(_show(connection, "server_version_num")), _show(connection, "server_version")
+    if number < _MIN_SERVER_VERSION:
         return Finding(check="server", ok=False, detail=f"PostgreSQL {name}", remedy="Upgrade to PostgreSQL 14 or newer")
     return Finding(check="server", ok=True, detail=f"PostgreSQL {name}")
 
 
 def _vector_extension(connection: PostgresSession) -> Finding:
     version = str(fetch_value(connection, "SELECT extversion FROM pg_extension WHERE extname = 'vector'") or "0")
-    if tuple(int(part) for part in version.split(".")[:3] if part.isdigit()) < _OLDEST_VECTORS:
+    if tuple(int(part) for part in version.split(".")[:3] if part.isdigit()) < _MIN_PGVECTOR:
         return Finding(
-            check="pgvector", ok=False, detail=f"pgvector {version}",
+            check="pgvector",
+            ok=False,
+            detail=f"pgvector {version}",
             remedy="Install pgvector 0.8.2 or newer on the server, then run: ALTER EXTENSION vector UPDATE",
-        )  # fmt: skip
+        )
     return Finding(check="pgvector", ok=True, detail=f"pgvector {version}")
 
 
 def check_distance(url: str) -> Finding:
-    """Compute one distance on a connection of its own: a pgvector built for another CPU kills the server process."""
+    """Compute one distance on a separate connection. A pgvector built for another CPU would kill the server process."""
     try:
         with connect(url, limits=PoolLimits()) as raw:
             raw.execute("SELECT '[1,2,3]'::halfvec(3) <#> '[4,5,6]'::halfvec(3)")
     except psycopg.OperationalError:
         return Finding(
-            check="vector search", ok=False, detail="computing a distance kills the server process",
-            remedy="The pgvector on the server was built for CPU instructions that it lacks (SVE or AVX-512): install a build for "
+            check="vector search",
+            ok=False,
+            detail="computing a distance kills the server process",
+            remedy="The pgvector on the server was built for CPU instructions that the CPU lacks (SVE or AVX-512): install a build for "
             'this CPU, or compile pgvector with OPTFLAGS=""',
-        )  # fmt: skip
+        )
     return Finding(check="vector search", ok=True, detail="a distance was computed")
 
 
 def _setting(connection: PostgresSession, name: str, *, remedy: str) -> Finding:
-    value = _shown(connection, name)
+    value = _show(connection, name)
     return Finding(check=name, ok=value == "on", detail=value, remedy=None if value == "on" else remedy)
 
 
 def _checksums(connection: PostgresSession) -> Finding:
-    """Every row of a message or memory has a hash of its own, so missing checksums are a word of advice."""
-    value = _shown(connection, "data_checksums")
-    advice = None if value == "on" else "Stop the server and run pg_checksums --enable: damaged pages are then found when read"
+    """Recommend data checksums. Missing ones are no failure, because each message and memory row has its own hash."""
+    value = _show(connection, "data_checksums")
+    advice = None if value == "on" else "Stop the server and run pg_checksums --enable: reading a damaged page is then an error"
     return Finding(check="data checksums", ok=True, detail=value, remedy=advice)
 
 
 def _row_security(connection: PostgresSession) -> Finding:
     if fetch_value(connection, f"SELECT row_security_active('{SCHEMA}.memories')"):
-        return Finding(check="row level security", ok=True, detail="in force on this connection")
+        return Finding(check="row level security", ok=True, detail="active on this connection")
     return Finding(
-        check="row level security", ok=False, detail="this user is not bound by it",
+        check="row level security",
+        ok=False,
+        detail="this user bypasses it",
         remedy="Connect as a user that is neither superuser nor has BYPASSRLS, or one that may create the role holdfast_rows",
-    )  # fmt: skip
+    )
 
 
 def _full_text(connection: PostgresSession, tenant: str) -> Finding:
     units = fetch_value(connection, "SELECT count(*) FROM units WHERE tenant = ?", (tenant,))
-    bare = fetch_value(
+    unindexed = fetch_value(
         connection,
         "SELECT count(*) FROM units WHERE tenant = ? AND terms <> '' AND NOT EXISTS (SELECT 1 FROM postings "
         "WHERE postings.tenant = units.tenant AND postings.partition = units.partition AND postings.item = units.item "
         "AND postings.window = units.window AND postings.term = split_part(units.terms, ' ', 1))",
         (tenant,),
     )
-    if bare:
+    if unindexed:
         return Finding(
             check="full text",
             ok=False,
-            detail=f"{units - bare} of {units} windows indexed",
-            remedy="Restore a backup, or report this",
+            detail=f"{units - unindexed} of {units} chunks indexed",
+            remedy="Text search misses the other chunks: restore a backup, or report this",
         )
-    return Finding(check="full text", ok=True, detail=f"{units} windows indexed")
+    return Finding(check="full text", ok=True, detail=f"{units} chunks indexed")
 
 
 def _rows(connection: PostgresSession, tenant: str, table: str, columns: str) -> Iterator[Row]:
-    """Read a table from its beginning, some rows at a time."""
+    """Yield the rows of a table in key order, read in batches."""
     key, last = columns.split(",", 1)[0], -1
     while rows := fetch(
         connection,
         f"SELECT {columns} FROM {table} WHERE tenant = ? AND {key} > ? ORDER BY {key} LIMIT ?",
-        (tenant, last, _AT_ONCE),
+        (tenant, last, _BATCH_ROWS),
     ):
         yield from rows
         last = rows[-1][0]
 
 
-def _shown(connection: PostgresSession, name: str) -> str:
+def _show(connection: PostgresSession, name: str) -> str:
     return str(fetch_value(connection, "SELECT current_setting(?)", (name,)))

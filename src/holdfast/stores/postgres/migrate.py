@@ -1,6 +1,7 @@
-"""Bringing a database to this version's schema, whoever else is doing so at the same moment.
+"""Migrate a database to this version's schema.
 
-All that is missing is applied in one transaction under one lock, together with the record that it ran.
+All pending migrations and their records are applied in one transaction under one lock, so several processes can open
+the same database at once.
 """
 
 import psycopg
@@ -12,6 +13,7 @@ from holdfast.stores.sql.connection import Row
 from holdfast.stores.sql.migrations import Migration, migrations, pending
 
 _LOCK = 0x486F6C6466617374
+"""Number of the advisory lock that allows one migration at a time in a database."""
 _RECORDS = """
 CREATE TABLE IF NOT EXISTS migrations (
     number integer NOT NULL PRIMARY KEY,
@@ -31,23 +33,26 @@ $$
 
 
 def migrate(raw: "psycopg.Connection[Row]") -> str | None:
-    """Apply what is missing; returns the role to take on, or None where the user is bound by row level security anyway."""
+    """Apply the pending migrations. Return the role to switch to, or None if there is none to switch to.
+
+    A role is needed when the user bypasses row level security, and can be used when the user is a member of it.
+    """
     known = list(migrations("holdfast.stores.postgres"))
     if _pending(raw, known):
         with raw.transaction():
             raw.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
             raw.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-            _have_vectors(raw)
+            _ensure_pgvector(raw)
             raw.execute(_RECORDS)
-            for migration in _pending(raw, known):  # another process may have been faster
+            for migration in _pending(raw, known):  # another process may have applied some
                 raw.execute(migration.sql)
                 raw.execute(
                     "INSERT INTO migrations (number, name, sha256) VALUES ($1, $2, $3)",
                     (migration.number, migration.name, migration.sha256),
                 )
-            if _is_above_policies(raw):
+            if _bypasses_row_security(raw):
                 _grant(raw)
-    return ROLE if _is_above_policies(raw) and _may_become(raw) else None
+    return ROLE if _bypasses_row_security(raw) and _is_member(raw) else None
 
 
 def _pending(raw: "psycopg.Connection[Row]", known: list[Migration]) -> list[Migration]:
@@ -57,29 +62,34 @@ def _pending(raw: "psycopg.Connection[Row]", known: list[Migration]) -> list[Mig
     return pending(recorded, known, what="database")
 
 
-def _have_vectors(raw: "psycopg.Connection[Row]") -> None:
+def _ensure_pgvector(raw: "psycopg.Connection[Row]") -> None:
     try:
         with raw.transaction():
             raw.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
     except (errors.FeatureNotSupported, errors.UndefinedFile) as error:
-        raise StoreError("This server does not have pgvector. Install it (0.8.2 or newer) and open the store again.") from error
+        raise StoreError(
+            "This server does not have pgvector. Nothing was changed. Install pgvector 0.8.2 or newer and open the store again."
+        ) from error
     except errors.InsufficientPrivilege as error:
         raise StoreError(
-            "This user may not add pgvector to the database. Have an administrator run: CREATE EXTENSION vector;"
+            "This user may not add pgvector to the database. Nothing was changed. Have an administrator run: CREATE EXTENSION vector;"
         ) from error
 
 
-def _is_above_policies(raw: "psycopg.Connection[Row]") -> bool:
+def _bypasses_row_security(raw: "psycopg.Connection[Row]") -> bool:
     return bool(_value(raw, "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"))
 
 
-def _may_become(raw: "psycopg.Connection[Row]") -> bool:
+def _is_member(raw: "psycopg.Connection[Row]") -> bool:
     sql = f"SELECT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = '{ROLE}' AND pg_has_role(oid, 'MEMBER'))"
     return bool(_value(raw, sql))
 
 
 def _grant(raw: "psycopg.Connection[Row]") -> None:
-    """Make the role that sees one tenant's rows, and let it use the tables; where that is not allowed, ``check`` says so."""
+    """Create the role that row level security applies to, and grant it the tables.
+
+    Do nothing if the user may not create roles; ``check`` reports that then.
+    """
     try:
         with raw.transaction():
             raw.execute(_MAKE_ROLE)

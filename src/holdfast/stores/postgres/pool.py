@@ -1,7 +1,8 @@
-"""The connections of one tenant's memory: bounded, seeing that tenant alone, made anew after a fork or when one was lost.
+"""The connections of one tenant: bounded in number, restricted to the tenant, and reopened after a fork or a loss.
 
-A read whose connection is lost is asked again once. A write whose connection is lost before its COMMIT was sent is undone by the
-server. If it is lost in the COMMIT, the server is asked on a new connection what became of the transaction: nobody guesses.
+A read whose connection is lost is repeated once. A write whose connection is lost before COMMIT was sent is rolled back
+by the server. If the connection is lost during COMMIT, the store asks the server on a new connection whether the
+transaction was committed.
 """
 
 import contextlib
@@ -17,25 +18,25 @@ from holdfast.runtime import forks
 from holdfast.stores.postgres.connect import PoolLimits, connect
 from holdfast.stores.postgres.errors import NAME, ConnectionLost, is_lost, translated
 from holdfast.stores.postgres.session import PostgresSession
-from holdfast.stores.postgres.shared import join, leave
+from holdfast.stores.postgres.shared import acquire_pool, release_pool
 from holdfast.stores.sql.connection import R, Row
 
 
-class _Held:
-    """The connection that a thread keeps between reads, once the first has run."""
+class _HeldConnection:
+    """The connection that a thread keeps for all reads of a snapshot. It is taken from the pool by the first read."""
 
     def __init__(self) -> None:
         self.lease = contextlib.ExitStack()
         self.session: PostgresSession | None = None
 
-    def give_back(self) -> None:
-        """Give the connection back to the pool; the next read takes another."""
+    def release(self) -> None:
+        """Return the connection to the pool. The next read takes another one."""
         self.session = None
         self.lease.close()
 
 
 class PostgresConnections:
-    """One tenant's use of the connections of this process. At most half of them write, so that a writer can always read."""
+    """One tenant's access to the shared pool. At most half of the connections write, so a writer can always read as well."""
 
     def __init__(
         self,
@@ -44,60 +45,60 @@ class PostgresConnections:
         tenant: str,
         limits: PoolLimits,
         arguments: dict[str, Any],
-        confine: "Callable[[psycopg.Connection[Row]], None]",
+        setup: "Callable[[psycopg.Connection[Row]], None]",
         session: type[PostgresSession] = PostgresSession,
     ) -> None:
         self.limits = limits
         self._url = url
         self._tenant = tenant
         self._arguments = arguments
-        self._confine = confine
+        self._setup = setup
         self._make = session
         self._closed = False
         self._local = threading.local()
-        self._pool = join(url, limits=limits, arguments=arguments, confine=confine)
+        self._pool = acquire_pool(url, limits=limits, arguments=arguments, setup=setup)
         forks.register(self)
 
     def after_fork(self) -> None:
-        """Begin anew in the child; the shared connections do so by themselves."""
+        """Forget the connections of the parent's threads. The shared pool resets itself."""
         self._local = threading.local()
 
     def check_open(self) -> None:
-        """Raise if the store was closed."""
+        """Raise ``StoreClosed`` if the store was closed."""
         if self._closed:
             raise StoreClosed(f"{NAME} has been closed.")
 
     @property
     def session(self) -> PostgresSession:
-        """The connection this thread reads with, within :meth:`read`."""
+        """The connection of this thread, while :meth:`read` is running."""
         session: PostgresSession = self._local.session
         return session
 
-    def read(self, ask: Callable[[], R]) -> R:
-        """Ask with a connection at hand; once more if it was lost."""
+    def read(self, query: Callable[[], R]) -> R:
+        """Call ``query`` with a connection available. Repeat it once if the connection was lost."""
         if getattr(self._local, "session", None) is not None:
-            return ask()
+            return query()
         try:
-            return self._read_once(ask)
+            return self._read_once(query)
         except ConnectionLost:
-            self._pool.drain()  # the others that waited here are most likely gone, too
-            held: _Held | None = getattr(self._local, "held", None)
+            self._pool.drain()  # the other idle connections are most likely lost, too
+            held: _HeldConnection | None = getattr(self._local, "held", None)
             if held is not None:
-                held.give_back()
-            return self._read_once(ask)
+                held.release()
+            return self._read_once(query)
 
-    def _read_once(self, ask: Callable[[], R]) -> R:
+    def _read_once(self, query: Callable[[], R]) -> R:
         with translated(), self._reading() as session:
             self._local.session = session
             try:
-                return ask()
+                return query()
             finally:
                 self._local.session = None
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[PostgresSession]:
-        """Lend a connection for one read; within :meth:`holding`, the one that is held."""
-        held: _Held | None = getattr(self._local, "held", None)
+        """Lend a connection for one read; inside :meth:`holding`, always the same one."""
+        held: _HeldConnection | None = getattr(self._local, "held", None)
         if held is None:
             with self._lent() as raw:
                 yield self._make(raw)
@@ -109,17 +110,17 @@ class PostgresConnections:
 
     @contextlib.contextmanager
     def holding(self) -> Iterator[None]:
-        """Have this thread's reads share one connection; no fork happens meanwhile, for the child would share it."""
+        """Run this thread's reads on one connection. The process cannot fork meanwhile, because the child would share it."""
         if getattr(self._local, "held", None) is not None or getattr(self._local, "session", None) is not None:
             yield
             return
         with forks.fork_guard:
-            held = self._local.held = _Held()
+            held = self._local.held = _HeldConnection()
             try:
                 yield
             finally:
                 self._local.held = None
-                held.give_back()
+                held.release()
 
     @contextlib.contextmanager
     def _lent(self) -> "Iterator[psycopg.Connection[Row]]":
@@ -132,13 +133,19 @@ class PostgresConnections:
 
     @contextlib.contextmanager
     def write(self, *, durable: bool = True) -> Iterator[PostgresSession]:
-        """Hold a transaction; commits at the end, rolls back on an error. ``durable=False`` does not wait for the disk."""
+        """Run a transaction: commit at the end of the block, roll back on an error.
+
+        With ``durable=False``, the commit does not wait for the disk.
+        """
         if getattr(self._local, "writing", False):
-            raise StoreError("A write transaction is already under way on this thread.")
+            raise StoreError(
+                "A write transaction is already under way on this thread. Nothing was stored; finish that one first."
+            )
         self.check_open()
-        writers = self._pool.writers  # those of now: a child that was forked meanwhile has its own
+        writers = self._pool.writers  # kept for the release: a fork inside the block replaces the pool's semaphore
         if not writers.acquire(timeout=self.limits.lock_timeout):
-            raise StoreBusy(f"{NAME}: {self.limits.connections // 2} writes are under way already; try again.")
+            limit = self.limits.connections // 2
+            raise StoreBusy(f"{NAME} is busy: {limit} writes are already under way. Nothing was stored; try again.")
         self._local.writing = True
         try:
             with translated(), self._begun(durable=durable) as (raw, number):
@@ -154,7 +161,7 @@ class PostgresConnections:
 
     @contextlib.contextmanager
     def _begun(self, *, durable: bool) -> "Iterator[tuple[psycopg.Connection[Row], str]]":
-        """Begin on a connection that lives; one that was lost while it lay idle has cost nothing."""
+        """Begin a transaction and yield its connection and number. A connection that was lost while idle is replaced."""
         begin = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; "
         if not durable:
             begin += "SET LOCAL synchronous_commit = off; "
@@ -178,13 +185,13 @@ class PostgresConnections:
         except psycopg.Error as error:
             if not is_lost(error, raw):
                 raise
-            self._find_out(number, error)
+            self._resolve_commit(number, error)
             return
-        if ended == "ROLLBACK":  # a statement failed and whoever wrote went on: the server answers that without an error
-            raise StoreError(f"{NAME}: a part of this write failed, so the server has undone it. Nothing of it was stored.")
+        if ended == "ROLLBACK":  # a statement failed and the caller went on; the server reports no error then
+            raise StoreError(f"{NAME} rolled back this write, because one of its statements failed. Nothing was stored.")
 
-    def _find_out(self, number: str, lost: psycopg.Error) -> None:
-        """Return if a transaction was committed, raise if it was not, or if nobody can tell."""
+    def _resolve_commit(self, number: str, lost: psycopg.Error) -> None:
+        """Return if a transaction was committed. Raise if it was rolled back or its outcome cannot be determined."""
         deadline = time.monotonic() + self.limits.connect_timeout
         while True:
             status = self._status(number)
@@ -192,17 +199,17 @@ class PostgresConnections:
                 return
             if status == "aborted":
                 raise ConnectionLost(
-                    f"{NAME}: the connection was lost, and the server has undone the write. Nothing of it was stored."
+                    f"{NAME}: the connection was lost and the server rolled back the write. Nothing was stored; try again."
                 ) from lost
             if time.monotonic() > deadline:
                 raise StoreError(
-                    f"{NAME}: the connection was lost in a COMMIT and the server cannot be asked what became of it. "
-                    f"Whether this write was stored can be seen with: SELECT pg_xact_status('{number}'::xid8)."
+                    f"{NAME}: the connection was lost during COMMIT and the server cannot be reached. "
+                    f"The write may have been stored. To find out, run: SELECT pg_xact_status('{number}'::xid8)."
                 ) from lost
             time.sleep(0.1)
 
     def _status(self, number: str) -> str:
-        """Return what became of a transaction: committed, aborted, in progress, or unknown."""
+        """Return the state of a transaction: committed, aborted, in progress or unknown."""
         try:
             with connect(self._url, limits=self.limits) as raw:
                 row = raw.execute("SELECT pg_xact_status($1::xid8)", (number,)).fetchone()
@@ -211,22 +218,22 @@ class PostgresConnections:
         return str(row[0]) if row is not None and row[0] else "unknown"
 
     def connect(self) -> "psycopg.Connection[Row]":
-        """Open a connection with all the rights of the address's user; whoever asked for it closes it."""
+        """Open a connection with all privileges of the address's user. The caller closes it."""
         self.check_open()
         with translated():
             return connect(self._url, limits=self.limits)
 
     @contextlib.contextmanager
     def owner(self) -> Iterator[PostgresSession]:
-        """Open such a connection for one use: for looking after tables."""
+        """Open a connection with all privileges of the address's user, for maintenance, and close it after the block."""
         with translated(), contextlib.closing(self.connect()) as raw:
             yield PostgresSession(raw)
 
     def close(self) -> None:
-        """Let go of the connections; the last memory of this process closes them."""
+        """Release the shared pool. It closes when its last user releases it."""
         if not self._closed:
             self._closed = True
-            leave(self._url, self.limits, self._pool)
+            release_pool(self._url, self.limits, self._pool)
 
 
 def _last_value(cursor: "psycopg.Cursor[Row]") -> str:
@@ -236,6 +243,6 @@ def _last_value(cursor: "psycopg.Cursor[Row]") -> str:
 
 
 def _roll_back(raw: "psycopg.Connection[Row]") -> None:
-    with contextlib.suppress(psycopg.OperationalError, psycopg.InterfaceError):  # what is lost is rolled back by the server
+    with contextlib.suppress(psycopg.OperationalError, psycopg.InterfaceError):  # the server rolls back a lost connection
         if not raw.closed:
             raw.execute("ROLLBACK")

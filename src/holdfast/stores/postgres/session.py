@@ -1,4 +1,4 @@
-"""A connection to PostgreSQL as the common statements use one."""
+"""A PostgreSQL connection with the interface that the shared statements use."""
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar
@@ -10,7 +10,7 @@ from holdfast.stores.sql.connection import ResultRows, Row, SQLDialect
 
 
 class FetchedRows:
-    """Rows that were fetched already."""
+    """Result rows that are already in memory."""
 
     def __init__(self, rows: list[Row]) -> None:
         self._rows = rows
@@ -20,7 +20,7 @@ class FetchedRows:
         return self._rows
 
     def fetchone(self) -> Row | None:
-        """Return the first row, if there is one."""
+        """Return the first row, or None if there is none."""
         return self._rows[0] if self._rows else None
 
     def __iter__(self) -> Iterator[Row]:
@@ -28,7 +28,7 @@ class FetchedRows:
 
 
 class PostgresSession:
-    """Takes statements with question marks; everything is sent to the server as text and values apart."""
+    """Runs statements that use ``?`` for parameters. Values are always bound by the server, never put into the SQL text."""
 
     dialect: ClassVar[SQLDialect] = POSTGRES
 
@@ -42,11 +42,11 @@ class PostgresSession:
         return self._run(sql, values, prepare=None)
 
     def execute_binary(self, sql: str, values: Sequence[Any]) -> ResultRows:
-        """Run a statement whose rows come back as bytes: vectors are read several times as fast."""
+        """Run a statement and receive its rows in binary format, which reads vectors several times as fast."""
         return self.raw.cursor(binary=True).execute(translate(sql), tuple(values))
 
     def execute_planned(self, sql: str, values: Sequence[Any]) -> ResultRows:
-        """Run a statement that is planned anew each time, for these very values: a partial index is found by them."""
+        """Run a statement without a prepared plan, so the planner sees the values and can choose a partial index."""
         return self._run(sql, values, prepare=False)
 
     def _run(self, sql: str, values: Sequence[Any], *, prepare: bool | None) -> ResultRows:
@@ -55,16 +55,16 @@ class PostgresSession:
         return cursor
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Any]], /) -> ResultRows:
-        """Run a statement for each row of values, in one go; returns the rows of all."""
-        listed = list(rows)
-        if not listed:
+        """Run a statement for each row of values in one round trip. A SELECT returns the rows of all of them."""
+        values = list(rows)
+        if not values:
             return FetchedRows([])
-        asks = sql.startswith("SELECT")
+        is_query = sql.startswith("SELECT")
         cursor = self.raw.cursor()
-        cursor.executemany(translate(sql), listed, returning=asks)
+        cursor.executemany(translate(sql), values, returning=is_query)
         self._changes = cursor.rowcount
-        return FetchedRows([row for result in cursor.results() for row in result.fetchall()] if asks else [])
+        return FetchedRows([row for result in cursor.results() for row in result.fetchall()] if is_query else [])
 
     def changes(self) -> int:
-        """Return how many rows the last statement changed."""
+        """Return the number of rows that the last statement changed."""
         return self._changes

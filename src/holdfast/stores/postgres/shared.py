@@ -1,4 +1,4 @@
-"""The connections that all memories of a process share, whatever their tenant: a hundred tenants need no hundred connections."""
+"""Connection pools that all stores of a process share, so that a hundred tenants do not need a hundred connections."""
 
 import threading
 import time
@@ -14,20 +14,21 @@ from holdfast.stores.postgres.connect import PoolLimits
 from holdfast.stores.sql.connection import Row
 
 _RETRY_SECONDS = 2.0
+"""Seconds between two attempts to reach a server that is down."""
 _inherited: list[object] = []
-"""What a child got from a fork: to close it there would disturb the parent."""
+"""Pools inherited through a fork. They are kept referenced, because closing them would disturb the parent process."""
 
 
 class SharedPool:
-    """Connections to one address. Each sees one tenant at a time: the one it was lent out for last."""
+    """Connections to one address. Each connection sees the rows of one tenant at a time: the last one it was lent to."""
 
     def __init__(
-        self, url: str, *, limits: PoolLimits, arguments: dict[str, Any], confine: "Callable[[psycopg.Connection[Row]], None]"
+        self, url: str, *, limits: PoolLimits, arguments: dict[str, Any], setup: "Callable[[psycopg.Connection[Row]], None]"
     ) -> None:
         self._url = url
         self._limits = limits
         self._arguments = arguments
-        self._confine = confine
+        self._setup = setup
         self.users = 0
         self._start()
         forks.register(self)
@@ -36,40 +37,51 @@ class SharedPool:
         self._tenants: weakref.WeakKeyDictionary[psycopg.Connection[Row], str] = weakref.WeakKeyDictionary()
         self.writers = threading.BoundedSemaphore(max(1, self._limits.connections // 2))
         self._pool: ConnectionPool[psycopg.Connection[Row]] = ConnectionPool(
-            self._url, kwargs=self._arguments, configure=self._confine, open=False, num_workers=1, min_size=0,
-            max_size=max(2, self._limits.connections), reconnect_timeout=_RETRY_SECONDS, name="holdfast",
-        )  # fmt: skip
+            self._url,
+            kwargs=self._arguments,
+            configure=self._setup,
+            open=False,
+            num_workers=1,
+            min_size=0,
+            max_size=max(2, self._limits.connections),
+            reconnect_timeout=_RETRY_SECONDS,
+            name="holdfast",
+        )
 
     def after_fork(self) -> None:
-        """Begin anew in the child; psycopg does not close there what another process opened."""
-        self._pool._closed = True  # noqa: SLF001  (or it would wait for threads that are not here)
+        """Start an empty pool in the child. psycopg does not close connections that another process opened."""
+        self._pool._closed = True  # noqa: SLF001  (closing it would wait for threads that do not exist in the child)
         _inherited.append((self._pool, self._tenants))
         self._start()
 
     def lend(self, tenant: str) -> "psycopg.Connection[Row]":
-        """Return a connection that sees this tenant's rows and no others."""
+        """Return a connection that sees only this tenant's rows."""
         if self._pool.closed:
             self._pool.open()
         raw = self._free()
         try:
-            self._show(raw, tenant)
+            self._select_tenant(raw, tenant)
         except psycopg.OperationalError:
             self._pool.putconn(raw)
             if not raw.closed:
                 raise
-            self._pool.drain()  # it was lost while it lay idle, most likely with the others
+            self._pool.drain()  # it was lost while idle, most likely with the others
         else:
             return raw
         raw = self._free()
         try:
-            self._show(raw, tenant)
+            self._select_tenant(raw, tenant)
         except psycopg.Error:
             self._pool.putconn(raw)
             raise
         return raw
 
     def _free(self) -> "psycopg.Connection[Row]":
-        """Wait for a connection. The pool tries ever more rarely to reach a server that is away; who waits makes it try anew."""
+        """Wait for a free connection.
+
+        The pool retries an unreachable server less and less often. Each new ``getconn`` makes it try again at once, so this
+        calls it every few seconds until the connect timeout.
+        """
         deadline = time.monotonic() + self._limits.connect_timeout
         while True:
             try:
@@ -78,19 +90,19 @@ class SharedPool:
                 if time.monotonic() >= deadline:
                     raise
 
-    def _show(self, raw: "psycopg.Connection[Row]", tenant: str) -> None:
-        """Let a connection see a tenant's rows."""
+    def _select_tenant(self, raw: "psycopg.Connection[Row]", tenant: str) -> None:
+        """Restrict a connection to a tenant's rows, unless it already is."""
         if self._tenants.get(raw) != tenant:
             self._tenants.pop(raw, None)
             raw.execute("SELECT set_config('holdfast.tenant', $1, false)", (tenant,))
             self._tenants[raw] = tenant
 
     def take_back(self, raw: "psycopg.Connection[Row]") -> None:
-        """Put a connection back for whoever comes next."""
+        """Return a connection to the pool."""
         self._pool.putconn(raw)
 
     def drain(self) -> None:
-        """Replace every connection that lies idle: most likely it was lost with the others."""
+        """Replace all idle connections. After one was lost, the others most likely are, too."""
         self._pool.drain()
 
     def close(self) -> None:
@@ -102,33 +114,33 @@ _pools: dict[tuple[str, PoolLimits], SharedPool] = {}
 _lock = threading.Lock()
 
 
-class _Renewal:
-    """Gives a child a lock of its own: the parent's may be held by a thread that is not there."""
+class _LockReset:
+    """Replaces the module's lock in a forked child: the parent's may be held by a thread that does not exist there."""
 
     def after_fork(self) -> None:
-        """Make a new one."""
-        global _lock  # noqa: PLW0603  (one for the process)
+        """Create a new lock."""
+        global _lock  # noqa: PLW0603  (one lock per process)
         _lock = threading.Lock()
 
 
-_renewal = _Renewal()
-forks.register(_renewal)
+_lock_reset = _LockReset()
+forks.register(_lock_reset)
 
 
-def join(
-    url: str, *, limits: PoolLimits, arguments: dict[str, Any], confine: "Callable[[psycopg.Connection[Row]], None]"
+def acquire_pool(
+    url: str, *, limits: PoolLimits, arguments: dict[str, Any], setup: "Callable[[psycopg.Connection[Row]], None]"
 ) -> SharedPool:
-    """Return the connections of this process to an address; whoever joins leaves once."""
+    """Return this process's pool for an address, created on first use. Call :func:`release_pool` once when done."""
     with _lock:
         pool = _pools.get((url, limits))
         if pool is None:
-            pool = _pools[url, limits] = SharedPool(url, limits=limits, arguments=arguments, confine=confine)
+            pool = _pools[url, limits] = SharedPool(url, limits=limits, arguments=arguments, setup=setup)
         pool.users += 1
         return pool
 
 
-def leave(url: str, limits: PoolLimits, pool: SharedPool) -> None:
-    """Let go of the connections; the last one closes them."""
+def release_pool(url: str, limits: PoolLimits, pool: SharedPool) -> None:
+    """Release a pool. The last release closes it."""
     with _lock:
         pool.users -= 1
         last = pool.users == 0

@@ -1,4 +1,4 @@
-"""The second store: PostgreSQL with pgvector, for many processes and machines at once."""
+"""The PostgreSQL store, for many processes and machines at once."""
 
 import contextlib
 import threading
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from holdfast.errors import InvalidInput
 from holdfast.protocols import Match, MissingVector, SearchFilter, Space
 from holdfast.stores.postgres import fulltext, maintenance, scrubbing, vector_indexes, vectors
-from holdfast.stores.postgres.connect import PoolLimits, confined, connect, plain_arguments
+from holdfast.stores.postgres.connect import PoolLimits, connect, connection_arguments, connection_setup
 from holdfast.stores.postgres.dialect import POSTGRES
-from holdfast.stores.postgres.errors import place_of, translated
+from holdfast.stores.postgres.errors import redact_address, translated
 from holdfast.stores.postgres.fulltext import ItemFilter
 from holdfast.stores.postgres.listening import Listener
 from holdfast.stores.postgres.migrate import migrate
@@ -29,61 +29,66 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_INDEX_FROM = 20_000
-"""Vectors from which on a partition has an index of its own; fewer are ranked exactly in a few milliseconds."""
+_MIN_INDEXED_VECTORS = 20_000
+"""Minimum number of vectors for which a partition gets an index. Fewer are ranked exactly in a few milliseconds."""
 
 
 class PostgresStore(SQLReads):
-    """One tenant's rows in a database."""
+    """The rows of one tenant in a PostgreSQL database."""
 
     session_type: ClassVar[type[PostgresSession]] = PostgresSession
-    """What statements go through; a subclass may watch them."""
+    """Class of the connections. A subclass can record statements."""
 
     def __init__(
-        self, url: str, *, tenant: str = "default", limits: PoolLimits | None = None, index_from: int = _INDEX_FROM
+        self,
+        url: str,
+        *,
+        tenant: str = "default",
+        limits: PoolLimits | None = None,
+        min_indexed_vectors: int = _MIN_INDEXED_VECTORS,
     ) -> None:
         self.tenant = tenant
         self.url = url
-        self._place = place_of(url)
-        self._index_from = index_from
-        chosen = limits or PoolLimits()
-        with translated(), contextlib.closing(connect(url, limits=chosen)) as raw:
+        self._place = redact_address(url)
+        self._min_indexed_vectors = min_indexed_vectors
+        limits = limits or PoolLimits()
+        with translated(), contextlib.closing(connect(url, limits=limits)) as raw:
             self._role = migrate(raw)
-            arguments = plain_arguments(raw, chosen)
-        confine = confined(chosen, role=self._role)
+            arguments = connection_arguments(raw, limits)
+        setup = connection_setup(limits, role=self._role)
         self._connections = PostgresConnections(
-            url, tenant=tenant, limits=chosen, arguments=arguments, confine=confine, session=self.session_type
+            url, tenant=tenant, limits=limits, arguments=arguments, setup=setup, session=self.session_type
         )
         self._listener = Listener(self._connections, tenant)
-        self._indexes = vector_indexes.ReadyIndexes()
+        self._indexes = vector_indexes.IndexCache()
         self._tidying = threading.Lock()
 
     @property
     def connection(self) -> PostgresSession:
-        """The connection of the question that is under way."""
+        """The connection of the read in progress."""
         return self._connections.session
 
     @property
     def location(self) -> str:
-        """The address, without its password."""
+        """The address without its password."""
         return self._place
 
     @property
     def is_local(self) -> bool:
-        """False: a server answers."""
+        """False: the data is on a server."""
         return False
 
-    def guard(self, ask: Callable[[], R]) -> R:
-        """Ask with a connection of this tenant, once more if it was lost, and turn PostgreSQL's errors into ours."""
-        return self._connections.read(ask)
+    def guard(self, query: Callable[[], R]) -> R:
+        """Call ``query`` with a connection of this tenant. Repeats it once if the connection was lost; translates errors."""
+        return self._connections.read(query)
 
     def snapshot(self) -> contextlib.AbstractContextManager[None]:
-        """Run several reads on one connection; small lookups are made once. Each read sees what is committed when it runs."""
+        """Run several reads on one connection and cache small lookups. Each read still sees the latest committed rows."""
         return self._connections.holding()
 
     @contextlib.contextmanager
     def write(self, *, durable: bool = True) -> Iterator[PostgresTransaction]:
-        """Begin a transaction; it is on disk when the block ends, and undone if the block raises."""
+        """Run a transaction. It is on disk when the block ends, and rolled back if the block raises."""
         with self._connections.write(durable=durable) as session:
             transaction = PostgresTransaction(session, tenant=self.tenant)
             yield transaction
@@ -92,37 +97,49 @@ class PostgresStore(SQLReads):
             self._listener.announce()
 
     def wait_for_jobs(self, seconds: float) -> bool:
-        """Wait until a job is queued, by whatever process; False if none was for so long."""
+        """Wait until any process queues a job for this tenant. Return False if none was queued in the given time."""
         return self._listener.wait(seconds)
 
     def wait_for_tenants(self, seconds: float) -> Collection[str] | None:
-        """Wait until a job of any tenant is queued, and tell whose; None where something may have been missed."""
+        """Wait until a job of any tenant is queued and return the tenants; None if a notification may have been missed."""
         return self._listener.tenants(seconds)
 
     @guarded
     def find_text(self, query: str, where: SearchFilter, *, languages: Sequence[str], limit: int) -> list[Match]:
-        """Rank by BM25 within the reader's own partitions."""
+        """Rank by BM25 within the partitions the reader may see."""
         seen = partitions.visible(self.connection, where.reader, where.spaces)
         return fulltext.search(
-            self.connection, self.tenant, seen, query, languages=languages, limit=limit, narrowed=self._narrowed(where, seen)
+            self.connection,
+            self.tenant,
+            seen,
+            query,
+            languages=languages,
+            limit=limit,
+            item_filter=self._item_filter(where, seen),
         )
 
     @guarded
     def find_vectors(self, model: str, query: "NDArray[np.float32]", where: SearchFilter, *, limit: int) -> list[Match]:
-        """Rank by cosine within the reader's own partitions, the best window of each item."""
+        """Rank by cosine within the partitions the reader may see. Return the best chunk of each item."""
         number = vector_tables.model_number(self.connection, self.tenant, model)
         seen = partitions.visible(self.connection, where.reader, where.spaces) if number is not None else {}
         if number is None or not seen:
             return []
         indexed = self._indexes.of(self.connection, self.tenant, number)
         return vectors.search(
-            self.connection, self.tenant, number, query, seen,
-            limit=limit, narrowed=self._narrowed(where, seen), indexed=indexed,
-        )  # fmt: skip
+            self.connection,
+            self.tenant,
+            number,
+            query,
+            seen,
+            limit=limit,
+            item_filter=self._item_filter(where, seen),
+            indexed=indexed,
+        )
 
-    def _narrowed(self, where: SearchFilter, seen: Mapping[int, Space]) -> ItemFilter:
-        """Return which items may be found: by kind and metadata, and not in the session that is to be left out."""
-        narrowed = Clauses(POSTGRES, "true")
+    def _item_filter(self, where: SearchFilter, seen: Mapping[int, Space]) -> ItemFilter:
+        """Return the conditions on kind, metadata, time and excluded session that items must meet."""
+        conditions = Clauses(POSTGRES, "true")
         filtered = where.kinds is not None or bool(where.where)
         if filtered:
             clauses = Clauses(POSTGRES, "tenant = ?", self.tenant)
@@ -132,23 +149,26 @@ class PostgresStore(SQLReads):
                 clauses.among("kind", list(where.kinds))
             if where.where:
                 add_metadata(clauses, where.where)
-            narrowed.add(f"item IN (SELECT item FROM memories WHERE {clauses.sql})", *clauses.values)
+            conditions.add(f"item IN (SELECT item FROM memories WHERE {clauses.sql})", *clauses.values)
         if where.said and "message" in where.spaces:
             clauses = Clauses(POSTGRES, "tenant = ?", self.tenant)
             clauses.among("partition", list(seen))
             said_in(clauses, "at", where.said)
-            narrowed.add(f"item IN (SELECT seq FROM messages WHERE {clauses.sql})", *clauses.values)
+            conditions.add(f"item IN (SELECT seq FROM messages WHERE {clauses.sql})", *clauses.values)
             filtered = True
         if where.without_session is not None and "message" in where.spaces:
             sql = "item NOT IN (SELECT seq FROM messages WHERE tenant = ? AND session = ?)"
-            narrowed.add(sql, self.tenant, where.without_session)
-        return ItemFilter(narrowed, filtered)
+            conditions.add(sql, self.tenant, where.without_session)
+        return ItemFilter(conditions, filtered)
 
     @guarded
     def missing_vectors(
         self, model: str, *, reader: Scope | None = None, windows: Collection[tuple[int, int]] | None = None, limit: int
     ) -> list[MissingVector]:
-        """List windows that have no vector of this model yet: a reader's memories first, and the newest first."""
+        """List chunks that have no vector of this model yet.
+
+        With ``reader``, list only the chunks it may see: memories before messages, newest first.
+        """
         number = vector_tables.model_number(self.connection, self.tenant, model)
         if number is None or (windows is not None and not windows):
             return []
@@ -165,7 +185,7 @@ class PostgresStore(SQLReads):
             self.connection,
             "SELECT queued.item, queued.window, coalesce(messages.speaker || ': ', '') || "
             f"substr(coalesce(messages.text, memory.searched), (units.start + 1)::int, units.length::int) FROM ("
-            # Numbered after the limit: the first few of a long queue are found by its key, without a look at the rest.
+            # Numbered after the limit, so that the first rows are read by the key of the queue without scanning the rest.
             "SELECT tenant, item, window, row_number() OVER () AS number FROM ("
             f"SELECT tenant, item, window FROM unembedded WHERE {clauses.sql} ORDER BY {order} LIMIT ?) AS first) AS queued "
             "JOIN units ON units.tenant = queued.tenant AND units.item = queued.item AND units.window = queued.window "
@@ -178,7 +198,7 @@ class PostgresStore(SQLReads):
 
     @guarded
     def similarities(self, model: str, items: Sequence[int]) -> "NDArray[np.float32] | None":
-        """Return the cosine of each pair of items by their first windows, zero where a vector is missing."""
+        """Return the cosine of each pair of items by their first chunks; zero if a vector is missing."""
         number = vector_tables.model_number(self.connection, self.tenant, model)
         if number is None or not items:
             return None
@@ -186,11 +206,11 @@ class PostgresStore(SQLReads):
 
     @guarded
     def stats(self) -> Mapping[str, Any]:
-        """Count what is stored; the bytes are those of all tenants."""
+        """Count the stored rows. ``bytes`` includes the rows of all tenants."""
         return maintenance.stats(self.connection, self.tenant)
 
     def check(self, *, deep: bool = True) -> list[Finding]:
-        """Check the server and its settings, and with ``deep`` every row's hash."""
+        """Check the server and its settings; with ``deep``, also the hash of every row."""
         return [*self._check_rows(deep=deep), maintenance.check_distance(self.url)]
 
     @guarded
@@ -198,51 +218,51 @@ class PostgresStore(SQLReads):
         return maintenance.check(self.connection, self.tenant, deep=deep)
 
     def tidy(self) -> bool:
-        """Give one partition that has grown large an index of its own, or remove what is of no more use; True while there may be more."""
+        """Build the vector index of one large partition and drop unused indexes. Return True if there may be more to do."""
         if not self._tidying.acquire(blocking=False):
             return False
         try:
             stale = self.guard(lambda: vector_indexes.stale(self.connection, self.tenant))
-            wanted = self.guard(lambda: vector_indexes.wanted(self.connection, self.tenant, self._index_from))
-            if wanted is None and not stale:
+            missing = self.guard(lambda: vector_indexes.missing(self.connection, self.tenant, self._min_indexed_vectors))
+            if missing is None and not stale:
                 return False
             with self._connections.owner() as session:
-                vector_indexes.remove(session, stale)
-                made = wanted is not None and vector_indexes.make(session, wanted)
-            self._indexes.forget()
-            return made or bool(stale)
+                vector_indexes.drop(session, stale)
+                built = missing is not None and vector_indexes.build(session, missing)
+            self._indexes.clear()
+            return built or bool(stale)
         finally:
             self._tidying.release()
 
     def rebuild_index(self) -> int:
-        """Remove the indexes of this tenant's vectors; they are made again when the store is tidied."""
+        """Drop this tenant's vector indexes. The next calls of :meth:`tidy` build them again."""
         with self._connections.owner() as session:
-            vector_indexes.remove(session, vector_indexes.ready(session, self.tenant))
-        self._indexes.forget()
+            vector_indexes.drop(session, vector_indexes.existing(session, self.tenant))
+        self._indexes.clear()
         return 0
 
     def scrub(self, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
-        """Rewrite the tables and the log as far as this user may; what cannot be seen from here is named."""
+        """Rewrite the tables and the log as far as this user's privileges allow. Name the places that cannot be verified."""
         self._connections.check_open()
         with self._connections.owner() as session:
             return scrubbing.scrub(session, needles)
 
     def backup(self, target: Path) -> None:
-        """Refuse: a database is backed up by its own tools."""
+        """Raise ``InvalidInput``: a PostgreSQL database is backed up with its own tools."""
         self._connections.check_open()
         raise InvalidInput(
-            f"{target} was not written: back up a PostgreSQL store with pg_dump (schema holdfast), "
-            "or copy it into a file with `holdfast store copy`."
+            f"{target} was not written: Holdfast cannot back up a PostgreSQL store. Use pg_dump (schema holdfast), "
+            "or copy the store into a file with `holdfast store copy`."
         )
 
     @guarded
     def backups(self) -> list[str]:
-        """List the backups this store knows of."""
+        """List the recorded backups, oldest first."""
         sql = "SELECT path FROM backups WHERE tenant = ? GROUP BY path ORDER BY max(at)"
         return [row[0] for row in self._rows(sql, (self.tenant,))]
 
     def close(self) -> None:
-        """Let go of the connections; what was written stays."""
+        """Stop listening and release the connections."""
         self._listener.close()
         self._connections.close()
 

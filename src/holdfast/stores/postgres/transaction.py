@@ -1,4 +1,4 @@
-"""One write to PostgreSQL: the common one, under the locks that make writes about one user follow each other."""
+"""A write transaction on PostgreSQL, with the locks that serialize writes about the same user."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol, TypeVar
@@ -35,7 +35,7 @@ S = TypeVar("S", bound=_Scoped)
 
 
 class PostgresTransaction(SQLTransaction):
-    """A write under way; the store commits it. Whatever it reads of a user, it reads under that user's lock."""
+    """A write transaction. It reads a user's rows only while it holds that user's lock. The store commits it."""
 
     _vectors = vectors
     _by_partition = ("unembedded", "vectors", "partitions")
@@ -50,33 +50,33 @@ class PostgresTransaction(SQLTransaction):
         self._sessions: set[str] = set()
         self.has_new_jobs = False
 
-    def guard(self, ask: Callable[[], R]) -> R:
-        """Ask, and turn PostgreSQL's errors into ours."""
+    def guard(self, query: Callable[[], R]) -> R:
+        """Call ``query`` and translate PostgreSQL's errors."""
         with translated():
-            return ask()
+            return query()
 
     def finish(self) -> None:
-        """Write what is written last."""
+        """Write the counts that were collected for the end of the transaction."""
         self._postings.finish(self._session, self.tenant)
 
     # --- locks ------------------------------------------------------------------------------------------
 
-    def _settled(self, ask: Callable[[], list[S]]) -> list[S]:
-        """Read, lock those it is about, and read again until nobody new is among them."""
+    def _read_locked(self, query: Callable[[], list[S]]) -> list[S]:
+        """Read, lock the users of the rows, and read again until no new user appears."""
         while True:
-            found = ask()
-            if not self._locks.hold({_user(each.scope.user) for each in found}):
+            found = query()
+            if not self._locks.hold({_user(row.scope.user) for row in found}):
                 return found
 
     def _hold_owner(self, owner: Mapping[str, str]) -> None:
-        """Lock the user that is named. An app's or agent's users are not known before they write: all others wait."""
+        """Lock the named user. For an app or agent, lock the whole tenant: any user may be about to write for it."""
         if "user" in owner:
             self._locks.hold([_user(owner["user"])])
         elif owner:
             self._locks.hold_all()
 
     def _hold_session(self, id: str) -> None:
-        """Lock a session's user; one that is not there yet has a lock of its own."""
+        """Lock the user of a session. For a session that does not exist yet, lock its id."""
         if id not in self._sessions and not self.sessions(SessionFilter(ids=(id,))):
             self._locks.hold([f"session {id}"])
         self._sessions.add(id)
@@ -93,9 +93,9 @@ class PostgresTransaction(SQLTransaction):
     # --- reading under locks ----------------------------------------------------------------------------
 
     def sessions(self, wanted: SessionFilter) -> list[SessionRecord]:
-        """List sessions, the most recently active first."""
+        """List sessions, most recently active first."""
         self._hold_owner(wanted.owner)
-        found = self._settled(lambda: super(PostgresTransaction, self).sessions(wanted))
+        found = self._read_locked(lambda: super(PostgresTransaction, self).sessions(wanted))
         missing = {*(wanted.ids or ())} - {session.id for session in found}
         if missing and self._locks.hold({f"session {id}" for id in missing}):
             return self.sessions(wanted)
@@ -108,25 +108,25 @@ class PostgresTransaction(SQLTransaction):
         return self._read(wanted, super().messages)
 
     def memories(self, wanted: MemoryFilter) -> list[Memory]:
-        """List the present revision of each memory, or the one known at a moment."""
+        """List the present revision of each memory, or the revision known at a given time."""
         return self._read(wanted, super().memories)
 
-    def _read(self, wanted: "MemoryFilter | MessageFilter", ask: Callable[..., list[S]]) -> list[S]:
+    def _read(self, wanted: "MemoryFilter | MessageFilter", query: Callable[..., list[S]]) -> list[S]:
         self._hold_owner(wanted.owner)
         for scope in (wanted.exactly, wanted.reader):
             if scope is not None:
                 self._locks.hold([_user(scope.user)])
-        # A reader also sees what is everyone's: it does not make everyone wait.
-        return ask(wanted) if wanted.reader is not None else self._settled(lambda: ask(wanted))
+        # A reader also sees shared rows; locking their owners would make all users wait.
+        return query(wanted) if wanted.reader is not None else self._read_locked(lambda: query(wanted))
 
     def revisions(self, id: str) -> list[Memory]:
-        """List every revision of a memory, oldest first."""
-        return self._settled(lambda: super(PostgresTransaction, self).revisions(id))
+        """List all revisions of a memory, oldest first."""
+        return self._read_locked(lambda: super(PostgresTransaction, self).revisions(id))
 
     def jobs(
         self, *, states: Collection[JobState] | None = None, ids: Collection[str] | None = None, limit: int | None = None
     ) -> list[Job]:
-        """List jobs, oldest first; those that are named stay as they are until the end."""
+        """List jobs, oldest first. Jobs requested by id are locked until the transaction ends."""
         if ids is not None:
             self._session.execute(
                 "SELECT 1 FROM jobs WHERE tenant = ? AND id = ANY(?) ORDER BY id FOR UPDATE", (self.tenant, list(ids))
@@ -134,27 +134,27 @@ class PostgresTransaction(SQLTransaction):
         return super().jobs(states=states, ids=ids, limit=limit)
 
     def user(self, user: str) -> UserProfile:
-        """Return what is known of a user; a stranger has the defaults."""
+        """Return a user's profile, with the defaults for an unknown user."""
         self._locks.hold([_user(user)])
         return super().user(user)
 
     def app(self, app: str) -> AppRecord | None:
-        """Return the record of an app that was installed or uninstalled."""
+        """Return the record of an app, or None if it was never installed."""
         self._locks.hold([f"app {app}"])
         return super().app(app)
 
     def setting(self, name: str) -> str | None:
-        """Return one of the engine's own durable values."""
+        """Return one of the engine's persistent values, or None if it is not set."""
         self._locks.hold([f"setting {name}"])
         return super().setting(name)
 
     def access_key(self, id: str) -> KeyRecord | None:
-        """Return the record of a key that is kept in this tenant's rows."""
+        """Return an access key stored by this tenant, or None."""
         self._locks.hold([f"key {id}"])
         return super().access_key(id)
 
     def stored_response(self, principal: str, key: str) -> StoredResponse | None:
-        """Return what is kept of a request, if anything."""
+        """Return the stored response to a request with this idempotency key, or None."""
         self._locks.hold([f"answer {principal} {key}"])
         return super().stored_response(principal, key)
 
@@ -166,32 +166,32 @@ class PostgresTransaction(SQLTransaction):
         super().add_session(session)
 
     def set_session(self, session: SessionRecord) -> None:
-        """Replace a session's state."""
+        """Replace the record of a session."""
         self._locks.hold([_user(session.scope.user)])
         super().set_session(session)
 
     def add_message(self, message: Message) -> Message:
-        """Store a message; numbers are taken under the user's lock, so a user's numbers grow in the order of commits."""
+        """Store a message. Its number is taken under the user's lock, so a user's numbers grow in commit order."""
         self._locks.hold([_user(message.scope.user)])
         return super().add_message(message)
 
     def add_revision(self, memory: Memory) -> Memory:
-        """Store a revision as the present one; the one before goes to the archive with its terms and vectors."""
+        """Store a revision as the present one. The previous revision moves to the archive with its terms and vectors."""
         self._locks.hold([_user(memory.scope.user)])
         return super().add_revision(memory)
 
     def set_action(self, messages: Collection[str], action: str) -> None:
-        """Mark messages that have no action yet, so that they are neither mined nor recalled any more."""
+        """Set the action of messages that have none, which excludes them from extraction and recall."""
         self._hold_owners("messages", messages)
         super().set_action(messages, action)
 
     def set_sources(self, id: str, sources: Sequence[str]) -> None:
-        """Take sources away from every revision of a memory that stands without them."""
+        """Reduce the sources of every revision of a memory to these."""
         self._hold_owners("memories", [id])
         super().set_sources(id, sources)
 
     def _update_present(self, column: str, value: int, ids: Collection[str]) -> None:
-        # Without a user's lock, since every recall notes its uses; rows are locked in one order instead.
+        # No user lock: every recall updates last_used_at. Locking the rows in a fixed order prevents deadlocks instead.
         self._session.execute(
             f"UPDATE memories SET {column} = ? WHERE tenant = ? AND item = ANY(ARRAY("
             "SELECT item FROM memories WHERE tenant = ? AND id = ANY(?) AND recorded_to IS NULL ORDER BY item FOR UPDATE))",
@@ -199,28 +199,34 @@ class PostgresTransaction(SQLTransaction):
         )
 
     def remove_memories(self, ids: Collection[str]) -> Mapping[str, int]:
-        """Remove memories with every revision, change, vector and term."""
+        """Remove memories with all their revisions, changes, vectors and terms."""
         self._hold_owners("memories", ids)
         return super().remove_memories(ids)
 
     def remove_messages(self, ids: Collection[str]) -> Mapping[str, int]:
-        """Remove messages with their vectors and terms; that a memory came from them stays known."""
+        """Remove messages with their vectors and terms. Memories derived from them keep their ids as sources."""
         self._hold_owners("messages", ids)
         return super().remove_messages(ids)
 
     def remove_sessions(self, ids: Collection[str]) -> Mapping[str, int]:
-        """Remove sessions and the jobs about them."""
+        """Remove sessions and their jobs."""
         if ids:
             self.sessions(SessionFilter(ids=ids))
         return super().remove_sessions(ids)
 
     def remove_scope(self, owner: Mapping[str, str]) -> None:
-        """Remove what is left of a scope whose memories and messages are gone: jobs, names, a user's or app's own row, and keys."""
+        """Remove the remaining rows of a scope whose memories and messages were removed.
+
+        These are jobs, partitions and access keys, and the record of the user or app.
+        """
         self._hold_owner(owner)
         super().remove_scope(owner)
 
     def remove_keys(self, owner: Mapping[str, str]) -> None:
-        """Remove the keys that are bound to a scope of this tenant, whoever's rows they are kept in: said aloud to the policy."""
+        """Remove the access keys bound to a scope of this tenant, whichever tenant stored them.
+
+        Row level security permits this while ``holdfast.opens`` names the tenant.
+        """
         self._session.execute("SELECT set_config('holdfast.opens', ?, true)", (self.tenant,))
         super().remove_keys(owner)
         self._session.execute("SELECT set_config('holdfast.opens', '', true)")
@@ -228,26 +234,26 @@ class PostgresTransaction(SQLTransaction):
     # --- models and jobs --------------------------------------------------------------------------------
 
     def use_model(self, model: str) -> int:
-        """Want a model's vectors for everything: also for what others are storing this moment, so these are waited for."""
+        """Queue every chunk for this model's vectors and return how many wait. Waits for writes that are adding chunks."""
         if vector_tables.model_number(self._session, self.tenant, model) is None:
             self._locks.hold_all()
         return super().use_model(model)
 
     def drop_model(self, model: str) -> None:
-        """Remove a model's vectors and want them no more."""
+        """Remove a model with its vectors and its queue."""
         self._locks.hold_all()
         super().drop_model(model)
 
     def add_job(self, job: Job) -> bool:
-        """Queue a job; False, and nothing stored, if its effect was queued before."""
+        """Queue a job. Return False and store nothing if a job with the same effect exists."""
         added = super().add_job(job)
         self.has_new_jobs = self.has_new_jobs or added
         return added
 
     def holds_lease(self, job: Job) -> bool:
-        """Tell whether this very attempt still owns the job, which nobody takes from it before the end of this write.
+        """Return True if this attempt still owns the job. Nobody can take the job over before the transaction ends.
 
-        Its user is locked first, as whoever erases that user does.
+        The job's user is locked first, in the same order as an erasure of that user does.
         """
         if isinstance(user := job.payload.get("user"), str):
             self._locks.hold([_user(user)])
@@ -257,5 +263,5 @@ class PostgresTransaction(SQLTransaction):
 
 
 def _user(user: str | None) -> str:
-    """Return the name of a user's lock; what belongs to no user has one together."""
+    """Return the name of a user's lock. All data without a user shares one lock."""
     return f"user {user or ''}"

@@ -1,4 +1,4 @@
-"""An HNSW index for each large partition, made beside the writes and removed when nothing needs it any more."""
+"""HNSW indexes: one per large partition, built without blocking writes, and dropped when it is no longer needed."""
 
 import itertools
 import threading
@@ -10,15 +10,16 @@ from holdfast.stores.postgres.connect import SCHEMA
 from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.sql.connection import fetch, fetch_one, fetch_value
 
-_REFRESH_SECONDS = 30.0
+_CACHE_SECONDS = 30.0
+"""Seconds for which the list of indexes is cached."""
 _MAX_DIMENSIONS = 4000
-"""Numbers a half vector may have to be indexed."""
-_BUILDING = 0x486F6C6448
-_NAME = "vectors_{partition}_{model}_hnsw"
+"""Maximum number of dimensions of a half-precision vector that pgvector can index."""
+_BUILD_LOCK = 0x486F6C6448
+"""Number of the advisory lock that allows one build at a time in a database."""
 
 
-class IndexRequest(NamedTuple):
-    """A partition that has grown large."""
+class PartitionIndex(NamedTuple):
+    """The index of one partition for the vectors of one model."""
 
     tenant: str
     partition: int
@@ -26,108 +27,122 @@ class IndexRequest(NamedTuple):
     dimensions: int
 
 
-class ReadyIndexes:
-    """Which partitions have an index, as of a short while ago: a new one is used a little later, a lost one is only slower."""
+class IndexCache:
+    """The indexes that exist, cached for a short time.
+
+    A new index is used a little later. An index that was dropped meanwhile only makes searches slower.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._seen: dict[int, tuple[float, dict[int, int]]] = {}
 
     def of(self, connection: PostgresSession, tenant: str, model: int) -> Mapping[int, int]:
-        """Return the partitions that have an index for a model's vectors, with the numbers a vector has."""
+        """Return the partitions that have an index for a model, with the number of dimensions."""
         with self._lock:
             at, found = self._seen.get(model, (0.0, {}))
-        if time.monotonic() - at > _REFRESH_SECONDS or not at:
-            found = {wanted.partition: wanted.dimensions for wanted in ready(connection, tenant) if wanted.model == model}
+        if time.monotonic() - at > _CACHE_SECONDS or not at:
+            found = {index.partition: index.dimensions for index in existing(connection, tenant) if index.model == model}
             with self._lock:
                 self._seen[model] = (time.monotonic(), found)
         return found
 
-    def forget(self) -> None:
-        """Look again before the next search."""
+    def clear(self) -> None:
+        """Empty the cache, so that the next search looks the indexes up."""
         with self._lock:
             self._seen.clear()
 
 
-def ready(connection: PostgresSession, tenant: str) -> list[IndexRequest]:
-    """Return what has an index: what it is for is noted in the index's comment."""
+def existing(connection: PostgresSession, tenant: str) -> list[PartitionIndex]:
+    """List the valid indexes of a tenant. Partition, model and dimensions are read from the comment of each index."""
     rows = fetch(
         connection,
         "SELECT obj_description(pg_class.oid, 'pg_class') FROM pg_class JOIN pg_index ON indexrelid = pg_class.oid "
         f"WHERE indrelid = '{SCHEMA}.vectors'::regclass AND indisvalid AND relname LIKE '%_hnsw'",
     )
-    notes = [row[0].split(" ", 3) for row in rows if row[0]]
-    return [IndexRequest(note[3], int(note[0]), int(note[1]), int(note[2])) for note in notes if note[3] == tenant]
+    comments = [row[0].split(" ", 3) for row in rows if row[0]]
+    return [
+        PartitionIndex(owner, int(partition), int(model), int(dimensions))
+        for partition, model, dimensions, owner in comments
+        if owner == tenant
+    ]
 
 
-def wanted(connection: PostgresSession, tenant: str, min_vectors: int) -> IndexRequest | None:
-    """Return one partition that has at least so many vectors of a model and no index for them.
+def missing(connection: PostgresSession, tenant: str, min_vectors: int) -> PartitionIndex | None:
+    """Return one partition with at least ``min_vectors`` vectors of a model and no index for them, or None.
 
-    Workers ask this again and again: what has an index is not counted any more, and nothing further than need be.
+    Workers call this often, so it does not count the vectors of indexed partitions, and counts others only up to the
+    minimum.
     """
     large = fetch(connection, "SELECT partition FROM partitions WHERE tenant = ? AND units >= ?", (tenant, min_vectors))
     if not large:
         return None
     models = fetch(connection, "SELECT model FROM models WHERE tenant = ?", (tenant,))
-    indexed = {(each.partition, each.model) for each in ready(connection, tenant)}
+    indexed = {(index.partition, index.model) for index in existing(connection, tenant)}
     for (partition,), (model,) in itertools.product(large, models):
         if (partition, model) not in indexed and _has(connection, (tenant, partition, model), min_vectors):
             sql = "SELECT vector_dims(embedding) FROM vectors WHERE tenant = ? AND partition = ? AND model = ? LIMIT 1"
             dimensions = fetch_value(connection, sql, (tenant, partition, model))
             if dimensions is not None and dimensions <= _MAX_DIMENSIONS:
-                return IndexRequest(tenant, partition, model, dimensions)
+                return PartitionIndex(tenant, partition, model, dimensions)
     return None
 
 
 def _has(connection: PostgresSession, place: tuple[str, int, int], min_vectors: int) -> bool:
-    """Tell whether a partition has at least so many vectors of a model."""
+    """Return True if a partition has at least ``min_vectors`` vectors of a model."""
     some = "SELECT 1 FROM vectors WHERE tenant = ? AND partition = ? AND model = ? LIMIT ?"
     found: int = fetch_value(connection, f"SELECT count(*) FROM ({some}) AS found", (*place, min_vectors))
     return found >= min_vectors
 
 
-def stale(connection: PostgresSession, tenant: str) -> list[IndexRequest]:
-    """Return the indexes of partitions or models that are gone."""
-    made = ready(connection, tenant)
-    if not made:
+def stale(connection: PostgresSession, tenant: str) -> list[PartitionIndex]:
+    """List the indexes whose partition or model no longer exists."""
+    indexes = existing(connection, tenant)
+    if not indexes:
         return []
-    numbers = [each.partition for each in made]
+    numbers = [index.partition for index in indexes]
     rows = fetch(connection, "SELECT partition FROM partitions WHERE tenant = ? AND partition = ANY(?)", (tenant, numbers))
     partitions = {row[0] for row in rows}
     models = {row[0] for row in fetch(connection, "SELECT model FROM models WHERE tenant = ?", (tenant,))}
-    return [each for each in made if each.partition not in partitions or each.model not in models]
+    return [index for index in indexes if index.partition not in partitions or index.model not in models]
 
 
-def make(session: PostgresSession, wanted: IndexRequest) -> bool:
-    """Build an index while others write, and what a killed process left is removed first; False while another builds one."""
-    if not fetch_value(session, "SELECT pg_try_advisory_lock(?)", (_BUILDING,)):
+def build(session: PostgresSession, index: PartitionIndex) -> bool:
+    """Build an index without blocking writes, after dropping the remains of an interrupted build.
+
+    Return False if another process is building an index.
+    """
+    if not fetch_value(session, "SELECT pg_try_advisory_lock(?)", (_BUILD_LOCK,)):
         return False
-    name = _NAME.format(partition=wanted.partition, model=wanted.model)
+    name = _name(index)
     try:
         session.execute("SET statement_timeout = 0")
         session.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {SCHEMA}.{name}")
-        tenant, note = (_literal(session, text) for text in (wanted.tenant, " ".join(map(str, (*wanted[1:], wanted.tenant)))))
+        tenant, note = (_literal(session, text) for text in (index.tenant, " ".join(map(str, (*index[1:], index.tenant)))))
         session.execute(
             f"CREATE INDEX CONCURRENTLY {name} ON {SCHEMA}.vectors USING hnsw "
-            f"((embedding::halfvec({wanted.dimensions:d})) halfvec_ip_ops) "
-            f"WHERE tenant = {tenant} AND partition = {wanted.partition:d} AND model = {wanted.model:d}"
+            f"((embedding::halfvec({index.dimensions:d})) halfvec_ip_ops) "
+            f"WHERE tenant = {tenant} AND partition = {index.partition:d} AND model = {index.model:d}"
         )
         session.execute(f"COMMENT ON INDEX {SCHEMA}.{name} IS {note}")
-        session.execute(f"ANALYZE {SCHEMA}.vectors")  # or the planner may not see that it pays
+        session.execute(f"ANALYZE {SCHEMA}.vectors")  # without statistics the planner may not choose the index
     finally:
-        session.execute("SELECT pg_advisory_unlock(?)", (_BUILDING,))
+        session.execute("SELECT pg_advisory_unlock(?)", (_BUILD_LOCK,))
     return True
 
 
-def remove(session: PostgresSession, indexes: Iterable[IndexRequest]) -> None:
-    """Remove indexes, beside other work."""
-    for each in indexes:
-        name = _NAME.format(partition=each.partition, model=each.model)
-        session.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {SCHEMA}.{name}")
+def drop(session: PostgresSession, indexes: Iterable[PartitionIndex]) -> None:
+    """Drop indexes without blocking other work."""
+    for index in indexes:
+        session.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {SCHEMA}.{_name(index)}")
+
+
+def _name(index: PartitionIndex) -> str:
+    return f"vectors_{index.partition}_{index.model}_hnsw"
 
 
 def _literal(session: PostgresSession, text: str) -> str:
-    """Return a text as it stands in a statement that takes no values apart."""
+    """Return a text as a quoted SQL literal, for statements that do not accept parameters."""
     row = fetch_one(session, "SELECT quote_literal(?::text)", (text,))
     assert row is not None
     return str(row[0])

@@ -1,7 +1,7 @@
-"""Vectors in PostgreSQL: half precision, ranked exactly in small scopes and by HNSW in large ones.
+"""Vectors in PostgreSQL: half precision, ranked exactly in small partitions and by HNSW in large ones.
 
-Vectors of different models live under different numbers and never meet. A partition that has grown large gets an index
-of its own, so that nobody's search walks through the vectors of others.
+Vectors of different models are stored under different model numbers and never compared. Each large partition has its own
+index, so a search never reads the vectors of other users.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,17 +25,18 @@ want = vector_tables.want
 def put(
     connection: PostgresSession, tenant: str, name: str, chunks: Sequence[tuple[int, int]], vectors: "NDArray[np.float32]"
 ) -> int:
-    """Store vectors for the windows that still wait for one; a text that went away meanwhile is passed over.
+    """Store the vectors of chunks that are still queued; skip chunks whose text was removed meanwhile. Return their number.
 
-    Who takes a window out of the queue may store its vector: the queue's row is what two writers wait for each other by.
+    Only the transaction that deletes a chunk from the queue stores its vector. Concurrent writers wait for each other on
+    that row of the queue.
     """
     model = vector_tables.model_number(connection, tenant, name)
     if model is None or not chunks:
         return 0
-    given = np.asarray(vectors, dtype=np.float32)
-    if not np.isfinite(given).all():
+    array = np.asarray(vectors, dtype=np.float32)
+    if not np.isfinite(array).all():
         raise ValueError("a vector holds NaN or infinity")
-    order = sorted(range(len(chunks)), key=lambda place: chunks[place])  # in one order, so that nobody waits in a circle
+    order = sorted(range(len(chunks)), key=lambda place: chunks[place])  # a fixed order, so that writers cannot deadlock
     taken = fetch(
         connection,
         "WITH wanted AS (SELECT queued.partition, queued.item, queued.window FROM unembedded AS queued "
@@ -52,7 +53,7 @@ def put(
         "INSERT INTO vectors (tenant, partition, model, item, window, embedding) VALUES (?, ?, ?, ?, ?, ?) "
         "ON CONFLICT (tenant, partition, model, item, window) DO UPDATE SET embedding = excluded.embedding",
         [
-            (tenant, partition, model, item, window, HalfVector(given[places[item, window]]))
+            (tenant, partition, model, item, window, HalfVector(array[places[item, window]]))
             for item, window, partition in sorted(taken)
         ],
     )
@@ -60,9 +61,9 @@ def put(
 
 
 def remove(connection: PostgresSession, tenant: str, partition: int, item: int) -> int:
-    """Remove an item's vectors; returns how many there were.
+    """Remove an item's vectors and return their number.
 
-    First out of the queue: who is just storing one is waited for there, and its vector is seen after that.
+    The queue comes first: a concurrent :func:`put` holds a lock on its row, so its vector is visible afterwards.
     """
     where, values = "tenant = ? AND partition = ? AND item = ?", (tenant, partition, item)
     models = "model IN (SELECT model FROM models WHERE tenant = ?)"
@@ -72,7 +73,7 @@ def remove(connection: PostgresSession, tenant: str, partition: int, item: int) 
 
 
 def move(connection: PostgresSession, tenant: str, old: tuple[int, int], new: tuple[int, int]) -> None:
-    """Give an item's vectors to another (partition, item): the same text under a new number; the queue first, as above."""
+    """Move an item's vectors to another (partition, item) with the same text. The queue comes first, as in :func:`remove`."""
     for table in ("unembedded", "vectors"):
         connection.execute(
             f"UPDATE {table} SET partition = ?, item = ? WHERE tenant = ? AND partition = ? AND item = ? "
@@ -93,15 +94,15 @@ def search(
     partitions: Mapping[int, Space],
     *,
     limit: int,
-    narrowed: ItemFilter,
+    item_filter: ItemFilter,
     indexed: Mapping[int, int],
 ) -> list[Match]:
-    """Rank the items of the partitions by cosine; ``indexed`` are the large partitions with an index, and their dimensions."""
-    wanted = _Wanted(tenant, model, HalfVector(_unit(query)), limit, narrowed)
-    rows = _exact(connection, wanted, [number for number in partitions if number not in indexed])
+    """Rank the items of the partitions by cosine. ``indexed`` maps partitions that have an index to their dimensions."""
+    parameters = _VectorQuery(tenant, model, HalfVector(_unit(query)), limit, item_filter)
+    rows = _exact(connection, parameters, [number for number in partitions if number not in indexed])
     for number in partitions:
         if number in indexed:
-            rows += _nearest(connection, wanted, number, indexed[number])
+            rows += _nearest(connection, parameters, number, indexed[number])
     best: dict[int, Match] = {}
     for item, window, partition, distance in sorted(rows, key=lambda row: (row[3], row[0], row[1])):
         score = max(-1.0, min(1.0, 0.0 - distance))
@@ -109,44 +110,46 @@ def search(
     return list(best.values())[:limit]
 
 
-class _Wanted(NamedTuple):
-    """What is looked for."""
+class _VectorQuery(NamedTuple):
+    """The parameters of one vector search."""
 
     tenant: str
     model: int
     query: HalfVector
     limit: int
-    narrowed: ItemFilter
+    item_filter: ItemFilter
 
 
-def _exact(connection: PostgresSession, wanted: _Wanted, partitions: list[int]) -> list[Row]:
-    """Rank by looking at every vector."""
+def _exact(connection: PostgresSession, parameters: _VectorQuery, partitions: list[int]) -> list[Row]:
+    """Rank by comparing every vector."""
     if not partitions:
         return []
-    narrowed = wanted.narrowed.clauses
+    item_filter = parameters.item_filter.clauses
     return fetch(
         connection,
         "SELECT item, window, partition, distance FROM (SELECT DISTINCT ON (item) item, window, partition, "
         "embedding <#> ? AS distance FROM vectors WHERE tenant = ? AND model = ? AND partition = ANY(?) "
-        f"AND {narrowed.sql} ORDER BY item, distance, window) AS best ORDER BY distance, item LIMIT ?",
-        (wanted.query, wanted.tenant, wanted.model, partitions, *narrowed.values, wanted.limit),
+        f"AND {item_filter.sql} ORDER BY item, distance, window) AS best ORDER BY distance, item LIMIT ?",
+        (parameters.query, parameters.tenant, parameters.model, partitions, *item_filter.values, parameters.limit),
     )
 
 
-def _nearest(connection: PostgresSession, wanted: _Wanted, partition: int, dimensions: int) -> list[Row]:
-    """Rank by the partition's own index; what may not be found is passed over, and the search goes on behind it.
+def _nearest(connection: PostgresSession, parameters: _VectorQuery, partition: int, dimensions: int) -> list[Row]:
+    """Rank by the partition's HNSW index, which skips items excluded by the filter and continues behind them.
 
-    It gives up after a while. If too little was found by then, few may be found at all, and these are soon looked at.
+    The index scan stops after a limit. If it returned too few items, the filter leaves only few, and comparing them all
+    is fast.
     """
-    narrowed = wanted.narrowed.clauses
+    item_filter = parameters.item_filter.clauses
     found = connection.execute_planned(
         f"SELECT item, window, partition, embedding::halfvec({dimensions:d}) <#> ?::halfvec({dimensions:d}) AS distance "
-        f"FROM vectors WHERE tenant = ? AND partition = {partition:d} AND model = {wanted.model:d} AND {narrowed.sql} "
+        f"FROM vectors WHERE tenant = ? AND partition = {partition:d} AND model = {parameters.model:d} AND {item_filter.sql} "
         "ORDER BY distance LIMIT ?",
-        (wanted.query, wanted.tenant, *narrowed.values, max(2 * wanted.limit, 40)),  # several windows of an item may come first
+        # More than the limit: several of the nearest chunks may belong to one item.
+        (parameters.query, parameters.tenant, *item_filter.values, max(2 * parameters.limit, 40)),
     ).fetchall()
-    enough = len({row[0] for row in found}) >= wanted.limit
-    return found if enough else _exact(connection, wanted, [partition])
+    enough = len({row[0] for row in found}) >= parameters.limit
+    return found if enough else _exact(connection, parameters, [partition])
 
 
 def _unit(query: "NDArray[np.float32]") -> "NDArray[np.float32]":
@@ -158,7 +161,7 @@ def _unit(query: "NDArray[np.float32]") -> "NDArray[np.float32]":
 
 
 def similarities(connection: PostgresSession, tenant: str, model: int, items: Sequence[int]) -> "NDArray[np.float32] | None":
-    """Return the cosine of each pair of items by their first windows, zero where a vector is missing."""
+    """Return the cosine of each pair of items by their first chunks; zero if a vector is missing."""
     rows = connection.execute_binary(
         "SELECT units.item, vectors.embedding FROM units JOIN vectors ON vectors.tenant = units.tenant "
         "AND vectors.partition = units.partition AND vectors.model = ? AND vectors.item = units.item AND vectors.window = 0 "

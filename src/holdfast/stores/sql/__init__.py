@@ -1,1 +1,1 @@
-"""What both SQL stores share: rows, reads, one transaction, filters, ranking by words. Start with ``transaction.py``."""
+"""Code shared by the two SQL stores: rows, reads, writes, filters and BM25 ranking. Start with ``transaction.py``."""

@@ -1,6 +1,7 @@
-"""What the stores on SQL have in common: how a connection is asked, and where SQLite and PostgreSQL speak differently.
+"""The connection interface of the SQL stores, and the differences between the SQLite and PostgreSQL dialects.
 
-Statements are written once, with ``?`` for each value. Whatever has no common spelling is a method of :class:`SQLDialect`.
+Statements are written once, with ``?`` for each value. Expressions without a common spelling are methods of
+:class:`SQLDialect`.
 """
 
 import functools
@@ -9,61 +10,61 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
 Row: TypeAlias = tuple[Any, ...]
 Part: TypeAlias = tuple[Any, ...]
-"""A piece of SQL and after it what it binds."""
+"""A piece of SQL, followed by the values it binds."""
 Primitive: TypeAlias = str | float | None
-"""What metadata can be compared with; whole numbers and booleans too."""
+"""Types of metadata values that can be compared. ``float`` includes integers and booleans."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 class ResultRows(Protocol):
-    """The answer to a statement."""
+    """The result of a statement."""
 
     def fetchall(self) -> list[Row]:
         """Return all rows."""
         ...
 
     def fetchone(self) -> Row | None:
-        """Return the next row, if there is one."""
+        """Return the next row, or None if there is none."""
         ...
 
     def __iter__(self) -> Iterator[Row]: ...
 
 
 class SQLDialect(Protocol):
-    """What SQLite and PostgreSQL spell differently."""
+    """Expressions that SQLite and PostgreSQL spell differently."""
 
     no_limit: int | None
-    """What stands for no limit after LIMIT."""
+    """The value that means no limit after LIMIT."""
 
     def next_number(self, connection: "Connection", name: str) -> int:
-        """Return a number that was never given before, also not to something since removed."""
+        """Return the next number of a sequence. Numbers are never reused, not even after their row was removed."""
         ...
 
-    def among(self, column: str, wanted: Sequence[object]) -> Part:
-        """Return the condition that a column is one of these values, however many."""
+    def among(self, column: str, values: Sequence[object]) -> Part:
+        """Return the condition that a column equals one of the values, of any number."""
         ...
 
     def metadata_entry(self, key: str, operator: str, value: Primitive) -> Part:
-        """Return the condition that an entry of the metadata compares with a value of the same JSON type."""
+        """Return the condition that compares a metadata entry with a value. Entries of another JSON type do not match."""
         ...
 
     def in_payload(self, part: str) -> str:
-        """Return what a job's payload says of a part of a scope, or of a session."""
+        """Return the expression for a field of a job's JSON payload, such as ``user`` or ``session``."""
         ...
 
     def day_of(self, column: str) -> str:
-        """Return the day, in UTC, of a time."""
+        """Return the expression for the UTC day of a timestamp column, as YYYY-MM-DD."""
         ...
 
     def is_shared_with(self) -> str:
-        """Return the condition that an app's ``sharing`` holds one name, or all."""
+        """Return the condition that an app's ``sharing`` list contains the bound name or ``*``."""
         ...
 
 
 class Executor(Protocol):
-    """What takes a statement."""
+    """An object that runs statements."""
 
     def execute(self, sql: str, values: Sequence[Any] = ..., /) -> ResultRows:
         """Run a statement."""
@@ -71,30 +72,30 @@ class Executor(Protocol):
 
 
 class Connection(Executor, Protocol):
-    """A connection as these modules use it."""
+    """The interface of a connection that the shared code uses."""
 
     known: dict[Hashable, Any] | None
-    """While several questions are asked of one moment: the answers that hold for all of it. None at other times."""
+    """Cache of small lookups during a snapshot; None outside of one."""
 
     @property
     def dialect(self) -> SQLDialect:
-        """How this database spells what the others spell differently."""
+        """The SQL dialect of this database."""
         ...
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Any]], /) -> ResultRows:
-        """Run a statement for each row of values; returns the rows of all."""
+        """Run a statement for each row of values. Return the result rows of all of them."""
         ...
 
     def changes(self) -> int:
-        """Return how many rows the last statement changed."""
+        """Return the number of rows that the last statement changed."""
         ...
 
 
 class Guarding(Protocol):
-    """Something whose questions are guarded."""
+    """An object with a ``guard`` for its queries."""
 
-    def guard(self, ask: Callable[[], R]) -> R:
-        """Ask, and turn the database's errors into ours."""
+    def guard(self, query: Callable[[], R]) -> R:
+        """Call ``query`` and translate the database's errors."""
         ...
 
 
@@ -102,7 +103,7 @@ G = TypeVar("G", bound=Guarding)
 
 
 def guarded(method: Callable[Concatenate[G, P], R]) -> Callable[Concatenate[G, P], R]:
-    """Make a store's method raise our errors, whatever the database's are."""
+    """Decorate a store's method so that it runs inside ``guard`` and raises Holdfast errors."""
 
     @functools.wraps(method)
     def call(self: G, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -111,15 +112,15 @@ def guarded(method: Callable[Concatenate[G, P], R]) -> Callable[Concatenate[G, P
     return call
 
 
-def cached_fetch(connection: Connection, question: Hashable, ask: Callable[[], R]) -> R:
-    """Ask a small question, but only once of each moment."""
+def cached_fetch(connection: Connection, key: Hashable, fetch_result: Callable[[], R]) -> R:
+    """Return the result of ``fetch_result``. During a snapshot, run it once per key and cache the result."""
     known = connection.known
     if known is None:
-        return ask()
-    if question not in known:
-        known[question] = ask()
-    answer: R = known[question]
-    return answer
+        return fetch_result()
+    if key not in known:
+        known[key] = fetch_result()
+    result: R = known[key]
+    return result
 
 
 def fetch(connection: Executor, sql: str, values: Sequence[Any] = ()) -> list[Row]:
@@ -128,19 +129,19 @@ def fetch(connection: Executor, sql: str, values: Sequence[Any] = ()) -> list[Ro
 
 
 def fetch_one(connection: Executor, sql: str, values: Sequence[Any] = ()) -> Row | None:
-    """Return the first row of a query, if there is one."""
+    """Return the first row of a query, or None if there is none."""
     return connection.execute(sql, tuple(values)).fetchone()
 
 
 def fetch_value(connection: Executor, sql: str, values: Sequence[Any] = ()) -> Any:
-    """Return the first column of the first row, or None."""
+    """Return the first column of the first row, or None if there is no row."""
     row = connection.execute(sql, tuple(values)).fetchone()
     return None if row is None else row[0]
 
 
 @functools.cache
 def upsert(table: str, columns: str, *, key: int = 1) -> str:
-    """Return the statement that stores a row, or replaces the one with the same tenant and first ``key`` columns."""
+    """Return the statement that inserts a row, or replaces the one with the same tenant and first ``key`` columns."""
     names = columns.split(", ")
     same = ", ".join(["tenant", *names[:key]])
     rest = ", ".join(f"{name} = excluded.{name}" for name in names[key:])

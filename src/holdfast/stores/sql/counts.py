@@ -1,4 +1,4 @@
-"""Counting and checking what every store on SQL has: statistics, and rows against their hashes."""
+"""Statistics and checks that work on every SQL store."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -13,36 +13,36 @@ HASHED: tuple[tuple[str, str, Expected], ...] = (
     ("memories", MEMORY_COLUMNS, memory_hash),
     ("messages", MESSAGE_COLUMNS, message_hash),
 )
-"""The tables whose rows carry a hash, with their columns and what a row's hash must be."""
+"""Tables whose rows carry a hash: table, columns, and the function that computes the expected hash."""
 
 
 def stats(connection: Connection, tenant: str) -> dict[str, Any]:
-    """Count what a tenant has."""
+    """Count a tenant's rows."""
 
-    def one(sql: str) -> Any:
+    def single(sql: str) -> Any:
         return fetch_value(connection, sql, (tenant,))
 
-    def by(sql: str) -> Mapping[str, int]:
+    def grouped(sql: str) -> Mapping[str, int]:
         return {row[0]: row[1] for row in connection.execute(f"{sql} GROUP BY 1", (tenant,))}
 
     present = "FROM memories WHERE tenant = ? AND recorded_to IS NULL"
     return {
-        "messages": one("SELECT count(*) FROM messages WHERE tenant = ?"),
-        "sessions": by("SELECT status, count(*) FROM sessions WHERE tenant = ?"),
-        "memories": one(f"SELECT count(*) {present} AND status = 'live'"),
-        "memories_by_kind": by(f"SELECT kind, count(*) {present} AND status = 'live'"),
-        "retired": by(f"SELECT status, count(*) {present} AND status <> 'live'"),
-        "users": one("SELECT count(DISTINCT user) FROM partitions WHERE tenant = ? AND user <> ''"),
-        "apps": one("SELECT count(DISTINCT app) FROM partitions WHERE tenant = ? AND app <> ''"),
-        "jobs": by("SELECT state, count(*) FROM jobs WHERE tenant = ?"),
-        "vectors": one("SELECT count(*) FROM vectors WHERE tenant = ?"),
-        "waiting_for_vectors": one("SELECT count(*) FROM unembedded WHERE tenant = ?"),
+        "messages": single("SELECT count(*) FROM messages WHERE tenant = ?"),
+        "sessions": grouped("SELECT status, count(*) FROM sessions WHERE tenant = ?"),
+        "memories": single(f"SELECT count(*) {present} AND status = 'live'"),
+        "memories_by_kind": grouped(f"SELECT kind, count(*) {present} AND status = 'live'"),
+        "retired": grouped(f"SELECT status, count(*) {present} AND status <> 'live'"),
+        "users": single("SELECT count(DISTINCT user) FROM partitions WHERE tenant = ? AND user <> ''"),
+        "apps": single("SELECT count(DISTINCT app) FROM partitions WHERE tenant = ? AND app <> ''"),
+        "jobs": grouped("SELECT state, count(*) FROM jobs WHERE tenant = ?"),
+        "vectors": single("SELECT count(*) FROM vectors WHERE tenant = ?"),
+        "waiting_for_vectors": single("SELECT count(*) FROM unembedded WHERE tenant = ?"),
         "models": [row[0] for row in connection.execute("SELECT name FROM models WHERE tenant = ? ORDER BY model", (tenant,))],
     }
 
 
 def vectors_finding(connection: Connection, tenant: str) -> Finding:
-    """Check that every vector belongs to a window."""
+    """Check that every vector belongs to a chunk."""
     waiting = fetch_value(connection, "SELECT count(*) FROM unembedded WHERE tenant = ?", (tenant,))
     stray = fetch_value(
         connection,
@@ -52,24 +52,26 @@ def vectors_finding(connection: Connection, tenant: str) -> Finding:
     )
     if stray:
         return Finding(
-            check="vectors", ok=False, detail=f"{stray} vectors of nothing", remedy="Report this; searches are unaffected"
+            check="vectors", ok=False, detail=f"{stray} vectors without a chunk", remedy="Report this; searches are unaffected"
         )
-    return Finding(check="vectors", ok=True, detail=f"in order, {waiting} windows wait for one")
+    return Finding(check="vectors", ok=True, detail=f"in order, {waiting} chunks wait for one")
 
 
 def hashes_finding(table: str, seen: int, bad: Sequence[str]) -> Finding:
-    """Say how many rows of a table are not what was written."""
+    """Return the finding for a table: how many rows do not match their hash."""
     if bad:
         shown = ", ".join(bad[:5]) + (" ..." if len(bad) > 5 else "")
         return Finding(
-            check=f"{table} hashes", ok=False, detail=f"{len(bad)} of {seen} rows altered: {shown}",
-            remedy="Compare with a backup: these rows changed on disk without Holdfast",
-        )  # fmt: skip
-    return Finding(check=f"{table} hashes", ok=True, detail=f"{seen} rows as written")
+            check=f"{table} hashes",
+            ok=False,
+            detail=f"{len(bad)} of {seen} rows do not match their hash: {shown}",
+            remedy="Compare with a backup: something other than Holdfast changed these rows",
+        )
+    return Finding(check=f"{table} hashes", ok=True, detail=f"{seen} rows match their hash")
 
 
 def altered(rows: Iterable[Sequence[Any]], expected: Expected) -> tuple[int, list[str]]:
-    """Return how many rows there are, and the ids of those whose hash is not theirs."""
+    """Return the number of rows, and the ids of those that do not match their hash."""
     seen, bad = 0, []
     for row in rows:
         seen += 1

@@ -1,4 +1,4 @@
-"""Filters as SQL. Every value is bound; only column names of our own are ever formatted."""
+"""Translate filters into SQL. All values are bound; only our own column names are formatted into the text."""
 
 import itertools
 from collections.abc import Collection, Mapping, Sequence
@@ -17,7 +17,7 @@ _MEMORY_SPACES: tuple[Space, ...] = ("memory", "archive")
 
 
 class Clauses:
-    """A growing WHERE, with what it binds."""
+    """A WHERE clause under construction, with its bound values."""
 
     def __init__(self, dialect: SQLDialect, sql: str, *values: object) -> None:
         self.dialect = dialect
@@ -25,30 +25,30 @@ class Clauses:
         self.values: list[Any] = list(values)
 
     def add(self, sql: str, *values: object) -> None:
-        """Require one thing more."""
+        """Add a condition."""
         self._parts.append(sql)
         self.values.extend(values)
 
-    def among(self, column: str, wanted: Collection[object]) -> None:
-        """Require a column to be one of these values."""
-        self.add(*self.dialect.among(column, list(wanted)))
+    def among(self, column: str, values: Collection[object]) -> None:
+        """Add the condition that a column equals one of the values."""
+        self.add(*self.dialect.among(column, list(values)))
 
-    def pairs(self, columns: str, wanted: Collection[tuple[int, int]]) -> None:
-        """Require two columns to be one of these pairs, of which there must be at least one."""
-        self.add(f"({columns}) IN (VALUES {', '.join(['(?, ?)'] * len(wanted))})", *itertools.chain.from_iterable(wanted))
+    def pairs(self, columns: str, pairs: Collection[tuple[int, int]]) -> None:
+        """Add the condition that two columns equal one of the pairs. There must be at least one pair."""
+        self.add(f"({columns}) IN (VALUES {', '.join(['(?, ?)'] * len(pairs))})", *itertools.chain.from_iterable(pairs))
 
     @property
     def sql(self) -> str:
-        """The conditions, joined."""
+        """The conditions, joined with AND."""
         return " AND ".join(self._parts)
 
 
 def memory_clauses(connection: Connection, tenant: str, wanted: MemoryFilter) -> Clauses:
-    """Return the conditions that pick the wanted memories."""
+    """Return the conditions of a memory filter."""
     clauses = Clauses(connection.dialect, "tenant = ?", tenant)
     _add_scope(clauses, connection, tenant, wanted)
     _add_time(clauses, wanted)
-    # Few are pinned and many may be of a kind: where both are asked for, the index of kinds must not be the one that is used.
+    # Few memories are pinned but many may have the kind: an expression keeps the planner from using the index on kind.
     kind = "(kind || '')" if wanted.pinned else "kind"
     for column, values in (("id", wanted.ids), ("item", wanted.items), (kind, wanted.kinds), ("status", wanted.statuses)):
         if values is not None:
@@ -61,9 +61,9 @@ def memory_clauses(connection: Connection, tenant: str, wanted: MemoryFilter) ->
     if wanted.pinned is not None:
         clauses.add(f"pinned = {int(wanted.pinned)}")
     if wanted.sources is not None:
-        made = Clauses(connection.dialect, "tenant = ?", tenant)
-        made.among("source", list(wanted.sources))
-        clauses.add(f"id IN (SELECT memory FROM provenance WHERE {made.sql})", *made.values)
+        derived = Clauses(connection.dialect, "tenant = ?", tenant)
+        derived.among("source", list(wanted.sources))
+        clauses.add(f"id IN (SELECT memory FROM provenance WHERE {derived.sql})", *derived.values)
     if wanted.where:
         add_metadata(clauses, wanted.where)
     return clauses
@@ -96,7 +96,7 @@ def _add_time(clauses: Clauses, wanted: MemoryFilter) -> None:
     if wanted.retired_before is not None:
         clauses.add("retired_at < ?", stamp(wanted.retired_before))
         if wanted.statuses is not None and "live" not in wanted.statuses:
-            clauses.add("status <> 'live'")  # as their index has it: no index is found by values that are bound
+            clauses.add("status <> 'live'")  # literal, as in the partial index: the planner cannot match bound values to it
     if wanted.unused_since is not None:
         moment = stamp(wanted.unused_since)
         clauses.add("origin = 'auto' AND pinned = 0 AND updated_at < ?", moment)
@@ -104,13 +104,13 @@ def _add_time(clauses: Clauses, wanted: MemoryFilter) -> None:
 
 
 def add_metadata(clauses: Clauses, where: Where) -> None:
-    """Require metadata entries; the keys are bound like any value."""
+    """Add conditions on metadata entries. Their keys are bound like any value."""
     for key, wanted in where.items():
         if isinstance(wanted, Mapping):
             for name, value in wanted.items():
                 if name not in _COMPARISONS:
                     known = ", ".join(_COMPARISONS)
-                    raise InvalidInput(f"Unknown comparison {name!r} for metadata {key!r}; use one of {known}.")
+                    raise InvalidInput(f"Unknown comparison {name!r} for metadata {key!r}. Use one of {known}.")
                 clauses.add(*_comparison(clauses.dialect, key, _COMPARISONS[name], value))
         elif isinstance(wanted, list | tuple | set | frozenset):
             choices = [_comparison(clauses.dialect, key, "=", value) for value in wanted]
@@ -121,15 +121,15 @@ def add_metadata(clauses: Clauses, where: Where) -> None:
 
 
 def _comparison(dialect: SQLDialect, key: str, operator: str, value: object) -> tuple[Any, ...]:
-    """Return one comparison with what it binds; JSON's types count: true is not 1, and '1' is not 1."""
+    """Return one comparison with its bound values. JSON types matter: true is not 1, and '1' is not 1."""
     if value is not None and not isinstance(value, str | int | float):
         kind = type(value).__name__
-        raise InvalidInput(f"Metadata {key!r} can be compared with text, numbers, booleans or None, not {kind}.")
+        raise InvalidInput(f"Metadata {key!r} cannot be compared with {kind}. Use text, a number, a boolean or None.")
     return dialect.metadata_entry(str(key), operator, value)
 
 
 def message_clauses(connection: Connection, tenant: str, wanted: MessageFilter) -> Clauses:
-    """Return the conditions that pick the wanted messages."""
+    """Return the conditions of a message filter."""
     clauses = Clauses(connection.dialect, "tenant = ?", tenant)
     if wanted.session is not None:
         clauses.add("session = ?", wanted.session)
@@ -153,16 +153,16 @@ def message_clauses(connection: Connection, tenant: str, wanted: MessageFilter) 
     return clauses
 
 
-def said_in(clauses: Clauses, column: str, stretches: Sequence[tuple[datetime, datetime]]) -> None:
-    """Require a time to lie in one of some stretches, if there are any."""
-    if not stretches:
+def said_in(clauses: Clauses, column: str, intervals: Sequence[tuple[datetime, datetime]]) -> None:
+    """Add the condition that a timestamp lies in one of the intervals. No intervals means no condition."""
+    if not intervals:
         return
-    either = " OR ".join(f"{column} >= ? AND {column} < ?" for _ in stretches)
-    clauses.add(f"({either})", *(stamp(moment) for stretch in stretches for moment in stretch))
+    either = " OR ".join(f"{column} >= ? AND {column} < ?" for _ in intervals)
+    clauses.add(f"({either})", *(stamp(moment) for interval in intervals for moment in interval))
 
 
 def session_clauses(connection: Connection, tenant: str, wanted: SessionFilter) -> Clauses:
-    """Return the conditions that pick the wanted sessions."""
+    """Return the conditions of a session filter."""
     clauses = Clauses(connection.dialect, "tenant = ?", tenant)
     if wanted.ids is not None:
         clauses.among("id", list(wanted.ids))

@@ -1,4 +1,4 @@
-"""Keys that open the server, and answers kept for requests that are sent again."""
+"""Access keys, and stored responses for repeated requests."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -14,34 +14,34 @@ _RESPONSE_COLUMNS = "principal, key, request, at, status, headers, body"
 
 
 class AccessReads:
-    """What is asked of keys and kept answers."""
+    """Reads of access keys and stored responses."""
 
     tenant: str
 
     @property
     def connection(self) -> Connection:
-        """The connection to ask."""
+        """The connection to read with."""
         raise NotImplementedError
 
-    def guard(self, ask: Callable[[], R]) -> R:
-        """Ask, and turn the database's errors into ours."""
+    def guard(self, query: Callable[[], R]) -> R:
+        """Call ``query`` and translate the database's errors."""
         raise NotImplementedError
 
     @guarded
     def access_key(self, id: str) -> KeyRecord | None:
-        """Return the record of a key that is kept in this tenant's rows."""
+        """Return an access key stored by this tenant, or None."""
         row = fetch_one(self.connection, f"SELECT {_KEY_COLUMNS} FROM keys WHERE tenant = ? AND id = ?", (self.tenant, id))
         return None if row is None else _to_key(row)
 
     @guarded
     def access_keys(self) -> list[KeyRecord]:
-        """List the keys that are kept in this tenant's rows, oldest first."""
+        """List the access keys stored by this tenant, oldest first."""
         rows = fetch(self.connection, f"SELECT {_KEY_COLUMNS} FROM keys WHERE tenant = ? ORDER BY created_at, id", (self.tenant,))
         return [_to_key(row) for row in rows]
 
     @guarded
     def stored_response(self, principal: str, key: str) -> StoredResponse | None:
-        """Return what is kept of a request, if anything."""
+        """Return the stored response to a request with this idempotency key, or None."""
         row = fetch_one(
             self.connection,
             f"SELECT {_RESPONSE_COLUMNS} FROM idempotency WHERE tenant = ? AND principal = ? AND key = ?",
@@ -51,37 +51,37 @@ class AccessReads:
 
     @guarded
     def has_stored_responses(self, *, before: datetime) -> bool:
-        """Tell whether answers from before a moment are kept."""
+        """Return True if there are stored responses from before a given time."""
         sql = "SELECT EXISTS (SELECT 1 FROM idempotency WHERE tenant = ? AND at < ?)"
         return bool(fetch_value(self.connection, sql, (self.tenant, stamp(before))))
 
 
 class AccessWrites(AccessReads):
-    """What is written of keys and kept answers."""
+    """Writes of access keys and stored responses."""
 
     def set_key(self, record: KeyRecord) -> None:
-        """Store what is known of a key."""
+        """Store or replace an access key."""
         self.connection.execute(upsert("keys", _KEY_COLUMNS), (self.tenant, *_key_row(record)))
 
     def touch_keys(self, used: Mapping[str, datetime]) -> None:
-        """Note in place when keys were last used; those that are gone stay gone."""
+        """Record when access keys were last used. Ignores keys that were removed."""
         self.connection.executemany(
             "UPDATE keys SET last_used_at = ? WHERE tenant = ? AND id = ? AND coalesce(last_used_at, 0) < ?",
             [(stamp(moment), self.tenant, id, stamp(moment)) for id, moment in sorted(used.items())],
         )
 
     def remove_keys(self, owner: Mapping[str, str]) -> None:
-        """Remove the keys that are bound to a scope of this tenant, whoever's rows they are kept in."""
+        """Remove the access keys bound to a scope of this tenant, whichever tenant stored them."""
         named = " AND ".join(f"{part} = ?" for part in owner)
         self.connection.execute(f"DELETE FROM keys WHERE opens = ? AND {named}", (self.tenant, *owner.values()))
 
-    def add_stored_response(self, answer: StoredResponse) -> None:
-        """Claim an idempotency key for a request, in the place of an earlier claim."""
-        self.connection.execute(upsert("idempotency", _RESPONSE_COLUMNS, key=2), (self.tenant, *_response_row(answer)))
+    def add_stored_response(self, response: StoredResponse) -> None:
+        """Claim an idempotency key for a request, replacing an earlier claim."""
+        self.connection.execute(upsert("idempotency", _RESPONSE_COLUMNS, key=2), (self.tenant, *_response_row(response)))
 
-    def set_stored_response(self, answer: StoredResponse) -> bool:
-        """Keep the answer to a claimed request; False, and nothing kept, if the claim is no longer there."""
-        principal, key, request, at, status, headers, body = _response_row(answer)
+    def set_stored_response(self, response: StoredResponse) -> bool:
+        """Store the response to a claimed request. Return False and store nothing if the claim no longer exists."""
+        principal, key, request, at, status, headers, body = _response_row(response)
         self.connection.execute(
             "UPDATE idempotency SET status = ?, headers = ?, body = ? "
             "WHERE tenant = ? AND principal = ? AND key = ? AND request = ? AND at = ? AND status IS NULL",
@@ -92,10 +92,10 @@ class AccessWrites(AccessReads):
     def remove_stored_responses(
         self, *, before: datetime | None = None, principal: str | None = None, key: str | None = None
     ) -> int:
-        """Remove kept answers: all, those from before a moment, or those of a principal under a key."""
+        """Remove stored responses: all, those before a time, or those of a principal and key. Return their number."""
         sql, values = "DELETE FROM idempotency WHERE tenant = ?", list[Any]([self.tenant])
-        given = (("at < ?", from_time(before)), ("principal = ?", principal), ("key = ?", key))
-        for clause, value in given:
+        conditions = (("at < ?", from_time(before)), ("principal = ?", principal), ("key = ?", key))
+        for clause, value in conditions:
             if value is not None:
                 sql = f"{sql} AND {clause}"
                 values.append(value)
@@ -121,10 +121,9 @@ def _to_key(row: Sequence[Any]) -> KeyRecord:
     )  # fmt: skip
 
 
-def _response_row(answer: StoredResponse) -> tuple[Any, ...]:
-    return (
-        answer.principal, answer.key, answer.request, stamp(answer.at), answer.status, dump(dict(answer.headers)), answer.body,
-    )  # fmt: skip
+def _response_row(response: StoredResponse) -> tuple[Any, ...]:
+    headers = dump(dict(response.headers))
+    return (response.principal, response.key, response.request, stamp(response.at), response.status, headers, response.body)
 
 
 def _to_response(row: Sequence[Any]) -> StoredResponse:

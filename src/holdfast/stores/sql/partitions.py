@@ -1,6 +1,6 @@
-"""Partitions: one scope and one space each, numbered.
+"""Partitions: each one is a scope and a space, identified by a number.
 
-What a reader may see is a list of these numbers, so every search reads the reader's own rows and no others.
+A reader's visibility is a list of these numbers, so a search reads only rows that the reader may see.
 """
 
 from collections.abc import Collection, Mapping
@@ -14,12 +14,13 @@ from holdfast.types import Scope
 def visible(
     connection: Connection, reader: Scope, spaces: Collection[Space], *, apps: Collection[str] | None = None
 ) -> dict[int, Space]:
-    """Return the partitions whose every scope part is shared or equals the reader's; of those, only what these apps own.
+    """Return the partitions a reader may see: each part of their scope is shared or equals the reader's.
 
-    Apps that share with the reader's share their memories: what was said to them stays theirs.
+    With ``apps``, return only the partitions of these apps. Apps that share with the reader's app share their memories, not
+    their messages.
     """
-    question = ("visible", reader, tuple(spaces), None if apps is None else frozenset(apps))
-    return cached_fetch(connection, question, lambda: _visible(connection, reader, spaces, apps))
+    key = ("visible", reader, tuple(spaces), None if apps is None else frozenset(apps))
+    return cached_fetch(connection, key, lambda: _visible(connection, reader, spaces, apps))
 
 
 def _visible(connection: Connection, reader: Scope, spaces: Collection[Space], apps: Collection[str] | None) -> dict[int, Space]:
@@ -39,7 +40,7 @@ def _visible(connection: Connection, reader: Scope, spaces: Collection[Space], a
 
 
 def owned(connection: Connection, tenant: str, owner: Mapping[str, str], spaces: Collection[Space]) -> list[int]:
-    """Return the partitions whose named parts are equal, whatever the others are."""
+    """Return the partitions whose scope has the named parts, whatever its other parts are."""
     named = " ".join(f"AND {part} = ?" for part in _parts(owner))
     sql = f"SELECT partition FROM partitions WHERE tenant = ? {named} AND space IN ({marks(list(spaces))})"
     values = [owner[part] for part in _parts(owner)]
@@ -47,7 +48,7 @@ def owned(connection: Connection, tenant: str, owner: Mapping[str, str], spaces:
 
 
 def exact(connection: Connection, scope: Scope, space: Space) -> int | None:
-    """Return the number of this very scope and space, if it has one."""
+    """Return the partition of exactly this scope and space, or None."""
     found: int | None = fetch_value(
         connection,
         "SELECT partition FROM partitions WHERE tenant = ? AND user = ? AND app = ? AND agent = ? AND space = ?",
@@ -57,7 +58,7 @@ def exact(connection: Connection, scope: Scope, space: Space) -> int | None:
 
 
 def ensure(connection: Connection, scope: Scope, space: Space) -> int:
-    """Return the number of a scope and space, giving it one if it has none. Call inside a write."""
+    """Return the partition of a scope and space, creating it if needed. Call this inside a write transaction."""
     found = exact(connection, scope, space)
     if found is not None:
         return found
@@ -67,13 +68,13 @@ def ensure(connection: Connection, scope: Scope, space: Space) -> int:
         "ON CONFLICT (tenant, user, app, agent, space) DO NOTHING",
         (scope.tenant, number, scope.app or "", scope.user or "", scope.agent or "", space),
     )
-    made = exact(connection, scope, space)  # another process may have been faster
-    assert made is not None
-    return made
+    created = exact(connection, scope, space)  # another process may have inserted it first
+    assert created is not None
+    return created
 
 
 def scopes_of(connection: Connection, tenant: str, numbers: Collection[int]) -> dict[int, Scope]:
-    """Return the scope behind each partition number."""
+    """Return the scope of each partition."""
     wanted = frozenset(numbers)
 
     def read() -> dict[int, Scope]:
@@ -85,12 +86,12 @@ def scopes_of(connection: Connection, tenant: str, numbers: Collection[int]) -> 
 
 
 def next_number(connection: Connection, name: str) -> int:
-    """Return a number that was never given before, also not to something since removed."""
+    """Return the next number of a sequence. Numbers are never reused, not even after their row was removed."""
     return connection.dialect.next_number(connection, name)
 
 
 def _parts(owner: Mapping[str, str]) -> list[str]:
-    """Return the scope parts an owner names; anything else in it would be a programming error."""
+    """Return the scope parts that an owner names. Raise ``KeyError`` for any other name."""
     unknown = set(owner) - {"app", "user", "agent"}
     if unknown:
         raise KeyError(f"not a part of a scope: {', '.join(sorted(unknown))}")

@@ -1,4 +1,4 @@
-"""Reading rows, the same inside a transaction and outside: only the connection differs."""
+"""Reads from the tables. They are the same inside and outside a transaction; only the connection differs."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -44,20 +44,20 @@ from holdfast.types import (
 )
 
 _CHANGED_AT = itemgetter(MEMORY_COLUMNS.split(", ").index("updated_at"), 0)
-"""What memories are listed by: when they last changed, and among equals the order they were made in."""
+"""Sort key of listed memories: time of the last change, then item number."""
 
 
 class SQLReads(AccessReads):
-    """The questions a store answers from its tables."""
+    """The read methods of a store."""
 
     def session(self, id: str) -> SessionRecord | None:
-        """Return one session."""
+        """Return a session, or None if it does not exist."""
         found = self.sessions(SessionFilter(ids=(id,)))
         return found[0] if found else None
 
     @guarded
     def sessions(self, wanted: SessionFilter) -> list[SessionRecord]:
-        """List sessions, the most recently active first."""
+        """List sessions, most recently active first."""
         clauses = session_clauses(self.connection, self.tenant, wanted)
         rows = self._rows(
             f"SELECT {SESSION_COLUMNS} FROM sessions WHERE {clauses.sql} ORDER BY last_at DESC, id DESC LIMIT ? OFFSET ?",
@@ -78,42 +78,42 @@ class SQLReads(AccessReads):
 
     @guarded
     def memories(self, wanted: MemoryFilter) -> list[Memory]:
-        """List the present revision of each memory, or the one known at a moment."""
+        """List the present revision of each memory, or the revision known at a given time."""
         if wanted.pinned and wanted.reader and not self._has_pinned(wanted.reader):
             return []
         clauses = memory_clauses(self.connection, self.tenant, wanted)
         sql = f"SELECT {MEMORY_COLUMNS} FROM memories WHERE {clauses.sql}"
         if wanted.is_selective and wanted.limit is None and not wanted.offset:
-            # A few whole rows are sorted faster here than packed, sorted and unpacked there.
+            # Sorting a few rows here is faster than in the database, which copies whole rows to sort them.
             rows = sorted(self._rows(sql, clauses.values), key=_CHANGED_AT, reverse=wanted.newest_first)
             return self._to_memories(rows)
         direction = "DESC" if wanted.newest_first else "ASC"
-        # A filter that picks a few rows must find them by its own index, not walk all rows in their order.
+        # A selective filter must use its own index instead of scanning the index on updated_at; "+" rules that out.
         plus = "+" if wanted.is_selective else ""
         order = f"ORDER BY {plus}updated_at {direction}, item {direction} LIMIT ? OFFSET ?"
         return self._to_memories(self._rows(f"{sql} {order}", (*clauses.values, self._limit(wanted.limit), wanted.offset)))
 
     def _has_pinned(self, reader: Scope) -> bool:
-        """Tell whether a reader sees any pinned memory: every recall asks for them, and most have none."""
+        """Return True if a reader sees any pinned memory. Every recall asks for them, and most readers have none."""
 
-        def ask() -> bool:
+        def has_any() -> bool:
             clauses = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
             clauses.among("partition", list(partitions.visible(self.connection, reader, ("memory", "archive"))))
             sql = f"SELECT 1 FROM memories WHERE {clauses.sql} AND recorded_to IS NULL AND pinned = 1 LIMIT 1"
             return bool(self._rows(sql, clauses.values))
 
-        return cached_fetch(self.connection, ("pinned", reader), ask)
+        return cached_fetch(self.connection, ("pinned", reader), has_any)
 
     @guarded
     def count_memories(self, wanted: MemoryFilter) -> int:
-        """Count what :meth:`memories` would list, without its limit."""
+        """Count the memories that :meth:`memories` would list without a limit."""
         clauses = memory_clauses(self.connection, self.tenant, wanted)
         rows = self._rows(f"SELECT count(*) FROM memories WHERE {clauses.sql}", clauses.values)
         return int(rows[0][0])
 
     @guarded
     def places(self, seqs: Collection[int]) -> list[tuple[int, str, str, str | None, datetime]]:
-        """Return the session, the role, the speaker and the time of messages, by their numbers."""
+        """Return (number, session, role, speaker, time) of messages, given their numbers."""
         clauses = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
         clauses.among("seq", list(seqs))
         rows = self._rows(f"SELECT seq, session, role, speaker, at FROM messages WHERE {clauses.sql}", clauses.values)
@@ -121,13 +121,13 @@ class SQLReads(AccessReads):
 
     @guarded
     def revisions(self, id: str) -> list[Memory]:
-        """List every revision of a memory, oldest first."""
+        """List all revisions of a memory, oldest first."""
         sql = f"SELECT {MEMORY_COLUMNS} FROM memories WHERE tenant = ? AND id = ? ORDER BY revision"
         return self._to_memories(self._rows(sql, (self.tenant, id)))
 
     @guarded
     def changes(self, *, memory: str | None = None, batch: str | None = None, id: str | None = None) -> list[ChangeRecord]:
-        """List the changes of a memory or a batch, or one by its id, oldest first."""
+        """List the changes of a memory or of a batch, or the change with an id, oldest first."""
         column, value = next((c, v) for c, v in (("memory", memory), ("batch", batch), ("id", id)) if v is not None)
         rows = self._rows(
             f"SELECT {CHANGE_COLUMNS} FROM changes WHERE tenant = ? AND {column} = ? ORDER BY at, id", (self.tenant, value)
@@ -150,14 +150,14 @@ class SQLReads(AccessReads):
 
     @guarded
     def user(self, user: str) -> UserProfile:
-        """Return what is known of a user; a stranger has the defaults."""
+        """Return a user's profile, with the defaults for an unknown user."""
         rows = self._rows("SELECT timezone, language FROM users WHERE tenant = ? AND user = ?", (self.tenant, user))
         return UserProfile(user=user, timezone=rows[0][0], language=rows[0][1]) if rows else UserProfile(user=user)
 
     @guarded
     def user_names(self, *, limit: int | None = None, offset: int = 0) -> list[str]:
-        """List every user who has a profile, memories (live or retired), sessions or messages, by code point."""
-        # A partition may outlive its rows, so that it alone is no sign of a user.
+        """List all users who have a profile, memories (live or retired), sessions or messages, in code point order."""
+        # A partition may outlive its rows, so it does not prove that the user still has data.
         within = "tenant = partitions.tenant AND {0}.partition = partitions.partition"
         rows = self._rows(
             "SELECT user FROM (SELECT user FROM users WHERE tenant = ? "
@@ -172,45 +172,46 @@ class SQLReads(AccessReads):
 
     @guarded
     def user_records(self, names: Collection[str], *, unexpired_at: datetime) -> list[UserRecord]:
-        """Count what each of these users has, in the order of their names; a user with nothing is not an error."""
+        """Count the memories and sessions of each user, ordered by name. Unknown users have zero."""
         sessions = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
         sessions.among("user", names)
-        talked = self._rows(
+        session_rows = self._rows(
             f"SELECT user, count(*), max(last_at) FROM sessions WHERE {sessions.sql} GROUP BY user", sessions.values
         )
         owners = Clauses(self.connection.dialect, "partitions.tenant = ?", self.tenant)
         owners.among("partitions.user", names)
-        kept = self._rows(
+        memory_rows = self._rows(
             "SELECT partitions.user, count(*) FILTER (WHERE memories.status = 'live' AND "
             "(memories.expires_at IS NULL OR memories.expires_at > ?)), max(memories.updated_at) FROM partitions CROSS JOIN memories "
             "ON memories.tenant = partitions.tenant AND memories.partition = partitions.partition "
             f"AND memories.recorded_to IS NULL WHERE {owners.sql} GROUP BY partitions.user",
             (stamp(unexpired_at), *owners.values),
         )
-        of_sessions, of_memories = ({row[0]: row[1:] for row in rows} for rows in (talked, kept))
-        found = []
+        by_session, by_memory = ({row[0]: row[1:] for row in rows} for rows in (session_rows, memory_rows))
+        records = []
         for name in sorted(set(names)):
-            (many, spoke), (live, changed) = of_sessions.get(name, (0, None)), of_memories.get(name, (0, None))
-            last = max((at for at in (spoke, changed) if at is not None), default=None)
-            found.append(UserRecord(user=name, memories=live, sessions=many, last_at=None if last is None else moment(last)))
-        return found
+            count, last_session = by_session.get(name, (0, None))
+            live, last_change = by_memory.get(name, (0, None))
+            last = max((at for at in (last_session, last_change) if at is not None), default=None)
+            records.append(UserRecord(user=name, memories=live, sessions=count, last_at=None if last is None else moment(last)))
+        return records
 
     @guarded
     def app(self, app: str) -> AppRecord | None:
-        """Return the record of an app that was installed or uninstalled."""
+        """Return the record of an app, or None if it was never installed."""
         rows = self._rows(f"SELECT {APP_COLUMNS} FROM apps WHERE tenant = ? AND app = ?", (self.tenant, app))
         return to_app(rows[0]) if rows else None
 
     @guarded
     def apps(self) -> list[AppRecord]:
-        """List the apps that have a record, by their names."""
+        """List the apps that have a record, ordered by name."""
         return [
             to_app(row) for row in self._rows(f"SELECT {APP_COLUMNS} FROM apps WHERE tenant = ? ORDER BY app", (self.tenant,))
         ]
 
     @guarded
     def apps_sharing_with(self, app: str) -> list[str]:
-        """List the other installed apps that share their memories with this one, by their names."""
+        """List the other installed apps that share their memories with this app, ordered by name."""
         rows = self._rows(
             "SELECT app FROM apps WHERE tenant = ? AND sharing <> '[]' AND uninstalled_at IS NULL AND app <> ? "
             f"AND {self.connection.dialect.is_shared_with()} ORDER BY app",
@@ -220,7 +221,7 @@ class SQLReads(AccessReads):
 
     @guarded
     def memories_by_app(self, *, unexpired_at: datetime) -> Mapping[str, int]:
-        """Count the live memories of each app that has any."""
+        """Count the live memories per app. Apps without any are omitted."""
         rows = self._rows(
             "SELECT partitions.app, count(*) FROM partitions CROSS JOIN memories ON memories.tenant = partitions.tenant "
             "AND memories.partition = partitions.partition AND memories.recorded_to IS NULL AND memories.status = 'live' "
@@ -232,7 +233,7 @@ class SQLReads(AccessReads):
 
     @guarded
     def memories_by_day(self, *, since: datetime) -> list[DayCount]:
-        """Count the memories made since a moment that are still kept, by day and kind, the oldest day first."""
+        """Count the memories created since a given time and not removed since, per day and kind, oldest day first."""
         day = self.connection.dialect.day_of("changes.at")
         rows = self._rows(
             f"SELECT {day}, memories.kind, count(*) FROM changes CROSS JOIN memories "
@@ -244,7 +245,7 @@ class SQLReads(AccessReads):
 
     @guarded
     def changes_by_app(self, *, since: datetime) -> list[AppChanges]:
-        """Count what each author has done to the memories of each app since a moment."""
+        """Count the created memories and the batches of changes since a given time, per app and author."""
         rows = self._rows(
             "SELECT partitions.app, changes.actor, count(*) FILTER (WHERE changes.action = 'created'), count(DISTINCT changes.batch) "
             "FROM changes CROSS JOIN memories ON memories.tenant = changes.tenant AND memories.id = changes.memory "
@@ -257,13 +258,13 @@ class SQLReads(AccessReads):
 
     @guarded
     def setting(self, name: str) -> str | None:
-        """Return one of the engine's own durable values."""
+        """Return one of the engine's persistent values, or None if it is not set."""
         rows = self._rows("SELECT value FROM settings WHERE tenant = ? AND name = ?", (self.tenant, name))
         return rows[0][0] if rows else None
 
     @guarded
     def chunk_text(self, item: int, chunk: int, text: str) -> str:
-        """Return the part of an item's text that a window covers."""
+        """Return the part of an item's text that a chunk covers."""
         span = self._rows(
             "SELECT start, length FROM units WHERE tenant = ? AND item = ? AND window = ?", (self.tenant, item, chunk)
         )
@@ -271,13 +272,13 @@ class SQLReads(AccessReads):
 
     @guarded
     def models(self) -> list[str]:
-        """List the models whose vectors are wanted."""
+        """List the embedding models in use."""
         sql = "SELECT name FROM models WHERE tenant = ? ORDER BY model"
         return cached_fetch(self.connection, ("models", self.tenant), lambda: [row[0] for row in self._rows(sql, (self.tenant,))])
 
     @guarded
     def spend(self, *, since: str = "") -> list[Spend]:
-        """List what models have cost, by day."""
+        """List the costs of models, ordered by day."""
         rows = self._rows(f"SELECT {SPEND_COLUMNS} FROM spend WHERE tenant = ? AND day >= ? ORDER BY day", (self.tenant, since))
         return [to_spend(row) for row in rows]
 
@@ -286,7 +287,7 @@ class SQLReads(AccessReads):
 
     def _to_memories(self, rows: Sequence[Row]) -> list[Memory]:
         scopes = partitions.scopes_of(self.connection, self.tenant, {row[3] for row in rows})
-        # A scope may be erased between the two questions; its rows are gone then.
+        # A scope may be erased between the two queries; its rows are dropped then.
         return [to_memory(row, scopes) for row in rows if row[3] in scopes]
 
     def _limit(self, limit: int | None) -> int | None:

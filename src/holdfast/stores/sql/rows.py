@@ -1,7 +1,7 @@
-"""Rows of the SQLite tables as values, and back.
+"""Convert between rows of the SQL tables and Python objects.
 
-Each row of a message or memory carries its own hash: SQLite's integrity check looks at structure and passes
-over most flipped bits in text.
+Each message and memory row carries its own hash, because SQLite's integrity check verifies the structure of the file and
+misses most flipped bits in text.
 """
 
 import hashlib
@@ -28,69 +28,69 @@ JOB_COLUMNS = (
     "id, kind, payload, effect, state, priority, attempt, created_at, not_before, lease_until, worker, finished_at, cost, error"
 )
 SEARCHED_TEXT = "CASE WHEN key IS NULL THEN text ELSE key || ': ' || text END"
-"""What a memory is found by, the same as ``str(memory)``."""
+"""SQL for the searchable text of a memory, equal to ``str(memory)``."""
 SPEND_COLUMNS = "day, purpose, model, calls, input_tokens, output_tokens, seconds, cost, unpriced, energy"
 APP_COLUMNS = "app, name, installed_at, uninstalled_at, sharing, metadata"
 CHANGE_COLUMNS = "id, batch, at, action, memory, revision, actor, model, prompt, job, reason"
 
-# A frozen dataclass sets its fields one by one past its own lock: for a memory's thirty that takes as long as reading
-# the row. A twin without the lock, of the same slots, is filled at a sixth of the cost and then becomes the real thing.
-_UnlockedMemory: Any = make_dataclass("_UnlockedMemory", [each.name for each in fields(Memory)], slots=True)
-_UnlockedMessage: Any = make_dataclass("_UnlockedMessage", [each.name for each in fields(Message)], slots=True)
+# Creating a frozen dataclass calls object.__setattr__ per field: for the thirty fields of a memory that takes as long as
+# reading the row. A mutable class with the same slots is filled at a sixth of the cost; its __class__ is changed afterwards.
+_MutableMemory: Any = make_dataclass("_MutableMemory", [field.name for field in fields(Memory)], slots=True)
+_MutableMessage: Any = make_dataclass("_MutableMessage", [field.name for field in fields(Message)], slots=True)
 
 _IN_PLACE = (21, 22, 23, 29, 30)
 """Memory columns outside the row's hash: expires_at, last_used_at, last_seen_at, recorded_to, hash."""
 
 
 def to_time(value: int | None) -> datetime | None:
-    """Return a stored number as a time."""
+    """Convert a stored number to a time; None stays None."""
     return None if value is None else _time(value)
 
 
 def from_time(value: datetime | None) -> int | None:
-    """Return a time as the number that is stored."""
+    """Convert a time to microseconds since 1970 in UTC, as stored; None stays None."""
     return None if value is None else (value - _EPOCH) // _MICROSECOND
 
 
 def stamp(value: datetime) -> int:
-    """Return a time that must be there as a number."""
+    """Convert a time to microseconds since 1970 in UTC, as stored."""
     return (value - _EPOCH) // _MICROSECOND
 
 
 def moment(value: int) -> datetime:
-    """Return a stored number that must be there as a time."""
+    """Convert a stored number to a time."""
     return _time(value)
 
 
-@lru_cache(maxsize=4096)  # most of a memory's times are the same moment
+@lru_cache(maxsize=4096)  # most times of a memory are equal
 def _time(value: int) -> datetime:
     return _EPOCH + timedelta(microseconds=value)
 
 
 def dump(value: object) -> str:
-    """Return a value as compact JSON, letters as they are."""
+    """Return a value as compact JSON with sorted keys and unescaped letters."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
 def row_hash(values: Sequence[object]) -> bytes:
-    """Return the hash of a row's values, by their type and content."""
+    """Return the hash of a row's values. It depends on their types as well as their contents."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(repr(tuple(values)).encode("utf-8", "surrogatepass"))
     return digest.digest()
 
 
 def memory_hash(row: Sequence[Any]) -> bytes:
-    """Return what a memory row's hash must be."""
+    """Return the expected hash of a memory row."""
     return row_hash([value for place, value in enumerate(row) if place not in _IN_PLACE])
 
 
 def message_hash(row: Sequence[Any]) -> bytes:
-    """Return what a message row's hash must be."""
+    """Return the expected hash of a message row."""
     return row_hash(row[:-1])
 
 
 def memory_row(memory: Memory, partition: int) -> tuple[Any, ...]:
-    """Return a memory as a row in the order of ``MEMORY_COLUMNS``."""
+    """Convert a memory to a row in the order of ``MEMORY_COLUMNS``."""
     row = [
         memory.item, memory.id, memory.revision, partition, memory.kind, memory.text, memory.key, memory.topic,
         float(memory.importance), dump(list(memory.tags)), dump(dict(memory.metadata)), memory.origin, float(memory.trust),
@@ -104,8 +104,8 @@ def memory_row(memory: Memory, partition: int) -> tuple[Any, ...]:
 
 
 def to_memory(row: Sequence[Any], scopes: Mapping[int, Scope]) -> Memory:
-    """Return a row in the order of ``MEMORY_COLUMNS`` as a memory."""
-    memory = _UnlockedMemory(
+    """Convert a row in the order of ``MEMORY_COLUMNS`` to a memory."""
+    memory = _MutableMemory(
         item=row[0], id=row[1], revision=row[2], scope=scopes[row[3]], kind=row[4], text=row[5], key=row[6], topic=row[7],
         importance=row[8], tags=_listed(row[9]), metadata={} if row[10] == "{}" else json.loads(row[10]), origin=row[11], trust=row[12],
         sources=_listed(row[13]), pinned=bool(row[14]), language=row[15], status=row[16], created_at=_time(row[17]),
@@ -122,7 +122,7 @@ def _listed(stored: str) -> tuple[str, ...]:
 
 
 def message_row(message: Message, partition: int) -> tuple[Any, ...]:
-    """Return a message as a row in the order of ``MESSAGE_COLUMNS``."""
+    """Convert a message to a row in the order of ``MESSAGE_COLUMNS``."""
     values = (
         message.seq, message.id, message.session, partition, message.role, message.speaker, message.client_id, message.text,
         stamp(message.at), message.origin, message.action, message.language,
@@ -131,8 +131,8 @@ def message_row(message: Message, partition: int) -> tuple[Any, ...]:
 
 
 def to_message(row: Sequence[Any], scopes: Mapping[int, Scope]) -> Message:
-    """Return a row in the order of ``MESSAGE_COLUMNS`` as a message."""
-    message = _UnlockedMessage(
+    """Convert a row in the order of ``MESSAGE_COLUMNS`` to a message."""
+    message = _MutableMessage(
         seq=row[0], id=row[1], session=row[2], scope=scopes[row[3]], role=row[4], speaker=row[5], client_id=row[6],
         text=row[7], at=_time(row[8]), origin=row[9], action=row[10], language=row[11],
     )  # fmt: skip
@@ -141,7 +141,7 @@ def to_message(row: Sequence[Any], scopes: Mapping[int, Scope]) -> Message:
 
 
 def to_spend(row: Sequence[Any]) -> Spend:
-    """Return a row in the order of ``SPEND_COLUMNS`` as a spend."""
+    """Convert a row in the order of ``SPEND_COLUMNS`` to a ``Spend``."""
     return Spend(
         day=row[0], purpose=row[1], model=row[2], calls=row[3], input_tokens=row[4], output_tokens=row[5], seconds=row[6],
         cost=row[7], unpriced=row[8], energy=row[9],
@@ -149,7 +149,7 @@ def to_spend(row: Sequence[Any]) -> Spend:
 
 
 def session_row(session: SessionRecord) -> tuple[Any, ...]:
-    """Return a session as a row in the order of ``SESSION_COLUMNS``."""
+    """Convert a session to a row in the order of ``SESSION_COLUMNS``."""
     scope = session.scope
     return (
         session.id, scope.app or "", scope.user or "", scope.agent or "", session.status, stamp(session.started_at),
@@ -158,7 +158,7 @@ def session_row(session: SessionRecord) -> tuple[Any, ...]:
 
 
 def to_session(row: Sequence[Any], tenant: str) -> SessionRecord:
-    """Return a row in the order of ``SESSION_COLUMNS`` as a session."""
+    """Convert a row in the order of ``SESSION_COLUMNS`` to a session."""
     return SessionRecord(
         id=row[0], scope=to_scope(tenant, row[1], row[2], row[3]), status=row[4], started_at=_time(row[5]),
         last_at=_time(row[6]), ended_at=to_time(row[7]), digested_to=row[8], metadata=json.loads(row[9]),
@@ -166,7 +166,7 @@ def to_session(row: Sequence[Any], tenant: str) -> SessionRecord:
 
 
 def app_row(record: AppRecord) -> tuple[Any, ...]:
-    """Return an app's record as a row in the order of ``APP_COLUMNS``."""
+    """Convert an app record to a row in the order of ``APP_COLUMNS``."""
     return (
         record.app, record.name, from_time(record.installed_at), from_time(record.uninstalled_at),
         dump(list(record.shares_with)), dump(dict(record.metadata)),
@@ -174,7 +174,7 @@ def app_row(record: AppRecord) -> tuple[Any, ...]:
 
 
 def to_app(row: Sequence[Any]) -> AppRecord:
-    """Return a row in the order of ``APP_COLUMNS`` as an app's record."""
+    """Convert a row in the order of ``APP_COLUMNS`` to an app record."""
     return AppRecord(
         app=row[0], name=row[1], installed_at=to_time(row[2]), uninstalled_at=to_time(row[3]),
         shares_with=_listed(row[4]), metadata=json.loads(row[5]),
@@ -182,7 +182,7 @@ def to_app(row: Sequence[Any]) -> AppRecord:
 
 
 def job_row(job: Job) -> tuple[Any, ...]:
-    """Return a job as a row in the order of ``JOB_COLUMNS``."""
+    """Convert a job to a row in the order of ``JOB_COLUMNS``."""
     return (
         job.id, job.kind, dump(dict(job.payload)), job.effect, job.state, job.priority, job.attempt, stamp(job.created_at),
         stamp(job.not_before), from_time(job.lease_until), job.worker, from_time(job.finished_at), float(job.cost), job.error,
@@ -190,7 +190,7 @@ def job_row(job: Job) -> tuple[Any, ...]:
 
 
 def to_job(row: Sequence[Any]) -> Job:
-    """Return a row in the order of ``JOB_COLUMNS`` as a job."""
+    """Convert a row in the order of ``JOB_COLUMNS`` to a job."""
     return Job(
         id=row[0], kind=row[1], payload=json.loads(row[2]), effect=row[3], state=row[4], priority=row[5], attempt=row[6],
         created_at=_time(row[7]), not_before=_time(row[8]), lease_until=to_time(row[9]), worker=row[10],
@@ -199,7 +199,7 @@ def to_job(row: Sequence[Any]) -> Job:
 
 
 def change_row(change: ChangeRecord) -> tuple[Any, ...]:
-    """Return a change as a row in the order of ``CHANGE_COLUMNS``."""
+    """Convert a change to a row in the order of ``CHANGE_COLUMNS``."""
     author = change.author
     return (
         change.id, change.batch, stamp(change.at), change.action, change.memory, change.revision, author.actor, author.model,
@@ -208,7 +208,7 @@ def change_row(change: ChangeRecord) -> tuple[Any, ...]:
 
 
 def to_change(row: Sequence[Any], after: Memory | None) -> ChangeRecord:
-    """Return a row in the order of ``CHANGE_COLUMNS`` as a change, with the revision it made."""
+    """Convert a row in the order of ``CHANGE_COLUMNS`` to a change, with the revision that it created."""
     author = Author(actor=row[6], model=row[7], prompt=row[8], job=row[9])
     return ChangeRecord(
         id=row[0], batch=row[1], at=_time(row[2]), action=cast("Any", row[3]), memory=row[4], revision=row[5],
@@ -217,10 +217,10 @@ def to_change(row: Sequence[Any], after: Memory | None) -> ChangeRecord:
 
 
 def to_scope(tenant: str, app: str, user: str, agent: str) -> Scope:
-    """Return stored scope parts, where '' means shared, as a scope."""
+    """Convert stored scope parts to a scope; '' means shared."""
     return Scope(tenant=tenant, app=app or None, user=user or None, agent=agent or None)
 
 
 def marks(values: Sequence[object] | set[Any] | frozenset[Any]) -> str:
-    """Return as many question marks as there are values."""
+    """Return one question mark per value, separated by commas."""
     return ", ".join("?" * len(values))

@@ -1,4 +1,4 @@
-"""Search blocks of bytes for text that should be gone."""
+"""Search blocks of bytes for erased text."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,9 +6,13 @@ import numpy as np
 
 
 def held(blocks: Iterable[bytes], needles: Sequence[bytes]) -> set[bytes]:
-    """Look for many needles in one pass: first eight bytes as a number, then the whole."""
+    """Return the needles that occur in the blocks. All are searched in one pass.
+
+    A match of the first eight bytes, compared as integers, is verified against the whole needle. Needles must have at least
+    eight bytes.
+    """
     heads = np.unique(np.array([int.from_bytes(needle[:8], "little") for needle in needles], dtype=np.uint64))
-    longest = max(map(len, needles))
+    max_length = max(map(len, needles))
     found: set[bytes] = set()
     tail = b""
     for block in blocks:
@@ -20,5 +24,5 @@ def held(blocks: Iterable[bytes], needles: Sequence[bytes]) -> set[bytes]:
             for place in np.flatnonzero(heads[places] == words):
                 start = shift + int(place) * 8
                 found.update(needle for needle in needles if data.startswith(needle, start))
-        tail = data[-longest:]
+        tail = data[-max_length:]
     return found

@@ -1,4 +1,4 @@
-"""One write. Rows, full text, the queue of vectors and the history change together."""
+"""A write transaction: rows, full text, the queue of missing vectors and the history change together."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -41,63 +41,64 @@ if TYPE_CHECKING:
 
 
 class TextIndex(Protocol):
-    """Writes the full-text index."""
+    """Writer of the full-text index."""
 
     def index(
         self, connection: Any, tenant: str, place: tuple[int, int], text: str, language: str | None, *, heading: str = ""
     ) -> int:
-        """Index the windows of a (partition, item); returns how many there are."""
+        """Index the chunks of a (partition, item) and return their number."""
         ...
 
     def unindex(self, connection: Any, tenant: str, item: int) -> None:
-        """Take an item's windows out of the index."""
+        """Remove an item's chunks from the index."""
         ...
 
     def move(self, connection: Any, tenant: str, item: int, new_item: int, partition: int) -> int:
-        """Index an item's windows as another item's in another partition."""
+        """Move an item's chunks to another item number and partition, and return their number."""
         ...
 
 
 class VectorTable(Protocol):
-    """Writes vectors, and the queue of those that are wanted."""
+    """Writer of the vectors and of the queue of missing ones."""
 
     def want(self, connection: Any, tenant: str, partition: int, item: int, chunks: int) -> None:
-        """Queue a new item's windows for every wanted model."""
+        """Queue the chunks of a new item for every model in use."""
         ...
 
     def put(
         self, connection: Any, tenant: str, name: str, chunks: Sequence[tuple[int, int]], vectors: "NDArray[np.float32]"
     ) -> int:
-        """Store vectors for the windows that still wait for one."""
+        """Store the vectors of chunks that are still queued, and return their number."""
         ...
 
     def remove(self, connection: Any, tenant: str, partition: int, item: int) -> int:
-        """Remove an item's vectors; returns how many there were."""
+        """Remove an item's vectors and return their number."""
         ...
 
     def move(self, connection: Any, tenant: str, old: tuple[int, int], new: tuple[int, int]) -> None:
-        """Give an item's vectors to another (partition, item)."""
+        """Move an item's vectors to another (partition, item)."""
         ...
 
     def use_model(self, connection: Any, tenant: str, name: str) -> int:
-        """Want a model's vectors for everything; returns how many windows wait."""
+        """Queue every chunk for a model's vectors, and return how many wait."""
         ...
 
     def drop_model(self, connection: Any, tenant: str, name: str) -> None:
-        """Remove a model's vectors and want them no more."""
+        """Remove a model with its vectors and its queue."""
         ...
 
 
 class SQLTransaction(SQLReads, AccessWrites):
-    """A write under way; the store commits it."""
+    """A write transaction. The store commits it."""
 
     _text: TextIndex
     _vectors: VectorTable
     _by_partition: ClassVar[tuple[str, ...]]
-    """The tables that hold what is left of a partition, itself the last."""
+    """Tables whose rows are removed with a partition; ``partitions`` itself is the last."""
     _row_lock: ClassVar[str] = ""
+    """SQL suffix that locks the selected row until the transaction ends. Empty for a database with a single writer."""
     _free_row_lock: ClassVar[str] = ""
-    """What makes a row, or the first that nobody else has, ours until the end; nothing where there is one writer at a time."""
+    """SQL suffix that selects and locks the first row not locked by others. Empty for a database with a single writer."""
 
     def __init__(self, connection: Connection, *, tenant: str) -> None:
         self._connection = connection
@@ -105,7 +106,7 @@ class SQLTransaction(SQLReads, AccessWrites):
 
     @property
     def connection(self) -> Connection:
-        """The writer, in its transaction."""
+        """The connection of the transaction."""
         return self._connection
 
     def add_session(self, session: SessionRecord) -> None:
@@ -113,11 +114,11 @@ class SQLTransaction(SQLReads, AccessWrites):
         self._insert("sessions", SESSION_COLUMNS, session_row(session))
 
     def set_session(self, session: SessionRecord) -> None:
-        """Replace a session's state."""
+        """Replace the record of a session."""
         self._replace("sessions", SESSION_COLUMNS, session_row(session))
 
     def add_message(self, message: Message) -> Message:
-        """Store a message, index its text, queue its vectors; returns it with its sequence number."""
+        """Store a message, index its text and queue its vectors. Return it with its sequence number."""
         stored = replace(message, seq=partitions.next_number(self._connection, "item"))
         partition = partitions.ensure(self._connection, stored.scope, "message")
         self._insert("messages", MESSAGE_COLUMNS, message_row(stored, partition))
@@ -126,7 +127,7 @@ class SQLTransaction(SQLReads, AccessWrites):
         return stored
 
     def add_revision(self, memory: Memory) -> Memory:
-        """Store a revision as the present one; the one before goes to the archive with its terms and vectors."""
+        """Store a revision as the present one. The previous revision moves to the archive with its terms and vectors."""
         connection = self._connection
         before = fetch_one(
             connection,
@@ -156,7 +157,7 @@ class SQLTransaction(SQLReads, AccessWrites):
         )
 
     def _archive_text(self, item: int, partition: int, successor: Memory) -> None:
-        """Move an older wording out of what live searches read."""
+        """Move the text of an old revision out of the partitions that live searches read."""
         archive = partitions.ensure(self._connection, successor.scope, "archive")
         if archive != partition:
             self._text.move(self._connection, self.tenant, item, item, archive)
@@ -169,22 +170,22 @@ class SQLTransaction(SQLReads, AccessWrites):
         )
 
     def _index(self, partition: int, item: int, text: str, language: str | None, *, heading: str) -> None:
-        windows = self._text.index(self._connection, self.tenant, (partition, item), text, language, heading=heading)
-        self._vectors.want(self._connection, self.tenant, partition, item, windows)
+        count = self._text.index(self._connection, self.tenant, (partition, item), text, language, heading=heading)
+        self._vectors.want(self._connection, self.tenant, partition, item, count)
 
     def touch(self, ids: Collection[str], *, used: datetime | None = None, seen: datetime | None = None) -> None:
-        """Note in place when memories were last used or last stated again."""
+        """Record when memories were last used or last stated again."""
         for column, moment in (("last_used_at", used), ("last_seen_at", seen)):
             if moment is not None:
                 self._update_present(column, stamp(moment), ids)
 
     def set_action(self, messages: Collection[str], action: str) -> None:
-        """Mark messages that have no action yet, so that they are neither mined nor recalled any more."""
-        for some in chunks(messages):
+        """Set the action of messages that have none, which excludes them from extraction and recall."""
+        for batch in batches(messages):
             rows = fetch(
                 self._connection,
-                f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE tenant = ? AND id IN ({marks(some)}) AND action IS NULL",
-                (self.tenant, *some),
+                f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE tenant = ? AND id IN ({marks(batch)}) AND action IS NULL",
+                (self.tenant, *batch),
             )
             for row in rows:
                 marked = (*row[:10], action, row[11])
@@ -194,11 +195,11 @@ class SQLTransaction(SQLReads, AccessWrites):
                 )
 
     def set_expiry(self, ids: Collection[str], expires_at: datetime) -> None:
-        """Push the expiry of memories that are renewed by use."""
+        """Set the expiry of memories that are renewed by use."""
         self._update_present("expires_at", stamp(expires_at), ids)
 
     def set_sources(self, id: str, sources: Sequence[str]) -> None:
-        """Take sources away from every revision of a memory that stands without them."""
+        """Reduce the sources of every revision of a memory to these."""
         place = MEMORY_COLUMNS.split(", ").index("sources")
         for found in fetch(
             self._connection, f"SELECT {MEMORY_COLUMNS} FROM memories WHERE tenant = ? AND id = ?", (self.tenant, id)
@@ -215,23 +216,23 @@ class SQLTransaction(SQLReads, AccessWrites):
         )
 
     def _update_present(self, column: str, value: int, ids: Collection[str]) -> None:
-        for some in chunks(ids):
+        for batch in batches(ids):
             self._connection.execute(
-                f"UPDATE memories SET {column} = ? WHERE tenant = ? AND id IN ({marks(some)}) AND recorded_to IS NULL",
-                (value, self.tenant, *some),
+                f"UPDATE memories SET {column} = ? WHERE tenant = ? AND id IN ({marks(batch)}) AND recorded_to IS NULL",
+                (value, self.tenant, *batch),
             )
 
     def add_change(self, change: ChangeRecord) -> None:
-        """Note a change in the history."""
+        """Add a change to the history."""
         self._insert("changes", CHANGE_COLUMNS, change_row(change))
 
     def add_job(self, job: Job) -> bool:
-        """Queue a job; False, and nothing stored, if its effect was queued before."""
+        """Queue a job. Return False and store nothing if a job with the same effect exists."""
         self._insert("jobs", JOB_COLUMNS, job_row(job), clash="ON CONFLICT (tenant, effect) DO NOTHING")
         return self._connection.changes() == 1
 
     def lease_job(self, *, worker: str, now: datetime, until: datetime, kinds: Collection[str] | None = None) -> Job | None:
-        """Take the most urgent job that is due, or whose lease ran out."""
+        """Lease the most urgent job that is due or whose lease expired. Return None if there is none."""
         chosen = "" if kinds is None else f"AND kind IN ({marks(list(kinds))})"
         row = fetch_one(
             self._connection,
@@ -247,11 +248,11 @@ class SQLTransaction(SQLReads, AccessWrites):
         return leased
 
     def set_job(self, job: Job) -> None:
-        """Replace a job's state."""
+        """Replace the record of a job."""
         self._replace("jobs", JOB_COLUMNS, job_row(job))
 
     def holds_lease(self, job: Job) -> bool:
-        """Tell whether this very attempt still owns the job."""
+        """Return True if this attempt still owns the job."""
         state = fetch_one(
             self._connection,
             f"SELECT worker, attempt FROM jobs WHERE tenant = ? AND id = ? AND state = 'running' {self._row_lock}",
@@ -260,26 +261,26 @@ class SQLTransaction(SQLReads, AccessWrites):
         return state == (job.worker, job.attempt)
 
     def remove_done_jobs(self, *, before: datetime) -> int:
-        """Remove jobs that were done before a moment; returns how many."""
+        """Remove jobs that finished before a given time, and return their number."""
         self._connection.execute(
             "DELETE FROM jobs WHERE tenant = ? AND state = 'done' AND finished_at < ?", (self.tenant, stamp(before))
         )
         return self._connection.changes()
 
     def put_vectors(self, model: str, chunks: Sequence[tuple[int, int]], vectors: "NDArray[np.float32]") -> int:
-        """Store vectors for (item, window) pairs that still wait for them."""
+        """Store the vectors of (item, chunk) pairs that are still queued, and return their number."""
         return self._vectors.put(self._connection, self.tenant, model, chunks, vectors)
 
     def use_model(self, model: str) -> int:
-        """Want a model's vectors for everything; returns how many windows wait."""
+        """Queue every chunk for a model's vectors, and return how many wait."""
         return self._vectors.use_model(self._connection, self.tenant, model)
 
     def drop_model(self, model: str) -> None:
-        """Remove a model's vectors and want them no more."""
+        """Remove a model with its vectors and its queue."""
         self._vectors.drop_model(self._connection, self.tenant, model)
 
     def add_spend(self, spend: Spend) -> None:
-        """Add to what a day's work has cost."""
+        """Add model costs to the totals of their day, purpose and model."""
         self._connection.execute(
             f"INSERT INTO spend (tenant, {SPEND_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
             "ON CONFLICT (tenant, day, purpose, model) DO UPDATE SET calls = spend.calls + excluded.calls, "
@@ -294,36 +295,36 @@ class SQLTransaction(SQLReads, AccessWrites):
         )  # fmt: skip
 
     def set_user(self, profile: UserProfile) -> None:
-        """Store what is known of a user."""
+        """Store a user's profile."""
         self._replace("users", "user, timezone, language", (profile.user, profile.timezone, profile.language))
 
     def set_app(self, record: AppRecord) -> None:
-        """Store what is known of an app."""
+        """Store an app's record."""
         self._replace("apps", APP_COLUMNS, app_row(record))
 
     def set_setting(self, name: str, value: str) -> None:
-        """Store one of the engine's own durable values."""
+        """Store one of the engine's persistent values."""
         self._replace("settings", "name, value", (name, value))
 
     def remove_memories(self, ids: Collection[str]) -> Mapping[str, int]:
-        """Remove memories with every revision, change, vector and term."""
+        """Remove memories with all their revisions, changes, vectors and terms."""
         counts = {"memories": 0, "revisions": 0, "vectors": 0}
-        for some in chunks(ids):
-            where, values = f"tenant = ? AND id IN ({marks(some)})", (self.tenant, *some)
+        for batch in batches(ids):
+            where, values = f"tenant = ? AND id IN ({marks(batch)})", (self.tenant, *batch)
             rows = fetch(self._connection, f"SELECT item, id FROM memories WHERE {where}", values)
             counts["vectors"] += sum(self._unindex(item) for item, _ in rows)
             counts["revisions"] += len(rows)
             counts["memories"] += len({row[1] for row in rows})
             self._connection.execute(f"DELETE FROM memories WHERE {where}", values)
             for table, column in (("changes", "memory"), ("provenance", "memory"), ("provenance", "source")):
-                self._connection.execute(f"DELETE FROM {table} WHERE tenant = ? AND {column} IN ({marks(some)})", values)
+                self._connection.execute(f"DELETE FROM {table} WHERE tenant = ? AND {column} IN ({marks(batch)})", values)
         return counts
 
     def remove_messages(self, ids: Collection[str]) -> Mapping[str, int]:
-        """Remove messages with their vectors and terms; that a memory came from them stays known."""
+        """Remove messages with their vectors and terms. Memories derived from them keep their ids as sources."""
         counts = {"messages": 0, "vectors": 0}
-        for some in chunks(ids):
-            where, values = f"tenant = ? AND id IN ({marks(some)})", (self.tenant, *some)
+        for batch in batches(ids):
+            where, values = f"tenant = ? AND id IN ({marks(batch)})", (self.tenant, *batch)
             rows = fetch(self._connection, f"SELECT seq FROM messages WHERE {where}", values)
             counts["vectors"] += sum(self._unindex(seq) for (seq,) in rows)
             counts["messages"] += len(rows)
@@ -331,19 +332,22 @@ class SQLTransaction(SQLReads, AccessWrites):
         return counts
 
     def remove_sessions(self, ids: Collection[str]) -> Mapping[str, int]:
-        """Remove sessions and the jobs about them."""
+        """Remove sessions and their jobs."""
         counts = {"sessions": 0, "jobs": 0}
-        for some in chunks(ids):
-            values = (self.tenant, *some)
+        for batch in batches(ids):
+            values = (self.tenant, *batch)
             session = self._connection.dialect.in_payload("session")
-            self._connection.execute(f"DELETE FROM jobs WHERE tenant = ? AND {session} IN ({marks(some)})", values)
+            self._connection.execute(f"DELETE FROM jobs WHERE tenant = ? AND {session} IN ({marks(batch)})", values)
             counts["jobs"] += self._connection.changes()
-            self._connection.execute(f"DELETE FROM sessions WHERE tenant = ? AND id IN ({marks(some)})", values)
+            self._connection.execute(f"DELETE FROM sessions WHERE tenant = ? AND id IN ({marks(batch)})", values)
             counts["sessions"] += self._connection.changes()
         return counts
 
     def remove_scope(self, owner: Mapping[str, str]) -> None:
-        """Remove what is left of a scope whose memories and messages are gone: jobs, names, a user's or app's own row, and keys."""
+        """Remove the remaining rows of a scope whose memories and messages were removed.
+
+        These are jobs, partitions and access keys, and the record of the user or app.
+        """
         if set(owner) == {"user"}:
             self._connection.execute("DELETE FROM users WHERE tenant = ? AND user = ?", (self.tenant, owner["user"]))
         if set(owner) == {"app"}:
@@ -357,14 +361,14 @@ class SQLTransaction(SQLReads, AccessWrites):
             self._connection.execute(f"DELETE FROM {table} WHERE tenant = ? AND {among}", (self.tenant, *values))
 
     def _remove_app(self, app: str) -> None:
-        """Remove an app's record, and its name from what others share."""
+        """Remove an app's record, and its name from the sharing lists of other apps."""
         self._connection.execute("DELETE FROM apps WHERE tenant = ? AND app = ?", (self.tenant, app))
         for other in self.apps():
             if app in other.shares_with:
                 self.set_app(replace(other, shares_with=tuple(name for name in other.shares_with if name != app)))
 
     def _unindex(self, item: int) -> int:
-        """Take an item out of full text and vectors, wherever it is filed; returns its vectors' number."""
+        """Remove an item from full text and vectors, whatever its partition. Return the number of its vectors."""
         partition: int | None = fetch_value(
             self._connection, "SELECT partition FROM units WHERE tenant = ? AND item = ?", (self.tenant, item)
         )
@@ -381,8 +385,8 @@ class SQLTransaction(SQLReads, AccessWrites):
         self._connection.execute(upsert(table, columns), (self.tenant, *row))
 
 
-def chunks(values: Collection[str], size: int = 500) -> Iterator[list[str]]:
-    """Yield the values in lists short enough to bind."""
-    listed = list(values)
-    for start in range(0, len(listed), size):
-        yield listed[start : start + size]
+def batches(values: Collection[str], size: int = 500) -> Iterator[list[str]]:
+    """Yield the values in lists that are short enough to bind."""
+    ordered = list(values)
+    for start in range(0, len(ordered), size):
+        yield ordered[start : start + size]

@@ -1,4 +1,4 @@
-"""The tables of vectors that both SQL stores share: models by number, and the queue of items without a vector."""
+"""The tables of both SQL stores for vectors: numbered models, and the queue of chunks without a vector."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def model_number(connection: Connection, tenant: str, name: str) -> int | None:
-    """Return a wanted model's number."""
+    """Return the number of a model in use, or None."""
     sql = "SELECT model FROM models WHERE tenant = ? AND name = ?"
     found: int | None = cached_fetch(connection, ("model", tenant, name), lambda: fetch_value(connection, sql, (tenant, name)))
     return found
 
 
 def use_model(connection: Connection, tenant: str, name: str) -> int:
-    """Want a model's vectors for all there is and all to come; returns how many windows wait for one."""
+    """Register a model and queue every chunk for its vectors. Return how many chunks wait."""
     number = model_number(connection, tenant, name)
     if number is None:
         number = next_number(connection, "model")
@@ -35,11 +35,11 @@ def use_model(connection: Connection, tenant: str, name: str) -> int:
 
 
 def drop_model(connection: Connection, tenant: str, name: str) -> None:
-    """Remove a model's vectors and want them no more."""
+    """Remove a model with its vectors and its queue."""
     number = model_number(connection, tenant, name)
     if number is None:
         return
-    # First out of the queue: in PostgreSQL, who is just storing a vector is waited for there, and it is seen after that.
+    # The queue first: in PostgreSQL this waits for a concurrent put, whose vector is visible afterwards.
     connection.execute("DELETE FROM unembedded WHERE tenant = ? AND model = ?", (tenant, number))
     partitions = fetch(connection, "SELECT DISTINCT partition FROM units WHERE tenant = ?", (tenant,))
     for (partition,) in partitions:
@@ -48,7 +48,7 @@ def drop_model(connection: Connection, tenant: str, name: str) -> None:
 
 
 def want(connection: Connection, tenant: str, partition: int, item: int, chunks: int) -> None:
-    """Queue a new item's windows for every wanted model."""
+    """Queue the chunks of a new item for every model in use."""
     for (model,) in fetch(connection, "SELECT model FROM models WHERE tenant = ?", (tenant,)):
         connection.executemany(
             "INSERT INTO unembedded (tenant, model, partition, item, window) VALUES (?, ?, ?, ?, ?)",
@@ -57,7 +57,7 @@ def want(connection: Connection, tenant: str, partition: int, item: int, chunks:
 
 
 def pairwise(items: Sequence[int], found: Sequence[int], vectors: "NDArray[np.float32]") -> "NDArray[np.float32]":
-    """Return the cosine of each pair of items, zero where none was found for one."""
+    """Return the cosine of each pair of items; zero for items without a vector."""
     place = {item: n for n, item in enumerate(items)}
     matrix = np.zeros((len(items), vectors.shape[1]), dtype=np.float32)
     matrix[[place[item] for item in found]] = vectors
