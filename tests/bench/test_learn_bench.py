@@ -222,6 +222,7 @@ def test_changes_replace_and_look_alikes_do_not() -> None:
     }
 
 
+@pytest.mark.long
 def test_the_command_prints_each_part_by_language() -> None:
     shown = CliRunner().invoke(app, ["bench", "learn", "--split", "test"])
     assert shown.exit_code == 0
@@ -229,6 +230,7 @@ def test_the_command_prints_each_part_by_language() -> None:
     assert "utterances, dev" not in shown.stdout
 
 
+@pytest.mark.long
 def test_the_command_prints_json_with_misses() -> None:
     shown = CliRunner().invoke(app, ["bench", "learn", "--split", "dev", "--misses", "--json", "--limit", "460"])
     part = json.loads(shown.stdout)["utterances"]["dev"]

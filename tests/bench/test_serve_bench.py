@@ -62,6 +62,7 @@ def test_a_model_that_hangs_lets_in_and_says_nothing() -> None:
             guest.recv(1)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="ends the server as POSIX does")
 def test_a_short_run_says_how_fast_it_was_and_how_memory_went() -> None:
     seen = measure(clients=3, seconds=2.5, memories=20, workers=2, options=NO_EMBEDDER)
@@ -71,6 +72,7 @@ def test_a_short_run_says_how_fast_it_was_and_how_memory_went() -> None:
     assert sys.platform != "linux" or seen["memory_mb"]["end"] > 100, "two workers and the one that minds them"
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="ends the server as POSIX does")
 def test_models_that_do_not_answer_are_compared_with_none() -> None:
     seen = compare(clients=3, seconds=2, memories=20, options=NO_EMBEDDER, patience=0.5)

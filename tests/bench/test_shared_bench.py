@@ -11,6 +11,7 @@ from tests.stores.postgres.support import running
 pytestmark = pytest.mark.ledger("X9")
 
 
+@pytest.mark.long
 def test_servers_and_workers_lose_double_and_leak_nothing() -> None:
     url = running().url("postgres")
     told = shared.measure(url, servers=2, workers=1, tenants=4, number=4, seconds=3.0)
@@ -24,6 +25,7 @@ def test_a_word_of_another_tenant_is_seen() -> None:
     assert strangers(1, f"only {secret(1)}") == []
 
 
+@pytest.mark.long
 def test_tenants_that_are_copies_are_all_there(capsys: pytest.CaptureFixture[str]) -> None:
     tenants.run(store=running().url("postgres"), tenants=5, each=6, asks=4)
     said = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())

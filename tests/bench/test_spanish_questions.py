@@ -50,6 +50,7 @@ def test_the_halves_share_neither_facts_nor_people() -> None:
     assert {text for text in facts[0] & facts[1] if len(text) > 50} == set()
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not is_installed(PACKAGED[SECOND_MODEL]), reason="needs pip install 'holdfast[multilingual]'")
 def test_questions_in_spanish_find_their_answers(capsys: pytest.CaptureFixture[str], models_folder: Callable[[], Path]) -> None:
     models_folder()

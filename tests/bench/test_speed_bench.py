@@ -83,6 +83,7 @@ def test_what_is_added_one_by_one_is_there_after_opening_again(name: str, corpus
     assert found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("many", [False, True])
 def test_every_part_of_a_side_is_measured(many: bool, tmp_path: Path) -> None:  # noqa: FBT001  (a parameter of pytest)
     corpus = make_corpus(60 + SINGLE_ADDS, questions=30, seed=1, dimensions=16)
@@ -104,6 +105,7 @@ def test_a_peer_that_would_take_too_long_is_left_out() -> None:
     assert reaches("Chroma", 100_000)
 
 
+@pytest.mark.long
 def test_every_side_and_what_was_aimed_at_are_told_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     benchmark.run(sizes=[60], seed=1, as_json=True, peers_up_to=0)
     told = json.loads(capsys.readouterr().out)
@@ -111,6 +113,7 @@ def test_every_side_and_what_was_aimed_at_are_told_as_json(capsys: pytest.Captur
     assert told["floor"]["bandwidth"] > 0
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not installed(), reason="no peer is installed")
 def test_the_table_says_which_peers_were_not_measured(capsys: pytest.CaptureFixture[str]) -> None:
     benchmark.run(sizes=[60], seed=1, as_json=False, peers_up_to=0)

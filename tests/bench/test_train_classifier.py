@@ -40,6 +40,7 @@ def test_the_shipped_weights_are_small() -> None:
     assert SHIPPED.stat().st_size < MOST_BYTES
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_shipped_weights_come_from_the_shipped_set(language: str) -> None:
     shipped = json.loads(SHIPPED.read_text("utf-8"))[language]

@@ -128,6 +128,7 @@ def test_models_are_pulled_from_a_folder_and_verified(
     assert "already there" in holdfast("models", "pull").stdout
 
 
+@pytest.mark.long
 def test_doctor_finds_a_sound_store_with_missing_weights(holdfast: Holdfast) -> None:
     holdfast("remember", "prefers tea")
 
@@ -201,6 +202,7 @@ def _killed_while_writing(holdfast: Holdfast, copy: Path) -> None:
     assert (holdfast.home / "memory.db-wal").stat().st_size > 0
 
 
+@pytest.mark.long
 def test_the_log_of_a_killed_process_never_meets_the_restored_file(holdfast: Holdfast, tmp_path: Path) -> None:
     _killed_while_writing(holdfast, tmp_path / "copy.db")
 

@@ -272,6 +272,7 @@ def test_killed_in_the_middle_nothing_that_was_said_is_lost(holdfast: Holdfast) 
     assert ["Lyon" in memory["text"] for memory in json.loads(listed.stdout)] == [True]
 
 
+@pytest.mark.long
 @posix_only
 @pytest.mark.ledger("U9")
 def test_killed_while_the_model_thinks_the_question_is_kept(holdfast: Holdfast, server: ChatServer) -> None:
@@ -303,6 +304,7 @@ def test_ctrl_c_stops_a_reply_and_the_conversation_goes_on(holdfast: Holdfast, s
     assert "[stopped" in err.decode()
 
 
+@pytest.mark.long
 @posix_only
 @pytest.mark.ledger("U7")
 def test_at_a_terminal_there_is_a_prompt_and_ctrl_d_ends_and_learns(holdfast: Holdfast) -> None:

@@ -38,6 +38,7 @@ def test_a_missing_package_stops_the_start_and_is_named_with_its_command(holdfas
     assert ran.stderr == "error: openai:gpt-4o needs the package openai: pip install 'holdfast[openai]'\n"
 
 
+@pytest.mark.long
 @every_start
 @pytest.mark.parametrize("setting", ["CHAT", "EMBEDDER", "SECOND_EMBEDDER"])
 def test_a_missing_key_stops_the_start_and_is_named_by_its_variable(
@@ -50,11 +51,13 @@ def test_a_missing_key_stops_the_start_and_is_named_by_its_variable(
     assert ran.stderr.decode() == "error: openai:some-model needs a key: set OPENAI_API_KEY.\n"
 
 
+@pytest.mark.long
 def test_a_missing_model_file_stops_the_chat(holdfast: Holdfast) -> None:
     ran = holdfast.run("chat", exit=1, input=b"Hi.\n", HOLDFAST_CHAT="gguf:/nowhere/model.gguf")
     assert "xllamacpp" in ran.stderr.decode() or "/nowhere/model.gguf cannot be read" in ran.stderr.decode()
 
 
+@pytest.mark.long
 def test_an_unreachable_server_is_a_warning_and_the_chat_that_fails_exits_with_1(holdfast: Holdfast) -> None:
     environment: dict[str, Any] = {"HOLDFAST_CHAT": "ollama:llama3.2", "HOLDFAST_CHAT_URL": NOBODY, "HOLDFAST_EMBEDDER": "none"}
 
@@ -69,6 +72,7 @@ def test_an_unreachable_server_is_a_warning_and_the_chat_that_fails_exits_with_1
     assert json.loads(programs.stderr.splitlines()[0])["note"].startswith("ollama:llama3.2 cannot be reached")
 
 
+@pytest.mark.long
 def test_a_chat_that_fails_once_and_then_answers_succeeds(holdfast: Holdfast) -> None:
     def respond(request: object) -> str:
         return "ok"

@@ -230,6 +230,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.long
 def test_worker_processes_count_together(tmp_path: Path) -> None:
     script, counters = tmp_path / "workers.py", tmp_path / "counters"
     script.write_text(WORKERS, "utf-8")

@@ -35,6 +35,7 @@ def test_it_ends_when_it_is_told_to(home: Holdfast, number: int) -> None:
         assert server.stop(number) == 0
 
 
+@pytest.mark.long
 def test_a_request_under_way_is_finished_and_queued_work_stays_queued(home: Holdfast) -> None:
     asked = threading.Event()
 
@@ -105,6 +106,7 @@ def _meet_both(server: Process) -> None:
     eventually(met, 40)
 
 
+@pytest.mark.long
 @pytest.mark.everywhere("sqlite", "postgres")
 def test_two_processes_serve_one_store(home: Holdfast, place: Place) -> None:
     with process(home.home, *place.arguments, "--workers", "2") as server:
@@ -128,6 +130,7 @@ def test_two_processes_serve_one_store(home: Holdfast, place: Place) -> None:
         assert server.stop() == 0
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="there, whoever wakes first takes a client")
 def test_clients_that_stay_are_shared_evenly_between_two_processes(home: Holdfast) -> None:
     with process(home.home, "--workers", "2") as server, contextlib.ExitStack() as open_ones:

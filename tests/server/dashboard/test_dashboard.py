@@ -47,6 +47,7 @@ def ana(browser: Any, url: str) -> Iterator[Visitor]:
     assert visitor.hosts <= {url.removeprefix("http://")}
 
 
+@pytest.mark.long
 def test_a_turn_without_a_model_is_kept_and_shows_what_one_would_be_told(ana: Visitor, url: str) -> None:
     remember(url, "The boiler is repaired in November")
     ana.go("chat")
@@ -69,6 +70,7 @@ def test_each_turn_shows_what_was_recalled_and_why(ana: Visitor, url: str) -> No
     assert "behind the piano" in ana.see(".memory-full").inner_text()
 
 
+@pytest.mark.long
 def test_memories_appear_as_they_are_learnt_when_a_conversation_ends(ana: Visitor) -> None:
     ana.go("chat")
     ana.say("My sister Clara is allergic to walnuts.")
@@ -78,6 +80,7 @@ def test_memories_appear_as_they_are_learnt_when_a_conversation_ends(ana: Visito
     assert "Clara" in ana.see(".turn .learnt-chip").inner_text()
 
 
+@pytest.mark.long
 def test_an_answer_is_shown_as_it_comes_with_its_context(browser: Any, tmp_path: Path) -> None:
     with ChatServer() as model:
         model.script("You live in **Lyon**, <b>dear</b>.")
@@ -304,6 +307,7 @@ def test_every_view_fits_a_phone(browser: Any, url: str, language: str) -> None:
     assert not visitor.faults
 
 
+@pytest.mark.long
 def test_a_server_with_keys_asks_for_one_and_keeps_it_in_the_tab_alone(browser: Any, tmp_path: Path) -> None:
     with process(tmp_path) as server:
         made = httpx.post(f"{server.url}/v1/keys", json={"scope": "admin"}).json()

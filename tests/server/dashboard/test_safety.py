@@ -116,6 +116,7 @@ def test_there_are_forty_payloads() -> None:
     assert len(set(PAYLOADS)) == 40
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", VIEWS)
 def test_no_view_runs_what_it_lists(ana: Visitor, name: str) -> None:
     ana.go(name)
@@ -124,6 +125,7 @@ def test_no_view_runs_what_it_lists(ana: Visitor, name: str) -> None:
     _assert_nothing_ran(ana, name)
 
 
+@pytest.mark.long
 def test_no_page_of_a_memory_runs_its_text_key_topic_tags_metadata_or_history(ana: Visitor, url: str) -> None:
     for memory in httpx.get(f"{url}/v1/memories", params={"user": "ana", "limit": "500"}).json()["items"]:
         ana.go(f"memories/{memory['id']}")
@@ -141,6 +143,7 @@ def test_no_form_runs_what_it_edits(ana: Visitor, url: str) -> None:
         _assert_nothing_ran(ana, memory["text"])
 
 
+@pytest.mark.long
 def test_no_topic_runs_read_or_previewed(ana: Visitor, url: str) -> None:
     for topic in httpx.get(f"{url}/v1/topics", params={"user": "ana"}).json()["items"]:
         ana.go(f"topics/{quote(topic['topic'], safe='')}")
@@ -153,6 +156,7 @@ def test_no_topic_runs_read_or_previewed(ana: Visitor, url: str) -> None:
         _assert_nothing_ran(ana, topic["topic"])
 
 
+@pytest.mark.long
 def test_no_conversation_runs_its_messages_or_speakers(ana: Visitor) -> None:
     for number in range(len(PAYLOADS)):
         ana.go(f"sessions/hostile-{number}")
@@ -168,6 +172,7 @@ def test_no_search_runs_what_it_finds(ana: Visitor) -> None:
     _assert_nothing_ran(ana, "search")
 
 
+@pytest.mark.long
 def test_no_name_of_a_user_app_or_agent_runs(ana: Visitor) -> None:
     ana.go("memories")
     for payload in PAYLOADS:

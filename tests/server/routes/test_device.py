@@ -82,6 +82,7 @@ def _curl(url: str, body: dict[str, Any]) -> Any:
     return json.loads(subprocess.run(command, capture_output=True, check=True, timeout=60).stdout)
 
 
+@pytest.mark.long
 @pytest.mark.ledger("L2")
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_a_name_told_before_a_restart_is_known_after_it(tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield served
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
 def test_no_request_meets_a_fault_or_an_answer_that_is_not_documented(live: Served) -> None:
     schema = schemathesis.openapi.from_url(f"{live.url}/openapi.json")
