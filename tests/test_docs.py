@@ -7,6 +7,7 @@ import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,13 +41,20 @@ def _programs(page: Path) -> list[tuple[str, str | None]]:
     return [(body, after[1] if after[0] == "output" else None) for (name, body), after in pairwise(blocks) if name == "python"]
 
 
+def _programs_by_page() -> list[Any]:
+    """Return the pages with Python; all but the README take long, since each program loads an embedder."""
+    return [
+        pytest.param(page, id=page.name, marks=() if page.name == "README.md" else pytest.mark.long) for page in _with("python")
+    ]
+
+
 def _fits(shown: str, printed: str) -> bool:
     """Tell whether something printed is what the page shows; ``...`` stands for anything."""
     pattern = ".*".join(re.escape(part) for part in shown.strip().split("..."))
     return re.fullmatch(pattern, printed.strip(), re.DOTALL) is not None
 
 
-@pytest.mark.parametrize("page", _with("python"), ids=lambda page: page.name)
+@pytest.mark.parametrize("page", _programs_by_page())
 def test_python_in_the_documents_runs_and_prints_what_they_show(page: Path, home: dict[str, str], tmp_path: Path) -> None:
     for number, (body, shown) in enumerate(_programs(page)):
         folder = tmp_path / str(number)

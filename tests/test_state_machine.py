@@ -324,6 +324,10 @@ Life.TestCase.settings = settings(
 )
 
 
+class ShortLife(Life):
+    """A few examples for the quick run."""
+
+
 class LifeOnPostgres(Life):
     kind = "postgres"
 
@@ -332,10 +336,11 @@ class LifeWithChroma(Life):
     kind = "chroma"
 
 
-# Fewer: the rules are the same, and only the place is another.
-for _elsewhere in (LifeOnPostgres, LifeWithChroma):
-    _elsewhere.TestCase.settings = settings(Life.TestCase.settings, max_examples=4, stateful_step_count=20)
+# Fewer examples: the rules are the same.
+for _shorter in (ShortLife, LifeOnPostgres, LifeWithChroma):
+    _shorter.TestCase.settings = settings(Life.TestCase.settings, max_examples=4, stateful_step_count=20)
 
-TestLife = pytest.mark.ledger("X3", "X6")(Life.TestCase)
-TestLifeOnPostgres = pytest.mark.ledger("X9")(LifeOnPostgres.TestCase)
-TestLifeWithChroma = LifeWithChroma.TestCase
+TestLife = pytest.mark.long(pytest.mark.ledger("X3", "X6")(Life.TestCase))
+TestShortLife = ShortLife.TestCase
+TestLifeOnPostgres = pytest.mark.long(pytest.mark.ledger("X9")(LifeOnPostgres.TestCase))
+TestLifeWithChroma = pytest.mark.long(LifeWithChroma.TestCase)

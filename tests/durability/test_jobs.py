@@ -234,6 +234,7 @@ def be_killed(folder: Path, doom: Doom | None, operations: int, pipe: Connection
     pipe.recv()
 
 
+@pytest.mark.long
 @posix_only
 @pytest.mark.ledger("U9", "X6")
 def test_a_session_left_open_by_a_killed_process_is_closed_and_digested(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from .support import (
     start,
 )
 
-pytestmark = posix_only
+pytestmark = [posix_only, pytest.mark.long]
 
 STORES = 10
 KILLS_PER_STORE = 40

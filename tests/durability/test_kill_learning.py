@@ -21,7 +21,7 @@ from holdfast.types import Kind
 
 from .support import USER, Doom, MortalStore, Reaper, complain_there, posix_only, start, tiny_source
 
-pytestmark = posix_only
+pytestmark = [posix_only, pytest.mark.long]
 
 _KINDS = (
     Kind(name="fact", meaning="f"),

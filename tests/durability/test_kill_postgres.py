@@ -46,7 +46,7 @@ from .support import (  # noqa: E402
     unsound,
 )
 
-pytestmark = [posix_only, pytest.mark.ledger("X9")]
+pytestmark = [posix_only, pytest.mark.ledger("X9"), pytest.mark.long]
 
 KILLS = 16
 CRASHES = 2

@@ -18,7 +18,7 @@ from holdfast.testing.engines import build_engine
 
 from .support import Doom, MortalStore, Reaper, complain_there, posix_only, start, tiny_source
 
-pytestmark = posix_only
+pytestmark = [posix_only, pytest.mark.long]
 
 
 @dataclass(frozen=True, slots=True)

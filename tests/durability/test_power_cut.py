@@ -36,7 +36,7 @@ from .support import (
     unsound,
 )
 
-pytestmark = posix_only
+pytestmark = [posix_only, pytest.mark.long]
 
 OPERATIONS = 64
 _ERASED = "zoe"

@@ -513,6 +513,7 @@ def told(names: Sequence[str], folder: Path) -> list[str]:
         return [each.client_id for each in planned if each.kind == "add" and each.client_id not in kept]
 
 
+@pytest.mark.long
 @pytest.mark.ledger("X6")
 @pytest.mark.parametrize("how", ["os.fork", "multiprocessing"])
 def test_a_forked_child_and_its_parent_write_at_once(tmp_path: Path, how: str) -> None:

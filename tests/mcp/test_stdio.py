@@ -60,6 +60,7 @@ def test_a_context_is_the_newest_value_of_its_key_and_one_without_takes_no_other
     assert tell(stdio("--preset", "reachy"), story) == {"dancing", "it rains", "the door is open"}
 
 
+@pytest.mark.long
 @pytest.mark.ledger("X8")
 def test_several_servers_on_one_store_see_each_other_at_once(stdio: Stdio) -> None:
     async def story() -> None:
@@ -78,6 +79,7 @@ def test_several_servers_on_one_store_see_each_other_at_once(stdio: Stdio) -> No
     asyncio.run(story())
 
 
+@pytest.mark.long
 def test_what_is_remembered_outlives_the_server(stdio: Stdio) -> None:
     async def remember(client: Client) -> Any:
         return await client.call_tool("remember", {"key": "drink", "value": "prefers tea"})

@@ -288,6 +288,7 @@ def test_what_was_going_on_is_history_once_there_is_something_newer() -> None:
     assert "kitchen" in renewed.split(EN[2])[1].split(EN[3])[0]
 
 
+@pytest.mark.long
 @pytest.mark.ledger("L7")
 def test_ten_cascades_stay_within_the_words_and_keep_the_base() -> None:
     base, names = "", [name for name in TALKS if name.startswith("en")]

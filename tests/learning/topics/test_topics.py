@@ -257,6 +257,7 @@ def assert_safe(name: str) -> None:
     assert all(c == "-" or unicodedata.category(c)[0] in "LNM" for c in name)
 
 
+@pytest.mark.long
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.text(max_size=60), max_size=5), st.lists(st.text(max_size=20), max_size=5))
 def test_any_texts_get_a_safe_new_name(texts: list[str], taken: list[str]) -> None:
@@ -441,6 +442,7 @@ ANSWERS = st.one_of(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(lines=LINES, answer=st.none() | ANSWERS, embedded=st.booleans())
 def test_after_any_split_every_memory_has_one_topic_and_no_text_is_lost(

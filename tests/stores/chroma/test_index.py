@@ -155,6 +155,7 @@ def _damage_database(folder: Path) -> None:
     database.write_bytes(data[:8192] + os.urandom(100_000) + data[108_192:])
 
 
+@pytest.mark.long
 @pytest.mark.ledger("C8")
 @pytest.mark.parametrize("accident", [shutil.rmtree, _damage_all, _damage_vectors, _lose_database, _damage_database])
 def test_a_missing_or_damaged_folder_heals(
