@@ -108,5 +108,9 @@ function parse(block) {
     else if (line.startsWith("data:")) data.push(line.slice(5).replace(/^ /, ""));
   }
   if (!data.length) return null;
-  try { return { event, data: JSON.parse(data.join("\n")) }; } catch { return null; }
+  try {
+    return { event, data: JSON.parse(data.join("\n")) };
+  } catch {
+    return null;
+  }
 }

@@ -26,37 +26,97 @@ function figure({ title, note, series, labels, heading, format, draw, walk }) {
     if (tip.hidden) return;
     const x = walk(at, width);
     guide.setAttribute("d", `M${x.toFixed(1)} ${EDGE.top}V${HEIGHT - EDGE.bottom}`);
-    replace(tip, h("strong", {}, labels[at]), series.map((one) => h("span.tip-row", {},
-      h("span.swatch", { class: `tint-${one.tint}` }), h("span", {}, one.name), h("b", {}, one.values[at] === null ? "–" : format(one.values[at])))));
+    replace(
+      tip,
+      h("strong", {}, labels[at]),
+      series.map((one) =>
+        h(
+          "span.tip-row",
+          {},
+          h("span.swatch", { class: `tint-${one.tint}` }),
+          h("span", {}, one.name),
+          h("b", {}, one.values[at] === null ? "–" : format(one.values[at])),
+        ),
+      ),
+    );
     tip.style.setProperty("left", `${Math.max(0, Math.min(x + 12, width - 170))}px`);
   };
   plot.addEventListener("pointermove", (event) => {
     const x = event.clientX - plot.getBoundingClientRect().left;
     let best = 0;
-    labels.forEach((_, index) => { if (Math.abs(walk(index, width) - x) < Math.abs(walk(best, width) - x)) best = index; });
+    labels.forEach((_, index) => {
+      if (Math.abs(walk(index, width) - x) < Math.abs(walk(best, width) - x)) best = index;
+    });
     show(labels.length ? best : -1);
   });
   plot.addEventListener("pointerleave", () => show(-1));
   plot.addEventListener("blur", () => show(-1));
   plot.addEventListener("keydown", (event) => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (step) { event.preventDefault(); show(at < 0 ? (step > 0 ? 0 : labels.length - 1) : Math.max(0, at + step)); }
+    if (step) {
+      event.preventDefault();
+      show(at < 0 ? (step > 0 ? 0 : labels.length - 1) : Math.max(0, at + step));
+    }
     if (event.key === "Escape") show(-1);
   });
   new ResizeObserver(([entry]) => {
-    if (Math.abs(entry.contentRect.width - width) > 1) { width = entry.contentRect.width; redraw(); }
+    if (Math.abs(entry.contentRect.width - width) > 1) {
+      width = entry.contentRect.width;
+      redraw();
+    }
   }).observe(plot);
-  return h("figure.chart", {}, h("figcaption", {}, h("h3", {}, title), note && h("p", {}, note)), plot,
-    series.length > 1 && h("ul.legend", {}, series.map((one) => h("li", {}, h("span.swatch", { class: `tint-${one.tint}` }), one.name))),
-    table({ title, series, labels, heading, format }));
+  return h(
+    "figure.chart",
+    {},
+    h("figcaption", {}, h("h3", {}, title), note && h("p", {}, note)),
+    plot,
+    series.length > 1 &&
+      h(
+        "ul.legend",
+        {},
+        series.map((one) => h("li", {}, h("span.swatch", { class: `tint-${one.tint}` }), one.name)),
+      ),
+    table({ title, series, labels, heading, format }),
+  );
 }
 
 function table({ title, series, labels, heading, format }) {
-  return h("details.numbers", {}, h("summary", {}, t("chart.table")), h("div.scroll", {}, h("table", {},
-    h("caption.visually-hidden", {}, title),
-    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, heading), series.map((one) => h("th", { scope: "col" }, one.name)))),
-    h("tbody", {}, labels.map((label, index) => h("tr", {}, h("th", { scope: "row" }, label),
-      series.map((one) => h("td", {}, one.values[index] === null ? "–" : format(one.values[index])))))))));
+  return h(
+    "details.numbers",
+    {},
+    h("summary", {}, t("chart.table")),
+    h(
+      "div.scroll",
+      {},
+      h(
+        "table",
+        {},
+        h("caption.visually-hidden", {}, title),
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            h("th", { scope: "col" }, heading),
+            series.map((one) => h("th", { scope: "col" }, one.name)),
+          ),
+        ),
+        h(
+          "tbody",
+          {},
+          labels.map((label, index) =>
+            h(
+              "tr",
+              {},
+              h("th", { scope: "row" }, label),
+              series.map((one) => h("td", {}, one.values[index] === null ? "–" : format(one.values[index]))),
+            ),
+          ),
+        ),
+      ),
+    ),
+  );
 }
 
 /** Round steps for an axis from 0 to at least `most`. */
@@ -75,16 +135,31 @@ function frame(width, most, format, labels, walk) {
   const top = marks.at(-1);
   const y = (value) => HEIGHT - EDGE.bottom - (value / top) * (HEIGHT - EDGE.top - EDGE.bottom);
   const every = Math.max(1, Math.ceil(labels.length / Math.max(2, Math.floor(width / 110))));
-  const root = s("svg.drawing", { viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, "aria-hidden": "true" },
-    s("g.grid", {}, marks.map((value) => [
-      s("path", { d: `M${EDGE.left} ${y(value).toFixed(1)}H${width - EDGE.right}`, class: value === 0 ? "base" : "" }),
-      s("text", { x: EDGE.left - 8, y: (y(value) + 4).toFixed(1), "text-anchor": "end" }, format(value))])),
-    s("g.days", {}, labels.map((label, index) => {
-      if (index % every) return null;
-      const x = walk(index, width);
-      const anchor = x > width - 40 ? "end" : x < EDGE.left + 18 ? "start" : "middle";
-      return s("text", { x: x.toFixed(1), y: HEIGHT - 8, "text-anchor": anchor }, label);
-    })));
+  const root = s(
+    "svg.drawing",
+    { viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, "aria-hidden": "true" },
+    s(
+      "g.grid",
+      {},
+      marks.map((value) => [
+        s("path", {
+          d: `M${EDGE.left} ${y(value).toFixed(1)}H${width - EDGE.right}`,
+          class: value === 0 ? "base" : "",
+        }),
+        s("text", { x: EDGE.left - 8, y: (y(value) + 4).toFixed(1), "text-anchor": "end" }, format(value)),
+      ]),
+    ),
+    s(
+      "g.days",
+      {},
+      labels.map((label, index) => {
+        if (index % every) return null;
+        const x = walk(index, width);
+        const anchor = x > width - 40 ? "end" : x < EDGE.left + 18 ? "start" : "middle";
+        return s("text", { x: x.toFixed(1), y: HEIGHT - 8, "text-anchor": anchor }, label);
+      }),
+    ),
+  );
   return { root, y };
 }
 
@@ -115,7 +190,8 @@ export function stackedBars({ title, note, labels, series, heading, format = num
 
 /** Lines over moments; a gap stands where a value is null. */
 export function lines({ title, note, labels, series, heading, format = number, axis = format }) {
-  const walk = (index, width) => EDGE.left + 4 + (width - EDGE.left - EDGE.right - 8) * (labels.length > 1 ? index / (labels.length - 1) : 0.5);
+  const walk = (index, width) =>
+    EDGE.left + 4 + (width - EDGE.left - EDGE.right - 8) * (labels.length > 1 ? index / (labels.length - 1) : 0.5);
   const draw = (width) => {
     const most = Math.max(...series.flatMap((one) => one.values.map((value) => value ?? 0)), 0);
     const { root, y } = frame(width, most, axis, labels, walk);
@@ -123,14 +199,26 @@ export function lines({ title, note, labels, series, heading, format = number, a
       let path = "";
       let pen = "M";
       one.values.forEach((value, index) => {
-        if (value === null) { pen = "M"; return; }
+        if (value === null) {
+          pen = "M";
+          return;
+        }
         path += `${pen}${walk(index, width).toFixed(1)} ${y(value).toFixed(1)}`;
         pen = "L";
       });
-      if (labels.length === 1 && one.values[0] !== null) path = `M${EDGE.left} ${y(one.values[0]).toFixed(1)}H${width - EDGE.right}`;
+      if (labels.length === 1 && one.values[0] !== null)
+        path = `M${EDGE.left} ${y(one.values[0]).toFixed(1)}H${width - EDGE.right}`;
       root.append(s("path.line", { d: path, class: `tint-${one.tint}`, "data-series": one.name }));
       const last = one.values.findLastIndex((value) => value !== null);
-      if (last >= 0) root.append(s("circle.point", { cx: walk(last, width).toFixed(1), cy: y(one.values[last]).toFixed(1), r: 3.5, class: `tint-${one.tint}` }));
+      if (last >= 0)
+        root.append(
+          s("circle.point", {
+            cx: walk(last, width).toFixed(1),
+            cy: y(one.values[last]).toFixed(1),
+            r: 3.5,
+            class: `tint-${one.tint}`,
+          }),
+        );
     }
     root.append(s("path.guide"));
     return root;

@@ -23,7 +23,14 @@ function fill(node, props, children) {
     else if (name === "dataset") Object.assign(node.dataset, value);
     else if (name === "style") for (const [rule, set] of Object.entries(value)) node.style.setProperty(rule, set);
     else if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else if (name === "value" || name === "checked" || name === "selected" || name === "disabled" || name === "indeterminate") node[name] = value;
+    else if (
+      name === "value" ||
+      name === "checked" ||
+      name === "selected" ||
+      name === "disabled" ||
+      name === "indeterminate"
+    )
+      node[name] = value;
     else node.setAttribute(name, value === true ? "" : String(value));
   }
   append(node, children);
@@ -46,7 +53,11 @@ export function replace(node, ...children) {
 
 /** An icon of the sprite; it says nothing to a screen reader. */
 export function icon(name, size = 18) {
-  return s("svg.icon", { width: size, height: size, "aria-hidden": "true", focusable: "false" }, s("use", { href: `#i-${name}` }));
+  return s(
+    "svg.icon",
+    { width: size, height: size, "aria-hidden": "true", focusable: "false" },
+    s("use", { href: `#i-${name}` }),
+  );
 }
 
 let counter = 0;

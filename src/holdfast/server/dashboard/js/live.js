@@ -23,10 +23,15 @@ async function listen(signal) {
       }
     } catch (error) {
       if (signal.aborted) return;
-      if (error.status === 401 || error.status === 403) { tell(false); return; }
+      if (error.status === 401 || error.status === 403) {
+        tell(false);
+        return;
+      }
     }
     tell(false);
-    await new Promise((done) => { setTimeout(done, wait); });
+    await new Promise((done) => {
+      setTimeout(done, wait);
+    });
   }
 }
 
@@ -39,7 +44,10 @@ export function connect() {
 }
 
 document.addEventListener("visibilitychange", () => {
-  if (document.hidden) { stop?.abort(); tell(false); } else {
+  if (document.hidden) {
+    stop?.abort();
+    tell(false);
+  } else {
     connect();
     live.dispatchEvent(new CustomEvent("change", { detail: {} }));
   }

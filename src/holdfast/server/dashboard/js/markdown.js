@@ -9,7 +9,17 @@ const DEEPEST = 12;
 
 /** Read a text and return a node with its paragraphs. */
 export function markdown(text) {
-  return h("div.prose", {}, blocks(String(text ?? "").slice(0, LONGEST).replaceAll("\r\n", "\n").split("\n"), 0));
+  return h(
+    "div.prose",
+    {},
+    blocks(
+      String(text ?? "")
+        .slice(0, LONGEST)
+        .replaceAll("\r\n", "\n")
+        .split("\n"),
+      0,
+    ),
+  );
 }
 
 const FENCE = /^ {0,3}(```+|~~~+)/;
@@ -24,7 +34,10 @@ function blocks(lines, depth) {
   while (place < lines.length) {
     const line = lines[place];
     let found;
-    if (!line.trim()) { place += 1; continue; }
+    if (!line.trim()) {
+      place += 1;
+      continue;
+    }
     if ((found = FENCE.exec(line))) {
       const from = place + 1;
       place = from;
@@ -39,7 +52,10 @@ function blocks(lines, depth) {
       place += 1;
     } else if (QUOTE.test(line) && depth < DEEPEST) {
       const inner = [];
-      while (place < lines.length && (found = QUOTE.exec(lines[place]))) { inner.push(found[1]); place += 1; }
+      while (place < lines.length && (found = QUOTE.exec(lines[place]))) {
+        inner.push(found[1]);
+        place += 1;
+      }
       made.push(h("blockquote", {}, blocks(inner, depth + 1)));
     } else if (ITEM.test(line) && depth < DEEPEST) {
       const [node, next] = list(lines, place, depth);
@@ -47,14 +63,19 @@ function blocks(lines, depth) {
       place = next;
     } else {
       const from = place;
-      do place += 1; while (place < lines.length && lines[place].trim() && !starts(lines[place], depth));
+      do place += 1;
+      while (place < lines.length && lines[place].trim() && !starts(lines[place], depth));
       made.push(h("p", {}, inline(lines.slice(from, place).join("\n"), 0)));
     }
   }
   return made;
 }
 
-const starts = (line, depth) => FENCE.test(line) || HEADING.test(line) || RULE.test(line) || (depth < DEEPEST && (QUOTE.test(line) || ITEM.test(line)));
+const starts = (line, depth) =>
+  FENCE.test(line) ||
+  HEADING.test(line) ||
+  RULE.test(line) ||
+  (depth < DEEPEST && (QUOTE.test(line) || ITEM.test(line)));
 
 function list(lines, start, depth) {
   const [, indent, mark] = ITEM.exec(lines[start]);
@@ -66,7 +87,7 @@ function list(lines, start, depth) {
     if (!found || found[1].length !== indent.length || /\d/.test(found[2]) !== ordered) break;
     const inner = [];
     place += 1;
-    while (place < lines.length && (/^\s+\S/.test(lines[place]) && lines[place].search(/\S/) > indent.length)) {
+    while (place < lines.length && /^\s+\S/.test(lines[place]) && lines[place].search(/\S/) > indent.length) {
       inner.push(lines[place].slice(Math.min(lines[place].search(/\S/), indent.length + 2)));
       place += 1;
     }
@@ -76,7 +97,8 @@ function list(lines, start, depth) {
 }
 
 // Every repeat has an upper bound: a hostile text must not cost more than its length.
-const INLINE = /(`{1,8})([^`]|[^`][^]{0,800}?[^`])\1(?!`)|(!?)\[([^\[\]]{0,300})\]\(\s{0,9}<?([^\s()<>]{0,800})>?(?:\s{1,9}"[^"]{0,200}")?\s{0,9}\)|(\*\*|__)(?=\S)([^]{0,800}?\S)\6|(\*|_)(?=\S)([^*_]{0,800}?\S)\8(?!\w)|~~(?=\S)([^~]{0,800}?\S)~~|(https?:\/\/[^\s<>"'`)\]]{1,800})/;
+const INLINE =
+  /(`{1,8})([^`]|[^`][^]{0,800}?[^`])\1(?!`)|(!?)\[([^\[\]]{0,300})\]\(\s{0,9}<?([^\s()<>]{0,800})>?(?:\s{1,9}"[^"]{0,200}")?\s{0,9}\)|(\*\*|__)(?=\S)([^]{0,800}?\S)\6|(\*|_)(?=\S)([^*_]{0,800}?\S)\8(?!\w)|~~(?=\S)([^~]{0,800}?\S)~~|(https?:\/\/[^\s<>"'`)\]]{1,800})/;
 
 function inline(text, depth) {
   const made = [];
@@ -107,7 +129,9 @@ export function safeAddress(address) {
   try {
     const parsed = new URL(address);
     return ["http:", "https:", "mailto:"].includes(parsed.protocol) ? parsed.href : null;
-  } catch { return null; }
+  } catch {
+    return null;
+  }
 }
 
 function anchor(address, label, depth, written) {

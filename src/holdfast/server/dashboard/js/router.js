@@ -2,7 +2,16 @@
 
 export function parse(hash = location.hash) {
   const [path, search = ""] = hash.replace(/^#\/?/, "").split("?", 2);
-  const parts = path.split("/").filter(Boolean).map((each) => { try { return decodeURIComponent(each); } catch { return each; } });
+  const parts = path
+    .split("/")
+    .filter(Boolean)
+    .map((each) => {
+      try {
+        return decodeURIComponent(each);
+      } catch {
+        return each;
+      }
+    });
   return { name: parts[0] ?? "chat", parts: parts.slice(1), query: Object.fromEntries(new URLSearchParams(search)) };
 }
 

@@ -5,7 +5,11 @@ const KEY_PLACE = "holdfast.key";
 const defaults = { theme: "auto", language: null, user: null, app: null, agent: null };
 
 function load() {
-  try { return { ...defaults, ...JSON.parse(localStorage.getItem(PLACE) ?? "{}") }; } catch { return { ...defaults }; }
+  try {
+    return { ...defaults, ...JSON.parse(localStorage.getItem(PLACE) ?? "{}") };
+  } catch {
+    return { ...defaults };
+  }
 }
 
 export const settings = load();
@@ -14,7 +18,11 @@ export const changed = new EventTarget();
 /** Change some settings; those who listen to `changed` hear the names. */
 export function set(values) {
   Object.assign(settings, values);
-  try { localStorage.setItem(PLACE, JSON.stringify(settings)); } catch { /* private windows may refuse */ }
+  try {
+    localStorage.setItem(PLACE, JSON.stringify(settings));
+  } catch {
+    /* private windows may refuse */
+  }
   changed.dispatchEvent(new CustomEvent("change", { detail: Object.keys(values) }));
 }
 
@@ -25,16 +33,22 @@ export function scope() {
 }
 
 export function key() {
-  try { return sessionStorage.getItem(KEY_PLACE); } catch { return null; }
+  try {
+    return sessionStorage.getItem(KEY_PLACE);
+  } catch {
+    return null;
+  }
 }
 
 export function setKey(value) {
-  if (value) sessionStorage.setItem(KEY_PLACE, value); else sessionStorage.removeItem(KEY_PLACE);
+  if (value) sessionStorage.setItem(KEY_PLACE, value);
+  else sessionStorage.removeItem(KEY_PLACE);
   changed.dispatchEvent(new CustomEvent("change", { detail: ["key"] }));
 }
 
 /** Show the chosen theme; `auto` follows the system. */
 export function applyTheme() {
   const root = document.documentElement;
-  if (settings.theme === "auto") delete root.dataset.theme; else root.dataset.theme = settings.theme;
+  if (settings.theme === "auto") delete root.dataset.theme;
+  else root.dataset.theme = settings.theme;
 }
