@@ -21,11 +21,22 @@ from .support import Served
 ROOT = Path(__file__).parents[2]
 SUITE = Path("node_modules") / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
 GENERIC = (
-    "server-initialize", "server-session-lifecycle", "server-stateless", "ping", "completion-complete", "tools-list",
-    "resources-list", "sep-2164-resource-not-found", "prompts-list", "dns-rebinding-protection", "caching",
-    "http-header-validation", "server-sse-multiple-streams", "input-required-result-unsupported-methods",
+    "server-initialize",
+    "server-session-lifecycle",
+    "server-stateless",
+    "ping",
+    "completion-complete",
+    "tools-list",
+    "resources-list",
+    "sep-2164-resource-not-found",
+    "prompts-list",
+    "dns-rebinding-protection",
+    "caching",
+    "http-header-validation",
+    "server-sse-multiple-streams",
+    "input-required-result-unsupported-methods",
     "input-required-result-ignore-extra-params",
-)  # fmt: skip
+)
 ERAS = ("2025-06-18", "2025-11-25", "2026-07-28")
 
 
@@ -75,8 +86,12 @@ def _run(program: list[str], scenario: str, era: str, folder: Path) -> None:
     folder.mkdir()
     done = subprocess.run(
         [*program, "--scenario", scenario, "--spec-version", era, "-o", str(folder)],
-        capture_output=True, text=True, check=False, timeout=120, cwd=folder,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        cwd=folder,
+    )
     failed = [check for check in _checks(folder) if check["status"] == "FAILURE" and not _needs_their_tools(check)]
     assert failed == [], done.stdout
 

@@ -148,9 +148,13 @@ def test_spend_and_tokens_are_counted_by_purpose_and_model(tmp_path: Path) -> No
 
 def test_requests_are_counted_by_the_template_of_their_route(server: Server) -> None:
     visits = [
-        ("GET", "/v1/memories/mem_secret"), ("GET", "/v1/memories/mem_other"), ("GET", "/health"), ("GET", "/metrics"),
-        ("BREW", "/v1/memories"), ("GET", "/v1/nothing/of/mem_secret"),
-    ]  # fmt: skip
+        ("GET", "/v1/memories/mem_secret"),
+        ("GET", "/v1/memories/mem_other"),
+        ("GET", "/health"),
+        ("GET", "/metrics"),
+        ("BREW", "/v1/memories"),
+        ("GET", "/v1/nothing/of/mem_secret"),
+    ]
     samples = scraped(server, *visits)
     counted = {name[1:]: value for name, value in samples.items() if name[0] == "holdfast_requests_total"}
     assert counted["GET", "/v1/memories/{id}", "404"] == 2

@@ -223,9 +223,22 @@ def test_the_server_answers_to_its_names(serve: Serve, host: str) -> None:
 
 @pytest.mark.parametrize(
     "host",
-    ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "10.0.0.1", "evil.example:8321", "127.0.0.1@evil", "a b",
-     "2130706433", "[::1", "localhost:x", "[::ffff:10.0.0.1]", "xn--lcalhost-8ya", "0.0.0.0"],
-)  # fmt: skip
+    [
+        "evil.example",
+        "127.0.0.1.evil.example",
+        "localhost.evil.example",
+        "10.0.0.1",
+        "evil.example:8321",
+        "127.0.0.1@evil",
+        "a b",
+        "2130706433",
+        "[::1",
+        "localhost:x",
+        "[::ffff:10.0.0.1]",
+        "xn--lcalhost-8ya",
+        "0.0.0.0",
+    ],
+)
 def test_another_name_is_refused_before_anything_is_looked_at(served: Served, host: str) -> None:
     answer = served.ask("/open", host=host)
     assert (answer.status, answer.code) == (421, "forbidden")
@@ -283,9 +296,16 @@ def test_a_page_of_another_site_that_hides_its_origin_is_refused_but_a_link_may_
 @pytest.mark.ledger("A13")
 @pytest.mark.parametrize(
     "mark",
-    ["Forwarded: for=1.2.3.4", "X-Forwarded-For: 127.0.0.1", "x-forwarded-host: a", "X-Forwarded-Proto: https", "Via: 1.1 proxy",
-     "X-Real-IP: 127.0.0.1", "CF-Connecting-IP: 1.2.3.4"],
-)  # fmt: skip
+    [
+        "Forwarded: for=1.2.3.4",
+        "X-Forwarded-For: 127.0.0.1",
+        "x-forwarded-host: a",
+        "X-Forwarded-Proto: https",
+        "Via: 1.1 proxy",
+        "X-Real-IP: 127.0.0.1",
+        "CF-Connecting-IP: 1.2.3.4",
+    ],
+)
 def test_without_keys_nothing_is_taken_from_a_proxy(served: Served, mark: str) -> None:
     for path in ("/v1/x", "/open"):
         for lines in ((mark,), (mark, "Authorization: Bearer nonsense")):

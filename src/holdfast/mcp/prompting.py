@@ -1,4 +1,4 @@
-"""Prompts a person can choose: remember this conversation, what do you know about me, forget something."""
+"""MCP prompts that a person can choose: remember this conversation, what do you know about me, forget something."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,12 +13,12 @@ ARGUMENTS: Mapping[str, tuple[str, bool]] = {
     "what_do_you_know": ("about", False),
     "forget_about": ("about", True),
 }
-"""The argument of each prompt, and whether it must be given."""
+"""The argument of each prompt, and whether it is required."""
 _MAX_MEMORIES = 100
 
 
 def listed(caller: McpCaller) -> list[types.Prompt]:
-    """Return the prompts in the caller's language."""
+    """List the prompts in the caller's language."""
     return [_described(name, caller.words["prompts"][name]) for name in ARGUMENTS]
 
 
@@ -33,7 +33,7 @@ def _described(name: str, words: Mapping[str, str]) -> types.Prompt:
 
 
 def filled(caller: McpCaller, name: str, arguments: Mapping[str, Any] | None) -> types.GetPromptResult:
-    """Return a prompt with its argument filled in, and what is remembered where it is about that."""
+    """Return a prompt with its argument and, if the prompt needs them, the memories filled in."""
     problems = caller.words["problems"]
     if name not in ARGUMENTS:
         known = ", ".join(ARGUMENTS)
@@ -51,7 +51,7 @@ def filled(caller: McpCaller, name: str, arguments: Mapping[str, Any] | None) ->
 
 
 def _known(caller: McpCaller, about: str | None) -> str:
-    """Return what is remembered, or what of it is about a subject, a line each."""
+    """Return the newest memories, or those about a subject, as a Markdown list."""
     memory, parts = caller.memory, caller.parts
     kinds = [kind.name for kind in memory.preset.kinds]
     if about is None:

@@ -1,4 +1,4 @@
-"""One MCP server for every transport: it asks who is calling, and lets the caller's tools, pages and prompts answer."""
+"""The MCP server for all transports: dispatches requests to the tools, resources and prompts of the caller."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -17,11 +17,11 @@ from holdfast.mcp.toolbox import Toolbox
 R = TypeVar("R")
 Ask: TypeAlias = ServerRequestContext[Any, Any]
 Attend: TypeAlias = Callable[[Ask], AbstractContextManager[McpCaller]]
-"""Says who makes a request. It is called in a thread, and may open a memory for as long as the request lasts."""
+"""Returns a context manager with the caller of a request. It is called in a worker thread and may open an engine."""
 
 
 class RequestHandlers:
-    """The protocol's requests, each answered in a thread: recalling and writing must not hold up the loop."""
+    """Handlers of the protocol's requests. Each one runs in a worker thread, so that it does not block the event loop."""
 
     def __init__(self, attend: Attend) -> None:
         self._attend = attend
@@ -32,8 +32,8 @@ class RequestHandlers:
                 with self._attend(ask) as caller:
                     return work(caller)
             except HoldfastError as error:
-                callers_fault = isinstance(error, InvalidInput | NotFound)
-                raise MCPError(types.INVALID_PARAMS if callers_fault else types.INTERNAL_ERROR, str(error)) from error
+                is_callers_fault = isinstance(error, InvalidInput | NotFound)
+                raise MCPError(types.INVALID_PARAMS if is_callers_fault else types.INTERNAL_ERROR, str(error)) from error
 
         return await to_thread.run_sync(run)
 
@@ -46,11 +46,11 @@ class RequestHandlers:
         return await self._ask(ask, lambda caller: Toolbox(caller).call(params.name, params.arguments))
 
     async def resources(self, ask: Ask, _params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
-        """List what can be read."""
+        """List the resources."""
         return types.ListResourcesResult(resources=await self._ask(ask, lambda caller: ResourceReader(caller).resources()))
 
     async def templates(self, ask: Ask, _params: types.PaginatedRequestParams | None) -> types.ListResourceTemplatesResult:
-        """List the forms of addresses."""
+        """List the resource templates."""
         found = await self._ask(ask, lambda caller: ResourceReader(caller).templates())
         return types.ListResourceTemplatesResult(resource_templates=found)
 
@@ -63,31 +63,31 @@ class RequestHandlers:
         return types.ListPromptsResult(prompts=await self._ask(ask, prompting.listed))
 
     async def prompt(self, ask: Ask, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        """Fill in a prompt."""
+        """Return a prompt with its arguments filled in."""
         return await self._ask(ask, lambda caller: prompting.filled(caller, params.name, params.arguments))
 
     async def complete(self, ask: Ask, params: types.CompleteRequestParams) -> types.CompleteResult:
-        """Complete the name of a topic; nothing else has known values."""
-        wanted = params.argument.value
+        """Complete a topic name. Other arguments have no completions."""
+        prefix = params.argument.value
         of_topic = isinstance(params.ref, types.ResourceTemplateReference) and params.ref.uri.startswith(TOPICS)
-        found = await self._ask(ask, lambda caller: ResourceReader(caller).topic_names(wanted)) if of_topic else []
+        found = await self._ask(ask, lambda caller: ResourceReader(caller).topic_names(prefix)) if of_topic else []
         return types.CompleteResult(completion=types.Completion(values=found, total=len(found), has_more=False))
 
 
 def make_server(attend: Attend, *, version: str, language: str | None = None) -> "Server[Any]":
-    """Return the server; ``language`` is that of its instructions, which clients are given before anyone is known."""
-    answers = RequestHandlers(attend)
+    """Create the server. ``language`` is the language of its instructions, which are sent before the user is known."""
+    handlers = RequestHandlers(attend)
     return Server(
         "holdfast",
         version=version,
         title="Holdfast",
         instructions=mcp_words(language)["instructions"],
-        on_list_tools=answers.tools,
-        on_call_tool=answers.call,
-        on_list_resources=answers.resources,
-        on_list_resource_templates=answers.templates,
-        on_read_resource=answers.read,
-        on_list_prompts=answers.prompts,
-        on_get_prompt=answers.prompt,
-        on_completion=answers.complete,
+        on_list_tools=handlers.tools,
+        on_call_tool=handlers.call,
+        on_list_resources=handlers.resources,
+        on_list_resource_templates=handlers.templates,
+        on_read_resource=handlers.read,
+        on_list_prompts=handlers.prompts,
+        on_get_prompt=handlers.prompt,
+        on_completion=handlers.complete,
     )

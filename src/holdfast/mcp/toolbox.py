@@ -1,4 +1,4 @@
-"""The tools, listed and called. Five of them are those any agent of ours has; two are for clients that keep no log here."""
+"""The MCP tools: five that agents have too, and two for clients whose conversations are not stored here."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,20 +21,18 @@ _MAX_TEXT_CHARACTERS = 2_000
 
 
 class Toolbox:
-    """The tools as one caller sees them."""
+    """The tools that one caller may use."""
 
     def __init__(self, caller: McpCaller) -> None:
         self._caller = caller
         self._words = caller.words
         shared = [name for name in NAMES if name not in _OWN_TOOLS]
-        self._agents = MemoryTools(
-            caller.memory, names=shared, language=caller.language, owns=caller.owns, **caller.parts
-        )  # fmt: skip
+        self._agents = MemoryTools(caller.memory, names=shared, language=caller.language, owns=caller.owns, **caller.parts)
 
     # Listing
 
     def listed(self) -> list[types.Tool]:
-        """Return what may be called: with a key that may only read, what changes nothing."""
+        """List the tools. A caller with a read-only key gets the read-only tools."""
         return [self._described(tool) for tool in self._tools() if self._caller.may_write or tool.name in READ_ONLY_TOOLS]
 
     def _tools(self) -> list[Tool]:
@@ -62,9 +60,12 @@ class Toolbox:
             properties: dict[str, Any] = {
                 "query": {"type": "string", "description": words["query"]},
                 "max_tokens": {
-                    "type": "integer", "minimum": _MIN_TOKENS, "maximum": _MAX_TOKENS, "description": words["max_tokens"],
+                    "type": "integer",
+                    "minimum": _MIN_TOKENS,
+                    "maximum": _MAX_TOKENS,
+                    "description": words["max_tokens"],
                 },
-            }  # fmt: skip
+            }
             return {"type": "object", "properties": properties, "required": ["query"]}
         properties = {
             "memory_type": types_schema(words["memory_type"], kinds),
@@ -78,7 +79,7 @@ class Toolbox:
     # Calling
 
     def call(self, name: str, arguments: Mapping[str, Any] | None) -> types.CallToolResult:
-        """Run a tool. A model's mistake is a result that says what to do; only a tool nobody knows is a protocol error."""
+        """Call a tool. Wrong arguments are a tool result that tells the model what to do; an unknown tool is a protocol error."""
         if name not in NAMES:
             known = ", ".join(tool.name for tool in self.listed())
             raise MCPError(types.INVALID_PARAMS, self._problem("unknown_tool", name=escape_line(name), tools=known))
@@ -137,7 +138,7 @@ class Toolbox:
 
 
 def with_defaults(tool: Tool, default_kind: str) -> dict[str, Any]:
-    """Return a tool's arguments with what those left out stand for, as the design's own signatures have them."""
+    """Return the input schema of a tool with the default values of its optional arguments."""
     all_defaults: Mapping[str, Mapping[str, Any]] = {
         "search_memories": {"limit": 5},
         "store_memory": {"memory_type": default_kind},
@@ -150,7 +151,7 @@ def with_defaults(tool: Tool, default_kind: str) -> dict[str, Any]:
 
 
 def _result(name: str, outcome: ToolResult) -> types.CallToolResult:
-    """Return a tool's outcome as the protocol has it: a list is one text for each entry, and wrapped in the structure."""
+    """Convert a tool result for the protocol. A list becomes one text per entry, and is wrapped in the structured content."""
     data = {"result": outcome.data} if isinstance(outcome.data, list) else outcome.data
     texts = [safe_json(each) for each in outcome.data] if name == "search_memories" and outcome.data else [outcome.text]
     return types.CallToolResult(

@@ -88,9 +88,17 @@ CASES: dict[str, Case] = {
     "health": Case("read", open=True),
 }
 ABSENT = {
-    "memory": "mem_absent", "app_memory": "mem_absent2", "session": "ses_absent", "message": "msg_absent", "change": "chg_absent",
-    "job": "job_absent", "key": "key_absent", "user": "nobody", "topic": "nothing", "app": "zoo",
-}  # fmt: skip
+    "memory": "mem_absent",
+    "app_memory": "mem_absent2",
+    "session": "ses_absent",
+    "message": "msg_absent",
+    "change": "chg_absent",
+    "job": "job_absent",
+    "key": "key_absent",
+    "user": "nobody",
+    "topic": "nothing",
+    "app": "zoo",
+}
 
 
 @dataclass
@@ -162,10 +170,16 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         ).json()
         of_app = client.post("/v1/memories", json={"text": f"feeds the {SECRET}", "user": "ana", "app": "kitchen"}).json()
         ids = {
-            "memory": made["id"], "app_memory": of_app["id"], "session": talk, "message": said["id"], "user": "ana", "topic": "animals",
+            "memory": made["id"],
+            "app_memory": of_app["id"],
+            "session": talk,
+            "message": said["id"],
+            "user": "ana",
+            "topic": "animals",
             "change": client.get(f"/v1/memories/{made['id']}/history").json()["items"][0]["id"],
-            "job": client.get("/v1/jobs").json()["items"][0]["id"], "app": "kitchen",
-        }  # fmt: skip
+            "job": client.get("/v1/jobs").json()["items"][0]["id"],
+            "app": "kitchen",
+        }
         client.put("/v1/users/ana", json={"language": "en"})
         gate = served.pool.gate
         record, _ = gate.create_key(level="write", user="ana", label=SECRET)
@@ -184,9 +198,11 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             for method, operation in methods.items()
         }
         yield World(
-            served=served, ids={**ids, "key": record.id}, clients={who: served.as_(key) for who, key in keys.items()},
+            served=served,
+            ids={**ids, "key": record.id},
+            clients={who: served.as_(key) for who, key in keys.items()},
             operations=operations,
-        )  # fmt: skip
+        )
 
 
 def test_every_operation_stands_in_the_matrix(world: World) -> None:

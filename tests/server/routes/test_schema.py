@@ -56,9 +56,13 @@ def test_no_request_meets_a_fault_or_an_answer_that_is_not_documented(live: Serv
 
         @seed(20260301)
         @settings(
-            max_examples=EXAMPLES, deadline=None, database=None, verbosity=Verbosity.quiet,
-            phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck),
-        )  # fmt: skip
+            max_examples=EXAMPLES,
+            deadline=None,
+            database=None,
+            verbosity=Verbosity.quiet,
+            phases=[Phase.explicit, Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
         @given(case=operation.as_strategy())
         def ask(case: Any) -> None:
             case.call_and_validate(checks=list(CHECKS), headers=key, timeout=30)

@@ -1,4 +1,4 @@
-"""News as it happens: an event whenever the number of memories or the queue has changed, at most one a second."""
+"""A stream of change events: the counts of memories, messages and jobs, at most once per second."""
 
 import threading
 import time
@@ -24,18 +24,18 @@ router = APIRouter(prefix="/v1", tags=["server"], route_class=Route)
 _POLL_SECONDS = 1.0
 _EXAMPLE = 'event: change\ndata: {"memories":12,"messages":40,"jobs":{"done":3}}\n\n'
 _KEEPALIVE_SECONDS = 15.0
-"""Seconds after which a line that says nothing shows that the connection is still there."""
+"""Seconds without an event after which a keep-alive line is sent."""
 
 
 @dataclass(slots=True)
 class ChangeFeed:
-    """What listeners are told; however many listen, the store is asked once a second."""
+    """Counts for all listeners. The store is queried at most once per second and scope, however many clients listen."""
 
     _known: dict[str, tuple[float, dict[str, Any]]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def look(self, caller: Caller) -> dict[str, Any]:
-        """Return the counts a caller may know."""
+        """Return the counts that a caller may see."""
         who = caller.principal
         name = repr((who.tenant, who.user, who.app, who.agent))
         with self._lock:
@@ -50,11 +50,18 @@ class ChangeFeed:
     "/events",
     operation_id="events",
     response_class=EventStream,
-    responses={200: {"description": "Events named `change`.", "content": documented("change", example=_EXAMPLE)}, **problems()},
+    responses={
+        200: {"description": "A stream of `change` events.", "content": documented("change", example=_EXAMPLE)},
+        **problems(),
+    },
     openapi_extra=needs("read"),
 )
 async def events(caller: Calling, request: Request) -> EventStream:
-    """Follow what changes: ``change`` events with the number of memories and the jobs by their state."""
+    """Stream changes.
+
+    Sends a `change` event with the number of memories and messages and the jobs by state whenever one of them changes,
+    at most once per second.
+    """
     caller.may("read")
     first = await run_in_threadpool(request.app.state.watch.look, caller)
     return EventStream(_news(request, caller, first))

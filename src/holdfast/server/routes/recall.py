@@ -1,4 +1,4 @@
-"""Questions to memory: recall, and the block for a system prompt."""
+"""Recall and context blocks."""
 
 from typing import Any
 
@@ -16,7 +16,10 @@ router = APIRouter(prefix="/v1", tags=["recall"], route_class=Route)
 
 @router.post("/recall", operation_id="recall", responses=problems(), openapi_extra=needs("read"))
 async def recall(body: requests.Recall, caller: Calling, request: Request) -> responses.Hits:
-    """Return what matters for a query, best first; each hit says why it was found."""
+    """Recall memories and messages.
+
+    Returns the items that are relevant to the query, best first. Each hit lists the reasons why it was found.
+    """
     parts = caller.may("read", user=body.user, app=body.app, agent=body.agent)
     wanted: dict[str, Any] = {
         name: getattr(body, name) for name in ("limit", "kind", "kinds", "where", "now", "as_of", "min_score")
@@ -33,7 +36,10 @@ async def recall(body: requests.Recall, caller: Calling, request: Request) -> re
 
 @router.post("/context", operation_id="context", responses=problems(), openapi_extra=needs("read"))
 async def context(body: requests.Context, caller: Calling, request: Request) -> responses.Context:
-    """Return the block for a system prompt, of at most ``max_tokens``."""
+    """Create a context block.
+
+    Returns the text for a system prompt: pinned memories and the items that are relevant to the query.
+    """
     parts = caller.may("read", user=body.user, app=body.app, agent=body.agent)
 
     def ask() -> responses.Context:
