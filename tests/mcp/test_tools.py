@@ -1,4 +1,4 @@
-"""The tools: what a client may know of them, what they take and give in each preset, and how mistakes are answered."""
+"""The MCP tools: annotations, input and output in each preset, and the handling of wrong arguments."""
 
 from collections.abc import Callable
 from typing import Any

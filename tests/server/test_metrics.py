@@ -1,4 +1,4 @@
-"""Metrics: what the store holds and how the server answers, for administrators alone, without an id in any name."""
+"""Prometheus metrics: store and request counts, for administrators only, without ids in labels."""
 
 import asyncio
 import subprocess
@@ -37,7 +37,7 @@ def server(pool: EnginePool) -> Iterator[Server]:
 
 
 def ask(server: Server, *requests: tuple[str, str], key: str | None = None, **headers: str) -> Any:
-    """Send requests one after another from this machine, and return the last answer."""
+    """Send requests one after another over loopback, and return the last response."""
     if key:
         headers["authorization"] = f"Bearer {key}"
 
@@ -52,7 +52,7 @@ def ask(server: Server, *requests: tuple[str, str], key: str | None = None, **he
 
 
 def scraped(server: Server, *before: tuple[str, str], key: str | None = None) -> Samples:
-    """Return all samples by name and label values, in the order of the labels' names."""
+    """Return all samples by name and label values, with the labels sorted by name."""
     answer = ask(server, *before, ("GET", "/metrics"), key=key)
     assert answer.status_code == 200, answer.text
     found: Samples = {}

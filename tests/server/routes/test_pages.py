@@ -1,4 +1,4 @@
-"""Topics as pages, apps by their design's own paths, statistics, people, and the documents of the server."""
+"""Topic pages, apps, statistics, users, access keys, and the OpenAPI document."""
 
 from pathlib import Path
 from typing import Any
