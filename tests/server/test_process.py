@@ -134,7 +134,7 @@ def test_clients_that_stay_are_shared_evenly_between_two_processes(home: Holdfas
         _meet_both(server)
         clients = [open_ones.enter_context(httpx.Client(base_url=server.url, timeout=30)) for _ in range(24)]
         with ThreadPoolExecutor(len(clients)) as pool:
-            for _ in range(3):  # processes counted in the first scrape may have exited by the last
+            for _ in range(3):  # several rounds over the same open connections
                 list(pool.map(lambda client: client.get("/v1/people"), clients))
         counts = Counter(each["process"] for each in _requests(server.log) if each["path"] == "/v1/people")
         assert len(counts) == 2

@@ -246,7 +246,8 @@ def test_who_may_read_is_answered(world: World, name: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_another_tenant_finds_nothing_and_changes_nothing(world: World, name: str) -> None:
     before = world.state()
-    # A tenant that uses another tenant's id creates its own object. Remove it before the next case.
+    # Creating with a foreign id makes an object of the caller's own tenant. A separate caller does that, so that
+    # the object does not affect the next case.
     answer = world.ask("maker" if CASES[name].makes else "stranger", name, world.ids)
     assert SECRET not in answer.text
     assert world.state() == before

@@ -1,4 +1,4 @@
-// The start: words, frame, routes and shortcuts.
+// Entry point: loads translations, draws the frame, and handles routes and shortcuts.
 
 import { h, replace } from "./dom.js";
 import { loadWords, t } from "./i18n.js";
@@ -25,7 +25,7 @@ const modules = {
   settings: () => import("./views/settings.js"),
 };
 
-/** Show the view the address names; one that is shown already may take the new address itself. */
+/** Show the view for the URL hash. The current view can handle a new hash itself. */
 async function show({ anew = false } = {}) {
   const route = parse();
   if (!(route.name in modules)) {
@@ -80,7 +80,7 @@ changed.addEventListener("change", ({ detail }) => {
 });
 
 let leader = 0;
-/** One letter does something, unless one is typing; `g` and a letter goes somewhere. */
+/** Handle shortcuts unless a field has the focus. `g` and a letter opens a view. */
 function shortcut(event) {
   const typing = event.target.closest("input, textarea, select, [contenteditable]");
   if (

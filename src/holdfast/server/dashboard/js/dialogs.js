@@ -1,10 +1,10 @@
-// Dialogs: the browser's own <dialog>, so that focus and the Escape key behave.
+// Dialogs, built on the native <dialog> element, which handles focus and the Escape key.
 
 import { h, freshId } from "./dom.js";
 import { dateTime, number, t } from "./i18n.js";
 import { button, checkbox, field, iconButton, select } from "./ui.js";
 
-/** Open a dialog and return what it was closed with. `build(close)` gives its content. */
+/** Open a dialog and return the value it was closed with. `build(close)` returns its content. */
 export function dialog(title, build, { class: more = "" } = {}) {
   return new Promise((resolve) => {
     const id = freshId("dialog");
@@ -39,7 +39,7 @@ export function dialog(title, build, { class: more = "" } = {}) {
   });
 }
 
-/** Ask before something happens. `points` says what will; `typed` must be typed where much is at stake. */
+/** Ask for confirmation. `points` lists the consequences; `typed` must be typed to confirm. */
 export function confirm({ title, points, action, danger = false, typed = null, extra = null }) {
   return dialog(title, (close) => {
     const go = button(action, () => close(true), {
@@ -76,12 +76,8 @@ export function confirm({ title, points, action, danger = false, typed = null, e
   });
 }
 
-/** Show what an erasure did. */
+/** Show the receipt of an erasure. */
 export function showReceipt(receipt) {
-  const counts = ["memories", "revisions", "messages", "sessions", "jobs", "vectors", "rebuilt"];
-  const target = Object.entries(receipt.target ?? {})
-    .map(([what, name]) => `${what}: ${name}`)
-    .join(", ");
   return dialog(
     t("receipt.title"),
     (close) => [
@@ -94,19 +90,7 @@ export function showReceipt(receipt) {
             ? t("receipt.verified")
             : t("receipt.unverified"),
       ),
-      h(
-        "table.receipt",
-        {},
-        h(
-          "tbody",
-          {},
-          target && h("tr", {}, h("th", { scope: "row" }, t("receipt.target")), h("td", {}, target)),
-          h("tr", {}, h("th", { scope: "row" }, t("receipt.at")), h("td", {}, receipt.at ? dateTime(receipt.at) : "")),
-          counts.map((name) =>
-            h("tr", {}, h("th", { scope: "row" }, t(`receipt.${name}`)), h("td", {}, number(receipt[name] ?? 0))),
-          ),
-        ),
-      ),
+      h("table.receipt", {}, h("tbody", {}, receiptRows(receipt))),
       listed("receipt.residue", receipt.residue),
       listed("receipt.backups", receipt.backups),
       h(
@@ -117,6 +101,27 @@ export function showReceipt(receipt) {
     ],
     { class: "narrow" },
   );
+}
+
+function receiptRows(receipt) {
+  const counts = ["memories", "revisions", "messages", "sessions", "jobs", "vectors", "rebuilt"];
+  const row = (name, value) => h("tr", {}, h("th", { scope: "row" }, t(`receipt.${name}`)), h("td", {}, value));
+  const target = Object.entries(receipt.target ?? {})
+    .map(([what, name]) => `${what}: ${name}`)
+    .join(", ");
+  return [
+    target && row("target", target),
+    row("at", receipt.at ? dateTime(receipt.at) : ""),
+    counts.map((name) => row(name, number(receipt[name] ?? 0))),
+  ];
+}
+
+/** The tags in a comma-separated list. */
+export function splitTags(text) {
+  return text
+    .split(",")
+    .map((tag) => tag.trim())
+    .filter(Boolean);
 }
 
 function listed(key, files) {
@@ -133,65 +138,37 @@ function listed(key, files) {
   );
 }
 
-/** Ask for a new memory; gives the body to send. */
+/** Ask for a new memory, and return the request body. */
 export function newMemory(kinds, topics, preset = {}) {
   return dialog(t("remember.title"), (close) => {
-    const text = h("textarea", {
-      rows: "3",
-      required: true,
-      "data-first": true,
-      placeholder: t("remember.placeholder"),
-    });
-    const key = h("input", { type: "text", placeholder: t("remember.keyHint") });
-    const topics_ = h(
-      "datalist",
-      { id: freshId("topics") },
-      topics.map((topic) => h("option", { value: topic.topic })),
-    );
-    const topic = h("input", { type: "text", list: topics_.id, value: preset.topic ?? "" });
-    const tags = h("input", { type: "text", placeholder: t("remember.tagsHint") });
-    let kind = preset.kind ?? "";
-    let pinned = false;
+    const inputs = memoryInputs(topics, preset);
+    const state = { kind: preset.kind ?? "", pinned: false };
     const submit = (event) => {
       event.preventDefault();
-      if (!text.value.trim()) {
-        text.focus();
-        return;
-      }
-      const split = tags.value
-        .split(",")
-        .map((tag) => tag.trim())
-        .filter(Boolean);
-      close({
-        text: text.value.trim(),
-        ...(kind && { kind }),
-        ...(key.value.trim() && { key: key.value.trim() }),
-        ...(topic.value.trim() && { topic: topic.value.trim() }),
-        ...(split.length && { tags: split }),
-        ...(pinned && { pinned }),
-      });
+      if (inputs.text.value.trim()) close(memoryBody(inputs, state));
+      else inputs.text.focus();
     };
+    const options = [["", t("remember.kindDefault")], ...kinds.map((each) => [each.name, each.name])];
+    const kind = select(options, state.kind, (value) => {
+      state.kind = value;
+    });
+    const pinned = checkbox(t("remember.pinned"), false, (value) => {
+      state.pinned = value;
+    });
     return h(
       "form",
       { onsubmit: submit },
-      field(t("memory.text"), text),
+      field(t("memory.text"), inputs.text),
       h(
         "div.grid-2",
         {},
-        field(
-          t("memory.kind"),
-          select([["", t("remember.kindDefault")], ...kinds.map((each) => [each.name, each.name])], kind, (value) => {
-            kind = value;
-          }),
-        ),
-        field(t("memory.topic"), topic),
-        field(t("memory.key"), key),
-        field(t("memory.tags"), tags),
+        field(t("memory.kind"), kind),
+        field(t("memory.topic"), inputs.topic),
+        field(t("memory.key"), inputs.key),
+        field(t("memory.tags"), inputs.tags),
       ),
-      topics_,
-      checkbox(t("remember.pinned"), false, (value) => {
-        pinned = value;
-      }),
+      inputs.topics,
+      pinned,
       h(
         "div.actions.end",
         {},
@@ -200,4 +177,31 @@ export function newMemory(kinds, topics, preset = {}) {
       ),
     );
   });
+}
+
+function memoryInputs(topics, preset) {
+  const known = h(
+    "datalist",
+    { id: freshId("topics") },
+    topics.map((topic) => h("option", { value: topic.topic })),
+  );
+  return {
+    text: h("textarea", { rows: "3", required: true, "data-first": true, placeholder: t("remember.placeholder") }),
+    key: h("input", { type: "text", placeholder: t("remember.keyHint") }),
+    topics: known,
+    topic: h("input", { type: "text", list: known.id, value: preset.topic ?? "" }),
+    tags: h("input", { type: "text", placeholder: t("remember.tagsHint") }),
+  };
+}
+
+function memoryBody({ text, key, topic, tags }, { kind, pinned }) {
+  const split = splitTags(tags.value);
+  return {
+    text: text.value.trim(),
+    ...(kind && { kind }),
+    ...(key.value.trim() && { key: key.value.trim() }),
+    ...(topic.value.trim() && { topic: topic.value.trim() }),
+    ...(split.length && { tags: split }),
+    ...(pinned && { pinned }),
+  };
 }

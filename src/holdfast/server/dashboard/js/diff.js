@@ -1,4 +1,4 @@
-// The difference between two texts, word by word.
+// Word-by-word difference between two texts.
 
 import { h } from "./dom.js";
 
@@ -6,7 +6,7 @@ const MOST = 1500;
 
 const words = (text) => text.match(/\s+|[\p{L}\p{N}_'’-]+|[^\s]/gu) ?? [];
 
-/** Return [sign, text] pieces: "=" stays, "-" goes, "+" comes. */
+/** Return [sign, text] pieces: "=" kept, "-" removed, "+" added. */
 export function compare(before, after) {
   const [a, b] = [words(before), words(after)];
   if (a.length > MOST || b.length > MOST)

@@ -1,10 +1,10 @@
-// What several views need to know and that seldom changes: who we are, the kinds, and the names there are.
+// Cached data that several views need and that rarely changes: the caller, the kinds and the topics.
 
 import { get, getHere } from "./api.js";
 
 let cache = {};
 
-/** Forget what was learnt; the next to ask asks the server. */
+/** Clear the cache. */
 export function renew() {
   cache = {};
 }
@@ -24,7 +24,7 @@ export const kinds = () =>
     return (found.items ?? found).map((kind) => (typeof kind === "string" ? { name: kind, meaning: "" } : kind));
   });
 
-/** The topics of the scope, or none where they cannot be had: they only help to type. */
+/** The topics of the scope, or an empty list on failure: they are only suggestions. */
 export const topics = async () => {
   try {
     return (await getHere("/v1/topics")).items;
@@ -33,7 +33,7 @@ export const topics = async () => {
   }
 };
 
-/** The users, apps and agents that are known from conversations and the registry. */
+/** The users, apps and agents that sessions and the list of apps name. */
 export const names = () =>
   once("names", async () => {
     const found = { user: new Set(), app: new Set(), agent: new Set() };

@@ -1,4 +1,4 @@
-// Hears from the server when something changed, for as long as the page can be seen.
+// Listens to the server's change events while the page is visible.
 
 import { events } from "./api.js";
 
@@ -35,7 +35,7 @@ async function listen(signal) {
   }
 }
 
-/** (Re)connect; called at the start and when the key changes. */
+/** Connect, or reconnect with a new key. */
 export function connect() {
   stop?.abort();
   if (document.hidden) return;

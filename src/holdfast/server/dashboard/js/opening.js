@@ -1,10 +1,10 @@
-// The first lines of a conversation, fetched when they come into view.
+// The first messages of a session, fetched when its row becomes visible.
 
 import { get, part } from "./api.js";
 import { h, replace } from "./dom.js";
 import { speaker } from "./parts.js";
 
-/** A box that fills itself with the first messages of a session once it can be seen. */
+/** A box that loads the first messages of a session when it becomes visible. */
 export function opening(session, signal, count = 3) {
   const lines = h("span.talk-lines", {}, h("span.bone.line"));
   const watcher = new IntersectionObserver(

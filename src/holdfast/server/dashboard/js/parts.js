@@ -1,4 +1,4 @@
-// How a memory, a hit and a message look wherever they are shown.
+// Rows and cards for memories, hits and messages, shared by all views.
 
 import { h, icon } from "./dom.js";
 import { dateTime, named, number, t } from "./i18n.js";
@@ -9,7 +9,7 @@ import { settings } from "./settings.js";
 export const memoryLink = (id) => `#/memories/${part(id)}`;
 export const sessionLink = (id, message = null) => `#/sessions/${part(id)}${message ? `?m=${part(message)}` : ""}`;
 
-/** The small facts under a memory's text. */
+/** The chips under a memory's text. */
 export function marks(memory, ...more) {
   return h(
     "div.marks",
@@ -26,7 +26,7 @@ export function marks(memory, ...more) {
   );
 }
 
-/** Who said something: a name where there is one. */
+/** The speaker of a message: the name, or the role. */
 export function speaker(message) {
   return message.speaker || (message.role === "user" && message.user) || named("speaker", message.role);
 }
@@ -47,7 +47,7 @@ export function memoryRow(memory, { href = memoryLink(memory.id), chosen = false
   );
 }
 
-/** Why something was found: each arm with its rank and score. */
+/** The reasons for a hit: each arm with its rank and score. */
 export function reasons(hit) {
   if (!hit.why?.length) return h("p.note", {}, t("why.always"));
   return h(
@@ -66,7 +66,7 @@ export function reasons(hit) {
   );
 }
 
-/** Where a hit is from: the conversation for a message, the memory's own page else. */
+/** A link to the source of a hit: the session of a message, or the memory's page. */
 function origin(hit) {
   if (hit.message) {
     return h(
@@ -122,7 +122,7 @@ export function hitCard(hit, { open = true } = {}) {
   );
 }
 
-/** What a model is told, with what was recalled for it and what did not fit. */
+/** A context block with its hits and the hits that did not fit. */
 export function contextPanel(context) {
   const hits = context.hits ?? [];
   const leftOut = context.left_out ?? [];
@@ -157,7 +157,7 @@ export function contextPanel(context) {
   );
 }
 
-/** The block itself: what stays the same between turns stands apart from what changes. */
+/** The text of a context block, with its stable and changing parts separated. */
 export function told(context) {
   const parts = [
     ["stable", context.stable],

@@ -1,4 +1,4 @@
-// What the reader chose: theme, language and scope stay in this browser; the key only as long as this tab.
+// The user's choices. Theme, language and scope are kept in this browser, the access key only in this tab.
 
 const PLACE = "holdfast.settings";
 const KEY_PLACE = "holdfast.key";
@@ -15,18 +15,18 @@ function load() {
 export const settings = load();
 export const changed = new EventTarget();
 
-/** Change some settings; those who listen to `changed` hear the names. */
+/** Change settings. Dispatches a `changed` event with their names. */
 export function set(values) {
   Object.assign(settings, values);
   try {
     localStorage.setItem(PLACE, JSON.stringify(settings));
   } catch {
-    /* private windows may refuse */
+    /* private windows may block storage */
   }
   changed.dispatchEvent(new CustomEvent("change", { detail: Object.keys(values) }));
 }
 
-/** The scope that is looked at, without the parts that are shared. */
+/** The selected scope, without empty parts. */
 export function scope() {
   const { user, app, agent } = settings;
   return Object.fromEntries(Object.entries({ user, app, agent }).filter(([, name]) => name));
@@ -46,7 +46,7 @@ export function setKey(value) {
   changed.dispatchEvent(new CustomEvent("change", { detail: ["key"] }));
 }
 
-/** Show the chosen theme; `auto` follows the system. */
+/** Apply the theme. `auto` follows the system. */
 export function applyTheme() {
   const root = document.documentElement;
   if (settings.theme === "auto") delete root.dataset.theme;

@@ -1,4 +1,4 @@
-// The frame around every view: navigation, whose memory it is, theme, language, and whether the server is heard.
+// The frame around every view: navigation, scope, theme, language and connection status.
 
 import { h, icon, replace } from "./dom.js";
 import { LANGUAGES, current, t } from "./i18n.js";
@@ -34,7 +34,7 @@ function brand() {
   return h("a.brand", { href: "#/chat" }, icon("logo", 28), h("span", {}, "Holdfast"));
 }
 
-/** A button that tells whose memory is looked at, and opens the picker. */
+/** A button that shows the scope and opens the scope dialog. */
 export function scopeButton() {
   const parts = Object.values(scope());
   return h(
@@ -93,7 +93,7 @@ function pulse() {
   return node;
 }
 
-/** Build the frame; `main` is where the views go. */
+/** Build the frame. Views are shown inside `main`. */
 export function frame(main) {
   const tools = () => [themeButton(), languageButton(), iconButton(t("help.title"), "help", help)];
   return [
@@ -154,14 +154,14 @@ function more() {
   );
 }
 
-/** A dot at the jobs while some have given up. */
+/** Show a dot next to "Jobs" while there are failed jobs. */
 hearing.live.addEventListener("change", ({ detail }) => {
   if (!detail?.jobs) return;
   for (const node of document.querySelectorAll('.nav-item[data-view="jobs"]'))
     node.classList.toggle("has-dead", detail.jobs.dead > 0);
 });
 
-/** Mark the view that is shown. */
+/** Highlight the current view in the navigation. */
 export function mark(name) {
   for (const node of document.querySelectorAll(".nav-item[data-view]")) {
     const here = node.dataset.view === name || (node.dataset.view === "more" && !ON_PHONE.includes(name));
@@ -170,21 +170,25 @@ export function mark(name) {
   }
 }
 
-/** Choose whose memory is looked at. */
+function scopeInput(part) {
+  return h("input", {
+    type: "text",
+    value: settings[part] ?? "",
+    list: `known-${part}`,
+    autocomplete: "off",
+    placeholder: t(`scope.${part}.none`),
+    "data-first": part === "user",
+  });
+}
+
+/** Open the scope dialog. */
 export async function pickScope() {
   const inputs = {};
   const lists = {};
   const asked = dialog(t("scope.title"), (close) => {
     const rows = ["user", "app", "agent"].map((part) => {
       lists[part] = h("datalist", { id: `known-${part}` });
-      inputs[part] = h("input", {
-        type: "text",
-        value: settings[part] ?? "",
-        list: `known-${part}`,
-        autocomplete: "off",
-        placeholder: t(`scope.${part}.none`),
-        "data-first": part === "user",
-      });
+      inputs[part] = scopeInput(part);
       return [
         field(t(`scope.${part}`), inputs[part], { hint: t(`scope.${part}.hint`) }),
         h("div.suggestions", { id: `suggest-${part}` }),
@@ -243,11 +247,11 @@ async function suggest(inputs, lists) {
         );
     }
   } catch {
-    /* names only help to type */
+    /* the names are only suggestions */
   }
 }
 
-/** The shortcuts. */
+/** Show the keyboard shortcuts. */
 export function help() {
   const rows = [
     ...VIEWS.map(([name, letter]) => [["g", letter], t(`nav.${name}`)]),

@@ -1,9 +1,9 @@
-// Small parts every view uses: buttons, chips, fields, toasts, empty states and problems.
+// Shared UI components: buttons, chips, fields, toasts, empty states and error messages.
 
 import { freshId, h, icon, replace } from "./dom.js";
 import { ago, dateTime, has, named, t } from "./i18n.js";
 
-/** A button; `kind` is "primary", "danger", "quiet" or nothing. */
+/** A button. `kind` is "primary", "danger", "quiet" or empty. */
 export function button(label, onclick, { kind = "", name = null, ...rest } = {}) {
   return h(
     "button.button",
@@ -13,7 +13,7 @@ export function button(label, onclick, { kind = "", name = null, ...rest } = {})
   );
 }
 
-/** A button that shows only an icon; the label is read aloud and shown on hover. */
+/** An icon button. Screen readers and the tooltip show its label. */
 export function iconButton(label, name, onclick, rest = {}) {
   return h("button.icon-button", { type: "button", "aria-label": label, title: label, onclick, ...rest }, icon(name));
 }
@@ -22,7 +22,7 @@ export function link(label, href, { name = null, class: more = "" } = {}) {
   return h("a.button", { href, class: more }, name && icon(name), h("span", {}, label));
 }
 
-/** A time that shows how long ago it was, and in full when pointed at. */
+/** A relative time with the full time as its tooltip. */
 export function when(value, { full = false } = {}) {
   if (!value) return null;
   return h("time", { datetime: value, title: dateTime(value) }, full ? dateTime(value) : ago(value));
@@ -42,7 +42,7 @@ const PALETTE = {
   base: 6,
   message: 7,
 };
-/** The number of a kind's colour, 1 to 8; kinds of one's own always get the same. */
+/** The color number of a kind, 1 to 8. Custom kinds get a stable color too. */
 export function tint(kind) {
   if (kind in PALETTE) return PALETTE[kind];
   let sum = 0;
@@ -56,7 +56,7 @@ export function kindChip(kind) {
 
 export const chip = (text, more = {}) => h("span.chip", more, text);
 
-/** A labelled field around an input. */
+/** An input with a label. */
 export function field(label, input, { hint = null, class: more = "" } = {}) {
   const id = input.id || freshId("field");
   input.id = id;
@@ -82,7 +82,7 @@ export function checkbox(label, checked, onchange) {
   );
 }
 
-/** A row of choices of which one holds. */
+/** A segmented control: one of several options is selected. */
 export function segmented(label, options, value, onchange) {
   const name = freshId("choice");
   return h(
@@ -100,7 +100,7 @@ export function segmented(label, options, value, onchange) {
   );
 }
 
-/** Grey lines that stand where something will be. */
+/** Gray placeholders that are shown while data loads. */
 export function skeleton(rows = 4, shape = "row") {
   return h(
     "div.skeleton",
@@ -109,7 +109,7 @@ export function skeleton(rows = 4, shape = "row") {
   );
 }
 
-/** A page that is empty says what it is for and how to fill it. */
+/** An empty state: what the page is for, and how to fill it. */
 export function empty(title, body, { name = "spark", actions = [], code = null } = {}) {
   return h(
     "div.empty",
@@ -122,7 +122,7 @@ export function empty(title, body, { name = "spark", actions = [], code = null }
   );
 }
 
-/** A problem, in our words where we know its code, with what the server said and what to do. */
+/** An error message: a translated title, the server's detail, and what to do. */
 export function problem(error, retry = null) {
   const code = error.code ?? "unexpected";
   const title = has(`problem.${code}.title`) ? t(`problem.${code}.title`) : t("problem.unexpected.title");
@@ -151,7 +151,7 @@ export function problem(error, retry = null) {
   );
 }
 
-/** Show what a promise brings; meanwhile a skeleton, and a problem if it fails. */
+/** Load data into a box: a placeholder first, then the result or an error message. */
 export async function load(box, work, draw, { rows = 4, shape = "row", signal = null } = {}) {
   const bones = setTimeout(() => replace(box, skeleton(rows, shape)), box.childElementCount ? 250 : 0);
   try {
@@ -171,7 +171,7 @@ export async function load(box, work, draw, { rows = 4, shape = "row", signal = 
 }
 
 let shelf = null;
-/** A short note at the edge of the page, with something to do if given. */
+/** Show a short notification, with an optional action. */
 export function toast(text, { action = null, onaction = null, bad = false, seconds = 7 } = {}) {
   shelf ??= document.body.appendChild(h("div.toasts", { role: "status", "aria-live": "polite" }));
   const node = h("div.toast", { class: bad ? "bad" : "" }, icon(bad ? "warn" : "check"), h("span", {}, text));
@@ -199,7 +199,7 @@ export function toast(text, { action = null, onaction = null, bad = false, secon
   setTimeout(close, seconds * 1000);
 }
 
-/** Tell of a failure without leaving the page. */
+/** Show an error as a notification. */
 export function failed(error) {
   if (error.name === "AbortError") return;
   if (!error.code) console.error(error);
@@ -208,7 +208,7 @@ export function failed(error) {
   toast(error.detail ? `${title}: ${error.detail}` : title, { bad: true, seconds: 12 });
 }
 
-/** Run something a button asked for, once at a time, and tell if it fails. */
+/** Run the action of a button. The button is disabled meanwhile, and a failure is shown. */
 export async function attempt(control, work) {
   if (control) control.disabled = true;
   try {
@@ -221,7 +221,7 @@ export async function attempt(control, work) {
   }
 }
 
-/** A list that grows as its end comes into view. `fetchPage(offset)` gives {items, next_offset}. */
+/** A list that loads more as its end becomes visible. `fetchPage(offset)` returns {items, next_offset}. */
 export function endless(fetchPage, drawItem, { signal, whenEmpty, rows = 5, list = h("div.rows") }) {
   const end = h("div.list-end");
   const box = h("div.endless", {}, list, end);
@@ -253,19 +253,24 @@ export function endless(fetchPage, drawItem, { signal, whenEmpty, rows = 5, list
     }
     if (end.getBoundingClientRect().top < window.innerHeight + 300 && end.isConnected) more();
   }
-  const watcher = new IntersectionObserver(
-    (seen) => {
-      if (seen.some((entry) => entry.isIntersecting)) more();
-    },
-    { rootMargin: "400px" },
-  );
-  watcher.observe(end);
-  signal.addEventListener("abort", () => watcher.disconnect());
+  whenNear(end, more, signal, "400px");
   more();
   return box;
 }
 
-/** Copy a text and say so. */
+/** Call `work` whenever a node scrolls to within `margin` of the visible area. */
+export function whenNear(node, work, signal, margin) {
+  const watcher = new IntersectionObserver(
+    (seen) => {
+      if (seen.some((entry) => entry.isIntersecting)) work();
+    },
+    { rootMargin: margin },
+  );
+  watcher.observe(node);
+  signal.addEventListener("abort", () => watcher.disconnect());
+}
+
+/** Copy a text to the clipboard and show a notification. */
 export async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
@@ -275,7 +280,7 @@ export async function copy(text) {
   }
 }
 
-/** A bar from 0 to 1. */
+/** A bar for a value from 0 to 1. */
 export function meter(value, label) {
   const share = Math.max(0, Math.min(1, Number(value) || 0));
   return h(
@@ -285,7 +290,7 @@ export function meter(value, label) {
   );
 }
 
-/** The head of a view. */
+/** The heading of a view, with its actions. */
 export function head(title, lead, ...actions) {
   return h(
     "header.view-head",

@@ -1,7 +1,7 @@
-// Apps: which are installed, what they remember, and with whom they share it.
+// Apps: the installed apps, their memories and their sharing.
 
 import { del, get, part, post } from "../api.js";
-import { confirm, dialog } from "../dialogs.js";
+import { confirm, dialog, splitTags } from "../dialogs.js";
 import { h, icon } from "../dom.js";
 import { number, shortDay, t } from "../i18n.js";
 import { renew } from "../known.js";
@@ -83,62 +83,65 @@ function card(app, show) {
 }
 
 async function install(app, show) {
-  const body = await dialog(
-    app ? t("apps.change") : t("apps.add"),
-    (close) => {
-      const id = h("input", {
-        type: "text",
-        required: true,
-        value: app?.appId ?? "",
-        disabled: Boolean(app),
-        "data-first": !app,
-        placeholder: "kitchen",
-      });
-      const name = h("input", {
-        type: "text",
-        value: app?.name ?? "",
-        placeholder: t("apps.nameHint"),
-        "data-first": Boolean(app),
-      });
-      const shares = h("input", {
-        type: "text",
-        value: (app?.sharesWith ?? []).join(", "),
-        placeholder: t("apps.sharesHint"),
-      });
-      const submit = (event) => {
-        event.preventDefault();
-        if (!id.value.trim()) return;
-        close({
-          appId: id.value.trim(),
-          ...(name.value.trim() && { name: name.value.trim() }),
-          sharesWith: shares.value
-            .split(",")
-            .map((each) => each.trim())
-            .filter(Boolean),
-        });
-      };
-      return h(
-        "form",
-        { onsubmit: submit },
-        field(t("apps.id"), id),
-        field(t("apps.name"), name),
-        field(t("apps.sharesWith"), shares, { hint: t("apps.sharesNote") }),
-        h(
-          "div.actions.end",
-          {},
-          button(t("cancel"), () => close()),
-          h("button.button.primary", { type: "submit" }, t("save")),
-        ),
-      );
-    },
-    { class: "narrow" },
-  );
+  const body = await dialog(app ? t("apps.change") : t("apps.add"), (close) => appForm(app, close), {
+    class: "narrow",
+  });
   if (!body) return;
   if (await attempt(null, () => post("/apps", body))) {
     renew();
     toast(t("saved"));
     show();
   }
+}
+
+function appForm(app, close) {
+  const { id, name, shares } = appInputs(app);
+  const submit = (event) => {
+    event.preventDefault();
+    if (!id.value.trim()) return;
+    close({
+      appId: id.value.trim(),
+      ...(name.value.trim() && { name: name.value.trim() }),
+      sharesWith: splitTags(shares.value),
+    });
+  };
+  return h(
+    "form",
+    { onsubmit: submit },
+    field(t("apps.id"), id),
+    field(t("apps.name"), name),
+    field(t("apps.sharesWith"), shares, { hint: t("apps.sharesNote") }),
+    h(
+      "div.actions.end",
+      {},
+      button(t("cancel"), () => close()),
+      h("button.button.primary", { type: "submit" }, t("save")),
+    ),
+  );
+}
+
+function appInputs(app) {
+  return {
+    id: h("input", {
+      type: "text",
+      required: true,
+      value: app?.appId ?? "",
+      disabled: Boolean(app),
+      "data-first": !app,
+      placeholder: "kitchen",
+    }),
+    name: h("input", {
+      type: "text",
+      value: app?.name ?? "",
+      placeholder: t("apps.nameHint"),
+      "data-first": Boolean(app),
+    }),
+    shares: h("input", {
+      type: "text",
+      value: (app?.sharesWith ?? []).join(", "),
+      placeholder: t("apps.sharesHint"),
+    }),
+  };
 }
 
 async function remove(app, show) {

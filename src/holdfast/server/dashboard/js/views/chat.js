@@ -1,4 +1,4 @@
-// Chat: the conversation in the middle, and beside it what was recalled for each turn and what is being learnt.
+// Chat: the conversation, next to the hits for each message and the memories learned.
 
 import { Problem, events, get, getHere, part, post, postHere, randomId } from "../api.js";
 import { dialog } from "../dialogs.js";
@@ -6,12 +6,12 @@ import { h, icon, replace } from "../dom.js";
 import { clock, named, t } from "../i18n.js";
 import { live } from "../live.js";
 import { markdown } from "../markdown.js";
-import { contextPanel, memoryLink, told } from "../parts.js";
 import { latest, record } from "../samples.js";
 import { scope } from "../settings.js";
-import { attempt, button, failed, kindChip, link, problem, skeleton, toast } from "../ui.js";
+import { attempt, button, failed, link, problem, skeleton, toast } from "../ui.js";
+import { allMessages, asideParts, lastId, learnedChips, noModel, welcome } from "./chat-parts.js";
 
-// A conversation outlives the view: one may look at a memory and come back.
+// The conversation is kept when the view changes, so that people can look at a memory and come back.
 let talk = null;
 const place = () => `holdfast.chat.${JSON.stringify(scope())}`;
 
@@ -49,16 +49,6 @@ async function resume() {
     sessionStorage.removeItem(place());
     if (error.status !== 404) throw error;
   }
-}
-
-async function allMessages(id) {
-  const found = [];
-  for (let after = 0; after !== null;) {
-    const page = await get(`/v1/sessions/${part(id)}/messages`, { limit: 500, after_seq: String(after) });
-    found.push(...page.items);
-    after = page.next_seq ?? null;
-  }
-  return found;
 }
 
 export function view(route, signal) {
@@ -151,29 +141,6 @@ function bar(ui) {
   );
 }
 
-function welcome(ui) {
-  const say = (text) => () => {
-    ui.input.value = text;
-    ui.input.focus();
-    ui.input.dispatchEvent(new Event("input"));
-  };
-  return h(
-    "div.welcome",
-    {},
-    h("div.welcome-mark", {}, icon("logo", 44)),
-    h("h2", {}, t("chat.welcome.title")),
-    h("p", {}, t("chat.welcome.body")),
-    h(
-      "div.tries",
-      {},
-      ["1", "2", "3"].map((n) =>
-        h("button.try", { type: "button", onclick: say(t(`chat.try.${n}`)) }, t(`chat.try.${n}`)),
-      ),
-    ),
-    latest && !latest.chat && h("p.quiet", {}, t("chat.welcome.noModel")),
-  );
-}
-
 function ended(ui) {
   return h(
     "div.ended",
@@ -224,7 +191,7 @@ function drawTurn(ui, turn) {
     ),
     body,
     turn.waiting && h("div.thinking", { role: "status", "aria-label": t("chat.thinking") }, h("i"), h("i"), h("i")),
-    turn.noModel && noModel(turn),
+    turn.noModel && noModel(turn, talk.turns.find((each) => each.noModel) === turn),
     turn.problem && problem(turn.problem, () => again(ui, turn)),
     mine && turnFoot(ui, turn),
   );
@@ -249,40 +216,11 @@ function turnFoot(ui, turn) {
       icon("memories", 15),
       turn.context ? t("chat.recalled", { n: count }) : t("chat.wouldRecall"),
     ),
-    turn.learnt?.length > 0 &&
-      h(
-        "div.learnt-here",
-        {},
-        turn.learnt.map((memory) =>
-          h(
-            "a.learnt-chip",
-            { href: memoryLink(memory.id), title: memory.text },
-            icon("spark", 14),
-            h("span", {}, memory.text),
-          ),
-        ),
-      ),
+    learnedChips(turn),
   );
 }
 
-/** No model: say so kindly the first time, and show what one would be told. */
-function noModel(turn) {
-  const first = talk.turns.find((each) => each.noModel) === turn;
-  return h(
-    "div.no-model",
-    {},
-    h("p", {}, h("strong", {}, t("noModel.kept")), " ", first && t("noModel.body")),
-    first && h("pre.command", {}, "HOLDFAST_CHAT=ollama:llama3.2 holdfast serve"),
-    h(
-      "details",
-      { open: first && matchMedia("(min-width: 721px)").matches },
-      h("summary", {}, t("noModel.would")),
-      turn.context?.text ? told(turn.context) : h("p.quiet", {}, t("noModel.nothing")),
-    ),
-  );
-}
-
-/** Show beside the conversation what was recalled for a turn; ask for it where it is not known any more. */
+/** Show the hits for a message next to the chat. Request them if they are not known. */
 async function choose(ui, turn) {
   talk.chosen = turn;
   refresh(ui);
@@ -308,43 +246,11 @@ function refresh(ui) {
 }
 
 function aside(ui) {
-  replace(ui.box.aside, asideParts());
-}
-
-function asideParts() {
-  const turn = talk.chosen;
-  return [
-    h("h2", {}, t("chat.learnt")),
-    talk.learnt.length
-      ? h(
-          "div.learnt",
-          { "aria-live": "polite" },
-          talk.learnt.map((memory) =>
-            h(
-              "a.learnt-row",
-              { href: memoryLink(memory.id), class: memory.isNew ? "is-new" : "" },
-              h("span.memory-text", {}, memory.text),
-              kindChip(memory.kind),
-            ),
-          ),
-        )
-      : h("p.quiet", {}, t(talk.status === "ended" ? "chat.learnt.waiting" : "chat.learnt.none")),
-    latest?.queue?.dead > 0 &&
-      h(
-        "p.gave-up",
-        {},
-        icon("warn", 16),
-        h("a", { href: "#/jobs?state=dead" }, t("stats.dead", { n: latest.queue.dead })),
-      ),
-    h("h2", {}, t("chat.recall")),
-    turn
-      ? [h("blockquote.asked", { dir: "auto" }, turn.text), turn.context ? contextPanel(turn.context) : skeleton(3)]
-      : h("p.quiet", {}, t("chat.recall.none")),
-  ];
+  replace(ui.box.aside, asideParts(talk));
 }
 
 function showAside() {
-  dialog(t("chat.aside"), () => h("div.aside.inside", {}, asideParts()), { class: "sheet tall" });
+  dialog(t("chat.aside"), () => h("div.aside.inside", {}, asideParts(talk)), { class: "sheet tall" });
 }
 
 function compose(ui) {
@@ -388,7 +294,8 @@ function compose(ui) {
 }
 
 async function say(ui, text) {
-  const turn = { role: "user", text, at: new Date().toISOString(), clientId: randomId() }; // tried again, it is the same message
+  // The client id makes a retry store the message once.
+  const turn = { role: "user", text, at: new Date().toISOString(), clientId: randomId() };
   talk.turns.push(turn);
   talk.chosen = turn;
   drawAll(ui);
@@ -403,7 +310,7 @@ async function again(ui, turn) {
   await answer(ui, asked);
 }
 
-/** Send what was said and show the answer as it comes. */
+/** Send a message and show the reply as it is streamed. */
 async function answer(ui, asked) {
   const mine = talk;
   const reply = { role: "assistant", text: "", pending: true, waiting: true };
@@ -444,14 +351,6 @@ async function answer(ui, asked) {
   await learn(ui);
 }
 
-async function lastId(session) {
-  try {
-    return (await allMessages(session)).at(-1)?.id;
-  } catch {
-    return undefined;
-  }
-}
-
 function piece(ui, reply, text) {
   reply.text += text;
   reply.waiting = false;
@@ -463,7 +362,7 @@ function piece(ui, reply, text) {
   if (near) toEnd(ui);
 }
 
-/** Look which memories are new since the conversation was opened, and put each to the turn it came from. */
+/** Find the memories that are new since the chat was opened, and add each to the message it came from. */
 async function learn(ui) {
   const mine = talk;
   if (!mine) return;

@@ -1,4 +1,4 @@
-// Memories: a list with filters, a search that explains itself, and beside them the memory that was chosen.
+// Memories: a list with search and filters, next to the selected memory.
 
 import { getHere, postHere } from "../api.js";
 import { newMemory } from "../dialogs.js";
@@ -91,71 +91,61 @@ function setFilter(state, name, value) {
 }
 
 async function drawFilters(state) {
-  const { query } = state.route;
-  const draw = (known, pages) =>
-    replace(
-      state.filters,
-      select(
-        [["", t("filter.kind")], ...known.map((kind) => [kind.name, named("kind", kind.name)])],
-        query.kind ?? "",
-        (value) => setFilter(state, "kind", value),
-        { "aria-label": t("filter.kind") },
-      ),
-      select(
-        [["", t("filter.topic")], ...pages.map((page) => [page.topic, page.title ?? page.topic])],
-        query.topic ?? "",
-        (value) => setFilter(state, "topic", value),
-        { "aria-label": t("filter.topic") },
-      ),
-      h(
-        "details.more-filters",
-        { open: Boolean(query.app || query.user || query.retired || query.as_of) },
-        h("summary", {}, t("filter.more")),
-        h(
-          "div.grid-2",
-          {},
-          field(
-            t("scope.user"),
-            h("input", {
-              type: "text",
-              value: query.user ?? "",
-              placeholder: scope().user ?? t("scope.user.none"),
-              onchange: (event) => setFilter(state, "user", event.target.value.trim()),
-            }),
-          ),
-          field(
-            t("scope.app"),
-            h("input", {
-              type: "text",
-              value: query.app ?? "",
-              placeholder: scope().app ?? t("scope.app.none"),
-              onchange: (event) => setFilter(state, "app", event.target.value.trim()),
-            }),
-          ),
-          field(
-            t("filter.asOf"),
-            h("input", {
-              type: "date",
-              value: query.as_of ?? "",
-              onchange: (event) => setFilter(state, "as_of", event.target.value),
-            }),
-          ),
-          checkbox(t("filter.retired"), query.retired === "true", (value) =>
-            setFilter(state, "retired", value ? "true" : ""),
-          ),
-        ),
-      ),
-    );
-  draw([], []);
+  replace(state.filters, filterControls(state, [], []));
   try {
-    const found = await Promise.all([kinds(), topics()]);
-    if (!state.signal.aborted) draw(...found);
+    const [known, pages] = await Promise.all([kinds(), topics()]);
+    if (!state.signal.aborted) replace(state.filters, filterControls(state, known, pages));
   } catch {
-    /* the list itself will tell */
+    /* the list shows the error */
   }
 }
 
-/** Show what the address says: the list where its filters changed, the memory where another was chosen. */
+function filterControls(state, known, pages) {
+  const choose = (name, options) => {
+    const set = (value) => setFilter(state, name, value);
+    const label = t(`filter.${name}`);
+    return select([["", label], ...options], state.route.query[name] ?? "", set, { "aria-label": label });
+  };
+  return [
+    choose(
+      "kind",
+      known.map((kind) => [kind.name, named("kind", kind.name)]),
+    ),
+    choose(
+      "topic",
+      pages.map((page) => [page.topic, page.title ?? page.topic]),
+    ),
+    moreFilters(state),
+  ];
+}
+
+function moreFilters(state) {
+  const { query } = state.route;
+  const set = (name) => (event) => setFilter(state, name, event.target.value.trim());
+  const text = (name) =>
+    h("input", {
+      type: "text",
+      value: query[name] ?? "",
+      placeholder: scope()[name] ?? t(`scope.${name}.none`),
+      onchange: set(name),
+    });
+  const retired = (value) => setFilter(state, "retired", value ? "true" : "");
+  return h(
+    "details.more-filters",
+    { open: Boolean(query.app || query.user || query.retired || query.as_of) },
+    h("summary", {}, t("filter.more")),
+    h(
+      "div.grid-2",
+      {},
+      field(t("scope.user"), text("user")),
+      field(t("scope.app"), text("app")),
+      field(t("filter.asOf"), h("input", { type: "date", value: query.as_of ?? "", onchange: set("as_of") })),
+      checkbox(t("filter.retired"), query.retired === "true", retired),
+    ),
+  );
+}
+
+/** Show what the URL says: a new list if the filters changed, and the detail if another memory was selected. */
 function show(state) {
   const { query, parts } = state.route;
   const wanted = JSON.stringify(FILTERS.map((name) => query[name] ?? ""));
@@ -202,40 +192,13 @@ function fillList(state, { quiet = false } = {}) {
   state.signal.addEventListener("abort", () => stop.abort());
   state.filters.classList.toggle("searching", Boolean(query.q));
   if (query.q) {
-    load(
-      state.list,
-      () =>
-        postHere(
-          "/v1/recall",
-          {
-            ...parameters(query),
-            query: query.q,
-            limit: 30,
-            ...(query.kind && { kinds: [query.kind] }),
-            ...(asOf(query) && { as_of: asOf(query) }),
-          },
-          stop.signal,
-        ),
-      ({ hits }) => drawHits(state, hits),
-      { signal: stop.signal },
-    );
+    const ask = () => search(query, stop.signal);
+    load(state.list, ask, ({ hits }) => drawHits(state, hits), { signal: stop.signal });
     return;
   }
   const count = h("p.count.quiet", { "aria-live": "polite" });
   const ask = async (offset) => {
-    const page = await getHere(
-      "/v1/memories",
-      {
-        ...parameters(query),
-        kind: query.kind,
-        topic: query.topic,
-        retired: query.retired,
-        as_of: asOf(query),
-        limit: 50,
-        offset,
-      },
-      stop.signal,
-    );
+    const page = await listed(query, offset, stop.signal);
     if (page.total !== undefined && page.total !== null) replace(count, t("memories.count", { n: page.total }));
     return page;
   };
@@ -243,15 +206,34 @@ function fillList(state, { quiet = false } = {}) {
     count,
     endless(ask, (memory) => row(state, memory), { signal: stop.signal, whenEmpty: () => nothing(state) }),
   ];
-  if (quiet && state.list.childElementCount) {
-    const height = state.list.offsetHeight;
-    state.list.style.setProperty("min-height", `${height}px`);
-    setTimeout(() => state.list.style.removeProperty("min-height"), 1500);
-  }
+  if (quiet && state.list.childElementCount) keepHeight(state.list);
   replace(state.list, made);
 }
 
-/** A change elsewhere: put what is new on top, and leave what is being read where it is. */
+function search(query, signal) {
+  const body = {
+    ...parameters(query),
+    query: query.q,
+    limit: 30,
+    ...(query.kind && { kinds: [query.kind] }),
+    ...(asOf(query) && { as_of: asOf(query) }),
+  };
+  return postHere("/v1/recall", body, signal);
+}
+
+function listed(query, offset, signal) {
+  const { kind, topic, retired } = query;
+  const filters = { kind, topic, retired, as_of: asOf(query), limit: 50, offset };
+  return getHere("/v1/memories", { ...parameters(query), ...filters }, signal);
+}
+
+/** Keep the height of the list while it is redrawn, so that the page does not jump. */
+function keepHeight(list) {
+  list.style.setProperty("min-height", `${list.offsetHeight}px`);
+  setTimeout(() => list.style.removeProperty("min-height"), 1500);
+}
+
+/** Add memories that were created elsewhere on top, without moving the reader's position. */
 async function renewList(state) {
   const { query } = state.route;
   if (query.q || query.retired || query.as_of || document.hidden) return;
@@ -279,7 +261,7 @@ async function renewList(state) {
     if (page.total !== undefined && page.total !== null)
       replace(state.list.querySelector(".count"), t("memories.count", { n: page.total }));
   } catch {
-    /* the next change will tell */
+    /* the next change event tries again */
   }
 }
 

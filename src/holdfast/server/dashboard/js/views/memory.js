@@ -1,17 +1,18 @@
-// One memory: what it says, where it came from, how it changed, and everything that can be done to it.
+// One memory: its text, fields, history, sources and actions.
 
 import { del, get, part, patch, post } from "../api.js";
 import { confirm, showReceipt } from "../dialogs.js";
 import { diff } from "../diff.js";
-import { freshId, h, icon, replace } from "../dom.js";
+import { h, icon, replace } from "../dom.js";
 import { dateTime, named, number, percent, t } from "../i18n.js";
 import { topics } from "../known.js";
 import { live } from "../live.js";
 import { marks, memoryLink, memoryRow, sessionLink, speaker } from "../parts.js";
 import { go } from "../router.js";
-import { attempt, button, checkbox, failed, field, link, load, toast, when } from "../ui.js";
+import { attempt, button, failed, link, load, toast, when } from "../ui.js";
+import { changes, editFields, editInputs } from "./memory-edit.js";
 
-/** Fill a box with a memory's page. */
+/** Show a memory in a box. */
 export function memoryDetail(box, id, { signal, back, changed }) {
   const page = { box, id, signal, back, changed, memory: null, editing: false, path: `/v1/memories/${part(id)}` };
   page.show = () =>
@@ -34,7 +35,7 @@ async function fetchAll(page) {
   return { memory, history: history.items, sources };
 }
 
-/** Somebody else may have changed it meanwhile. */
+/** Reload the memory if it was changed elsewhere. */
 async function look(page) {
   if (page.editing || !page.memory) return;
   try {
@@ -45,15 +46,15 @@ async function look(page) {
       found.history.length === page.changes;
     if (!same && !page.editing && !page.signal.aborted) replace(page.box, draw(page, found));
   } catch {
-    /* erased elsewhere; the list will tell */
+    /* erased elsewhere: the list shows it */
   }
 }
 
-function draw(page, { memory, history, sources }) {
+function draw(page, found) {
+  const { memory, history, sources } = found;
   page.memory = memory;
   page.changes = history.length;
   page.editing = false;
-  const liveNow = memory.status === "live";
   return h(
     "article.memory-page",
     {},
@@ -61,42 +62,41 @@ function draw(page, { memory, history, sources }) {
       "div.memory-top",
       {},
       h("a.icon-button.back", { href: page.back, "aria-label": t("back"), title: t("back") }, icon("back")),
-      h(
-        "div.actions",
-        {},
-        liveNow &&
-          button(t("memory.edit"), () => edit(page, { memory, history, sources }), {
-            kind: "quiet",
-            name: "edit",
-            dataset: { action: "edit" },
-          }),
-        liveNow &&
-          button(memory.pinned ? t("memory.unpin") : t("memory.pin"), (event) => pin(page, event.currentTarget), {
-            kind: `quiet${memory.pinned ? " on" : ""}`,
-            name: "pin",
-            "aria-pressed": String(Boolean(memory.pinned)),
-            dataset: { action: "pin" },
-          }),
-        liveNow &&
-          button(t("memory.forget"), (event) => forget(page, event.currentTarget), {
-            kind: "quiet",
-            name: "hide",
-            dataset: { action: "forget" },
-          }),
-        button(t("memory.erase"), (event) => eraseIt(page, event.currentTarget), {
-          kind: "quiet danger-text",
-          name: "erase",
-          dataset: { action: "erase" },
-        }),
-      ),
+      h("div.actions", {}, memory.status === "live" && liveActions(page, found), eraseButton(page)),
     ),
-    !liveNow && retiredNote(page, memory, history),
+    memory.status !== "live" && retiredNote(page, memory, history),
     h("p.memory-full", { dir: "auto" }, memory.text),
     marks(memory),
     facts(memory),
     historyOf(page, history),
     provenance(sources),
   );
+}
+
+function liveActions(page, found) {
+  const { memory } = found;
+  return [
+    button(t("memory.edit"), () => edit(page, found), { kind: "quiet", name: "edit", dataset: { action: "edit" } }),
+    button(memory.pinned ? t("memory.unpin") : t("memory.pin"), (event) => pin(page, event.currentTarget), {
+      kind: `quiet${memory.pinned ? " on" : ""}`,
+      name: "pin",
+      "aria-pressed": String(Boolean(memory.pinned)),
+      dataset: { action: "pin" },
+    }),
+    button(t("memory.forget"), (event) => forget(page, event.currentTarget), {
+      kind: "quiet",
+      name: "hide",
+      dataset: { action: "forget" },
+    }),
+  ];
+}
+
+function eraseButton(page) {
+  return button(t("memory.erase"), (event) => eraseIt(page, event.currentTarget), {
+    kind: "quiet danger-text",
+    name: "erase",
+    dataset: { action: "erase" },
+  });
 }
 
 function retiredNote(page, memory, history) {
@@ -199,7 +199,7 @@ function historyOf(page, history) {
 
 const by = (change) => [named("actor", change.actor), change.model].filter(Boolean).join(" · ");
 
-/** What a change did: the text word by word, the other fields from and to. */
+/** Describe a change: a word diff of the text, and the old and new values of other fields. */
 function difference(before, after) {
   if (!after) return null;
   if (!before) return h("p.diff", {}, after.text);
@@ -230,7 +230,7 @@ function difference(before, after) {
 const shown = (name, value, plain) =>
   name === "status" ? named("status", value) : name === "pinned" ? t(value ? "yes" : "no") : plain(value);
 
-// --- where it came from ---
+// --- sources ---
 
 function provenance({ messages = [], memories = [] }) {
   const nothing = !messages.length && !memories.length;
@@ -256,80 +256,36 @@ function provenance({ messages = [], memories = [] }) {
   );
 }
 
-// --- what can be done ---
+// --- actions ---
 
 async function edit(page, found) {
   const { memory } = found;
   page.editing = true;
-  const datalist = h("datalist", { id: freshId("topics") });
-  const text = h("textarea", { rows: "4", value: memory.text });
-  const importance = h("input", { type: "range", min: "0", max: "10", step: "0.5", value: String(memory.importance) });
-  const shownImportance = h("output", {}, number(memory.importance));
-  importance.addEventListener("input", () => replace(shownImportance, number(Number(importance.value))));
-  const topic = h("input", { type: "text", value: memory.topic ?? "", list: datalist.id });
-  const tags = h("input", { type: "text", value: (memory.tags ?? []).join(", "), placeholder: t("remember.tagsHint") });
-  const reason = h("input", { type: "text", placeholder: t("memory.reasonHint") });
-  let { pinned } = memory;
+  const inputs = editInputs(memory);
+  const state = { pinned: memory.pinned };
   const save = h("button.button.primary", { type: "submit" }, t("save"));
+  const leave = () => replace(page.box, draw(page, found));
   const submit = (event) => {
     event.preventDefault();
-    const split = tags.value
-      .split(",")
-      .map((tag) => tag.trim())
-      .filter(Boolean);
-    const body = {
-      ...(text.value.trim() !== memory.text && { text: text.value.trim() }),
-      ...(Number(importance.value) !== memory.importance && { importance: Number(importance.value) }),
-      ...(topic.value.trim() && topic.value.trim() !== memory.topic && { topic: topic.value.trim() }),
-      ...(split.join() !== (memory.tags ?? []).join() && { tags: split }),
-      ...(pinned !== memory.pinned && { pinned }),
-    };
+    const body = changes(memory, inputs, state.pinned);
     if (!Object.keys(body).length) {
-      replace(page.box, draw(page, found));
+      leave();
       return;
     }
-    if (reason.value.trim()) body.reason = reason.value.trim();
+    if (inputs.reason.value.trim()) body.reason = inputs.reason.value.trim();
     attempt(save, async () => {
       await patch(page.path, body);
       toast(t("saved"));
       await again(page);
     });
   };
-  replace(
-    page.box,
-    h(
-      "form.edit-form",
-      {
-        onsubmit: submit,
-        onkeydown: (event) => {
-          if (event.key === "Escape") replace(page.box, draw(page, found));
-        },
-      },
-      h("h2", {}, t("memory.editTitle")),
-      field(t("memory.text"), text),
-      h(
-        "div.grid-2",
-        {},
-        field(t("memory.topic"), topic),
-        field(t("memory.tags"), tags),
-        h("div.range", {}, field(t("memory.importance"), importance), shownImportance),
-        field(t("memory.reason"), reason),
-      ),
-      datalist,
-      checkbox(t("remember.pinned"), pinned, (value) => {
-        pinned = value;
-      }),
-      h("p.quiet", {}, t("memory.editNote")),
-      h(
-        "div.actions.end",
-        {},
-        button(t("cancel"), () => replace(page.box, draw(page, found))),
-        save,
-      ),
-    ),
-  );
-  text.focus();
-  for (const each of await topics()) datalist.append(h("option", { value: each.topic }));
+  const onkeydown = (event) => {
+    if (event.key === "Escape") leave();
+  };
+  const actions = h("div.actions.end", {}, button(t("cancel"), leave), save);
+  replace(page.box, h("form.edit-form", { onsubmit: submit, onkeydown }, editFields(inputs, state), actions));
+  inputs.text.focus();
+  for (const each of await topics()) inputs.topics.append(h("option", { value: each.topic }));
 }
 
 async function again(page) {
@@ -339,7 +295,7 @@ async function again(page) {
   page.changed();
 }
 
-/** Pinning is safe to show at once; if the server says no, it goes back. */
+/** Pin or unpin. The button changes at once and reverts if the request fails. */
 async function pin(page, control) {
   const pinned = !page.memory.pinned;
   control.classList.toggle("on", pinned);

@@ -1,4 +1,4 @@
-// Sessions: the conversations, their messages, and what came of each.
+// Sessions: their messages, and the memories learned from each message.
 
 import { del, get, getHere, part, post } from "../api.js";
 import { confirm, showReceipt } from "../dialogs.js";
@@ -76,7 +76,7 @@ async function messagesOf(id, signal) {
   return found;
 }
 
-/** The memories that name a message as their source, live or not, by message. */
+/** Live and retired memories by the message they were derived from. */
 async function outcomes(session, signal) {
   const scope = { user: session.user, app: session.app, agent: session.agent };
   const made = new Map();
@@ -118,7 +118,7 @@ function one(id, wanted, signal) {
         const found = await fetchAll();
         if (!signal.aborted) replace(box, draw(found));
       } catch {
-        /* shown as it was */
+        /* keep showing the previous state */
       }
     },
     { signal },
@@ -149,25 +149,7 @@ function draw({ session, messages, made }) {
           h("code.quiet", {}, session.id),
         ),
       ),
-      h(
-        "div.actions",
-        {},
-        session.status === "open" &&
-          button(
-            t("chat.end"),
-            (event) =>
-              attempt(event.currentTarget, async () => {
-                await post(`/v1/sessions/${part(session.id)}/end`);
-                toast(t("chat.endedToast"));
-              }),
-            { name: "check" },
-          ),
-        button(t("sessions.erase"), (event) => eraseIt(session, messages.length, event.currentTarget), {
-          kind: "danger-text",
-          name: "erase",
-          dataset: { action: "erase" },
-        }),
-      ),
+      actions(session, messages),
     ),
     h(
       "ol.messages",
@@ -179,6 +161,20 @@ function draw({ session, messages, made }) {
         return [heading, messageRow(message, session, made.get(message.id) ?? [])];
       }),
     ),
+  );
+}
+
+function actions(session, messages) {
+  const end = async () => {
+    await post(`/v1/sessions/${part(session.id)}/end`);
+    toast(t("chat.endedToast"));
+  };
+  const erase = (event) => eraseIt(session, messages.length, event.currentTarget);
+  return h(
+    "div.actions",
+    {},
+    session.status === "open" && button(t("chat.end"), (event) => attempt(event.currentTarget, end), { name: "check" }),
+    button(t("sessions.erase"), erase, { kind: "danger-text", name: "erase", dataset: { action: "erase" } }),
   );
 }
 

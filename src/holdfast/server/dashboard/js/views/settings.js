@@ -1,4 +1,4 @@
-// Settings: the key, whose memory it is, language, theme, and what this is.
+// Settings: access key, scope, user, appearance and erasure.
 
 import { get, part, post, put } from "../api.js";
 import { confirm, showReceipt } from "../dialogs.js";
@@ -28,6 +28,17 @@ export function view(route, signal) {
 const section = (name, ...content) => h("section.panel", {}, h("h2", {}, t(`settings.${name}`)), content);
 
 function access(signal) {
+  const state = h("div");
+  const status = (who) => t("settings.keyed", { level: named("level", who.scope ?? who.level ?? "") });
+  load(state, me, (who) => h("p.good", {}, who.keyless ? t("settings.keyless") : status(who)), {
+    rows: 1,
+    shape: "line",
+    signal,
+  });
+  return [state, keyForm()];
+}
+
+function keyForm() {
   const input = h("input", {
     type: "password",
     autocomplete: "off",
@@ -35,40 +46,22 @@ function access(signal) {
     value: key() ?? "",
     placeholder: "hf_…",
   });
-  const state = h("div");
-  load(
-    state,
-    me,
-    (who) =>
-      h(
-        "p.good",
-        {},
-        who.keyless
-          ? t("settings.keyless")
-          : t("settings.keyed", { level: named("level", who.scope ?? who.level ?? "") }),
-      ),
-    { rows: 1, shape: "line", signal },
-  );
-  return [
-    state,
+  const submit = (event) => {
+    event.preventDefault();
+    setKey(input.value.trim() || null);
+    toast(t(input.value.trim() ? "settings.keyKept" : "settings.keyGone"));
+  };
+  return h(
+    "form.inline-form",
+    { onsubmit: submit },
+    field(t("settings.key"), input, { hint: t("settings.keyHint") }),
     h(
-      "form.inline-form",
-      {
-        onsubmit: (event) => {
-          event.preventDefault();
-          setKey(input.value.trim() || null);
-          toast(t(input.value.trim() ? "settings.keyKept" : "settings.keyGone"));
-        },
-      },
-      field(t("settings.key"), input, { hint: t("settings.keyHint") }),
-      h(
-        "div.actions",
-        {},
-        h("button.button.primary", { type: "submit" }, t("settings.keyUse")),
-        key() && button(t("settings.keyForget"), () => setKey(null)),
-      ),
+      "div.actions",
+      {},
+      h("button.button.primary", { type: "submit" }, t("settings.keyUse")),
+      key() && button(t("settings.keyForget"), () => setKey(null)),
     ),
-  ];
+  );
 }
 
 function scopes() {
@@ -91,56 +84,44 @@ function person(signal) {
   const { user } = scope();
   if (!user) return null;
   const box = h("div");
-  load(
-    box,
-    () => get(`/v1/users/${part(user)}`, {}, signal),
-    (profile) => {
-      const zones = Intl.supportedValuesOf?.("timeZone") ?? [];
-      const list = h(
-        "datalist",
-        { id: "zones" },
-        zones.map((zone) => h("option", { value: zone })),
-      );
-      const zone = h("input", { type: "text", list: "zones", value: profile.timezone ?? "UTC" });
-      let language = profile.language ?? "";
-      const save = h("button.button", { type: "submit" }, t("save"));
-      return h(
-        "form",
-        {
-          onsubmit: (event) => {
-            event.preventDefault();
-            attempt(save, async () => {
-              await put(`/v1/users/${part(user)}`, { timezone: zone.value.trim(), ...(language && { language }) });
-              toast(t("saved"));
-            });
-          },
-        },
-        h(
-          "div.grid-2",
-          {},
-          field(t("settings.timezone"), zone, { hint: t("settings.timezoneHint") }),
-          field(
-            t("settings.userLanguage"),
-            select(
-              [
-                ["", "–"],
-                ...Object.entries(LANGUAGES),
-                ...(language && !(language in LANGUAGES) ? [[language, language]] : []),
-              ],
-              language,
-              (value) => {
-                language = value;
-              },
-            ),
-          ),
-        ),
-        list,
-        h("div.actions", {}, save),
-      );
-    },
-    { rows: 2, shape: "line", signal },
-  );
+  const read = () => get(`/v1/users/${part(user)}`, {}, signal);
+  load(box, read, (profile) => profileForm(user, profile), { rows: 2, shape: "line", signal });
   return h("section.panel", {}, h("h2", {}, t("settings.person", { user })), box);
+}
+
+function profileForm(user, profile) {
+  const zones = Intl.supportedValuesOf?.("timeZone") ?? [];
+  const zone = h("input", { type: "text", list: "zones", value: profile.timezone ?? "UTC" });
+  let language = profile.language ?? "";
+  const save = h("button.button", { type: "submit" }, t("save"));
+  const send = async () => {
+    await put(`/v1/users/${part(user)}`, { timezone: zone.value.trim(), ...(language && { language }) });
+    toast(t("saved"));
+  };
+  const submit = (event) => {
+    event.preventDefault();
+    attempt(save, send);
+  };
+  const other = language && !(language in LANGUAGES) ? [[language, language]] : [];
+  const languages = select([["", "–"], ...Object.entries(LANGUAGES), ...other], language, (value) => {
+    language = value;
+  });
+  return h(
+    "form",
+    { onsubmit: submit },
+    h(
+      "div.grid-2",
+      {},
+      field(t("settings.timezone"), zone, { hint: t("settings.timezoneHint") }),
+      field(t("settings.userLanguage"), languages),
+    ),
+    h(
+      "datalist",
+      { id: "zones" },
+      zones.map((each) => h("option", { value: each })),
+    ),
+    h("div.actions", {}, save),
+  );
 }
 
 function look() {
@@ -193,7 +174,7 @@ function about(signal) {
   return [h("p", {}, t("settings.aboutText")), box, button(t("help.title"), help, { name: "help" })];
 }
 
-/** Erasing a person or an app: everything, for good. The name must be typed. */
+/** Erase all data of a user or an app. The name must be typed to confirm. */
 function danger() {
   const parts = Object.entries(scope());
   if (!parts.length) return null;

@@ -1,4 +1,4 @@
-// Statistics: the numbers as tiles, and their course as charts with tables behind them.
+// Statistics: current numbers as tiles, and their history as charts with tables.
 
 import { get } from "../api.js";
 import { lines, stackedBars } from "../charts.js";
@@ -24,44 +24,31 @@ export function view(route, signal) {
   load(box, read, () => draw(stats, range), { rows: 4, shape: "chart", signal });
   let last = Date.now();
   const again = async () => {
-    if (
-      Date.now() - last < 4000 ||
-      document.hidden ||
-      box.contains(document.activeElement) ||
-      box.querySelector("details[open], .plot:hover")
-    )
-      return;
+    if (Date.now() - last < 4000 || isInUse(box)) return;
     last = Date.now();
     try {
       await read();
       if (!signal.aborted) show();
     } catch {
-      /* shown as it was */
+      /* keep showing the previous numbers */
     }
   };
   live.addEventListener("change", again, { signal });
   const timer = setInterval(again, 15000);
   signal.addEventListener("abort", () => clearInterval(timer));
-  return {
-    node: h(
-      "div.page.wide",
-      {},
-      head(
-        t("nav.stats"),
-        t("stats.lead"),
-        segmented(
-          t("stats.range"),
-          RANGES.map((days) => [String(days), t("stats.days", { n: days })]),
-          String(range),
-          (value) => {
-            range = Number(value);
-            show();
-          },
-        ),
-      ),
-      box,
-    ),
-  };
+  const days = RANGES.map((each) => [String(each), t("stats.days", { n: each })]);
+  const ranges = segmented(t("stats.range"), days, String(range), (value) => {
+    range = Number(value);
+    show();
+  });
+  return { node: h("div.page.wide", {}, head(t("nav.stats"), t("stats.lead"), ranges), box) };
+}
+
+/** True if redrawing now would disturb the reader, or if nobody sees the page. */
+function isInUse(box) {
+  return (
+    document.hidden || box.contains(document.activeElement) || box.querySelector("details[open], .plot:hover") !== null
+  );
 }
 
 const sum = (counts) =>
@@ -258,8 +245,6 @@ function tokens(stats, days) {
 }
 
 function facts(stats) {
-  const kinds = Object.entries(stats.by_kind ?? {}).sort(([, a], [, b]) => b - a);
-  const most = Math.max(1, ...kinds.map(([, count]) => count));
   const rows = [
     ["embedder", stats.embedder],
     ["chat", stats.chat ?? t("chat.noModel")],
@@ -267,56 +252,28 @@ function facts(stats) {
     ["version", stats.version],
     ["energyUsed", energyWords(stats)],
   ];
+  const shown = (value) =>
+    typeof value === "object" && !(value instanceof Node) ? (value.name ?? JSON.stringify(value)) : value;
+  const list = rows
+    .filter(([, value]) => value)
+    .map(([name, value]) => h("div", {}, h("dt", {}, t(`stats.${name}`)), h("dd", {}, shown(value))));
   return h(
     "div.facts-and-kinds",
     {},
-    kinds.length > 0 &&
-      h(
-        "section",
-        {},
-        h("h3", {}, t("stats.byKind")),
-        h(
-          "ul.kind-bars",
-          {},
-          kinds.map(([kind, count]) =>
-            h(
-              "li",
-              {},
-              h("span", {}, named("kind", kind)),
-              h(
-                "span.bar",
-                {},
-                h("span.bar-fill", { class: `tint-${tint(kind)}`, style: { width: `${(count / most) * 100}%` } }),
-              ),
-              h("b", {}, number(count)),
-            ),
-          ),
-        ),
-      ),
-    h(
-      "section",
-      {},
-      h("h3", {}, t("stats.about")),
-      h(
-        "dl.facts",
-        {},
-        rows
-          .filter(([, value]) => value)
-          .map(([name, value]) =>
-            h(
-              "div",
-              {},
-              h("dt", {}, t(`stats.${name}`)),
-              h(
-                "dd",
-                {},
-                typeof value === "object" && !(value instanceof Node) ? (value.name ?? JSON.stringify(value)) : value,
-              ),
-            ),
-          ),
-      ),
-    ),
+    kindBars(stats),
+    h("section", {}, h("h3", {}, t("stats.about")), h("dl.facts", {}, list)),
   );
+}
+
+function kindBars(stats) {
+  const kinds = Object.entries(stats.by_kind ?? {}).sort(([, a], [, b]) => b - a);
+  if (!kinds.length) return null;
+  const max = Math.max(1, ...kinds.map(([, count]) => count));
+  const bar = ([kind, count]) => {
+    const fill = h("span.bar-fill", { class: `tint-${tint(kind)}`, style: { width: `${(count / max) * 100}%` } });
+    return h("li", {}, h("span", {}, named("kind", kind)), h("span.bar", {}, fill), h("b", {}, number(count)));
+  };
+  return h("section", {}, h("h3", {}, t("stats.byKind")), h("ul.kind-bars", {}, kinds.map(bar)));
 }
 
 function energyWords({ energy, energy_share: share }) {

@@ -1,4 +1,4 @@
-// Timeline: what was learnt and what was said, day by day, newest first.
+// Timeline: memories and messages by day, newest first.
 
 import { getHere } from "../api.js";
 import { h, icon, replace } from "../dom.js";
@@ -6,7 +6,7 @@ import { clock, dayName, dayOf, named, t } from "../i18n.js";
 import { opening } from "../opening.js";
 import { memoryLink, sessionLink } from "../parts.js";
 import { settings } from "../settings.js";
-import { chip, empty, head, kindChip, link, problem, segmented, skeleton } from "../ui.js";
+import { chip, empty, head, kindChip, link, problem, segmented, skeleton, whenNear } from "../ui.js";
 
 const PAGE = 50;
 
@@ -44,14 +44,7 @@ export function view(route, signal) {
     );
   if (only !== "learnt") streams.push(stream("/v1/sessions", (session) => ({ at: session.last_at, session })));
   const line = { streams, days, end, signal, busy: false };
-  const watcher = new IntersectionObserver(
-    (seen) => {
-      if (seen.some((entry) => entry.isIntersecting)) more(line);
-    },
-    { rootMargin: "600px" },
-  );
-  watcher.observe(end);
-  signal.addEventListener("abort", () => watcher.disconnect());
+  whenNear(end, () => more(line), signal, "600px");
   more(line);
   return { node };
 }
@@ -66,7 +59,7 @@ async function fillUp(one, signal) {
   }
 }
 
-/** Take the next of what the streams hold, always the latest; each is asked for more only when it has run dry. */
+/** Merge the streams, newest first. A stream fetches its next page when its buffer is empty. */
 async function more(line) {
   if (line.busy || line.done) return;
   line.busy = true;

@@ -1,4 +1,4 @@
-// Topics as pages: Markdown to read, and to edit with a preview beside it. Each line of a page is a memory.
+// Topic pages: Markdown to read, and to edit next to a preview. Each line of a page is a memory.
 
 import { getHere, part, put } from "../api.js";
 import { confirm, dialog } from "../dialogs.js";
@@ -161,26 +161,7 @@ function editor(box, found) {
         attempt(save, () => keep(box, found, text.value, false));
       },
     },
-    h(
-      "div.topic-head",
-      {},
-      h("p.quiet", {}, t("topics.editNote")),
-      h(
-        "div.only-narrow",
-        {},
-        segmented(
-          t("topics.view"),
-          [
-            ["source", t("topics.source")],
-            ["preview", t("topics.preview")],
-          ],
-          "source",
-          (value) => {
-            panes.dataset.pane = value;
-          },
-        ),
-      ),
-    ),
+    h("div.topic-head", {}, h("p.quiet", {}, t("topics.editNote")), h("div.only-narrow", {}, paneSwitch(panes))),
     panes,
     h("div.actions.end", {}, button(t("cancel"), stop), save),
   );
@@ -189,7 +170,14 @@ function editor(box, found) {
   return form;
 }
 
-/** Save the page. Where much would go, the server asks back, and so do we. */
+function paneSwitch(panes) {
+  const options = ["source", "preview"].map((pane) => [pane, t(`topics.${pane}`)]);
+  return segmented(t("topics.view"), options, "source", (value) => {
+    panes.dataset.pane = value;
+  });
+}
+
+/** Save the page. If the server reports that many lines would be removed, ask for confirmation. */
 async function keep(box, found, text, sure) {
   let saved;
   try {
