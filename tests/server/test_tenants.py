@@ -20,7 +20,7 @@ from tests.server.http_support import serving
 
 
 class Opening:
-    """Opens engines of a store, and records which tenants were opened and closed."""
+    """Opens engines of a store, and records which tenants were opened."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -34,9 +34,9 @@ class McpCaller:
         return language_for(self.memory, self.parts["user"]) or "en"
 
     @property
-    def words(self) -> McpTexts:
+    def texts(self) -> McpTexts:
         """The server's texts in the caller's language."""
-        return mcp_words(self.language)
+        return mcp_texts(self.language)
 
     def owns(self, scope: Scope) -> bool:
         """Return True if the caller may change items in this scope. A bound key cannot change shared items."""
@@ -44,7 +44,7 @@ class McpCaller:
 
 
 @cache
-def mcp_words(language: str | None) -> McpTexts:
+def mcp_texts(language: str | None) -> McpTexts:
     """Return the server's texts in a language, or in English if there are none."""
     table = tomllib.loads((resources.files("holdfast.prompts") / "mcp.toml").read_text("utf-8"))
     texts: McpTexts | None = table.get((language or "en").partition("-")[0].casefold())

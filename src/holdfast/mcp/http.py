@@ -16,7 +16,7 @@ from holdfast.access.keys import Principal, ScopeParts, authorize
 from holdfast.engine import Engine
 from holdfast.errors import HoldfastError, InvalidInput
 from holdfast.mcp.caller import McpCaller
-from holdfast.mcp.server import Ask, make_server
+from holdfast.mcp.server import McpRequest, make_server
 
 AsgiScope: TypeAlias = Any
 Receive: TypeAlias = Callable[[], Awaitable[Any]]
@@ -46,9 +46,9 @@ class McpApp:
         self._memories = memories
         self._identify = identify
         self._refuse = refuse
-        self._server = make_server(self._attend, version=version)
+        self._server = make_server(self._caller_of, version=version)
         self._body_limit = body_limit
-        self._serving: _Serving | None = None
+        self._running: _RunningManager | None = None
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
@@ -56,15 +56,15 @@ class McpApp:
         try:
             yield
         finally:
-            if self._serving is not None:
-                await self._serving.stop()
-            self._serving = None
+            if self._running is not None:
+                await self._running.stop()
+            self._running = None
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Authorize a request and pass it to the session manager."""
         try:
             principal = self._identify(scope)
-            parts = authorize(principal, "read", **_named(scope))
+            parts = authorize(principal, "read", **_scope_in_query(scope))
         except HoldfastError as error:
             await self._refuse(error)(scope, receive, send)
             return
@@ -79,23 +79,23 @@ class McpApp:
     async def _manager(self) -> StreamableHTTPSessionManager:
         """Return the session manager of the current event loop, starting it if needed."""
         loop = asyncio.get_running_loop()
-        if self._serving is None or self._serving.loop is not loop:
+        if self._running is None or self._running.loop is not loop:
             manager = StreamableHTTPSessionManager(
                 self._server, json_response=True, stateless=True, max_request_body_size=self._body_limit
             )
-            self._serving = _Serving(loop, manager)
-        await self._serving.started.wait()
-        return self._serving.manager
+            self._running = _RunningManager(loop, manager)
+        await self._running.started.wait()
+        return self._running.manager
 
     @contextmanager
-    def _attend(self, ask: Ask) -> Iterator[McpCaller]:
-        assert ask.request is not None
-        principal, parts = ask.request.scope[_CALLER_KEY]
+    def _caller_of(self, request: McpRequest) -> Iterator[McpCaller]:
+        assert request.request is not None
+        principal, parts = request.request.scope[_CALLER_KEY]
         with self._memories.lease(principal.tenant) as memory:
             yield McpCaller(memory=memory, principal=principal, parts=parts)
 
 
-class _Serving:
+class _RunningManager:
     """A session manager that runs in its own task, independent of the request that started it."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, manager: StreamableHTTPSessionManager) -> None:
@@ -123,7 +123,7 @@ def make_mcp_app(
     return McpApp(memories, identify, refuse, version=version, body_limit=body_limit)
 
 
-def _named(scope: AsgiScope) -> ScopeParts:
+def _scope_in_query(scope: AsgiScope) -> ScopeParts:
     """Return the scope in the query string."""
     query = parse_qs(scope.get("query_string", b"").decode("utf-8", "replace"))
     found: ScopeParts = {"user": None, "app": None, "agent": None}

@@ -27,7 +27,7 @@ class ResourceReader:
 
     def __init__(self, caller: McpCaller) -> None:
         self._caller = caller
-        self._words = caller.words["resources"]
+        self._texts = caller.texts["resources"]
 
     def resources(self) -> list[types.Resource]:
         """List the resources: the list of topics, the profile, and the last changed topic pages."""
@@ -40,7 +40,7 @@ class ResourceReader:
                 uri=topic_uri(page.topic),
                 name=page.topic,
                 title=page.title,
-                description=self._words["topic_about"],
+                description=self._texts["topic_about"],
                 mime_type="text/markdown",
             )
             for page in self._pages()[:_MAX_TOPICS]
@@ -48,7 +48,7 @@ class ResourceReader:
 
     def _entry(self, uri: str, which: str, mime_type: str) -> types.Resource:
         return types.Resource(
-            uri=uri, name=which, title=self._words[which], description=self._words[f"{which}_about"], mime_type=mime_type
+            uri=uri, name=which, title=self._texts[which], description=self._texts[f"{which}_about"], mime_type=mime_type
         )
 
     def templates(self) -> list[types.ResourceTemplate]:
@@ -57,8 +57,8 @@ class ResourceReader:
             types.ResourceTemplate(
                 uri_template=f"{TOPICS}/{{topic}}",
                 name="topic",
-                title=self._words["topic"],
-                description=self._words["topic_about"],
+                title=self._texts["topic"],
+                description=self._texts["topic_about"],
                 mime_type="text/markdown",
             )
         ]
@@ -74,7 +74,7 @@ class ResourceReader:
         topic = unquote(address.removeprefix(f"{TOPICS}/")) if address.startswith(f"{TOPICS}/") else ""
         page = next((each for each in self._pages() if each.topic == topic), None)
         if page is None:
-            message = self._caller.words["problems"]["no_resource"].format(uri=escape_line(uri))
+            message = self._caller.texts["problems"]["no_resource"].format(uri=escape_line(uri))
             raise MCPError(types.INVALID_PARAMS, message, {"uri": uri})
         return _contents(uri, page.markdown, "text/markdown")
 
@@ -93,8 +93,8 @@ class ResourceReader:
         chosen = [each for each in listed if each.pinned or each.metadata.get("category") == "user_profile"]
         if not chosen:
             chosen = [each for each in listed if each.kind == memory.preset.default_kind][:_MAX_FACTS]
-        lines = [f"- {escape_line(str(each))}" for each in _oldest_first(chosen)] or [self._words["no_profile"]]
-        return "\n".join([f"# {self._words['profile']}", "", *lines, ""])
+        lines = [f"- {escape_line(str(each))}" for each in _oldest_first(chosen)] or [self._texts["no_profile"]]
+        return "\n".join([f"# {self._texts['profile']}", "", *lines, ""])
 
 
 def topic_uri(topic: str) -> str:

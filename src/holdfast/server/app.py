@@ -18,7 +18,7 @@ from holdfast.server.metrics import MetricsApp, counting, naming_routes
 from holdfast.server.middleware.latency import Latency
 from holdfast.server.middleware.security import App, Identify, Policy, Security
 from holdfast.server.middleware.shutdown import ShutdownFlag
-from holdfast.server.middleware.threads import recall_limiter, talk_limiter
+from holdfast.server.middleware.threads import chat_limiter, recall_limiter
 from holdfast.server.routes import (
     apps,
     chat,
@@ -114,7 +114,7 @@ def make_api(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.talks, app.state.recalls = talk_limiter(), recall_limiter(pool.operator)
+        app.state.chats, app.state.recalls = chat_limiter(), recall_limiter(pool.operator)
         app.state.stopping.listen()
         try:
             async with AsyncExitStack() as stack:
@@ -137,7 +137,7 @@ def make_api(
         redirect_slashes=False,
     )
     api.state.pool, api.state.settings, api.state.transcriber = pool, settings, transcriber
-    api.state.latency, api.state.watch, api.state.stopping = Latency(), ChangeFeed(), ShutdownFlag()
+    api.state.latency, api.state.feed, api.state.stopping = Latency(), ChangeFeed(), ShutdownFlag()
     for module in _ROUTERS:
         api.include_router(module.router)
     add_handlers(api)

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from holdfast.models.transcribers import PocketSphinxTranscriber
-from holdfast.server.routes.device import as_line, is_noise
+from holdfast.server.routes.device import format_readings, is_noise
 from holdfast.testing import ScriptedChat
 from tests.models.remote.chat_server import Asked, ChatServer
 from tests.server.http_support import Served, eventually, process, serving
@@ -139,7 +139,7 @@ def test_sensors_are_an_object(device: Served) -> None:
 
 
 def test_readings_become_one_line_that_closes_nothing() -> None:
-    line = as_line({"note": "a]\n[b", "<tag>": ["x", 1], "none": None, "deep": {"a": {"b": 2}}})
+    line = format_readings({"note": "a]\n[b", "<tag>": ["x", 1], "none": None, "deep": {"a": {"b": 2}}})
     assert "\n" not in line
     assert line.startswith("Note: a] [b, ")
     assert line.endswith("Deep a b: 2")

@@ -48,7 +48,7 @@ class NoChatModel(Problem):
     """The error `no_chat_model`: no chat model is configured. `context` is the block that a model would have received."""
 
     context: Context | None = None
-    """The context block for the missing chat model."""
+    """The context block that a chat model would have received."""
     message_id: str | None = None
     """The id of the stored message."""
 

@@ -22,14 +22,14 @@ def event(name: str, data: Any) -> bytes:
     return f"event: {name}\ndata: {text}\n\n".encode("utf-8", "replace")
 
 
-def documented(*names: str, example: str) -> dict[str, Any]:
+def stream_content(*names: str, example: str) -> dict[str, Any]:
     """Return the OpenAPI content of a stream of these events. The schema describes a single event."""
     data = {"type": "string", "contentMediaType": "application/json"}
     one = {"type": "object", "properties": {"event": {"type": "string", "enum": list(names)}, "data": data}}
     return {MEDIA_TYPE: {"schema": one, "example": example}}
 
 
-def quiet() -> bytes:
+def keepalive() -> bytes:
     """Return an empty comment line. It keeps the connection open and detects a client that has disconnected."""
     return b": \n\n"
 

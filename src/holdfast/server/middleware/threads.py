@@ -30,18 +30,18 @@ def recall_limiter(memory: Engine) -> anyio.CapacityLimiter:
     return anyio.CapacityLimiter(_MAX_LOCAL_RECALLS if computes else _MAX_REMOTE_RECALLS)
 
 
-async def recalling(request: Request, work: Callable[[], Result]) -> Result:
+async def run_recall(request: Request, work: Callable[[], Result]) -> Result:
     """Run a recall in a worker thread, first come, first served."""
     limiter: anyio.CapacityLimiter = request.app.state.recalls
     return await anyio.to_thread.run_sync(work, limiter=limiter)
 
 
-def talk_limiter() -> anyio.CapacityLimiter:
+def chat_limiter() -> anyio.CapacityLimiter:
     """Return the limiter for chat threads."""
     return anyio.CapacityLimiter(_MAX_CHATS)
 
 
-async def talking(request: Request, work: Callable[[], Result]) -> Result:
+async def run_chat(request: Request, work: Callable[[], Result]) -> Result:
     """Run work that may wait for a chat model in a worker thread of its own limit."""
-    limiter: anyio.CapacityLimiter = request.app.state.talks
+    limiter: anyio.CapacityLimiter = request.app.state.chats
     return await anyio.to_thread.run_sync(work, limiter=limiter)

@@ -195,8 +195,10 @@ def memories(app: _App, caller: Calling, paged: Paged) -> AppMemories:
     Returns the newest memories first. A key that is bound to a user sees only the memories of that user.
     """
     owner = {"app": caller.may("read", app=app)["app"] or "", **_own(caller)}
-    wanted = MemoryFilter(owner=owner, unexpired_at=services(caller.memory).clock.now(), limit=paged.limit, offset=paged.offset)
-    found = services(caller.memory).store.memories(wanted)
+    own_memories = MemoryFilter(
+        owner=owner, unexpired_at=services(caller.memory).clock.now(), limit=paged.limit, offset=paged.offset
+    )
+    found = services(caller.memory).store.memories(own_memories)
     return AppMemories(memories=[_memory(caller, each) for each in found])
 
 
@@ -274,6 +276,6 @@ def _memory(caller: Caller, memory: Memory) -> AppMemory:
 
 def _conversation(caller: Caller, memory: Memory) -> str | None:
     """Return the session a memory was extracted from, or None if its messages were erased."""
-    said = [source for source in memory.sources if source.startswith("msg_")][:1]
-    found = services(caller.memory).store.messages(MessageFilter(ids=said)) if said else []
+    message_ids = [source for source in memory.sources if source.startswith("msg_")][:1]
+    found = services(caller.memory).store.messages(MessageFilter(ids=message_ids)) if message_ids else []
     return found[0].session if found else None

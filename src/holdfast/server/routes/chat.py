@@ -12,10 +12,10 @@ from holdfast.agent.agent import Agent, Answer
 from holdfast.errors import HoldfastError
 from holdfast.server.api import convert, requests, responses
 from holdfast.server.api.openapi import problems
-from holdfast.server.api.sse import EventStream, documented, event
+from holdfast.server.api.sse import EventStream, event, stream_content
 from holdfast.server.caller import Caller, Calling, needs
 from holdfast.server.error_handlers import problem_for
-from holdfast.server.middleware.threads import talking
+from holdfast.server.middleware.threads import run_chat
 from holdfast.server.routes.idempotency import Route, client_id
 from holdfast.server.routes.sessions import open_session
 
@@ -24,7 +24,7 @@ _Id = Annotated[str, Path(description="The id of the session.")]
 
 _EVENTS = {
     "description": "The reply. With `stream`, events: `piece` events with text, then `answer` with the reply or `error` with a problem.",
-    "content": documented("piece", "answer", "error", example='event: piece\ndata: {"text":"You live "}\n\n'),
+    "content": stream_content("piece", "answer", "error", example='event: piece\ndata: {"text":"You live "}\n\n'),
 }
 
 
@@ -44,10 +44,10 @@ async def chat(id: _Id, body: requests.Chat, caller: Calling, request: Request) 
     parts = caller.may("write", user=body.user, app=body.app, agent=body.agent)
     message = body.id or client_id(request)
     if not body.stream:
-        return await talking(request, partial(_answered, caller, id, body, parts, message))
+        return await run_chat(request, partial(_reply, caller, id, body, parts, message))
     pieces = _pieces(caller, id, body, parts, message)
     # Wait for the first piece before the stream starts: an error until then gets its HTTP status instead of an event.
-    first = await talking(request, lambda: next(pieces, None))
+    first = await run_chat(request, lambda: next(pieces, None))
     return EventStream(_events(request, pieces, first))
 
 
@@ -55,12 +55,12 @@ def _agent(caller: Caller, id: str, body: requests.Chat, parts: ScopeParts) -> A
     return Agent(caller.memory, session=open_session(caller, id, parts), persona=body.persona)
 
 
-def _answered(caller: Caller, id: _Id, body: requests.Chat, parts: ScopeParts, message: str | None) -> responses.ChatAnswer:
+def _reply(caller: Caller, id: str, body: requests.Chat, parts: ScopeParts, message: str | None) -> responses.ChatAnswer:
     return convert.answer(_agent(caller, id, body, parts).reply(body.text, id=message))
 
 
 def _pieces(
-    caller: Caller, id: _Id, body: requests.Chat, parts: ScopeParts, message: str | None
+    caller: Caller, id: str, body: requests.Chat, parts: ScopeParts, message: str | None
 ) -> Generator[str | Answer, None, None]:
     yield from _agent(caller, id, body, parts).stream(body.text, id=message)
 
@@ -73,12 +73,12 @@ async def _events(
     try:
         while piece is not None:
             yield _event(piece)
-            piece = await talking(request, lambda: next(pieces, None))
+            piece = await run_chat(request, lambda: next(pieces, None))
     except HoldfastError as error:
         yield event("error", problem_for(error).content)
     finally:
         with anyio.CancelScope(shield=True):
-            await talking(request, pieces.close)
+            await run_chat(request, pieces.close)
 
 
 def _event(piece: str | Answer) -> bytes:

@@ -22,7 +22,7 @@ from holdfast.server.api.problem import Refused, problem_response
 from holdfast.server.api.responses import Model
 from holdfast.server.caller import Caller, Calling, needs
 from holdfast.server.middleware.security import principal_of
-from holdfast.server.middleware.threads import talking
+from holdfast.server.middleware.threads import run_chat
 from holdfast.server.routes import device
 from holdfast.server.routes.idempotency import Route
 from holdfast.services import services
@@ -97,7 +97,7 @@ async def chat_text(body: requests.ChatText, caller: Calling, request: Request) 
     parts = caller.may("write")
     if not body.text.strip():
         return _said(await run_in_threadpool(device.ignore, caller, parts, body.text))
-    return _said(await talking(request, partial(device.answer, caller, parts, body.text)))
+    return _said(await run_chat(request, partial(device.answer, caller, parts, body.text)))
 
 
 @router.post(
@@ -114,10 +114,10 @@ async def chat_audio(caller: Calling, request: Request) -> Heard:
     parts = caller.may("write")
     transcriber = _transcriber(request)
     recording = await _recording(request)
-    text = (await talking(request, partial(transcriber.transcribe, recording))).strip()
+    text = (await run_chat(request, partial(transcriber.transcribe, recording))).strip()
     work = partial(device.ignore if device.is_noise(text) else device.answer, caller, parts, text)
-    said = await talking(request, work)
-    return Heard(response=said.response, action=_action(said), transcription=text)
+    reply = await run_chat(request, work)
+    return Heard(response=reply.response, action=_action(reply), transcription=text)
 
 
 @router.post("/context/sensors", operation_id="sensors", responses=problems(), openapi_extra=needs("write"))
@@ -128,7 +128,7 @@ def sensors(
 
     Stores the current readings of the device. They are part of the next prompts.
     """
-    device.feel(caller, caller.may("write"), readings)
+    device.store_readings(caller, caller.may("write"), readings)
     return Ok()
 
 

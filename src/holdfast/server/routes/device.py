@@ -52,39 +52,39 @@ def device_session(caller: Caller, parts: ScopeParts) -> Session:
 
 def answer(caller: Caller, parts: ScopeParts, text: str) -> DeviceReply:
     """Store a message, generate the reply and store it. The model can decide that the device was not addressed."""
-    memory, talk = caller.memory, device_session(caller, parts)
-    language = language_for(memory, talk.scope.user)
-    agent = Agent(memory, session=talk, persona=_persona(language), noise=IGNORE)
-    said = agent.reply(text, state=sensed(memory, talk))
-    return DeviceReply(response="", action=IGNORE) if said.noise else DeviceReply(response=said.text, action=RESPOND)
+    memory, session = caller.memory, device_session(caller, parts)
+    language = language_for(memory, session.scope.user)
+    agent = Agent(memory, session=session, persona=_persona(language), noise=IGNORE)
+    reply = agent.reply(text, state=last_readings(memory, session))
+    return DeviceReply(response="", action=IGNORE) if reply.noise else DeviceReply(response=reply.text, action=RESPOND)
 
 
 def ignore(caller: Caller, parts: ScopeParts, heard: str) -> DeviceReply:
     """Store noise in the log, marked so that nothing is learned from it, and return an empty reply."""
-    talk = device_session(caller, parts)
-    talk.add("user", heard if heard.strip() else SILENCE, action=IGNORE)
-    talk.add("assistant", IGNORE, action=IGNORE)
+    session = device_session(caller, parts)
+    session.add("user", heard if heard.strip() else SILENCE, action=IGNORE)
+    session.add("assistant", IGNORE, action=IGNORE)
     return DeviceReply(response="", action=IGNORE)
 
 
-def feel(caller: Caller, parts: ScopeParts, sensors: Mapping[str, Any]) -> None:
+def store_readings(caller: Caller, parts: ScopeParts, sensors: Mapping[str, Any]) -> None:
     """Store the current sensor readings with the session."""
-    talk = device_session(caller, parts)
-    talk.begin()
+    session = device_session(caller, parts)
+    session.begin()
     with services(caller.memory).store.write(durable=False) as tx:
-        session = tx.session(talk.id)
-        if session is not None:
-            tx.set_session(with_state(session, **{_SENSORS: as_line(sensors)}))
+        record = tx.session(session.id)
+        if record is not None:
+            tx.set_session(with_state(record, **{_SENSORS: format_readings(sensors)}))
 
 
-def sensed(memory: Engine, talk: Session) -> str | None:
+def last_readings(memory: Engine, session: Session) -> str | None:
     """Return the last sensor readings as one line, or None."""
-    record = services(memory).store.session(talk.id)
+    record = services(memory).store.session(session.id)
     line = record.metadata.get(_SENSORS) if record else None
     return line if isinstance(line, str) and line else None
 
 
-def as_line(sensors: Mapping[str, Any]) -> str:
+def format_readings(sensors: Mapping[str, Any]) -> str:
     """Format sensor readings as one line of ``Name: value`` pairs."""
     pairs = [f"{_label(name)}: {_value(value)}" for name, value in _flat(sensors)]
     return ", ".join(pairs[:_MAX_VALUES])

@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from holdfast.engine import Engine
 from holdfast.protocols import MemoryFilter
 from holdfast.server.api.openapi import problems
-from holdfast.server.api.sse import EventStream, documented, event, quiet
+from holdfast.server.api.sse import EventStream, event, keepalive, stream_content
 from holdfast.server.caller import Caller, Calling, needs
 from holdfast.server.middleware.shutdown import ShutdownFlag
 from holdfast.server.routes.idempotency import Route
@@ -34,7 +34,7 @@ class ChangeFeed:
     _known: dict[str, tuple[float, dict[str, Any]]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def look(self, caller: Caller) -> dict[str, Any]:
+    def counts(self, caller: Caller) -> dict[str, Any]:
         """Return the counts that a caller may see."""
         who = caller.principal
         name = repr((who.tenant, who.user, who.app, who.agent))
@@ -51,7 +51,7 @@ class ChangeFeed:
     operation_id="events",
     response_class=EventStream,
     responses={
-        200: {"description": "A stream of `change` events.", "content": documented("change", example=_EXAMPLE)},
+        200: {"description": "A stream of `change` events.", "content": stream_content("change", example=_EXAMPLE)},
         **problems(),
     },
     openapi_extra=needs("read"),
@@ -63,24 +63,24 @@ async def events(caller: Calling, request: Request) -> EventStream:
     at most once per second.
     """
     caller.may("read")
-    first = await run_in_threadpool(request.app.state.watch.look, caller)
-    return EventStream(_news(request, caller, first))
+    first = await run_in_threadpool(request.app.state.feed.counts, caller)
+    return EventStream(_change_events(request, caller, first))
 
 
-async def _news(request: Request, caller: Caller, first: dict[str, Any]) -> AsyncGenerator[bytes, None]:
-    watch: ChangeFeed = request.app.state.watch
+async def _change_events(request: Request, caller: Caller, first: dict[str, Any]) -> AsyncGenerator[bytes, None]:
+    feed: ChangeFeed = request.app.state.feed
     stopping: ShutdownFlag = request.app.state.stopping
-    told, said_at = first, time.monotonic()
-    yield event("change", told)
+    sent, sent_at = first, time.monotonic()
+    yield event("change", sent)
     while not stopping.is_set():
         await anyio.sleep(_POLL_SECONDS)
-        counts = await run_in_threadpool(watch.look, caller)
-        if counts != told:
-            told, said_at = counts, time.monotonic()
+        counts = await run_in_threadpool(feed.counts, caller)
+        if counts != sent:
+            sent, sent_at = counts, time.monotonic()
             yield event("change", counts)
-        elif time.monotonic() - said_at > _KEEPALIVE_SECONDS:
-            said_at = time.monotonic()
-            yield quiet()
+        elif time.monotonic() - sent_at > _KEEPALIVE_SECONDS:
+            sent_at = time.monotonic()
+            yield keepalive()
 
 
 def _counts(memory: Engine, caller: Caller) -> dict[str, Any]:
@@ -89,5 +89,5 @@ def _counts(memory: Engine, caller: Caller) -> dict[str, Any]:
         counts = memory.stats()
         return {"memories": counts.memories, "messages": counts.messages, "jobs": dict(counts.jobs)}
     owner = {name: part for name in ("user", "app", "agent") if (part := getattr(who, name)) is not None}
-    wanted = MemoryFilter(owner=owner, unexpired_at=services(memory).clock.now())
-    return {"memories": services(memory).store.count_memories(wanted), "messages": None, "jobs": {}}
+    own_memories = MemoryFilter(owner=owner, unexpired_at=services(memory).clock.now())
+    return {"memories": services(memory).store.count_memories(own_memories), "messages": None, "jobs": {}}

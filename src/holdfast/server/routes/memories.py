@@ -65,7 +65,7 @@ def memories(
     Returns the newest memories first.
     """
     parts = caller.may("read", **whose.parts)
-    wanted: dict[str, Any] = {
+    filters: dict[str, Any] = {
         "kind": kind,
         "kinds": kinds,
         "key": key,
@@ -76,9 +76,9 @@ def memories(
         "where": _where(where),
         **parts,
     }
-    found = caller.memory.memories(limit=paged.limit + 1, offset=paged.offset, **wanted)
+    found = caller.memory.memories(limit=paged.limit + 1, offset=paged.offset, **filters)
     items, more = convert.page_of(map(convert.memory, found), limit=paged.limit, offset=paged.offset)
-    return responses.Counted(items=items, next_offset=more, total=caller.memory.count_memories(**wanted))
+    return responses.Counted(items=items, next_offset=more, total=caller.memory.count_memories(**filters))
 
 
 @router.get("/memories/{id}", operation_id="get_memory", responses=problems(), openapi_extra=needs("read"))
@@ -131,11 +131,11 @@ def sources(id: _Id, caller: Calling) -> responses.Sources:
     Returns the messages and memories that it was derived from, if they still exist.
     """
     found, store = caller.memory_found(id, "read"), services(caller.memory).store
-    said = store.messages(MessageFilter(ids=found.sources)) if found.sources else []
-    made = store.memories(MemoryFilter(ids=found.sources, statuses=None)) if found.sources else []
+    messages = store.messages(MessageFilter(ids=found.sources)) if found.sources else []
+    memories = store.memories(MemoryFilter(ids=found.sources, statuses=None)) if found.sources else []
     return responses.Sources(
-        messages=[convert.message(each) for each in said if caller.sees(each.scope)],
-        memories=[convert.memory(each) for each in made if caller.sees(each.scope)],
+        messages=[convert.message(each) for each in messages if caller.sees(each.scope)],
+        memories=[convert.memory(each) for each in memories if caller.sees(each.scope)],
     )
 
 

@@ -64,8 +64,8 @@ def say(id: _Id, body: requests.NewMessage, caller: Calling, request: Request) -
     The message is durable when the response is sent. The session is created if it does not exist.
     """
     parts = caller.may("write", user=body.user, app=body.app, agent=body.agent)
-    talk = open_session(caller, id, parts)
-    kept = talk.add(
+    session = open_session(caller, id, parts)
+    kept = session.add(
         body.role,
         body.text,
         at=body.at,
@@ -91,9 +91,9 @@ def messages(
     Returns messages oldest first: the last `limit` messages, or with `after_seq` the first ones after that sequence number.
     """
     record = caller.session_found(id, "read")
-    talk = resume(services(caller.memory), record)
+    session = resume(services(caller.memory), record)
     if after_seq is None:
-        return responses.Messages(items=[convert.message(each) for each in talk.messages(limit=limit)], next_seq=None)
+        return responses.Messages(items=[convert.message(each) for each in session.messages(limit=limit)], next_seq=None)
     found = services(caller.memory).store.messages(MessageFilter(session=id, exactly=record.scope, after_seq=after_seq))
     last = found[limit - 1].seq if len(found) > limit else None
     return responses.Messages(items=[convert.message(each) for each in found[:limit]], next_seq=last)
@@ -106,8 +106,8 @@ def context(id: _Id, body: requests.SessionContext, caller: Calling, whose: Whos
     Returns the text for the next system prompt of the session. The session does not have to exist yet.
     """
     parts = caller.may("read", **whose.parts)
-    talk = open_session(caller, id, parts, right="read")
-    found = talk.context(body.query, max_tokens=body.max_tokens, state=body.state, persona=body.persona)
+    session = open_session(caller, id, parts, right="read")
+    found = session.context(body.query, max_tokens=body.max_tokens, state=body.state, persona=body.persona)
     return convert.context(found)
 
 
