@@ -1,1 +1,1 @@
-"""The MCP server, called by the protocol's own client."""
+"""Tests of the MCP server with the official client."""

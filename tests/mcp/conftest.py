@@ -1,4 +1,4 @@
-"""A data directory, a pool and a server over HTTP."""
+"""Fixtures: a data directory, a pool of engines and a server over HTTP."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Three ways to the server: a subprocess over stdio, a real HTTP server, and the same server in this process."""
+"""Three ways to connect to the MCP server: a subprocess over stdio, a real HTTP server, and in process."""
 
 import asyncio
 import os
@@ -34,12 +34,12 @@ from holdfast.types import KeyLevel
 
 R = TypeVar("R")
 ERAS = ("legacy", "auto", "2026-07-28")
-"""The handshake of 2025 and before, what a client finds out by itself, and the stateless era without asking."""
+"""Connection modes of the client: the handshake of 2025 and earlier, automatic detection, and the stateless protocol."""
 Story = Callable[[Client], Awaitable[R]]
 
 
 def tell(target: Any, story: Story[R], *, era: str = "auto") -> R:
-    """Connect the protocol's own client to a server, and return what comes of using it."""
+    """Connect the official client to a server, run the given function with it, and return the result."""
 
     refused: list[MCPError] = []
 
@@ -47,7 +47,7 @@ def tell(target: Any, story: Story[R], *, era: str = "auto") -> R:
         async with Client(target, mode=era) as client:
             try:
                 return await story(client)
-            except MCPError as error:  # raised further out: inside, it would come in a group
+            except MCPError as error:  # raised outside the client, where it is not wrapped in an exception group
                 refused.append(error)
 
     result: R = asyncio.run(told())
@@ -58,7 +58,7 @@ def tell(target: Any, story: Story[R], *, era: str = "auto") -> R:
 
 @dataclass(frozen=True)
 class Stdio:
-    """The installed command over a data directory of its own, without weights."""
+    """The installed command over its own data directory, without model weights."""
 
     home: Path
 
@@ -77,7 +77,7 @@ def executable() -> str:
 
 
 def in_process(memory: Engine, *, level: KeyLevel = "write", **parts: str | None) -> Any:
-    """Return the server of one caller, to be connected without a transport."""
+    """Return a server for one caller that a client can connect to without a transport."""
     scope: Any = {"user": None, "app": None, "agent": None} | parts
     caller = McpCaller(memory=memory, principal=Principal.local(services(memory).store.tenant, level=level), parts=scope)
     return make_server(lambda _ask: nullcontext(caller), version="1")
@@ -85,24 +85,24 @@ def in_process(memory: Engine, *, level: KeyLevel = "write", **parts: str | None
 
 @dataclass(frozen=True)
 class Served:
-    """A server that listens."""
+    """A running HTTP server."""
 
     url: str
     pool: EnginePool
 
     def mcp(self, key: str | None = None, query: str = "") -> Any:
-        """Return a way to its MCP server, with a key if there is one."""
+        """Return a connection to its MCP server, with an access key if one is given."""
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         return streamable_http_client(f"{self.url}/mcp{query}", http_client=httpx2.AsyncClient(headers=headers, timeout=30))
 
     def key(self, level: KeyLevel, **bound: Any) -> str:
-        """Make a key."""
+        """Create an access key."""
         return self.pool.gate.create_key(level=level, **bound)[1]
 
 
 @contextmanager
 def serving(pool: EnginePool) -> Iterator[Served]:
-    """Serve a pool with uvicorn, on a free port of this machine."""
+    """Serve a pool with uvicorn on a free loopback port."""
     app = make_app(pool, mcp_app=make_mcp_app(pool, principal_of, problem_of, version="1"), metrics_app=make_metrics_app(pool))
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
@@ -122,7 +122,7 @@ def serving(pool: EnginePool) -> Iterator[Served]:
 
 
 def text_of(result: CallToolResult | GetPromptResult | ReadResourceResult) -> str:
-    """Return a result as a client that knows no structure shows it."""
+    """Return the text content of a result, as a client without structured content shows it."""
     if isinstance(result, ReadResourceResult):
         return "\n".join(part.text for part in result.contents if isinstance(part, TextResourceContents))
     parts = result.content if isinstance(result, CallToolResult) else [message.content for message in result.messages]

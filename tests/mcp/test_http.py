@@ -1,4 +1,4 @@
-"""The server over HTTP: both eras without a session, and the same authorisation as everywhere."""
+"""The MCP server over HTTP: both protocol generations without a session, and authorization."""
 
 import asyncio
 import json

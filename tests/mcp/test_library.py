@@ -1,4 +1,4 @@
-"""Resources and prompts: topics as pages, the profile, and what a person can choose to ask."""
+"""MCP resources and prompts: topic pages, the profile, and the prompts a person can choose."""
 
 import json
 from typing import Any

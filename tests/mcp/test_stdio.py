@@ -1,4 +1,4 @@
-"""The server over stdio, as assistants start it: the design's tools, in every era, several at once on one store."""
+"""The MCP server over stdio, as assistants start it: in every protocol version, and several at once on one store."""
 
 import asyncio
 import json
@@ -99,7 +99,7 @@ def test_it_speaks_the_users_language(stdio: Stdio) -> None:
     async def story(client: Client) -> None:
         assert "Holdfast recuerda" in (client.instructions or "")
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert tools["memory_context"].title == "Qué saber ahora"
+        assert tools["memory_context"].title == "Obtener recuerdos relevantes"
         assert "Busca por significado" in (tools["search_memories"].description or "")
         kept = await client.call_tool("remember", {"key": "bebida", "value": "prefiere el café cortado"})
         assert text_of(kept) == "Recordado: bebida → prefiere el café cortado"
@@ -115,7 +115,7 @@ def test_it_speaks_the_users_language(stdio: Stdio) -> None:
 
 
 def _exchange(stdio: Stdio, *lines: str, answers: int = 1) -> list[Any]:
-    """Write lines, read so many answers, close the stream, and check that the server ends and has said nothing else."""
+    """Write lines, read the given number of responses and close the stream. Check that the server exits without other output."""
     with subprocess.Popen(
         [executable(), "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=stdio.environment, encoding="utf-8"
     ) as server:

@@ -1,4 +1,4 @@
-"""The tools: what a client may know of them, what they take and give in each preset, and how mistakes are answered."""
+"""The MCP tools: annotations, input and output in each preset, and the handling of wrong arguments."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,8 +27,14 @@ def _listed(memory: Engine, **who: Any) -> dict[str, Any]:
 def test_the_tools_say_what_they_do_before_they_are_called(memory: Engine) -> None:
     tools = _listed(memory)
     assert list(tools) == [
-        "search_memories", "store_memory", "forget_memory", "memory_context", "remember", "forget", "list_memories",
-    ]  # fmt: skip
+        "search_memories",
+        "store_memory",
+        "forget_memory",
+        "memory_context",
+        "remember",
+        "forget",
+        "list_memories",
+    ]
     assert {name for name, tool in tools.items() if tool.annotations.read_only_hint} == READING
     assert {name for name, tool in tools.items() if tool.annotations.destructive_hint} == {"forget", "forget_memory"}
     assert all(tool.annotations.idempotent_hint and not tool.annotations.open_world_hint for tool in tools.values())

@@ -1,4 +1,4 @@
-"""What the server's tests share: a server over a real socket, with no background worker unless asked for."""
+"""Fixture: a server over a real socket, without a background worker."""
 
 from collections.abc import Iterator
 
@@ -10,6 +10,6 @@ from tests.server.http_support import Served, serving
 
 @pytest.fixture
 def served(place: Place) -> Iterator[Served]:
-    """A new store, served without keys to this machine."""
+    """A new store, served without access keys on loopback."""
     with serving(place) as server:
         yield server

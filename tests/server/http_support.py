@@ -1,4 +1,4 @@
-"""Real servers for tests: one in a thread over a real socket, and the installed command as a process of its own."""
+"""Real servers for tests: one in a thread with a real socket, and the installed command as a subprocess."""
 
 import os
 import select
@@ -36,11 +36,11 @@ class Served:
     _clients: list[httpx.Client] = field(default_factory=list)
 
     def key(self, level: Any = "write", **bound: Any) -> str:
-        """Make a key; from then on nobody comes in without one."""
+        """Create an access key. From then on, requests without a key are rejected."""
         return self.pool.gate.create_key(level=level, **bound)[1]
 
     def as_(self, key: str | None) -> httpx.Client:
-        """Return a client that bears a key."""
+        """Return a client that sends an access key."""
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._clients.append(httpx.Client(base_url=self.url, timeout=30, headers=headers))
         return self._clients[-1]
@@ -54,7 +54,7 @@ class Served:
 def serving(
     where: Path | Place, *, transcriber: Transcriber | None = None, settings: Settings | None = None, **options: Any
 ) -> Iterator[Served]:
-    """Serve the store in a folder, or in a place, while this lasts."""
+    """Serve the store in a folder, or at a store URL, for the duration of the block."""
     place = where if isinstance(where, Place) else Place(kind="sqlite", folder=where)
     pool = open_pool(**place.opening(**{"embedder": HashEmbedder(), "worker": "none", **options}))
     server = make_app(pool, settings or Settings(), transcriber=transcriber)
@@ -85,21 +85,21 @@ def serving(
 
 @dataclass
 class Process:
-    """A ``holdfast serve`` of its own."""
+    """A ``holdfast serve`` subprocess."""
 
     popen: "subprocess.Popen[bytes]"
     url: str
     log: Path
 
     def stop(self, number: int = signal.SIGTERM) -> int:
-        """End it as a person or a service manager does, and return its exit code."""
+        """Stop the process with a signal, and return its exit code."""
         self.popen.send_signal(number)
         return self.popen.wait(45)
 
 
 @contextmanager
 def process(home: Path, *args: str, **environment: str) -> Iterator[Process]:
-    """Start the installed command and wait until it says where it is."""
+    """Start the installed command and wait until it prints its address."""
     home.mkdir(parents=True, exist_ok=True)
     log = home / f"serve-{time.monotonic_ns()}.log"
     chosen = {**os.environ, "HOLDFAST_HOME": str(home), "HOLDFAST_MODELS": str(home / "models"), **environment}
@@ -123,7 +123,7 @@ def process(home: Path, *args: str, **environment: str) -> Iterator[Process]:
 
 
 def wait_for(url: str, seconds: float = 60) -> None:
-    """Wait until a server answers."""
+    """Wait until a server responds."""
     until = time.monotonic() + seconds
     while True:
         try:
@@ -136,7 +136,7 @@ def wait_for(url: str, seconds: float = 60) -> None:
 
 
 def eventually(check: Any, seconds: float = 20) -> Any:
-    """Ask until the answer is true, and return it."""
+    """Call a function until its result is true, and return the result."""
     until = time.monotonic() + seconds
     while not (found := check()):
         assert time.monotonic() < until, "it never came true"

@@ -1,4 +1,4 @@
-"""Metrics: what the store holds and how the server answers, for administrators alone, without an id in any name."""
+"""Prometheus metrics: store and request counts, for administrators only, without ids in labels."""
 
 import asyncio
 import subprocess
@@ -37,7 +37,7 @@ def server(pool: EnginePool) -> Iterator[Server]:
 
 
 def ask(server: Server, *requests: tuple[str, str], key: str | None = None, **headers: str) -> Any:
-    """Send requests one after another from this machine, and return the last answer."""
+    """Send requests one after another over loopback, and return the last response."""
     if key:
         headers["authorization"] = f"Bearer {key}"
 
@@ -52,7 +52,7 @@ def ask(server: Server, *requests: tuple[str, str], key: str | None = None, **he
 
 
 def scraped(server: Server, *before: tuple[str, str], key: str | None = None) -> Samples:
-    """Return all samples by name and label values, in the order of the labels' names."""
+    """Return all samples by name and label values, with the labels sorted by name."""
     answer = ask(server, *before, ("GET", "/metrics"), key=key)
     assert answer.status_code == 200, answer.text
     found: Samples = {}
@@ -148,9 +148,13 @@ def test_spend_and_tokens_are_counted_by_purpose_and_model(tmp_path: Path) -> No
 
 def test_requests_are_counted_by_the_template_of_their_route(server: Server) -> None:
     visits = [
-        ("GET", "/v1/memories/mem_secret"), ("GET", "/v1/memories/mem_other"), ("GET", "/health"), ("GET", "/metrics"),
-        ("BREW", "/v1/memories"), ("GET", "/v1/nothing/of/mem_secret"),
-    ]  # fmt: skip
+        ("GET", "/v1/memories/mem_secret"),
+        ("GET", "/v1/memories/mem_other"),
+        ("GET", "/health"),
+        ("GET", "/metrics"),
+        ("BREW", "/v1/memories"),
+        ("GET", "/v1/nothing/of/mem_secret"),
+    ]
     samples = scraped(server, *visits)
     counted = {name[1:]: value for name, value in samples.items() if name[0] == "holdfast_requests_total"}
     assert counted["GET", "/v1/memories/{id}", "404"] == 2

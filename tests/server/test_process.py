@@ -1,4 +1,4 @@
-"""The real command: how it starts, refuses, logs, ends, and shares a store between several processes."""
+"""The ``holdfast serve`` command: start, refusal to start, logs, shutdown, and several worker processes."""
 
 import contextlib
 import json
@@ -96,7 +96,7 @@ def test_a_port_that_is_taken_is_said(home: Holdfast) -> None:
 
 
 def _meet_both(server: Process) -> None:
-    """Wait until both processes have answered somebody."""
+    """Wait until both processes have answered a request."""
 
     def met() -> bool:
         with ThreadPoolExecutor(8) as pool:
@@ -137,7 +137,7 @@ def test_clients_that_stay_are_shared_evenly_between_two_processes(home: Holdfas
         _meet_both(server)
         clients = [open_ones.enter_context(httpx.Client(base_url=server.url, timeout=30)) for _ in range(24)]
         with ThreadPoolExecutor(len(clients)) as pool:
-            for _ in range(3):  # who was counted among the first has gone by the last
+            for _ in range(3):  # several rounds over the same open connections
                 list(pool.map(lambda client: client.get("/v1/people"), clients))
         counts = Counter(each["process"] for each in _requests(server.log) if each["path"] == "/v1/people")
         assert len(counts) == 2
@@ -149,7 +149,7 @@ def test_a_retry_that_reaches_another_process_does_nothing_twice(home: Holdfast)
     with process(home.home, "--workers", "2") as server:
         _meet_both(server)
         body, key = {"role": "user", "text": "once"}, {"Idempotency-Key": "k1"}
-        for _ in range(12):  # a new connection each: both processes are met
+        for _ in range(12):  # a new connection each time, so both processes are reached
             assert httpx.post(f"{server.url}/v1/sessions/t/messages", json=body, headers=key).status_code == 201
         assert len(httpx.get(f"{server.url}/v1/sessions/t/messages").json()["items"]) == 1
 
@@ -185,7 +185,7 @@ def test_the_address_is_printed_only_when_the_server_answers(tmp_path: Path, wor
     try:
         assert popen.stdout is not None
         line = popen.stdout.readline().decode()
-        # At once: a server that is still starting would not answer within this time.
+        # A server that is still starting would not respond within this time.
         answer = httpx.get(f"{line.removeprefix('Dashboard: ').strip()}health", timeout=0.5)
         assert answer.status_code == 200
     finally:

@@ -1,4 +1,4 @@
-"""What stands before every route, over real sockets: names, pages, proxies, keys, sizes, pace and headers."""
+"""The security middleware over real sockets: hosts, origins, proxies, keys, limits and headers."""
 
 import contextlib
 import json
@@ -26,7 +26,7 @@ uvicorn = pytest.importorskip("uvicorn")
 
 @dataclass
 class Answer:
-    """What came back over the socket."""
+    """A parsed HTTP response."""
 
     status: int
     headers: dict[str, str]
@@ -45,7 +45,7 @@ class Answer:
 
 @dataclass
 class Echo:
-    """A small application: says who asks and how much was sent, and notes what reached it."""
+    """An ASGI application that returns the principal and the body size, and records the requests that reach it."""
 
     reached: list[str] = field(default_factory=list)
 
@@ -67,7 +67,7 @@ class Echo:
         size = 0
         while True:
             message = await receive()
-            if message["type"] == "http.disconnect":  # as frameworks do: they make an error of their own of it
+            if message["type"] == "http.disconnect":  # frameworks raise an error here too
                 await problem_response(400, "invalid_input", "gone")(scope, receive, send)
                 return
             size += len(message["body"])
@@ -81,7 +81,7 @@ class Echo:
 
 @dataclass
 class Served:
-    """A server on a loopback port, and raw ways to talk to it."""
+    """A server on a loopback port, with methods to send raw requests."""
 
     port: int
     echo: Echo
@@ -91,13 +91,13 @@ class Served:
         return socket.create_connection(("127.0.0.1", self.port), timeout=10)
 
     def raw(self, request: bytes) -> Answer:
-        """Send bytes as they are, and read the answer."""
+        """Send raw bytes and read the response."""
         with self.connect() as connection:
             connection.sendall(request)
             return read(connection)
 
     def ask(self, path: str = "/v1/x", *lines: str, method: str = "GET", host: str | None = "", body: bytes = b"") -> Answer:
-        """Send a request with these header lines."""
+        """Send a request with the given header lines."""
         named = [] if host is None else [f"Host: {host or f'127.0.0.1:{self.port}'}"]
         sized = [f"Content-Length: {len(body)}"] if body else []
         head = "\r\n".join([f"{method} {path} HTTP/1.1", *named, *lines, *sized, "Connection: close", "", ""])
@@ -125,7 +125,7 @@ def read(connection: socket.socket) -> Answer:
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Serve]:
-    """Start servers on free loopback ports, each before the same store."""
+    """Start servers on free loopback ports, all with the same store."""
     memory = open_engine(tmp_path / "memory.db", embedder="none", worker="none")
     gate = Gate(services(memory).store, services(memory).clock)
     running: list[tuple[Any, threading.Thread]] = []
@@ -158,11 +158,11 @@ def served(serve: Serve) -> Served:
 
 
 def key(served: Served, **bound: Any) -> str:
-    """Return the header of a new key."""
+    """Return the Authorization header of a new access key."""
     return f"Authorization: Bearer {served.gate.create_key(**{'level': 'write', **bound})[1]}"
 
 
-# Who is asking
+# Authentication
 
 
 @pytest.mark.ledger("A13")
@@ -211,7 +211,7 @@ def test_a_scope_that_nobody_looked_at_has_no_principal() -> None:
     assert refused.value.code == "unauthorized"
 
 
-# Names, pages and proxies
+# Hosts, origins and proxies
 
 
 @pytest.mark.parametrize(
@@ -223,9 +223,22 @@ def test_the_server_answers_to_its_names(serve: Serve, host: str) -> None:
 
 @pytest.mark.parametrize(
     "host",
-    ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "10.0.0.1", "evil.example:8321", "127.0.0.1@evil", "a b",
-     "2130706433", "[::1", "localhost:x", "[::ffff:10.0.0.1]", "xn--lcalhost-8ya", "0.0.0.0"],
-)  # fmt: skip
+    [
+        "evil.example",
+        "127.0.0.1.evil.example",
+        "localhost.evil.example",
+        "10.0.0.1",
+        "evil.example:8321",
+        "127.0.0.1@evil",
+        "a b",
+        "2130706433",
+        "[::1",
+        "localhost:x",
+        "[::ffff:10.0.0.1]",
+        "xn--lcalhost-8ya",
+        "0.0.0.0",
+    ],
+)
 def test_another_name_is_refused_before_anything_is_looked_at(served: Served, host: str) -> None:
     answer = served.ask("/open", host=host)
     assert (answer.status, answer.code) == (421, "forbidden")
@@ -283,9 +296,16 @@ def test_a_page_of_another_site_that_hides_its_origin_is_refused_but_a_link_may_
 @pytest.mark.ledger("A13")
 @pytest.mark.parametrize(
     "mark",
-    ["Forwarded: for=1.2.3.4", "X-Forwarded-For: 127.0.0.1", "x-forwarded-host: a", "X-Forwarded-Proto: https", "Via: 1.1 proxy",
-     "X-Real-IP: 127.0.0.1", "CF-Connecting-IP: 1.2.3.4"],
-)  # fmt: skip
+    [
+        "Forwarded: for=1.2.3.4",
+        "X-Forwarded-For: 127.0.0.1",
+        "x-forwarded-host: a",
+        "X-Forwarded-Proto: https",
+        "Via: 1.1 proxy",
+        "X-Real-IP: 127.0.0.1",
+        "CF-Connecting-IP: 1.2.3.4",
+    ],
+)
 def test_without_keys_nothing_is_taken_from_a_proxy(served: Served, mark: str) -> None:
     for path in ("/v1/x", "/open"):
         for lines in ((mark,), (mark, "Authorization: Bearer nonsense")):
@@ -305,7 +325,7 @@ def test_a_web_socket_is_not_opened(served: Served) -> None:
         assert read(connection).status != 101
 
 
-# Sizes and pace
+# Limits
 
 
 @pytest.mark.parametrize("http", ["h11", "httptools"])
@@ -320,7 +340,7 @@ def test_a_body_over_the_limit_is_refused_by_its_length_or_while_it_comes(serve:
     head = b"POST /v1/x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
     streamed = served.raw(head + chunk * 6 + b"0\r\n\r\n")
     assert streamed.json["size"] == 6 * 0x4000
-    cut = served.raw(head + chunk * 60)  # and never an end
+    cut = served.raw(head + chunk * 60)  # the final chunk is missing
     assert (cut.status, cut.code, cut.headers["connection"]) == (413, "too_large", "close")
 
 
@@ -401,7 +421,7 @@ def test_tokens_come_back_with_time_and_callers_are_forgotten() -> None:
     assert rates.take("a", rate) == 0
 
 
-# Answers
+# Responses
 
 
 def test_every_answer_has_the_headers_that_guard_it(served: Served) -> None:
@@ -435,7 +455,7 @@ def test_what_breaks_inside_is_answered_without_its_details(served: Served) -> N
     assert served.ask().status == 200
 
 
-# Where it may listen
+# Bind addresses
 
 
 @pytest.mark.ledger("A13")

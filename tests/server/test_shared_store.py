@@ -1,4 +1,4 @@
-"""Several servers and workers, each a process of its own, on one PostgreSQL for several tenants."""
+"""Several servers and workers, each in its own process, on one PostgreSQL database with several tenants."""
 
 import contextlib
 import os
@@ -23,7 +23,7 @@ TENANTS = ("north", "south", "west")
 
 @contextlib.contextmanager
 def worker(home: Path, place: Place, *args: str, one: bool = False) -> Iterator["subprocess.Popen[bytes]"]:
-    """Run a worker for all tenants, or for one alone, while this lasts."""
+    """Run a worker for all tenants, or for one tenant, for the duration of the block."""
     command = [executable(), "worker", *([] if one else ["--all-tenants"]), *place.arguments, *args]
     chosen = {**os.environ, "HOLDFAST_HOME": str(home), "HOLDFAST_EMBEDDER": "none"}
     with (home / f"worker-{len(list(home.glob('worker-*')))}.log").open("wb") as log:
@@ -38,13 +38,13 @@ def worker(home: Path, place: Place, *args: str, one: bool = False) -> Iterator[
 
 @pytest.fixture
 def keys(place: Place) -> dict[str, str]:
-    """A key for each tenant."""
+    """One access key per tenant."""
     with open_pool(**place.opening(embedder="none", worker="none")) as pool:
         return {tenant: pool.gate.create_key(level="admin", tenant=tenant)[1] for tenant in TENANTS}
 
 
 def _talk(servers: list[Process], tenant: str, key: str) -> None:
-    """Say something in ten conversations, each at the server whose turn it is, and end them."""
+    """Add messages to ten sessions, alternating between the servers, and end the sessions."""
     header = {"Authorization": f"Bearer {key}"}
     for number in range(10):
         with httpx.Client(base_url=servers[number % len(servers)].url, headers=header, timeout=60) as client:

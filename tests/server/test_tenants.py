@@ -1,4 +1,4 @@
-"""A pool of engines: each opened once, kept open while leased, evicted when least recently used, and never mixed up."""
+"""The engine pool: engines are opened once, stay open while leased, and are evicted when least recently used."""
 
 import threading
 import time
@@ -20,7 +20,7 @@ from tests.server.http_support import serving
 
 
 class Opening:
-    """Opens the memories of a store, and notes which and when they close."""
+    """Opens engines of a store, and records which tenants were opened."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -51,7 +51,7 @@ def wait_until(happens: Callable[[], bool]) -> None:
 
 
 def texts(pool: EnginePool, tenant: str) -> list[str]:
-    """Return what a tenant's memories of Ana say."""
+    """Return the texts of Ana's memories in a tenant."""
     with pool.lease(tenant) as engine:
         return [memory.text for memory in engine.memories(user="ana")]
 
@@ -153,7 +153,7 @@ def test_keys_are_kept_with_the_operator_and_their_use_is_noted_in_the_end(openi
     with EnginePool(opening, tenant="operator") as pool:
         record, key = pool.gate.create_key(level="read", tenant="acme", user="ana")
         assert pool.identify(key, False) == Principal(level="read", tenant="acme", user="ana", key=record.id)
-        assert opening.opened == ["operator"]  # nobody has been let in yet: nothing was opened for them
+        assert opening.opened == ["operator"]  # no request was authenticated yet, so no other engine was opened
     with EnginePool(opening, tenant="operator") as again:
         assert again.gate.list_keys()[0].last_used_at is not None
 
@@ -183,7 +183,7 @@ def test_a_streamed_response_holds_its_engine_until_it_ends(tmp_path: Path) -> N
         served.key("admin")
         clients = {tenant: served.as_(served.key("read", tenant=tenant)) for tenant in ("a", "b", "c")}
         with clients["a"].stream("GET", "/v1/events") as events:
-            lines = events.iter_lines()  # held: the connection ends with it
+            lines = events.iter_lines()  # keep a reference: the connection closes with the iterator
             assert next(lines) == "event: change"
             for tenant in ("b", "c"):
                 assert clients[tenant].get("/v1/memories").status_code == 200

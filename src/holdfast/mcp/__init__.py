@@ -1,5 +1,4 @@
-"""The memory for any assistant that speaks the Model Context Protocol: over stdio, and over HTTP beside the server.
+"""The MCP (Model Context Protocol) server, over stdio and over HTTP. Requires the extra ``holdfast[mcp]``.
 
-Needs the extra ``holdfast[mcp]``. Both protocol eras are served: the handshake of 2025 and before, and the stateless
-one that followed it.
+Both generations of the protocol are supported: with a handshake (2025 and earlier), and the stateless one after it.
 """

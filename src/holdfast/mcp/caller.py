@@ -1,4 +1,4 @@
-"""Who is calling: a memory, a scope and a right, for the length of one request."""
+"""The caller of an MCP request: an engine, a principal and a scope."""
 
 import tomllib
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ McpTexts: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpCaller:
-    """One client's view of one memory."""
+    """The engine, principal and scope of one request."""
 
     memory: Engine
     principal: Principal
@@ -25,28 +25,27 @@ class McpCaller:
 
     @property
     def may_write(self) -> bool:
-        """Whether memories may be changed."""
+        """True if the caller may change memories."""
         return self.principal.level != "read"
 
     @property
     def language(self) -> str:
-        """The language to speak: the user's own, the preset's, or English."""
+        """The language for texts: the user's, else the preset's, else English."""
         return language_for(self.memory, self.parts["user"]) or "en"
 
     @property
-    def words(self) -> McpTexts:
-        """The server's words in that language."""
-        return mcp_words(self.language)
+    def texts(self) -> McpTexts:
+        """The server's texts in the caller's language."""
+        return mcp_texts(self.language)
 
     def owns(self, scope: Scope) -> bool:
-        """Tell whether what this scope holds may be changed: a key changes what is its own, not what all share."""
+        """Return True if the caller may change items in this scope. A bound key cannot change shared items."""
         return may_change(self.principal, scope)
 
 
 @cache
-def mcp_words(language: str | None) -> McpTexts:
-    """Return the words in a language; in English where it has none."""
+def mcp_texts(language: str | None) -> McpTexts:
+    """Return the server's texts in a language, or in English if there are none."""
     table = tomllib.loads((resources.files("holdfast.prompts") / "mcp.toml").read_text("utf-8"))
-    own = table.get((language or "en").partition("-")[0].casefold())
-    words: McpTexts = own if isinstance(own, dict) else table["en"]
-    return words
+    texts: McpTexts | None = table.get((language or "en").partition("-")[0].casefold())
+    return texts if isinstance(texts, dict) else table["en"]

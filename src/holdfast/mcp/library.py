@@ -1,4 +1,4 @@
-"""Resources: topics as pages, and what is known of the user for good."""
+"""MCP resources: topic pages and the user's profile."""
 
 import json
 from collections.abc import Iterable
@@ -14,51 +14,57 @@ from holdfast.types import Memory
 
 TOPICS = "holdfast://topics"
 PROFILE = "holdfast://profile"
-_MANY = 5_000
+_MAX_SCANNED = 5_000
+"""Maximum number of memories searched for profile memories."""
 _MAX_TOPICS = 100
-"""Topics that are listed one by one; all are in the list of topics itself."""
+"""Maximum number of topics listed as resources. The resource of all topics lists every one."""
 _MAX_FACTS = 50
+"""Maximum number of facts in a profile without pinned or profile memories."""
 
 
 class ResourceReader:
-    """What one caller may read."""
+    """The resources that one caller may read."""
 
     def __init__(self, caller: McpCaller) -> None:
         self._caller = caller
-        self._words = caller.words["resources"]
+        self._texts = caller.texts["resources"]
 
     def resources(self) -> list[types.Resource]:
-        """List the profile, the topics, and those that changed last as pages."""
+        """List the resources: the list of topics, the profile, and the last changed topic pages."""
         own = [
             self._entry(TOPICS, "topics", "application/json"),
             self._entry(PROFILE, "profile", "text/markdown"),
         ]
         return own + [
             types.Resource(
-                uri=topic_uri(page.topic), name=page.topic, title=page.title, description=self._words["topic_about"], mime_type="text/markdown"
+                uri=topic_uri(page.topic),
+                name=page.topic,
+                title=page.title,
+                description=self._texts["topic_about"],
+                mime_type="text/markdown",
             )
             for page in self._pages()[:_MAX_TOPICS]
-        ]  # fmt: skip
+        ]
 
     def _entry(self, uri: str, which: str, mime_type: str) -> types.Resource:
         return types.Resource(
-            uri=uri, name=which, title=self._words[which], description=self._words[f"{which}_about"], mime_type=mime_type
+            uri=uri, name=which, title=self._texts[which], description=self._texts[f"{which}_about"], mime_type=mime_type
         )
 
     def templates(self) -> list[types.ResourceTemplate]:
-        """Return the form of a topic's address."""
+        """Return the URI template of a topic page."""
         return [
             types.ResourceTemplate(
                 uri_template=f"{TOPICS}/{{topic}}",
                 name="topic",
-                title=self._words["topic"],
-                description=self._words["topic_about"],
+                title=self._texts["topic"],
+                description=self._texts["topic_about"],
                 mime_type="text/markdown",
             )
         ]
 
     def read(self, uri: str) -> types.ReadResourceResult:
-        """Return what an address holds."""
+        """Return the contents of a resource. Raise ``MCPError`` if the URI is unknown."""
         address = uri.rstrip("/")
         if address == TOPICS:
             listed = [_summary(page) for page in self._pages()]
@@ -68,31 +74,31 @@ class ResourceReader:
         topic = unquote(address.removeprefix(f"{TOPICS}/")) if address.startswith(f"{TOPICS}/") else ""
         page = next((each for each in self._pages() if each.topic == topic), None)
         if page is None:
-            message = self._caller.words["problems"]["no_resource"].format(uri=escape_line(uri))
+            message = self._caller.texts["problems"]["no_resource"].format(uri=escape_line(uri))
             raise MCPError(types.INVALID_PARAMS, message, {"uri": uri})
         return _contents(uri, page.markdown, "text/markdown")
 
-    def topic_names(self, begins: str) -> list[str]:
-        """Return the topics whose name begins so, for a client that completes what a person types."""
-        return [page.topic for page in self._pages() if page.topic.startswith(begins.casefold())][:_MAX_TOPICS]
+    def topic_names(self, prefix: str) -> list[str]:
+        """Return the topics that start with a prefix, for auto-completion."""
+        return [page.topic for page in self._pages() if page.topic.startswith(prefix.casefold())][:_MAX_TOPICS]
 
     def _pages(self) -> list[TopicPage]:
         memory = self._caller.memory
         return memory.topics.list(**self._caller.parts) if memory.preset.topics else []
 
     def _profile(self) -> str:
-        """Return what is pinned or marked as part of a profile; where nothing is, the newest facts."""
+        """Return the pinned and profile memories as Markdown, or the newest facts if there are none."""
         memory, parts = self._caller.memory, self._caller.parts
-        listed = memory.memories(limit=_MANY, **parts)
+        listed = memory.memories(limit=_MAX_SCANNED, **parts)
         chosen = [each for each in listed if each.pinned or each.metadata.get("category") == "user_profile"]
         if not chosen:
             chosen = [each for each in listed if each.kind == memory.preset.default_kind][:_MAX_FACTS]
-        lines = [f"- {escape_line(str(each))}" for each in _oldest_first(chosen)] or [self._words["no_profile"]]
-        return "\n".join([f"# {self._words['profile']}", "", *lines, ""])
+        lines = [f"- {escape_line(str(each))}" for each in _oldest_first(chosen)] or [self._texts["no_profile"]]
+        return "\n".join([f"# {self._texts['profile']}", "", *lines, ""])
 
 
 def topic_uri(topic: str) -> str:
-    """Return the address of a topic's page."""
+    """Return the URI of a topic page."""
     return f"{TOPICS}/{quote(topic, safe='')}"
 
 

@@ -1,4 +1,4 @@
-"""Prompts a person can choose: remember this conversation, what do you know about me, forget something."""
+"""MCP prompts that a person can choose: remember this conversation, what do you know about me, forget something."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,28 +13,28 @@ ARGUMENTS: Mapping[str, tuple[str, bool]] = {
     "what_do_you_know": ("about", False),
     "forget_about": ("about", True),
 }
-"""The argument of each prompt, and whether it must be given."""
+"""The argument of each prompt, and whether it is required."""
 _MAX_MEMORIES = 100
 
 
-def listed(caller: McpCaller) -> list[types.Prompt]:
-    """Return the prompts in the caller's language."""
-    return [_described(name, caller.words["prompts"][name]) for name in ARGUMENTS]
+def list_prompts(caller: McpCaller) -> list[types.Prompt]:
+    """List the prompts in the caller's language."""
+    return [_described(name, caller.texts["prompts"][name]) for name in ARGUMENTS]
 
 
-def _described(name: str, words: Mapping[str, str]) -> types.Prompt:
+def _described(name: str, texts: Mapping[str, str]) -> types.Prompt:
     argument, required = ARGUMENTS[name]
     return types.Prompt(
         name=name,
-        title=words["title"],
-        description=words["description"],
-        arguments=[types.PromptArgument(name=argument, description=words[argument], required=required)],
+        title=texts["title"],
+        description=texts["description"],
+        arguments=[types.PromptArgument(name=argument, description=texts[argument], required=required)],
     )
 
 
-def filled(caller: McpCaller, name: str, arguments: Mapping[str, Any] | None) -> types.GetPromptResult:
-    """Return a prompt with its argument filled in, and what is remembered where it is about that."""
-    problems = caller.words["problems"]
+def fill_prompt(caller: McpCaller, name: str, arguments: Mapping[str, Any] | None) -> types.GetPromptResult:
+    """Return a prompt with its argument and, if the prompt needs them, the memories filled in."""
+    problems = caller.texts["problems"]
     if name not in ARGUMENTS:
         known = ", ".join(ARGUMENTS)
         raise MCPError(types.INVALID_PARAMS, problems["unknown_prompt"].format(name=escape_line(name), prompts=known))
@@ -42,16 +42,16 @@ def filled(caller: McpCaller, name: str, arguments: Mapping[str, Any] | None) ->
     value = clean_name((arguments or {}).get(argument) or None, what=argument)
     if required and value is None:
         raise MCPError(types.INVALID_PARAMS, problems["missing"].format(name=name, argument=argument))
-    words = caller.words["prompts"][name]
-    given = {argument: value} if required else {argument: words[f"{argument}_text"].format(**{argument: value}) if value else ""}
-    if "{known}" in words["text"]:
-        given["known"] = _known(caller, value) or words["nothing"]
-    message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=words["text"].format(**given)))
-    return types.GetPromptResult(description=words["description"], messages=[message])
+    texts = caller.texts["prompts"][name]
+    given = {argument: value} if required else {argument: texts[f"{argument}_text"].format(**{argument: value}) if value else ""}
+    if "{known}" in texts["text"]:
+        given["known"] = _known(caller, value) or texts["nothing"]
+    message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=texts["text"].format(**given)))
+    return types.GetPromptResult(description=texts["description"], messages=[message])
 
 
 def _known(caller: McpCaller, about: str | None) -> str:
-    """Return what is remembered, or what of it is about a subject, a line each."""
+    """Return the newest memories, or those about a subject, as a Markdown list."""
     memory, parts = caller.memory, caller.parts
     kinds = [kind.name for kind in memory.preset.kinds]
     if about is None:

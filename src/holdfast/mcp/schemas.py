@@ -1,4 +1,4 @@
-"""The form of each tool's result, and what a client may know of a tool before it calls it."""
+"""Output schemas and annotations of the MCP tools."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ _TIME: Schema = {"type": "string", "format": "date-time"}
 
 
 def _object(required: str, **properties: Schema) -> Schema:
-    """Return the schema of an object; ``required`` lists names by spaces."""
+    """Return the schema of an object. ``required`` is a list of names, separated by spaces."""
     return {"type": "object", "properties": properties, "required": required.split()}
 
 
@@ -23,13 +23,26 @@ def _list(items: Schema) -> Schema:
 
 _FOUND = _object(
     "id content type score created_at metadata",
-    id=_TEXT, content=_TEXT, type=_TEXT, score={"type": "number", "minimum": 0, "maximum": 1}, created_at=_TIME,
-    metadata=_FREE, key=_TEXT, since_changed_to=_TEXT,
-)  # fmt: skip
+    id=_TEXT,
+    content=_TEXT,
+    type=_TEXT,
+    score={"type": "number", "minimum": 0, "maximum": 1},
+    created_at=_TIME,
+    metadata=_FREE,
+    key=_TEXT,
+    since_changed_to=_TEXT,
+)
 _LISTED = _object(
     "id content type created_at metadata",
-    id=_TEXT, content=_TEXT, type=_TEXT, created_at=_TIME, metadata=_FREE, key=_TEXT, topic=_TEXT, expires_at=_TIME,
-)  # fmt: skip
+    id=_TEXT,
+    content=_TEXT,
+    type=_TEXT,
+    created_at=_TIME,
+    metadata=_FREE,
+    key=_TEXT,
+    topic=_TEXT,
+    expires_at=_TIME,
+)
 _BRIEF = _object("id content type", id=_TEXT, content=_TEXT, type=_TEXT)
 
 OUTPUTS: Mapping[str, Schema] = {
@@ -42,23 +55,27 @@ OUTPUTS: Mapping[str, Schema] = {
     "remember": _object("id key value", id=_TEXT, key=_TEXT, value=_TEXT),
     "forget": _object(
         "key forgotten ids",
-        key=_TEXT, forgotten=_NUMBER, ids=_list(_TEXT), keys=_list(_TEXT), near=_list(_object("id text", id=_TEXT, text=_TEXT)),
+        key=_TEXT,
+        forgotten=_NUMBER,
+        ids=_list(_TEXT),
+        keys=_list(_TEXT),
+        near=_list(_object("id text", id=_TEXT, text=_TEXT)),
     ),
     "list_memories": _object("memories next_offset", memories=_list(_LISTED), next_offset={"type": ["integer", "null"]}),
-}  # fmt: skip
-"""What each tool returns as structured content. A list is wrapped as ``result``: older clients take objects only."""
+}
+"""Structured output of each tool. A list is wrapped in an object as ``result``, because older clients only accept objects."""
 
 NAMES = tuple(OUTPUTS)
-"""The tools, in the order they are listed."""
+"""Tool names, in the order in which they are listed."""
 READ_ONLY_TOOLS = ("search_memories", "memory_context", "list_memories")
-"""The tools that change nothing."""
+"""Tools that change nothing."""
 _DESTRUCTIVE = ("forget_memory", "forget")
 
 
 def annotations(name: str, title: str) -> types.ToolAnnotations:
-    """Return what a client may go by before it lets a model call a tool.
+    """Return the annotations of a tool.
 
-    Storing the same again only refreshes its date, and forgetting again finds nothing: every tool may be repeated.
+    All tools are idempotent: storing the same text again only refreshes its date, and forgetting again finds nothing.
     """
     return types.ToolAnnotations(
         title=title,

@@ -1,4 +1,4 @@
-"""One MCP server for every transport: it asks who is calling, and lets the caller's tools, pages and prompts answer."""
+"""The MCP server for all transports: dispatches requests to the tools, resources and prompts of the caller."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -10,84 +10,86 @@ from mcp.server import Server, ServerRequestContext
 
 from holdfast.errors import HoldfastError, InvalidInput, NotFound
 from holdfast.mcp import prompting
-from holdfast.mcp.caller import McpCaller, mcp_words
+from holdfast.mcp.caller import McpCaller, mcp_texts
 from holdfast.mcp.library import TOPICS, ResourceReader
 from holdfast.mcp.toolbox import Toolbox
 
 R = TypeVar("R")
-Ask: TypeAlias = ServerRequestContext[Any, Any]
-Attend: TypeAlias = Callable[[Ask], AbstractContextManager[McpCaller]]
-"""Says who makes a request. It is called in a thread, and may open a memory for as long as the request lasts."""
+McpRequest: TypeAlias = ServerRequestContext[Any, Any]
+CallerSource: TypeAlias = Callable[[McpRequest], AbstractContextManager[McpCaller]]
+"""Returns a context manager with the caller of a request. It is called in a worker thread and may open an engine."""
 
 
 class RequestHandlers:
-    """The protocol's requests, each answered in a thread: recalling and writing must not hold up the loop."""
+    """Handlers of the protocol's requests. Each one runs in a worker thread, so that it does not block the event loop."""
 
-    def __init__(self, attend: Attend) -> None:
-        self._attend = attend
+    def __init__(self, caller_of: CallerSource) -> None:
+        self._caller_of = caller_of
 
-    async def _ask(self, ask: Ask, work: Callable[[McpCaller], R]) -> R:
+    async def _run(self, request: McpRequest, work: Callable[[McpCaller], R]) -> R:
         def run() -> R:
             try:
-                with self._attend(ask) as caller:
+                with self._caller_of(request) as caller:
                     return work(caller)
             except HoldfastError as error:
-                callers_fault = isinstance(error, InvalidInput | NotFound)
-                raise MCPError(types.INVALID_PARAMS if callers_fault else types.INTERNAL_ERROR, str(error)) from error
+                is_callers_fault = isinstance(error, InvalidInput | NotFound)
+                raise MCPError(types.INVALID_PARAMS if is_callers_fault else types.INTERNAL_ERROR, str(error)) from error
 
         return await to_thread.run_sync(run)
 
-    async def tools(self, ask: Ask, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+    async def tools(self, request: McpRequest, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         """List the tools."""
-        return types.ListToolsResult(tools=await self._ask(ask, lambda caller: Toolbox(caller).listed()))
+        return types.ListToolsResult(tools=await self._run(request, lambda caller: Toolbox(caller).listed()))
 
-    async def call(self, ask: Ask, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call(self, request: McpRequest, params: types.CallToolRequestParams) -> types.CallToolResult:
         """Call a tool."""
-        return await self._ask(ask, lambda caller: Toolbox(caller).call(params.name, params.arguments))
+        return await self._run(request, lambda caller: Toolbox(caller).call(params.name, params.arguments))
 
-    async def resources(self, ask: Ask, _params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
-        """List what can be read."""
-        return types.ListResourcesResult(resources=await self._ask(ask, lambda caller: ResourceReader(caller).resources()))
+    async def resources(self, request: McpRequest, _params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        """List the resources."""
+        return types.ListResourcesResult(resources=await self._run(request, lambda caller: ResourceReader(caller).resources()))
 
-    async def templates(self, ask: Ask, _params: types.PaginatedRequestParams | None) -> types.ListResourceTemplatesResult:
-        """List the forms of addresses."""
-        found = await self._ask(ask, lambda caller: ResourceReader(caller).templates())
+    async def templates(
+        self, request: McpRequest, _params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        """List the resource templates."""
+        found = await self._run(request, lambda caller: ResourceReader(caller).templates())
         return types.ListResourceTemplatesResult(resource_templates=found)
 
-    async def read(self, ask: Ask, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    async def read(self, request: McpRequest, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         """Read a resource."""
-        return await self._ask(ask, lambda caller: ResourceReader(caller).read(str(params.uri)))
+        return await self._run(request, lambda caller: ResourceReader(caller).read(str(params.uri)))
 
-    async def prompts(self, ask: Ask, _params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+    async def prompts(self, request: McpRequest, _params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
         """List the prompts."""
-        return types.ListPromptsResult(prompts=await self._ask(ask, prompting.listed))
+        return types.ListPromptsResult(prompts=await self._run(request, prompting.list_prompts))
 
-    async def prompt(self, ask: Ask, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        """Fill in a prompt."""
-        return await self._ask(ask, lambda caller: prompting.filled(caller, params.name, params.arguments))
+    async def prompt(self, request: McpRequest, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        """Return a prompt with its arguments filled in."""
+        return await self._run(request, lambda caller: prompting.fill_prompt(caller, params.name, params.arguments))
 
-    async def complete(self, ask: Ask, params: types.CompleteRequestParams) -> types.CompleteResult:
-        """Complete the name of a topic; nothing else has known values."""
-        wanted = params.argument.value
+    async def complete(self, request: McpRequest, params: types.CompleteRequestParams) -> types.CompleteResult:
+        """Complete a topic name. Other arguments have no completions."""
+        prefix = params.argument.value
         of_topic = isinstance(params.ref, types.ResourceTemplateReference) and params.ref.uri.startswith(TOPICS)
-        found = await self._ask(ask, lambda caller: ResourceReader(caller).topic_names(wanted)) if of_topic else []
+        found = await self._run(request, lambda caller: ResourceReader(caller).topic_names(prefix)) if of_topic else []
         return types.CompleteResult(completion=types.Completion(values=found, total=len(found), has_more=False))
 
 
-def make_server(attend: Attend, *, version: str, language: str | None = None) -> "Server[Any]":
-    """Return the server; ``language`` is that of its instructions, which clients are given before anyone is known."""
-    answers = RequestHandlers(attend)
+def make_server(caller_of: CallerSource, *, version: str, language: str | None = None) -> "Server[Any]":
+    """Create the server. ``language`` is the language of its instructions, which are sent before the user is known."""
+    handlers = RequestHandlers(caller_of)
     return Server(
         "holdfast",
         version=version,
         title="Holdfast",
-        instructions=mcp_words(language)["instructions"],
-        on_list_tools=answers.tools,
-        on_call_tool=answers.call,
-        on_list_resources=answers.resources,
-        on_list_resource_templates=answers.templates,
-        on_read_resource=answers.read,
-        on_list_prompts=answers.prompts,
-        on_get_prompt=answers.prompt,
-        on_completion=answers.complete,
+        instructions=mcp_texts(language)["instructions"],
+        on_list_tools=handlers.tools,
+        on_call_tool=handlers.call,
+        on_list_resources=handlers.resources,
+        on_list_resource_templates=handlers.templates,
+        on_read_resource=handlers.read,
+        on_list_prompts=handlers.prompts,
+        on_get_prompt=handlers.prompt,
+        on_completion=handlers.complete,
     )

@@ -1,4 +1,4 @@
-"""The server over standard input and output: one client, one scope, nothing but protocol on stdout."""
+"""The MCP server over standard input and output, for one client and one scope."""
 
 from contextlib import nullcontext
 
@@ -14,7 +14,7 @@ from holdfast.services import services
 
 
 def serve_stdio(memory: Engine, parts: ScopeParts, *, version: str) -> None:
-    """Serve until the client closes the stream. Whoever started the process may read and write."""
+    """Serve until the client closes the stream. The client may read and write. Only protocol messages are written to stdout."""
     caller = McpCaller(memory=memory, principal=Principal.local(services(memory).store.tenant), parts=parts)
     server = make_server(lambda _ask: nullcontext(caller), version=version, language=language_for(memory, parts["user"]))
 

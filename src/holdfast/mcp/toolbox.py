@@ -1,4 +1,4 @@
-"""The tools, listed and called. Five of them are those any agent of ours has; two are for clients that keep no log here."""
+"""The MCP tools: five that agents have too, and two for clients whose conversations are not stored here."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,32 +21,30 @@ _MAX_TEXT_CHARACTERS = 2_000
 
 
 class Toolbox:
-    """The tools as one caller sees them."""
+    """The tools that one caller may use."""
 
     def __init__(self, caller: McpCaller) -> None:
         self._caller = caller
-        self._words = caller.words
+        self._texts = caller.texts
         shared = [name for name in NAMES if name not in _OWN_TOOLS]
-        self._agents = MemoryTools(
-            caller.memory, names=shared, language=caller.language, owns=caller.owns, **caller.parts
-        )  # fmt: skip
+        self._agent_tools = MemoryTools(caller.memory, names=shared, language=caller.language, owns=caller.owns, **caller.parts)
 
     # Listing
 
     def listed(self) -> list[types.Tool]:
-        """Return what may be called: with a key that may only read, what changes nothing."""
+        """List the tools. A caller with a read-only key gets the read-only tools."""
         return [self._described(tool) for tool in self._tools() if self._caller.may_write or tool.name in READ_ONLY_TOOLS]
 
     def _tools(self) -> list[Tool]:
-        known = {tool.name: tool for tool in self._agents.definitions}
+        known = {tool.name: tool for tool in self._agent_tools.definitions}
         known |= {
-            name: Tool(name=name, description=self._words[name]["description"], parameters=self._form(name))
+            name: Tool(name=name, description=self._texts[name]["description"], parameters=self._form(name))
             for name in _OWN_TOOLS
         }
         return [known[name] for name in NAMES]
 
     def _described(self, tool: Tool) -> types.Tool:
-        title = self._words["titles"][tool.name]
+        title = self._texts["titles"][tool.name]
         return types.Tool(
             name=tool.name,
             title=title,
@@ -57,28 +55,31 @@ class Toolbox:
         )
 
     def _form(self, name: str) -> Schema:
-        words, kinds = self._words[name], self._caller.memory.preset.kinds
+        texts, kinds = self._texts[name], self._caller.memory.preset.kinds
         if name == "memory_context":
             properties: dict[str, Any] = {
-                "query": {"type": "string", "description": words["query"]},
+                "query": {"type": "string", "description": texts["query"]},
                 "max_tokens": {
-                    "type": "integer", "minimum": _MIN_TOKENS, "maximum": _MAX_TOKENS, "description": words["max_tokens"],
+                    "type": "integer",
+                    "minimum": _MIN_TOKENS,
+                    "maximum": _MAX_TOKENS,
+                    "description": texts["max_tokens"],
                 },
-            }  # fmt: skip
+            }
             return {"type": "object", "properties": properties, "required": ["query"]}
         properties = {
-            "memory_type": types_schema(words["memory_type"], kinds),
-            "key": {"type": "string", "description": words["key"]},
-            "topic": {"type": "string", "description": words["topic"]},
-            "limit": {"type": "integer", "minimum": 1, "maximum": _MAX_LISTED, "description": words["limit"]},
-            "offset": {"type": "integer", "minimum": 0, "description": words["offset"]},
+            "memory_type": types_schema(texts["memory_type"], kinds),
+            "key": {"type": "string", "description": texts["key"]},
+            "topic": {"type": "string", "description": texts["topic"]},
+            "limit": {"type": "integer", "minimum": 1, "maximum": _MAX_LISTED, "description": texts["limit"]},
+            "offset": {"type": "integer", "minimum": 0, "description": texts["offset"]},
         }
         return {"type": "object", "properties": properties, "required": []}
 
     # Calling
 
     def call(self, name: str, arguments: Mapping[str, Any] | None) -> types.CallToolResult:
-        """Run a tool. A model's mistake is a result that says what to do; only a tool nobody knows is a protocol error."""
+        """Call a tool. Wrong arguments are a tool result that tells the model what to do; an unknown tool is a protocol error."""
         if name not in NAMES:
             known = ", ".join(tool.name for tool in self.listed())
             raise MCPError(types.INVALID_PARAMS, self._problem("unknown_tool", name=escape_line(name), tools=known))
@@ -86,7 +87,7 @@ class Toolbox:
             return _result(name, ToolResult(ok=False, text=self._problem("read_only", name=name)))
         given = {key: value for key, value in (arguments or {}).items() if value is not None}
         try:
-            return _result(name, self._own(name, given) if name in _OWN_TOOLS else self._agents.call(name, given))
+            return _result(name, self._own(name, given) if name in _OWN_TOOLS else self._agent_tools.call(name, given))
         except StoreBusy:
             return _result(name, ToolResult(ok=False, text=self._problem("busy", name=name)))
         except HoldfastError as error:
@@ -94,16 +95,16 @@ class Toolbox:
             return _result(name, ToolResult(ok=False, text=problem))
 
     def _problem(self, which: str, **values: str) -> str:
-        text: str = self._words["problems"][which].format(**values)
+        text: str = self._texts["problems"][which].format(**values)
         return text
 
     def _own(self, name: str, given: Mapping[str, Any]) -> ToolResult:
         try:
             fitting, flaws = conform(dict(given), self._form(name))
         except ValueError as error:
-            return self._agents.misused(name, str(error), self._form(name))
+            return self._agent_tools.misused(name, str(error), self._form(name))
         if flaws:
-            return self._agents.misused(name, "; ".join(flaws), self._form(name))
+            return self._agent_tools.misused(name, "; ".join(flaws), self._form(name))
         return self._context(**fitting) if name == "memory_context" else self._list(**fitting)
 
     def _context(self, query: str, max_tokens: int | None = None, **_more: Any) -> ToolResult:
@@ -114,7 +115,7 @@ class Toolbox:
             "memories": [_brief(hit) for hit in context.hits],
             "left_out": len(context.left_out),
         }
-        return ToolResult(text=context.text or self._words["memory_context"]["nothing"], data=data)
+        return ToolResult(text=context.text or self._texts["memory_context"]["nothing"], data=data)
 
     def _list(
         self,
@@ -137,7 +138,7 @@ class Toolbox:
 
 
 def with_defaults(tool: Tool, default_kind: str) -> dict[str, Any]:
-    """Return a tool's arguments with what those left out stand for, as the design's own signatures have them."""
+    """Return the input schema of a tool with the default values of its optional arguments."""
     all_defaults: Mapping[str, Mapping[str, Any]] = {
         "search_memories": {"limit": 5},
         "store_memory": {"memory_type": default_kind},
@@ -150,7 +151,7 @@ def with_defaults(tool: Tool, default_kind: str) -> dict[str, Any]:
 
 
 def _result(name: str, outcome: ToolResult) -> types.CallToolResult:
-    """Return a tool's outcome as the protocol has it: a list is one text for each entry, and wrapped in the structure."""
+    """Convert a tool result for the protocol. A list becomes one text per entry, and is wrapped in the structured content."""
     data = {"result": outcome.data} if isinstance(outcome.data, list) else outcome.data
     texts = [safe_json(each) for each in outcome.data] if name == "search_memories" and outcome.data else [outcome.text]
     return types.CallToolResult(

@@ -1,1 +1,1 @@
-"""Holdfast over HTTP: the routes, and what stands before them. ``app.make_app`` puts it together."""
+"""The HTTP server: routes, middleware and the dashboard. ``app.make_app`` assembles it."""

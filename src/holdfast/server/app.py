@@ -1,4 +1,4 @@
-"""The server put together: routes, problems, documents, the dashboard, and the middleware around it all."""
+"""Assemble the server: routes, error handlers, OpenAPI document, dashboard and middleware."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -18,8 +18,8 @@ from holdfast.server.metrics import MetricsApp, counting, naming_routes
 from holdfast.server.middleware.latency import Latency
 from holdfast.server.middleware.security import App, Identify, Policy, Security
 from holdfast.server.middleware.shutdown import ShutdownFlag
-from holdfast.server.middleware.threads import recall_limiter, talk_limiter
-from holdfast.server.routes import (  # fmt: skip
+from holdfast.server.middleware.threads import chat_limiter, recall_limiter
+from holdfast.server.routes import (
     apps,
     chat,
     design_paths,
@@ -39,36 +39,36 @@ from holdfast.version import __version__
 
 _ROUTERS = (sessions, chat, memories, recall, topics, jobs, stats, users, keys, events, apps, design_paths)
 DASHBOARD = Path(__file__).parent / "dashboard"
-_ABOUT = "Persistent memory for AI assistants: conversations in, what matters out."
+_ABOUT = "Persistent memory for AI assistants: store conversations, recall what matters."
 
 
 class Running(Protocol):
-    """An application that has something to do while the server lasts."""
+    """An application with a lifespan of its own."""
 
     def run(self) -> AbstractAsyncContextManager[None]:
-        """Serve while this lasts."""
+        """Keep the application running until the context exits."""
         ...
 
 
 class Server:
-    """The whole server, as an ASGI application; ``api`` is the FastAPI application inside."""
+    """The complete server as an ASGI application. ``api`` is the FastAPI application inside it."""
 
-    def __init__(self, api: FastAPI, beside: Mapping[str, App], *, policy: Policy, identify: Identify) -> None:
+    def __init__(self, api: FastAPI, extra_apps: Mapping[str, App], *, policy: Policy, identify: Identify) -> None:
         self.api = api
-        self._beside = beside
-        inside = naming_routes(self._inside, fixed=beside)
+        self._extra_apps = extra_apps
+        inside = naming_routes(self._inside, fixed=extra_apps)
         around: App = Security(inside, policy=policy, identify=identify)
-        counted = [app.metrics for app in beside.values() if isinstance(app, MetricsApp)]
+        counted = [app.metrics for app in extra_apps.values() if isinstance(app, MetricsApp)]
         self._around = counting(around, counted[0]) if counted else around
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer a request."""
+        """Handle a request."""
         await self._around(scope, receive, send)
 
     async def _inside(self, scope: Any, receive: Any, send: Any) -> None:
-        """Hand a request to the application of its path. A mount of the framework's would take more, or less, than that."""
+        """Route a request to the application for exactly this path, or to the API. A Starlette mount would match prefixes."""
         path = scope["path"] if scope["type"] == "http" else ""
-        await self._beside.get(path.rstrip("/") or path, self.api)(scope, receive, send)
+        await self._extra_apps.get(path.rstrip("/") or path, self.api)(scope, receive, send)
 
 
 def make_app(
@@ -81,20 +81,20 @@ def make_app(
     mcp_app: App | None = None,
     close_pool: bool = False,
 ) -> Server:
-    """Return the server over a pool of engines; ``host`` is the address it really listens on.
+    """Create the server for a pool of engines. ``host`` is the address that it listens on.
 
-    ``metrics_app`` and ``mcp_app`` are served at ``/metrics`` and ``/mcp``. With ``close_pool`` the pool is closed when
-    the server ends.
+    ``metrics_app`` and ``mcp_app`` are served at ``/metrics`` and ``/mcp``. With ``close_pool``, the pool is closed when
+    the server stops.
     """
     chosen = settings or Settings()
-    beside = {path: app for path, app in (("/metrics", metrics_app), ("/mcp", mcp_app)) if app is not None}
+    extra_apps = {path: app for path, app in (("/metrics", metrics_app), ("/mcp", mcp_app)) if app is not None}
     running = [cast("Running", app).run for app in (metrics_app, mcp_app) if hasattr(app, "run")]
     api = make_api(pool, chosen, transcriber=transcriber, running=running, close_pool=close_pool)
-    return Server(api, {**beside, **_dashboard()}, policy=Policy.of(chosen, host=host), identify=pool.identify)
+    return Server(api, {**extra_apps, **_dashboard()}, policy=Policy.of(chosen, host=host), identify=pool.identify)
 
 
 def _dashboard() -> dict[str, App]:
-    """Return what serves each file of the dashboard, by its path."""
+    """Return the application that serves the dashboard's files, by path."""
     if not DASHBOARD.is_dir():
         return {}
     files = StaticFiles(directory=DASHBOARD, html=True)
@@ -110,11 +110,11 @@ def make_api(
     running: Sequence[Callable[[], AbstractAsyncContextManager[None]]] = (),
     close_pool: bool = False,
 ) -> FastAPI:
-    """Return the routes alone; what is ``running`` beside them lasts as long as they do."""
+    """Create the FastAPI application. Each context in ``running`` is entered at startup and left at shutdown."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.talks, app.state.recalls = talk_limiter(), recall_limiter(pool.operator)
+        app.state.chats, app.state.recalls = chat_limiter(), recall_limiter(pool.operator)
         app.state.stopping.listen()
         try:
             async with AsyncExitStack() as stack:
@@ -127,35 +127,48 @@ def make_api(
                 await run_in_threadpool(pool.close)
 
     api = FastAPI(
-        title="Holdfast", version=__version__, description=_ABOUT, lifespan=lifespan, docs_url=None, redoc_url=None,
-        openapi_url="/openapi.json", redirect_slashes=False,
-    )  # fmt: skip
+        title="Holdfast",
+        version=__version__,
+        description=_ABOUT,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/openapi.json",
+        redirect_slashes=False,
+    )
     api.state.pool, api.state.settings, api.state.transcriber = pool, settings, transcriber
-    api.state.latency, api.state.watch, api.state.stopping = Latency(), ChangeFeed(), ShutdownFlag()
-    for each in _ROUTERS:
-        api.include_router(each.router)
+    api.state.latency, api.state.feed, api.state.stopping = Latency(), ChangeFeed(), ShutdownFlag()
+    for module in _ROUTERS:
+        api.include_router(module.router)
     add_handlers(api)
     _document(api)
     return api
 
 
 def _document(api: FastAPI) -> None:
-    """Have the OpenAPI made once, without what the framework adds of its own."""
+    """Replace FastAPI's OpenAPI document with one that has our error responses instead of its 422. It is built once."""
 
     def document() -> dict[str, Any]:
         if api.openapi_schema is None:
-            made = get_openapi(
+            schema = get_openapi(
                 title=api.title, version=api.version, description=api.description, routes=api.routes, openapi_version="3.1.0"
             )
-            for operations in made["paths"].values():
+            for operations in schema["paths"].values():
                 for operation in operations.values():
                     operation["responses"].pop("422", None)
-            made["components"].setdefault("securitySchemes", {})["key"] = {"type": "http", "scheme": "bearer"}
-            made["security"] = [{"key": []}, {}]
+                    _split_summary(operation)
+            schema["components"].setdefault("securitySchemes", {})["key"] = {"type": "http", "scheme": "bearer"}
+            schema["security"] = [{"key": []}, {}]
             for unused in ("HTTPValidationError", "ValidationError"):
-                made["components"]["schemas"].pop(unused, None)
-            add_schemas(made)
-            api.openapi_schema = made
+                schema["components"]["schemas"].pop(unused, None)
+            add_schemas(schema)
+            api.openapi_schema = schema
         return api.openapi_schema
 
     api.openapi = document  # type: ignore[method-assign]
+
+
+def _split_summary(operation: dict[str, Any]) -> None:
+    """Use the first line of a route's docstring as the summary of its operation, and the rest as the description."""
+    summary, _, description = operation.pop("description").partition("\n")
+    operation |= {"summary": summary.rstrip("."), "description": description.strip()}

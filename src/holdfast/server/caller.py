@@ -1,4 +1,4 @@
-"""Who is asking, what they may do, and the memory they ask: what every route begins with."""
+"""The caller of a request: its principal, its rights and the engine of its tenant. Every route depends on it."""
 
 import threading
 from collections.abc import AsyncIterator
@@ -18,16 +18,19 @@ from holdfast.types import Memory, Scope, SessionRecord
 
 Right: TypeAlias = Literal["read", "write", "admin"]
 RIGHT = "x-right"
-"""The member of an operation's OpenAPI that says which right it takes; the route checks it before anything else."""
+"""The OpenAPI extension with the right that an operation requires. Routes check it before they read the body."""
 
 
 def needs(right: Right) -> dict[str, Any]:
-    """Return what a route declares of the right it takes."""
+    """Return the OpenAPI extension that declares the required right."""
     return {RIGHT: right}
 
 
 class Caller:
-    """One request's principal, and the engine of their tenant, which is leased from its first use until the request ends."""
+    """The principal of a request, and the engine of its tenant.
+
+    The engine is leased from its first use to the end of the request.
+    """
 
     def __init__(self, principal: Principal, pool: EnginePool) -> None:
         self.principal = principal
@@ -38,14 +41,14 @@ class Caller:
 
     @property
     def memory(self) -> Engine:
-        """The engine; opening it may take a moment, so never on the event loop."""
+        """The engine. Opening it can block, so do not use this on the event loop."""
         with self._lock:
             if self._engine is None:
                 self._engine = self._lease.enter_context(self.pool.lease(self.principal.tenant))
             return self._engine
 
     def close(self) -> None:
-        """End the lease."""
+        """Release the engine."""
         with self._lock:
             self._engine = None
             self._lease.close()
@@ -53,15 +56,15 @@ class Caller:
     def may(
         self, right: Right, *, user: str | None = None, app: str | None = None, agent: str | None = None, whole: bool = False
     ) -> ScopeParts:
-        """Return the scope they may act in, or raise; ``whole`` is for what belongs to all users of the tenant."""
+        """Return the scope that the caller may act in, or raise. ``whole`` is for data of all users of the tenant."""
         return authorize(self.principal, right, user=user, app=app, agent=agent, whole=whole)
 
     def sees(self, scope: Scope) -> bool:
-        """Tell whether something in this scope is theirs to see."""
+        """Return True if the caller may read items in this scope."""
         return may_see(self.principal, scope)
 
     def memory_found(self, id: str, right: Right) -> Memory:
-        """Return a memory they may see or change; a foreign one is answered as one that is not there."""
+        """Return a memory. Raise the same ``NotFound`` for a missing memory and for one that the caller may not read."""
         self.may(right)
         absent = f"There is no memory {id}."
         try:
@@ -73,7 +76,7 @@ class Caller:
         return found
 
     def session_found(self, id: str, right: Right) -> SessionRecord:
-        """Return a session they may see or change."""
+        """Return a session. Raise the same ``NotFound`` for a missing session and for one that the caller may not read."""
         self.may(right)
         found = services(self.memory).store.session(id)
         if found is None:
@@ -82,12 +85,12 @@ class Caller:
         return found
 
     def check_session(self, session: SessionRecord, right: Right) -> None:
-        """Raise the same ``NotFound`` for a session that is not theirs as for a missing one."""
+        """Raise the same ``NotFound`` for a session that the caller may not read as for a missing one."""
         check_found(self.principal, right, session.scope, absent=f"There is no session {session.id}.")
 
 
 async def _caller(request: Request) -> AsyncIterator[Caller]:
-    """Yield the caller for the whole request: a streamed response is part of it."""
+    """Yield the caller, and release its engine after the response, including a streamed one."""
     with closing(Caller(principal_of(request.scope), request.app.state.pool)) as caller:
         yield caller
 
@@ -97,7 +100,7 @@ Calling: TypeAlias = Annotated[Caller, Depends(_caller)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScopeQuery:
-    """The scope a query string names."""
+    """The scope in a query string."""
 
     user: str | None
     app: str | None
@@ -105,14 +108,18 @@ class ScopeQuery:
 
     @property
     def parts(self) -> ScopeParts:
-        """The parts by name."""
+        """The scope as keyword arguments for :meth:`Caller.may`."""
         return {"user": self.user, "app": self.app, "agent": self.agent}
 
 
 _Part: TypeAlias = Annotated[str | None, Query(min_length=1, max_length=512)]
 
 
-async def _scope_query(user: _Part = None, app: _Part = None, agent: _Part = None) -> ScopeQuery:
+async def _scope_query(
+    user: Annotated[_Part, Query(description="The user whose data is meant.")] = None,
+    app: Annotated[_Part, Query(description="The app whose data is meant.")] = None,
+    agent: Annotated[_Part, Query(description="The agent whose data is meant.")] = None,
+) -> ScopeQuery:
     return ScopeQuery(user=user, app=app, agent=agent)
 
 
@@ -121,14 +128,15 @@ Whose: TypeAlias = Annotated[ScopeQuery, Depends(_scope_query)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageQuery:
-    """Which part of a list is wanted."""
+    """The page of a list in a query string."""
 
     limit: int
     offset: int
 
 
 async def _page_query(
-    limit: Annotated[int, Query(ge=1, le=500)] = 50, offset: Annotated[int, Query(ge=0, le=2**31)] = 0
+    limit: Annotated[int, Query(ge=1, le=500, description="The maximum number of items.")] = 50,
+    offset: Annotated[int, Query(ge=0, le=2**31, description="The number of items to skip.")] = 0,
 ) -> PageQuery:
     return PageQuery(limit=limit, offset=offset)
 

@@ -1,4 +1,4 @@
-"""What goes wrong on the way becomes problem+json, whoever raised it."""
+"""Convert every exception to a problem+json response."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ _MAX_FIELDS = 5
 
 
 def problem_for(error: HoldfastError) -> Problem:
-    """Return an error of ours as a problem; a missing chat model comes with what it would have been told."""
+    """Convert an error of the library to a problem. ``NoChatModel`` includes the context block for the missing model."""
     problem = problem_of(error)
     if isinstance(error, NoChatModel):
         context = convert.context(error.context).model_dump(mode="json") if isinstance(error.context, Context) else None
@@ -30,7 +30,7 @@ def problem_for(error: HoldfastError) -> Problem:
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Have everything that is raised answered as a problem."""
+    """Register a handler for every exception type."""
     handlers: Mapping[Any, Any] = {
         HoldfastError: _ours,
         Refused: _refused,
@@ -54,33 +54,33 @@ async def _refused(_request: Request, error: Refused) -> Problem:
 
 
 async def _invalid(_request: Request, error: RequestValidationError) -> Problem:
-    return problem_response(400, "invalid_input", _words(error.errors()))
+    return problem_response(400, "invalid_input", _describe(error.errors()))
 
 
 async def _http(_request: Request, error: HTTPException) -> Problem:
     code = _HTTP_CODES.get(error.status_code, "unexpected" if error.status_code >= 500 else "invalid_input")
-    detail = "There is no such path." if error.status_code == 404 else str(error.detail)
+    detail = "There is no such path. /openapi.json lists all paths." if error.status_code == 404 else str(error.detail)
     return problem_response(error.status_code, code, detail, headers=dict(error.headers or {}))
 
 
 async def _unexpected(request: Request, _error: Exception) -> Problem:
-    # It is raised once more behind this, so that the middleware puts it into the log.
-    detail = f"Something went wrong; the log has it as {request_id_of(request.scope)}."
+    # Starlette raises the error again after this handler, and the middleware logs it.
+    detail = f"The server failed. The log has the details under the request id {request_id_of(request.scope)}."
     return problem_response(500, "unexpected", detail)
 
 
-def _words(errors: Sequence[Any]) -> str:
-    """Say which members are wrong and how, without repeating what they held."""
-    said = [f"{_field(each['loc'])}: {each['msg']}" for each in errors[:_MAX_FIELDS]]
-    more = len(errors) - len(said)
-    return "; ".join(said) + (f"; and {more} more" if more > 0 else "") + "."
+def _describe(errors: Sequence[Any]) -> str:
+    """Describe the invalid fields. The values are left out, because they may be private."""
+    shown = [f"{_field(error['loc'])}: {error['msg']}" for error in errors[:_MAX_FIELDS]]
+    more = len(errors) - len(shown)
+    return "; ".join(shown) + (f"; and {more} more" if more > 0 else "") + "."
 
 
-def _field(place: Sequence[Any]) -> str:
-    """Return the name of a member; the first part of its place only says where it was looked for."""
-    named = place[1:]
+def _field(location: Sequence[Any]) -> str:
+    """Return the name of an invalid field. The first part of its location (body, query) is dropped."""
+    named = location[1:]
     if not named:
         return "the body"
-    if len(named) == 1 and isinstance(named[0], int):  # no JSON at all
+    if len(named) == 1 and isinstance(named[0], int):  # the body is not JSON
         return f"the body, at character {named[0]}"
     return ".".join(map(str, named))

@@ -1,9 +1,9 @@
-"""Prometheus metrics at ``/metrics``: what the store holds, counted when asked, and how this server has answered.
+"""Prometheus metrics at ``/metrics``.
 
-What the store holds is the same whichever worker process is asked. Requests and latencies are counted by each process
-for itself; with several workers they share a folder of counters (``holdfast.config.share_metrics``, Prometheus'
-own multiprocess mode), and any of them answers with the sum. An address is counted by its template, never with an id
-in it. Numbers of the whole server are for the operator's tenant; another tenant's administrator sees its own store.
+Store metrics are counted at each scrape and are the same in every worker process. Requests and latencies are counted
+per process. With several workers, the processes share a folder of counters (``holdfast.config.share_metrics``, the
+multiprocess mode of prometheus_client), and each process reports the sum. Requests are labeled with the route template,
+never with an id. Only the operator's tenant sees server metrics; administrators of other tenants see their own store.
 """
 
 from collections.abc import AsyncIterator, Container, Iterable, Iterator, Mapping
@@ -32,21 +32,21 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _STATES = ("queued", "running", "done", "dead")
 OTHER = "other"
-"""Where a request went that no route took."""
-_TAKEN_BY = "holdfast.taken_by"
+"""The route label of requests that match no route."""
+_ROUTE_KEY = "holdfast.route"
 
 
 class ServerMetrics:
-    """What this server counts while it runs."""
+    """Counters of this server process."""
 
     def __init__(self) -> None:
         self._own = CollectorRegistry()
         self._requests = Counter(
             "holdfast_requests", "Requests by method, route and status.", ("method", "route", "status"), registry=self._own
         )
-        self._recalls = Histogram("holdfast_recall_seconds", "How long recalls took.", buckets=_SECONDS, registry=self._own)
+        self._recalls = Histogram("holdfast_recall_seconds", "Duration of recalls.", buckets=_SECONDS, registry=self._own)
         self._operations = Histogram(
-            "holdfast_operation_seconds", "How long memory operations took.", ("operation",), buckets=_SECONDS, registry=self._own
+            "holdfast_operation_seconds", "Duration of memory operations.", ("operation",), buckets=_SECONDS, registry=self._own
         )
         self.close = listen(self._note)
 
@@ -57,11 +57,11 @@ class ServerMetrics:
             self._operations.labels(operation).observe(seconds)
 
     def count(self, method: str, route: str, status: int) -> None:
-        """Count a request that was answered."""
+        """Count a finished request."""
         self._requests.labels(method if method in _METHODS else "OTHER", route, str(status)).inc()
 
     def registry(self) -> CollectorRegistry:
-        """Return what was counted: by this process, or by all that share a folder."""
+        """Return the counters of this process, or the sums over all processes that share a folder."""
         folder = metrics_folder()
         if folder is None:
             return self._own
@@ -71,33 +71,33 @@ class ServerMetrics:
 
 
 def counting(app: App, metrics: ServerMetrics) -> App:
-    """Return an application whose requests are counted; it goes around all others, so that it sees refusals too."""
+    """Wrap an application to count its requests. Use it as the outermost wrapper, so that rejected requests are counted too."""
 
     async def counted(scope: AsgiScope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await app(scope, receive, send)
             return
         status = 500
-        taken_by: list[str] = []
+        routes: list[str] = []
 
-        async def noting(message: AsgiMessage) -> None:
+        async def record_status(message: AsgiMessage) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
             await send(message)
 
         try:
-            await app({**scope, _TAKEN_BY: taken_by}, receive, noting)
+            await app({**scope, _ROUTE_KEY: routes}, receive, record_status)
         finally:
-            metrics.count(scope["method"], taken_by[-1] if taken_by else OTHER, status)
+            metrics.count(scope["method"], routes[-1] if routes else OTHER, status)
 
     return counted
 
 
 def naming_routes(app: App, *, fixed: Container[str] = ()) -> App:
-    """Return an application that says which of its routes took a request; it goes around the routes themselves.
+    """Wrap an application to report the route of each request to :func:`counting`. Use it as the innermost wrapper.
 
-    ``fixed`` are paths that are not routes of a framework.
+    ``fixed`` are paths that are served without a framework route.
     """
 
     async def named(scope: AsgiScope, receive: Receive, send: Send) -> None:
@@ -108,7 +108,7 @@ def naming_routes(app: App, *, fixed: Container[str] = ()) -> App:
             if path is None and scope.get("path", "").rstrip("/") in fixed:
                 path = scope["path"].rstrip("/")
             if isinstance(path, str):
-                scope.get(_TAKEN_BY, []).append(path or "/")
+                scope.get(_ROUTE_KEY, []).append(path or "/")
 
     return named
 
@@ -122,16 +122,18 @@ class MetricsApp:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Stop counting when this ends, in the lifespan of the application it is part of."""
+        """Stop counting when the context exits."""
         try:
             yield
         finally:
             self.metrics.close()
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
-        """Answer a scrape, for an administrator whose key is bound to nobody."""
+        """Return the metrics. Requires an admin key that is not bound to a user, app or agent."""
         if scope["method"] not in ("GET", "HEAD"):
-            refused = problem_response(405, "invalid_input", "Metrics are read with GET.", headers={"allow": "GET, HEAD"})
+            refused = problem_response(
+                405, "invalid_input", "/metrics only supports GET and HEAD.", headers={"allow": "GET, HEAD"}
+            )
             await refused(scope, receive, send)
             return
         try:
@@ -153,60 +155,61 @@ class MetricsApp:
             families += store_families(memory)
         if tenant == self._pool.tenant:
             families += self.metrics.registry().collect()
-        shown: bytes = encode(_Gathered(families))
-        return shown
+        text: bytes = encode(_Gathered(families))
+        return text
 
 
 class _Gathered(CollectorRegistry):
-    """A registry of what was gathered already, as the encoder wants one."""
+    """A registry of metrics that were already collected, for the encoder."""
 
     def __init__(self, families: Iterable[Metric]) -> None:
         super().__init__()
         self._families = list(families)
 
     def collect(self) -> Iterator[Metric]:
-        """Return it."""
+        """Return the collected metrics."""
         yield from self._families
 
 
 def make_metrics_app(pool: EnginePool, metrics: ServerMetrics | None = None) -> MetricsApp:
-    """Return the application for ``/metrics``; ``metrics`` are those that :func:`counting` counts with."""
+    """Create the application for ``/metrics``. ``metrics`` are the counters that :func:`counting` uses."""
     return MetricsApp(pool, metrics or ServerMetrics())
 
 
-# What the store holds
+# Store metrics
 
 
 def store_families(memory: Engine) -> Iterator[Metric]:
-    """Count what a tenant's store holds."""
+    """Return the metrics of a tenant's store."""
     counts = memory.stats()
     yield _gauge("memories", "Live memories by kind.", "kind", counts.memories_by_kind)
-    yield _gauge("messages", "Messages kept.", None, {"": counts.messages})
-    yield _gauge("sessions", "Conversations by status.", "status", counts.sessions)
+    yield _gauge("messages", "Stored messages.", None, {"": counts.messages})
+    yield _gauge("sessions", "Sessions by status.", "status", counts.sessions)
     yield _gauge("jobs", "Background jobs by state.", "state", {state: counts.jobs.get(state, 0) for state in _STATES})
-    yield _gauge("waiting_for_vectors", "Texts that wait for their vectors.", None, {"": counts.waiting_for_vectors})
-    yield _gauge("store_bytes", "Size of the store on disk.", None, {"": counts.bytes})
+    yield _gauge("waiting_for_vectors", "Texts without a vector.", None, {"": counts.waiting_for_vectors})
+    yield _gauge("store_bytes", "Size of the store on disk in bytes.", None, {"": counts.bytes})
     age = lag(memory, services(memory).clock.now())
-    yield _gauge("digestion_lag_seconds", "Age of the oldest background work that waits.", None, {"": age})
+    yield _gauge("digestion_lag_seconds", "Age of the oldest job that is not done.", None, {"": age})
     yield from _spend(memory)
     yield from _apps(memory)
     about = {"version": __version__, "preset": memory.preset.name}
     yield InfoMetricFamily(
-        "holdfast", "What runs here.",
+        "holdfast",
+        "Version, preset and models of the server.",
         value=about | {"embedder": services(memory).embedding.name or "none", "chat": services(memory).chat.name or "none"},
-    )  # fmt: skip
+    )
 
 
 def _spend(memory: Engine) -> Iterator[Metric]:
-    """Return what models took, by purpose and model, since the store was made."""
+    """Return model usage and cost since the store was created, by purpose and model."""
     names = ("purpose", "model")
-    dollars = CounterMetricFamily("holdfast_spend_dollars", "US dollars models have cost.", labels=names)
-    calls = CounterMetricFamily("holdfast_model_calls", "Calls to models.", labels=names)
-    tokens = CounterMetricFamily("holdfast_tokens", "Tokens models have read and written.", labels=(*names, "direction"))
+    dollars = CounterMetricFamily("holdfast_spend_dollars", "Cost of model calls in US dollars.", labels=names)
+    calls = CounterMetricFamily("holdfast_model_calls", "Model calls.", labels=names)
+    tokens = CounterMetricFamily("holdfast_tokens", "Tokens sent to and generated by models.", labels=(*names, "direction"))
     totals: dict[tuple[str, str], list[float]] = {}
-    for each in memory.spend():
-        row = totals.setdefault((each.purpose, each.model), [0.0] * 4)
-        for place, number in enumerate((each.cost, each.calls, each.input_tokens, each.output_tokens)):
+    for spend in memory.spend():
+        row = totals.setdefault((spend.purpose, spend.model), [0.0] * 4)
+        for place, number in enumerate((spend.cost, spend.calls, spend.input_tokens, spend.output_tokens)):
             row[place] += number
     for (purpose, model), (cost, made, read, written) in totals.items():
         dollars.add_metric([purpose, model], cost)
@@ -215,29 +218,30 @@ def _spend(memory: Engine) -> Iterator[Metric]:
         tokens.add_metric([purpose, model, "output"], written)
     yield from (dollars, calls, tokens)
     yield CounterMetricFamily(
-        "holdfast_energy_units", "Energy that memory work has drawn.", value=services(memory).energy.consumed()
+        "holdfast_energy_units", "Energy units used by memory work.", value=services(memory).energy.consumed()
     )
 
 
 def _apps(memory: Engine) -> Iterator[Metric]:
-    """Return how memory has served apps over the last day."""
+    """Return the app metrics of the last 24 hours."""
     day = memory.apps.metrics()
-    told: dict[str, tuple[str, float | None]] = {
-        "app_creations_per_hour": ("Memories that conversations with apps left, an hour.", day.creations_per_hour),
-        "app_compactions_per_app_per_day": ("Compactions, an app and day.", day.compactions_per_app_per_day),
-        "apps_with_memories_ratio": ("Part of the apps that have memories.", day.share_of_apps_with_memories),
+    gauges: dict[str, tuple[str, float | None]] = {
+        "app_creations_per_hour": ("Memories extracted from sessions with apps, per hour.", day.creations_per_hour),
+        "app_compactions_per_app_per_day": ("Compactions per app and day.", day.compactions_per_app_per_day),
+        "apps_with_memories_ratio": ("Fraction of apps with memories.", day.share_of_apps_with_memories),
         "conversations_with_memories_ratio": (
-            "Part of the conversations with apps for which memories were given.", day.share_of_conversations_with_memories,
+            "Fraction of sessions with apps that received memories.",
+            day.share_of_conversations_with_memories,
         ),
-        "energy_share_ratio": ("Part of the host's energy that memory has drawn.", day.energy_share),
-    }  # fmt: skip
-    for name, (meaning, value) in told.items():
+        "energy_share_ratio": ("Fraction of the host's energy used by memory work.", day.energy_share),
+    }
+    for name, (meaning, value) in gauges.items():
         if value is not None:
             yield _gauge(name, meaning, None, {"": value})
 
 
 def _gauge(name: str, meaning: str, label: str | None, values: Mapping[str, Any]) -> GaugeMetricFamily:
     family = GaugeMetricFamily(f"holdfast_{name}", meaning, labels=[label] if label else [])
-    for name_of_label, value in values.items():
-        family.add_metric([name_of_label] if label else [], value)
+    for label_value, value in values.items():
+        family.add_metric([label_value] if label else [], value)
     return family

@@ -1,7 +1,7 @@
-"""A pool of engines, one per tenant: opened by the first lease, each with its own worker, and closed when least recently used.
+"""A pool of engines, one per tenant.
 
-Tenants share models: weights are loaded once. Keys are kept with the tenant the server was opened with, whose engine
-stays open.
+An engine is opened by the first lease and has its own worker. Tenants share models, so weights are loaded once.
+Access keys are stored with the operator's tenant, whose engine stays open.
 """
 
 import contextlib
@@ -28,11 +28,12 @@ from holdfast.services import services
 
 log = logging.getLogger("holdfast.server")
 _FLUSH_SECONDS = 15.0
+"""Seconds between two writes of when access keys were last used."""
 
 
 @dataclass(slots=True)
 class _Slot:
-    """A tenant's engine, and how many leases hold it."""
+    """An engine and the number of its leases."""
 
     opening: threading.Lock = field(default_factory=threading.Lock)
     engine: Engine | None = None
@@ -40,34 +41,34 @@ class _Slot:
 
 
 class EnginePool:
-    """The engines of all tenants. Safe to use from several threads.
+    """A thread-safe pool with one engine per tenant.
 
-    An engine is used under a lease, and only an engine without a lease is closed: when more than ``max_open`` are open, the
-    least recently used ones. The operator's engine is leased for as long as the pool lasts.
+    Engines are used under a lease. When more than ``max_open`` are open, the least recently used engines without a lease
+    are closed. The operator's engine is leased for the lifetime of the pool.
     """
 
     def __init__(self, open_tenant: Callable[[str], Engine], *, tenant: str, max_open: int = 64) -> None:
         self._open_tenant = open_tenant
         self._max_open = max_open
         self._slots: OrderedDict[str, _Slot] = OrderedDict()
-        """By tenant, the least recently used first."""
+        """Slots by tenant, least recently used first."""
         self._lock = threading.Lock()
         self._closers: list[threading.Thread] = []
         self._closing = threading.Event()
         self.tenant = tenant
-        """The operator's."""
+        """The operator's tenant."""
         self.operator = self._engine_of(tenant, self._acquire(tenant))
         self.gate = Gate(services(self.operator).store, services(self.operator).clock)
         self._flusher = threading.Thread(target=self._flush_regularly, name="holdfast-flusher", daemon=True)
         self._flusher.start()
 
-    def identify(self, bearer: str | None, loopback: bool) -> Principal:  # noqa: FBT001  (as the middleware asks)
-        """Return who bears a key, or who comes over loopback while none was made."""
+    def identify(self, bearer: str | None, loopback: bool) -> Principal:  # noqa: FBT001  (signature of the middleware's Identify)
+        """Return the principal of an access key, or of a keyless loopback request if no key was ever created."""
         return self.gate.identify(bearer, loopback=loopback)
 
     @contextlib.contextmanager
     def lease(self, tenant: str) -> Iterator[Engine]:
-        """Hold a tenant's engine open while the block lasts. The first lease opens it, so never call this on the event loop."""
+        """Lease a tenant's engine for the duration of the block. Opening it can block, so do not call this on the event loop."""
         slot = self._acquire(tenant)
         try:
             yield self._engine_of(tenant, slot)
@@ -75,12 +76,12 @@ class EnginePool:
             self._release(tenant, slot)
 
     def open_tenants(self) -> list[str]:
-        """List the tenants whose engine is open, the least recently used first."""
+        """List the tenants with an open engine, least recently used first."""
         with self._lock:
             return [tenant for tenant, slot in self._slots.items() if slot.engine is not None]
 
     def close(self) -> None:
-        """Close every engine; queued work stays queued."""
+        """Close all engines. Queued jobs stay queued."""
         self._closing.set()
         with self._lock:
             slots, self._slots = self._slots, OrderedDict()
@@ -101,7 +102,7 @@ class EnginePool:
     def _acquire(self, tenant: str) -> _Slot:
         with self._lock:
             if self._closing.is_set():
-                raise StoreClosed("The server is closing.")
+                raise StoreClosed("The server is shutting down. Nothing was changed. Retry when it has restarted.")
             slot = self._slots.setdefault(tenant, _Slot())
             slot.leases += 1
             self._slots.move_to_end(tenant)
@@ -116,21 +117,21 @@ class EnginePool:
             self._evict()
 
     def _engine_of(self, tenant: str, slot: _Slot) -> Engine:
-        """Return a slot's engine, opened by the first lease."""
+        """Return the engine of a slot, opening it if needed."""
         with slot.opening:
             if slot.engine is None:
                 slot.engine = self._open_tenant(tenant)
         return slot.engine
 
     def _evict(self) -> None:
-        """Close the least recently used engines beyond the limit, of those that nobody leases."""
+        """Close the least recently used engines beyond the limit. Leased engines stay open."""
         idle = [tenant for tenant, slot in self._slots.items() if not slot.leases]
         for tenant in idle[: max(0, len(self._slots) - self._max_open)]:
             engine = self._slots.pop(tenant).engine
             if engine is not None:
                 thread = threading.Thread(target=engine.close, name="holdfast-closing")
-                thread.start()  # it may have to finish a step of its work: nobody should wait for that
-                self._closers = [*(each for each in self._closers if each.is_alive()), thread]
+                thread.start()  # closing waits for the worker's current step; do not block the caller
+                self._closers = [*(closer for closer in self._closers if closer.is_alive()), thread]
 
     def _flush_regularly(self) -> None:
         while not self._closing.wait(_FLUSH_SECONDS):
@@ -138,14 +139,14 @@ class EnginePool:
             self.drop_erased()
 
     def _flush_keys(self) -> None:
-        """Write when keys were last used. A failure can wait for the next time, and must not end the pool."""
+        """Save when access keys were last used. A failure is only logged; the next flush tries again."""
         try:
             self.gate.flush_uses()
         except HoldfastError as error:
-            log.warning("When keys were last used could not be noted: %s", error)
+            log.warning("The last use of access keys could not be saved: %s", error)
 
     def drop_erased(self) -> None:
-        """Have open engines drop their cached queries if another process has erased something; they may have no worker."""
+        """Drop cached queries that another process has erased. An engine without a worker does not notice erasures itself."""
         with self._lock:
             held = [(tenant, slot) for tenant, slot in self._slots.items() if slot.engine is not None]
             for _, slot in held:
@@ -163,7 +164,7 @@ class EnginePool:
 
 
 def _once(load: Callable[[], Any]) -> Callable[[], Any]:
-    """Return a loader that loads once for all; a failure is not remembered."""
+    """Return a loader that calls ``load`` once and caches the result. Failures are not cached."""
     lock = threading.Lock()
     loaded: list[Any] = []
 
@@ -188,12 +189,12 @@ def open_pool(
     clock: Clock | None = None,
     max_open: int = 64,
 ) -> EnginePool:
-    """Open the engines of a store for all its tenants; takes what ``holdfast.open`` takes."""
+    """Open a pool for all tenants of a store. Takes the same arguments as ``holdfast.open``."""
     named = preset.name if isinstance(preset, Preset) else preset
     loaded = load_settings(settings, store=None if path is None else str(path), tenant=tenant, preset=named)
-    vectors, talk = make_models(loaded, make_preset(loaded, preset), embedder=embedder, chat=chat)
-    shared = None if vectors is None else replace(vectors, load=_once(vectors.load))
-    asked = None if talk is None else ChatSource(name=talk.name, load=_once(talk.load), shared=True)
+    vectors, chat_source = make_models(loaded, make_preset(loaded, preset), embedder=embedder, chat=chat)
+    shared_embedder = None if vectors is None else replace(vectors, load=_once(vectors.load))
+    shared_chat = None if chat_source is None else ChatSource(name=chat_source.name, load=_once(chat_source.load), shared=True)
 
     def open_tenant(name: str) -> Engine:
         return open_engine(
@@ -201,8 +202,8 @@ def open_pool(
             preset=preset,
             settings=settings,
             tenant=name,
-            embedder=shared or "none",
-            chat=asked or "none",
+            embedder=shared_embedder or "none",
+            chat=shared_chat or "none",
             worker=worker,
             clock=clock,
         )

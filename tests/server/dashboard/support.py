@@ -1,4 +1,4 @@
-"""A real browser on the dashboard: what a page did besides what it shows is written down as well."""
+"""A real browser for the dashboard tests. It records console messages, requests and dialogs of the page."""
 
 import json
 import shutil
@@ -19,13 +19,13 @@ VIEWS = ("chat", "memories", "timeline", "topics", "sessions", "jobs", "apps", "
 
 
 def find_browser() -> str | None:
-    """Return the browser of this machine, if it has one we know."""
+    """Return the path of an installed Chromium or Chrome, or None."""
     return next((found for name in BROWSERS if (found := shutil.which(name))), None)
 
 
 @contextmanager
 def launched() -> Iterator[Any]:
-    """Run the browser while this lasts; without one the test is skipped, and says so."""
+    """Run the browser for the duration of the block. Skip the test if there is none."""
     path = find_browser()
     if path is None:
         pytest.skip(f"there is no browser to walk the dashboard with; looked for {', '.join(BROWSERS)}")
@@ -39,7 +39,7 @@ def launched() -> Iterator[Any]:
 
 @dataclass
 class Visitor:
-    """Somebody with a browser, and what their page said and did behind their back."""
+    """A browser page on the dashboard, with its recorded errors and requests."""
 
     page: Any
     url: str
@@ -48,7 +48,7 @@ class Visitor:
     hosts: set[str] = field(default_factory=set)
 
     def go(self, route: str = "") -> None:
-        """Open a view by its hash, as a link does; the first time the page itself is loaded."""
+        """Open a view by its hash, as a link does. The first call loads the page."""
         if self.page.url.startswith(self.url):
             self.page.evaluate("(hash) => { location.hash = hash; }", f"#/{route}")
         else:
@@ -56,22 +56,22 @@ class Visitor:
         self.settle()
 
     def settle(self) -> None:
-        """Wait until the view is there and nothing of it is a skeleton any more."""
+        """Wait until the view is rendered and no loading placeholder is left."""
         self.page.wait_for_selector("#main > *")
         self.page.wait_for_function("() => !document.querySelector('#main .skeleton')")
 
     def see(self, selector: str, **options: Any) -> Any:
-        """Wait for something to be seen, and return it."""
+        """Wait until an element is visible, and return it."""
         found = self.page.locator(selector, **options).first
         found.wait_for(state="visible")
         return found
 
     def click(self, selector: str, **options: Any) -> None:
-        """Click the first that fits."""
+        """Click the first matching element."""
         self.see(selector, **options).click()
 
     def say(self, text: str) -> None:
-        """Write in the chat and send it."""
+        """Send a chat message."""
         self.see(".composer textarea").fill(text)
         self.page.keyboard.press("Enter")
 
@@ -85,7 +85,7 @@ def visit(
     size: tuple[int, int] = (1360, 900),
     **options: Any,
 ) -> Visitor:
-    """Open a new window on the dashboard of a server, looking at somebody's memory."""
+    """Open the dashboard of a server in a new browser window, with the scope of a user."""
     context = browser.new_context(locale=language, viewport={"width": size[0], "height": size[1]}, **options)
     context.set_default_timeout(15_000)
     settings = json.dumps({"theme": "auto", "language": None, "user": user, "app": None, "agent": None})
@@ -105,19 +105,19 @@ def visit(
 
 
 def _dismiss(visitor: Visitor, dialog: Any) -> None:
-    """Note that a page opened a box of the browser's, which ours never do."""
+    """Record and dismiss a native browser dialog. The dashboard never opens one."""
     visitor.faults.append(f"dialog: {dialog.message}")
     dialog.dismiss()
 
 
 def _hear(visitor: Visitor, message: Any) -> None:
-    """Note what the console says; that the server answered no (as without a model it does) is no fault of the page."""
+    """Record a console message. Expected error statuses, such as 503 without a chat model, are ignored."""
     if message.type in ("error", "warning") and not message.text.startswith("Failed to load resource: the server responded"):
         visitor.faults.append(f"console: {message.text}")
 
 
 def remember(url: str, text: str, **more: Any) -> Mapping[str, Any]:
-    """Keep something over HTTP."""
+    """Store a memory over HTTP."""
     answer = httpx.post(f"{url}/v1/memories", json={"text": text, "user": "ana", **more}, timeout=30)
     assert answer.status_code == 201, answer.text
     kept: Mapping[str, Any] = answer.json()

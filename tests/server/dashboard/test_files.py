@@ -1,4 +1,4 @@
-"""What the dashboard is made of: small, whole, in two languages, and with nothing that parses HTML or calls out."""
+"""Static checks of the dashboard's files: size, imports, translations, and no HTML parsing or external URLs."""
 
 import json
 import re
@@ -15,7 +15,7 @@ FILES = sorted(path for path in FOLDER.rglob("*") if path.is_file())
 SCRIPTS = [path for path in FILES if path.suffix == ".js"]
 WORDS = {name: json.loads((FOLDER / "i18n" / f"{name}.json").read_text("utf-8")) for name in ("en", "es")}
 NAMESPACE = "http://www.w3.org/2000/svg"
-"""What makes a file an SVG image; nobody fetches it."""
+"""The SVG namespace. It looks like a URL but is never fetched."""
 GROUPS = (
     "kind",
     "status",
@@ -32,7 +32,7 @@ GROUPS = (
     "arm",
     "arm.means",
 )
-"""Names the server gives; those without a word of ours are shown as they are."""
+"""Prefixes of translated server values. Values without a translation are shown as they are."""
 
 
 def test_the_folder_is_small() -> None:

@@ -1,4 +1,4 @@
-"""Text that people, models and web pages wrote is shown by the dashboard and never run: forty payloads in every field."""
+"""Stored text is displayed and never executed: 40 XSS payloads in every field."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -68,7 +68,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server whose every field holds a payload: one memory, session, app and topic for each of them."""
+    """A server with one memory, session, app and topic per payload."""
     with process(tmp_path_factory.mktemp("hostile")) as server:
         with httpx.Client(base_url=server.url, timeout=30) as client:
             for number, payload in enumerate(PAYLOADS):
@@ -94,7 +94,7 @@ def _plant(client: httpx.Client, number: int, payload: str) -> None:
 
 @pytest.fixture
 def ana(browser: Any, url: str) -> Iterator[Visitor]:
-    visitor = visit(browser, url, reduced_motion="reduce")  # what runs, runs without waiting for things to glide in
+    visitor = visit(browser, url, reduced_motion="reduce")  # without animations, so that payloads run at once if at all
     yield visitor
     visitor.context.close()
     assert not visitor.faults
@@ -149,7 +149,7 @@ def test_no_topic_runs_read_or_previewed(ana: Visitor, url: str) -> None:
         ana.go(f"topics/{quote(topic['topic'], safe='')}")
         ana.see(".topic .prose, .problem")
         _assert_nothing_ran(ana, topic["topic"])
-        if "/" in topic["topic"]:  # no part of an address, so no page of its own
+        if "/" in topic["topic"]:  # cannot be part of a URL hash, so it has no page
             continue
         ana.click("[data-action=edit]")
         ana.see(".preview")

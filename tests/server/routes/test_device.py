@@ -1,4 +1,4 @@
-"""The design of the talking device: its paths, its verification with a restart, noise, sensors and recordings."""
+"""The voice device design: its paths, its verification script with a restart, noise, sensors and recordings."""
 
 import io
 import json
@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from holdfast.models.transcribers import PocketSphinxTranscriber
-from holdfast.server.routes.device import as_line, is_noise
+from holdfast.server.routes.device import format_readings, is_noise
 from holdfast.testing import ScriptedChat
 from tests.models.remote.chat_server import Asked, ChatServer
 from tests.server.http_support import Served, eventually, process, serving
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.ledger("L9")
 
 
 class Hears:
-    """A transcriber that understands what it is told to."""
+    """A transcriber that returns a fixed text."""
 
     name = "told"
 
@@ -63,7 +63,7 @@ def device(tmp_path: Path, model: ScriptedChat) -> Iterator[Served]:
 
 
 def _alex(asked: Asked) -> str:
-    """A model that knows a name if its prompt does."""
+    """A chat model that knows the user's name only if the prompt contains it."""
     told = "\n".join(str(each.get("content")) for each in asked.body["messages"])
     last = str(asked.body["messages"][-1]["content"])
     if "JSON" in told and "fact" in told.casefold() and "voice assistant" not in told:
@@ -77,7 +77,7 @@ def _alex(asked: Asked) -> str:
 
 
 def _curl(url: str, body: dict[str, Any]) -> Any:
-    """Ask as the design's verification does."""
+    """Send a request with curl, as the design's verification script does."""
     command = ["curl", "-s", "-X", "POST", f"{url}/chat/text", "-H", "Content-Type: application/json", "-d", json.dumps(body)]
     return json.loads(subprocess.run(command, capture_output=True, check=True, timeout=60).stdout)
 
@@ -140,7 +140,7 @@ def test_sensors_are_an_object(device: Served) -> None:
 
 
 def test_readings_become_one_line_that_closes_nothing() -> None:
-    line = as_line({"note": "a]\n[b", "<tag>": ["x", 1], "none": None, "deep": {"a": {"b": 2}}})
+    line = format_readings({"note": "a]\n[b", "<tag>": ["x", 1], "none": None, "deep": {"a": {"b": 2}}})
     assert "\n" not in line
     assert line.startswith("Note: a] [b, ")
     assert line.endswith("Deep a b: 2")

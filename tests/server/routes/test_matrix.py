@@ -1,5 +1,7 @@
-"""Every operation of the server, asked by everyone who should not: nothing is read, nothing is written, and what is
-another's answers exactly as what is not there."""
+"""Access control of every operation: callers without the right read nothing and write nothing.
+
+A foreign id must get exactly the same response as a missing id.
+"""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -22,17 +24,17 @@ pytestmark = pytest.mark.ledger("X8")
 
 @dataclass(frozen=True)
 class Case:
-    """How an operation is asked, with ``{memory}``, ``{session}`` and others in place of ids."""
+    """A request for one operation. ``{memory}``, ``{session}`` and other placeholders stand for ids."""
 
     right: str
     body: Mapping[str, Any] | None = None
     query: Mapping[str, Any] = field(default_factory=dict)
     by_id: bool = False
-    """It names something by id: a foreign one must answer as an absent one."""
+    """True if the request names an object by id. A foreign id must get the same response as a missing one."""
     whole: bool = False
-    """It concerns the whole tenant: a key that is bound to a user has no right to it."""
+    """True if the operation affects the whole tenant. A key that is bound to a user may not use it."""
     makes: bool = False
-    """What is not there is made, so a foreign id cannot answer as an absent one; it is refused."""
+    """True if the operation creates missing objects, so that a foreign id must be rejected instead."""
     open: bool = False
 
 
@@ -88,14 +90,22 @@ CASES: dict[str, Case] = {
     "health": Case("read", open=True),
 }
 ABSENT = {
-    "memory": "mem_absent", "app_memory": "mem_absent2", "session": "ses_absent", "message": "msg_absent", "change": "chg_absent",
-    "job": "job_absent", "key": "key_absent", "user": "nobody", "topic": "nothing", "app": "zoo",
-}  # fmt: skip
+    "memory": "mem_absent",
+    "app_memory": "mem_absent2",
+    "session": "ses_absent",
+    "message": "msg_absent",
+    "change": "chg_absent",
+    "job": "job_absent",
+    "key": "key_absent",
+    "user": "nobody",
+    "topic": "nothing",
+    "app": "zoo",
+}
 
 
 @dataclass
 class World:
-    """A store with two users and two tenants, and those who ask."""
+    """A store with two users and two tenants, and a client for each caller."""
 
     served: Served
     ids: dict[str, str]
@@ -103,7 +113,7 @@ class World:
     operations: dict[str, tuple[str, str]]
 
     def ask(self, who: str, name: str, ids: Mapping[str, str]) -> httpx.Response:
-        """Ask for an operation about these ids."""
+        """Send the request of an operation with these ids."""
         method, path = self.operations[name]
         case = CASES[name]
         body = _filled(case.body, ids)
@@ -119,7 +129,7 @@ class World:
         return client.request(method, address, params=query, json=body)
 
     def state(self) -> str:
-        """Return all of the tenant's rows that an intruder could have changed."""
+        """Return all rows of the tenant that a caller could have changed."""
         store = services(self.served.pool.operator).store
         memories = sorted((each.id, each.revision, each.status) for each in store.memories(MemoryFilter(statuses=None)))
         sessions = sorted((each.id, each.status) for each in store.sessions(SessionFilter()))
@@ -139,7 +149,7 @@ def _filled(value: Any, ids: Mapping[str, str]) -> Any:
 
 
 def _path(name: str, path: str, ids: Mapping[str, str]) -> str:
-    """Fill the placeholders of a path with the ids that are meant there."""
+    """Fill in the placeholders of a path."""
     what = {"sessions": "session", "memories": "memory", "jobs": "job", "keys": "key", "conversations": "session"}
     named = "app_memory" if name == "delete_app_memory" else what.get(path.removeprefix("/v1").split("/")[1], "memory")
     own = {"{id}": ids[named], "{user}": ids["user"], "{topic}": ids["topic"], "{app}": ids["app"]}
@@ -162,10 +172,16 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         ).json()
         of_app = client.post("/v1/memories", json={"text": f"feeds the {SECRET}", "user": "ana", "app": "kitchen"}).json()
         ids = {
-            "memory": made["id"], "app_memory": of_app["id"], "session": talk, "message": said["id"], "user": "ana", "topic": "animals",
+            "memory": made["id"],
+            "app_memory": of_app["id"],
+            "session": talk,
+            "message": said["id"],
+            "user": "ana",
+            "topic": "animals",
             "change": client.get(f"/v1/memories/{made['id']}/history").json()["items"][0]["id"],
-            "job": client.get("/v1/jobs").json()["items"][0]["id"], "app": "kitchen",
-        }  # fmt: skip
+            "job": client.get("/v1/jobs").json()["items"][0]["id"],
+            "app": "kitchen",
+        }
         client.put("/v1/users/ana", json={"language": "en"})
         gate = served.pool.gate
         record, _ = gate.create_key(level="write", user="ana", label=SECRET)
@@ -184,9 +200,11 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             for method, operation in methods.items()
         }
         yield World(
-            served=served, ids={**ids, "key": record.id}, clients={who: served.as_(key) for who, key in keys.items()},
+            served=served,
+            ids={**ids, "key": record.id},
+            clients={who: served.as_(key) for who, key in keys.items()},
             operations=operations,
-        )  # fmt: skip
+        )
 
 
 def test_every_operation_stands_in_the_matrix(world: World) -> None:
@@ -228,7 +246,8 @@ def test_who_may_read_is_answered(world: World, name: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_another_tenant_finds_nothing_and_changes_nothing(world: World, name: str) -> None:
     before = world.state()
-    # What one tenant makes under an id of another's is its own; it must not be in the way of the next case.
+    # Creating with a foreign id makes an object of the caller's own tenant. A separate caller does that, so that
+    # the object does not affect the next case.
     answer = world.ask("maker" if CASES[name].makes else "stranger", name, world.ids)
     assert SECRET not in answer.text
     assert world.state() == before
@@ -247,12 +266,12 @@ def test_another_user_finds_nothing_and_changes_nothing(world: World, name: str)
         assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
     elif case.by_id:
         assert _same(world, "bob", name, answer)
-    if name not in ("chat_text", "sensors", "chat_audio"):  # he has a conversation of his own
+    if name not in ("chat_text", "sensors", "chat_audio"):  # each key has its own device session
         assert world.state() == before
 
 
 def _same(world: World, who: str, name: str, answer: httpx.Response) -> bool:
-    """Tell whether something foreign was answered as something absent is."""
+    """Return True if the response to a foreign id equals the response to a missing id."""
     absent = world.ask(who, name, {**ABSENT, "app": world.ids["app"]})
     texts = []
     for found, ids in ((answer, world.ids), (absent, ABSENT)):
@@ -265,7 +284,7 @@ def _same(world: World, who: str, name: str, answer: httpx.Response) -> bool:
 
 
 def test_the_owner_can_do_it_all(world: World) -> None:
-    """So that a matrix of refusals is not one of mistakes: the same requests work for whom they are meant."""
+    """Check that the requests are valid, so that the rejections in the matrix are not caused by mistakes in them."""
     reading = [name for name, case in CASES.items() if case.right == "read" and not case.open]
     assert {name: world.ask("owner", name, world.ids).status_code for name in reading} == dict.fromkeys(reading, 200)
     writing = [

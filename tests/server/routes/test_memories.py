@@ -1,4 +1,4 @@
-"""Memories over HTTP: what goes in comes out, corrected, forgotten, undone and erased."""
+"""Memories over HTTP: store, list, revise, forget, undo and erase."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Topics as pages, apps by their design's own paths, statistics, people, and the documents of the server."""
+"""Topic pages, apps, statistics, users, access keys, and the OpenAPI document."""
 
 from pathlib import Path
 from typing import Any
@@ -172,9 +172,24 @@ def test_the_document_has_examples_and_a_problem_for_every_operation(served: Ser
             wrong = {"401", "404", "429"} - set(operation["responses"]) if path != "/health" else set()
             assert not wrong, (method, path, wrong)
             assert operation["operationId"]
+            assert operation["summary"]
             assert operation["description"]
     assert "422" not in str(document["paths"].keys())
     assert document["components"]["schemas"]["Memory"]["properties"]["text"]["examples"] == ["prefers tea"]
+
+
+def test_the_document_describes_every_parameter_and_field(served: Served) -> None:
+    document = served.client.get("/openapi.json").json()
+    operations = [operation for methods in document["paths"].values() for operation in methods.values()]
+    bare = [
+        (each["operationId"], one["name"])
+        for each in operations
+        for one in each.get("parameters", ())
+        if "description" not in one
+    ]
+    for name, schema in document["components"]["schemas"].items():
+        bare += [(name, field) for field, rule in schema.get("properties", {}).items() if "description" not in rule]
+    assert bare == []
 
 
 def test_the_dashboard_is_served_at_the_root(served: Served) -> None:

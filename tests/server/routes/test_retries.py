@@ -1,4 +1,4 @@
-"""Writes that are sent again: the same key with the same request does nothing twice."""
+"""Idempotency keys: a repeated request has no second effect."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The OpenAPI tells the truth: requests made up from it meet no fault of the server and no answer it does not name."""
+"""Requests generated from the OpenAPI document cause no server error and no undocumented response."""
 
 import warnings
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ CHECKS = (
     checks.response_schema_conformance,
 )
 ENDLESS = ("events",)
-"""Answers that do not end by themselves; their own test reads them."""
+"""Operations whose response does not end. They have their own tests."""
 
 
 class Hears:
@@ -46,7 +46,9 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 @pytest.mark.filterwarnings("ignore")
 def test_no_request_meets_a_fault_or_an_answer_that_is_not_documented(live: Served) -> None:
     schema = schemathesis.openapi.from_url(f"{live.url}/openapi.json")
-    key = {"Authorization": f"Bearer {live.key('admin')}"}  # one of the requests makes a key, and then all need one
+    key = {
+        "Authorization": f"Bearer {live.key('admin')}"
+    }  # one of the requests creates a key, and from then on every request needs one
     tried = []
     for result in schema.get_all_operations():
         operation = result.ok()
@@ -57,9 +59,13 @@ def test_no_request_meets_a_fault_or_an_answer_that_is_not_documented(live: Serv
 
         @seed(20260301)
         @settings(
-            max_examples=EXAMPLES, deadline=None, database=None, verbosity=Verbosity.quiet,
-            phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck),
-        )  # fmt: skip
+            max_examples=EXAMPLES,
+            deadline=None,
+            database=None,
+            verbosity=Verbosity.quiet,
+            phases=[Phase.explicit, Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
         @given(case=operation.as_strategy())
         def ask(case: Any) -> None:
             case.call_and_validate(checks=list(CHECKS), headers=key, timeout=30)

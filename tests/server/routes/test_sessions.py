@@ -1,4 +1,4 @@
-"""Conversations over HTTP: what is said is kept, answered, streamed, ended and erased."""
+"""Sessions over HTTP: messages, chat, streaming, ending and erasing."""
 
 import contextlib
 import json
@@ -225,7 +225,7 @@ def test_what_changes_is_told_to_those_who_follow(served: Served) -> None:
 
 @pytest.fixture
 def statements() -> Iterator[list[str]]:
-    """Every statement that any SQLite connection runs from now on."""
+    """Record every SQL statement that any SQLite connection executes."""
     ran: list[str] = []
 
     def note(_cursor: Any, sql: str, _values: Any) -> bool:

@@ -1,4 +1,4 @@
-"""How the engine's values are shown: each of its nouns as the model in ``schemas`` that stands for it."""
+"""Convert engine objects to the response models in ``responses``."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
@@ -15,70 +15,83 @@ Item = TypeVar("Item")
 
 
 def memory(found: types.Memory) -> responses.Memory:
-    """Return a memory as JSON has it."""
+    """Convert a memory."""
     return responses.Memory.model_validate({**_parts(found.scope), **_fields(found, responses.Memory)})
 
 
 def message(found: types.Message) -> responses.Message:
-    """Return a message as JSON has it."""
+    """Convert a message."""
     return responses.Message.model_validate({**_parts(found.scope), **_fields(found, responses.Message)})
 
 
 def session(found: types.SessionRecord) -> responses.Session:
-    """Return a session as JSON has it."""
+    """Convert a session record."""
     return responses.Session.model_validate({**_parts(found.scope), **_fields(found, responses.Session)})
 
 
 def hit(found: types.Hit) -> responses.Hit:
-    """Return a hit as JSON has it."""
+    """Convert a hit."""
     return responses.Hit(
-        id=found.id, kind=found.kind, text=found.text, score=found.score, similarity=found.similarity, at=found.at,
+        id=found.id,
+        kind=found.kind,
+        text=found.text,
+        score=found.score,
+        similarity=found.similarity,
+        at=found.at,
         why=[responses.Reason(arm=each.arm, rank=each.rank, score=each.score) for each in found.why],
         memory=memory(found.memory) if found.memory else None,
         message=message(found.message) if found.message else None,
         successor=memory(found.successor) if found.successor else None,
-    )  # fmt: skip
+    )
 
 
 def context(found: types.Context) -> responses.Context:
-    """Return a context as JSON has it."""
+    """Convert a context block."""
     return responses.Context(
-        text=found.text, tokens=found.tokens, stable=found.stable, changing=found.changing,
-        hits=[hit(each) for each in found.hits], left_out=[hit(each) for each in found.left_out],
-    )  # fmt: skip
+        text=found.text,
+        tokens=found.tokens,
+        stable=found.stable,
+        changing=found.changing,
+        hits=[hit(each) for each in found.hits],
+        left_out=[hit(each) for each in found.left_out],
+    )
 
 
 def change(found: types.ChangeRecord) -> responses.Change:
-    """Return a change as JSON has it."""
+    """Convert a history entry. The fields of its author are flattened into it."""
     author = {name: getattr(found.author, name) for name in ("actor", "model", "prompt", "job")}
     own = {name: getattr(found, name) for name in ("id", "batch", "at", "action", "memory", "revision", "reason")}
     return responses.Change.model_validate({**own, **author, "after": memory(found.after) if found.after else None})
 
 
 def job(found: types.Job) -> responses.Job:
-    """Return a job as JSON has it."""
+    """Convert a job."""
     return responses.Job.model_validate({**_fields(found, responses.Job), "payload": dict(found.payload)})
 
 
 def receipt(found: types.Receipt) -> responses.Receipt:
-    """Return a receipt as JSON has it."""
+    """Convert an erasure receipt."""
     return responses.Receipt.model_validate({**_fields(found, responses.Receipt), "target": dict(found.target)})
 
 
 def answer(found: Answer) -> responses.ChatAnswer:
-    """Return a reply as JSON has it."""
+    """Convert a reply of the agent."""
     uses = [
         responses.ToolUse(name=use.call.name, arguments=dict(use.call.arguments), ok=use.result.ok, text=use.result.text)
         for use in found.tool_uses
     ]
     return responses.ChatAnswer(
-        text=found.text, context=context(found.context), tool_uses=uses, message_id=found.message_id, reply_id=found.reply_id,
+        text=found.text,
+        context=context(found.context),
+        tool_uses=uses,
+        message_id=found.message_id,
+        reply_id=found.reply_id,
         usage=responses.Usage.model_validate(_fields(found.usage, responses.Usage)),
-    )  # fmt: skip
+    )
 
 
 def kind(found: types.Kind) -> responses.Kind:
-    """Return a kind as JSON has it."""
+    """Convert a kind. A lifetime that is a duration becomes a string of seconds."""
     life = found.lifetime
     lasts = life if life is None or isinstance(life, str) else f"{life.total_seconds():.0f}"
     own = {name: getattr(found, name) for name in ("name", "meaning", "keyed", "pinned", "renewed_by_use")}
@@ -86,13 +99,13 @@ def kind(found: types.Kind) -> responses.Kind:
 
 
 def page_of(items: Iterable[Item], *, limit: int, offset: int) -> tuple[list[Item], int | None]:
-    """Return at most ``limit`` of the items, and where the next page begins; one more than the limit says there is one."""
+    """Return one page and the offset of the next page, or None. Pass one item more than ``limit`` if a page follows."""
     found = list(items)
     return found[:limit], offset + limit if len(found) > limit else None
 
 
 def _fields(found: object, model: type[BaseModel]) -> Mapping[str, Any]:
-    """Return what an object has of a model's fields."""
+    """Return the attributes of an object that the model has as fields, by name."""
     noun: Any = type(found)
     names, values = _reading(noun, model)
     return dict(zip(names, values(found), strict=True))
@@ -100,7 +113,7 @@ def _fields(found: object, model: type[BaseModel]) -> Mapping[str, Any]:
 
 @cache
 def _reading(noun: type, model: type[BaseModel]) -> tuple[Sequence[str], Callable[[object], tuple[Any, ...]]]:
-    """Return which of a model's fields a noun of ours has, and what reads them all; our nouns keep theirs in slots."""
+    """Return the names of the fields that a model shares with a class, and a function that reads them all."""
     names = [name for name in model.model_fields if hasattr(noun, name)]
     return names, attrgetter(*names)
 

@@ -1,4 +1,4 @@
-"""What the OpenAPI says of every operation: the answers it can give when something is wrong."""
+"""The error responses in the OpenAPI document."""
 
 from http import HTTPStatus
 from typing import Annotated, Any, TypeAlias
@@ -9,18 +9,18 @@ from holdfast.server.api.problem import MEDIA_TYPE
 from holdfast.server.api.responses import Context
 
 _WHEN = {
-    400: ("invalid_input", "The request makes no sense; the detail names what."),
-    401: ("unauthorized", "No key, or one that does not count."),
-    403: ("forbidden", "The key gives no right to do this."),
-    404: ("not_found", "There is no such thing, or it is not the caller's to know of."),
-    409: ("conflict", "It contradicts what is stored, or what was asked before under the same key."),
-    413: ("too_large", "The body, or a text in it, is too long."),
-    415: ("unsupported", "A body of this type is not understood."),
-    421: ("misdirected", "The server does not answer to this name."),
-    429: ("rate_limited", "Too many requests; the header Retry-After says when to go on."),
-    500: ("unexpected", "A fault of the server's own."),
-    502: ("answer_invalid", "The model answered nothing that can be used."),
-    503: ("store_busy", "Not now: the store is busy, or a model is missing or does not answer."),
+    400: ("invalid_input", "The request is invalid. `detail` names the problem."),
+    401: ("unauthorized", "The access key is missing or not valid."),
+    403: ("forbidden", "The access key does not permit this operation."),
+    404: ("not_found", "The object does not exist, or the access key may not read it."),
+    409: ("conflict", "The request conflicts with stored data, or its idempotency key was used for another request."),
+    413: ("too_large", "The body, or a text in it, is too large."),
+    415: ("unsupported", "The content type of the body is not supported."),
+    421: ("misdirected", "The server does not accept this host name."),
+    429: ("rate_limited", "Too many requests. Retry after the number of seconds in the `Retry-After` header."),
+    500: ("unexpected", "The server failed. The log has the details under the request id."),
+    502: ("answer_invalid", "The chat model returned no usable reply."),
+    503: ("store_busy", "The store is busy, or a model is missing or unavailable. Retry later."),
 }
 _ALWAYS = (400, 401, 403, 404, 413, 415, 421, 429, 500, 503)
 
@@ -28,26 +28,33 @@ Responses: TypeAlias = dict[int | str, dict[str, Any]]
 
 
 class Problem(BaseModel):
-    """What went wrong (RFC 9457); ``code`` never changes between releases."""
+    """An error (RFC 9457)."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", use_attribute_docstrings=True)
 
     type: Annotated[str, Field(examples=["about:blank"])]
+    """Always `about:blank`."""
     title: Annotated[str, Field(examples=["Not Found"])]
+    """The name of the HTTP status."""
     status: Annotated[int, Field(examples=[404])]
+    """The HTTP status."""
     detail: Annotated[str, Field(examples=["There is no memory mem_01k4zt3w9v6q2m8x5c7b1n0pda."])]
+    """What happened and what to do."""
     code: Annotated[str, Field(examples=["not_found"])]
+    """The stable code of the error. It does not change between releases."""
 
 
 class NoChatModel(Problem):
-    """There is no chat model; what a model would have been told is in ``context``."""
+    """The error `no_chat_model`: no chat model is configured. `context` is the block that a model would have received."""
 
     context: Context | None = None
+    """The context block that a chat model would have received."""
     message_id: str | None = None
+    """The id of the stored message."""
 
 
 def problems(*more: int, chat: bool = False) -> Responses:
-    """Return the documented problems of an operation: those any can have, and ``more`` of its own."""
+    """Return the error responses of an operation: those that every operation can return, and the given statuses."""
     found: Responses = {status: _documented(status) for status in sorted({*_ALWAYS, *more, *((502,) if chat else ())})}
     if chat:
         found[503]["content"][MEDIA_TYPE]["schema"] = {"$ref": "#/components/schemas/NoChatModel"}
@@ -63,7 +70,7 @@ def _documented(status: int) -> dict[str, Any]:
 
 
 def add_schemas(document: dict[str, Any]) -> None:
-    """Add what the documented problems refer to."""
+    """Add the schemas that the error responses refer to."""
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
     for model in (Problem, NoChatModel):
         schema = model.model_json_schema(ref_template="#/components/schemas/{model}")

@@ -1,7 +1,6 @@
-"""Refusals and failures as problem+json (RFC 9457), with the stable codes of :mod:`holdfast.errors`.
+"""Errors as problem+json (RFC 9457), with the stable codes of :mod:`holdfast.errors`.
 
-A problem is an answer by itself: an ASGI application, so that a framework's error handler can return it and the
-middleware that needs no framework can send it.
+A problem is an ASGI application: error handlers of the framework can return it, and middleware can send it directly.
 """
 
 import json
@@ -38,19 +37,19 @@ STATUS: Mapping[str, int] = {
     "answer_invalid": 502,
     "spend_limit": 503,
 }
-"""The status of each error's code; any other is 500."""
+"""HTTP status by error code. Other codes have status 500."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """What went wrong, as an answer."""
+    """An error response."""
 
     status: int
     code: str
     detail: str
     headers: Mapping[str, str] = field(default_factory=dict)
     more: Mapping[str, Any] = field(default_factory=dict)
-    """Further members, such as the ``context`` of ``no_chat_model``."""
+    """Additional members of the JSON object, such as the ``context`` of ``no_chat_model``."""
 
     @property
     def content(self) -> dict[str, Any]:
@@ -61,24 +60,24 @@ class Problem:
 
     @property
     def body(self) -> bytes:
-        """The JSON, in UTF-8."""
+        """The JSON text in UTF-8."""
         return json.dumps(self.content, ensure_ascii=False).encode("utf-8", "replace")
 
     def raw_headers(self) -> list[tuple[bytes, bytes]]:
-        """Return the headers as ASGI has them."""
+        """Return the response headers in ASGI form."""
         own = {"content-type": MEDIA_TYPE, "content-length": str(len(self.body)), **self.headers}
         if self.status == HTTPStatus.UNAUTHORIZED:
             own.setdefault("www-authenticate", "Bearer")
         return [(name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in own.items()]
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:  # noqa: ARG002  (ASGI's signature)
-        """Send it."""
+        """Send the response."""
         await send({"type": "http.response.start", "status": self.status, "headers": self.raw_headers()})
         await send({"type": "http.response.body", "body": b"" if scope.get("method") == "HEAD" else self.body})
 
 
 class Refused(Exception):
-    """Raised where a request is refused for a reason that is HTTP's alone."""
+    """A request was rejected for a reason that only exists in HTTP. Carries the response to send."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.detail)
@@ -86,12 +85,12 @@ class Refused(Exception):
 
 
 def problem_response(status: int, code: str, detail: str, *, headers: Mapping[str, str] | None = None, **more: Any) -> Problem:
-    """Return a problem; ``more`` are further members of its JSON."""
+    """Create a problem. ``more`` are additional members of its JSON object."""
     return Problem(status=status, code=code, detail=detail, headers=headers or {}, more=more)
 
 
 def problem_of(error: HoldfastError) -> Problem:
-    """Return an error of ours as a problem."""
+    """Convert an error of the library to a problem."""
     headers = {}
     if isinstance(error, ModelBusy) and error.retry_after is not None:
         headers["retry-after"] = str(max(1, round(error.retry_after)))

@@ -1,4 +1,7 @@
-"""What the server answers with: the nouns of ``holdfast.types`` as JSON, a scope flattened into its parts."""
+"""Response bodies of the HTTP API: the types of ``holdfast.types`` as JSON, with the scope flattened into its parts.
+
+Attribute docstrings are the field descriptions in the OpenAPI document.
+"""
 
 from datetime import datetime
 from typing import Annotated, Any, Generic, Literal, TypeVar
@@ -11,293 +14,442 @@ Item = TypeVar("Item")
 
 
 class Model(BaseModel):
-    """What all answers have in common."""
+    """Base class of response bodies."""
 
-    model_config = ConfigDict(from_attributes=True, json_schema_serialization_defaults_required=True)
+    model_config = ConfigDict(
+        from_attributes=True, json_schema_serialization_defaults_required=True, use_attribute_docstrings=True
+    )
 
 
 class Listed(Model, Generic[Item]):
-    """One page of a list; ``next_offset`` is where the next one begins."""
+    """One page of a list."""
 
     items: list[Item]
+    """The items of this page."""
     next_offset: Annotated[int | None, Field(examples=[50])] = None
+    """The `offset` of the next page, or null on the last page."""
 
 
 class Counted(Listed[Item], Generic[Item]):
-    """A page of a list whose whole length is known."""
+    """One page of a list, with the length of the whole list."""
 
     total: Annotated[int, Field(examples=[123])]
+    """The number of items on all pages."""
 
 
 class Scoped(Model):
-    """Whose it is; a missing part means shared."""
+    """An object that belongs to a scope. A null part means that the object is shared."""
 
     user: Annotated[str | None, Field(examples=["ana"])] = None
+    """The user it belongs to, or null if all users share it."""
     app: Annotated[str | None, Field(examples=["kitchen"])] = None
+    """The app it belongs to, or null if all apps share it."""
     agent: str | None = None
+    """The agent it belongs to, or null if all agents share it."""
 
 
 class Memory(Scoped):
-    """Something remembered."""
+    """A short text worth knowing later. Its id never changes; each edit adds a revision."""
 
     id: Annotated[str, Field(examples=["mem_01k4zt3w9v6q2m8x5c7b1n0pda"])]
+    """The id of the memory."""
     kind: Annotated[str, Field(examples=["fact"])]
+    """The kind of the memory, one of `/v1/kinds`."""
     text: Annotated[str, Field(examples=["prefers tea"])]
+    """The text of the memory."""
     key: Annotated[str | None, Field(examples=["drink"])] = None
+    """The attribute that the memory describes."""
     topic: str | None = None
+    """The topic that the memory belongs to."""
     importance: Annotated[float, Field(examples=[5.0])]
+    """The importance from 0 to 10."""
     tags: list[str]
+    """Labels of the memory."""
     metadata: dict[str, Any]
+    """Additional data stored with the memory."""
     origin: MemoryOrigin
+    """How the memory came in: extracted (`auto`), stored on request (`explicit`), imported, or edited in a file."""
     trust: float
+    """How far the sources can be relied on, from 0 to 1. The least trusted source decides."""
     sources: list[str]
+    """The ids of the messages and memories it was derived from."""
     pinned: bool
+    """True if the memory is part of every context block."""
     language: str | None = None
+    """The detected language of the text."""
     status: MemoryStatus
+    """`live`, or the reason it was retired: `superseded`, `forgotten` or `expired`."""
     created_at: datetime
+    """The time the memory was created."""
     updated_at: datetime
+    """The time of the last revision."""
     valid_from: datetime
+    """The time from which the memory holds."""
     valid_to: datetime | None = None
+    """The time until which the memory held, or null if it still holds."""
     expires_at: datetime | None = None
+    """The time at which the memory expires, or null if it does not."""
     last_used_at: datetime | None = None
+    """The time the memory was last recalled."""
     last_seen_at: datetime | None = None
+    """The time the same was last stated again."""
     retired_at: datetime | None = None
+    """The time the memory was retired, or null if it is live."""
     replaced_by: str | None = None
+    """The id of the memory that superseded it."""
     reason: str | None = None
+    """The reason for the last change."""
     revision: int
+    """The number of this revision, starting at 1."""
 
 
 class Message(Scoped):
-    """One thing said."""
+    """One message of a session."""
 
     id: Annotated[str, Field(examples=["msg_01k4zt3w9v6q2m8x5c7b1n0pda"])]
+    """The id of the message."""
     session: Annotated[str, Field(examples=["ses_01k4zt3w9v6q2m8x5c7b1n0pda"])]
+    """The id of its session."""
     role: Annotated[str, Field(examples=["user"])]
+    """The role of the speaker, such as `user` or `assistant`."""
     speaker: str | None = None
+    """The name of the speaker."""
     text: Annotated[str, Field(examples=["I moved to Lyon last month."])]
+    """The text of the message."""
     at: datetime
+    """The time the message was sent."""
     seq: int
+    """The sequence number. It grows within a store and is never reused."""
     client_id: str | None = None
+    """The id that the client gave the message."""
     origin: MessageOrigin
+    """Where the text came from."""
     action: str | None = None
+    """A marker such as `IGNORE`. Nothing is learned from a message with an action."""
     language: str | None = None
+    """The detected language of the text."""
 
 
 class Messages(Listed[Message]):
-    """What was said, oldest first; ``next_seq`` is what to ask on after."""
+    """Messages of a session, oldest first."""
 
     next_seq: int | None = None
+    """The `after_seq` of the next page, or null if there is none."""
 
 
 class Session(Scoped):
-    """A conversation."""
+    """A conversation: a sequence of messages in one scope."""
 
     id: Annotated[str, Field(examples=["ses_01k4zt3w9v6q2m8x5c7b1n0pda"])]
+    """The id of the session."""
     status: SessionStatus
+    """`open`, `idle` or `ended`."""
     started_at: datetime
+    """The time the session started."""
     last_at: datetime
+    """The time of its last activity."""
     ended_at: datetime | None = None
+    """The time the session ended, or null."""
     digested_to: int
+    """The sequence number of the last message that memories were extracted from."""
     metadata: dict[str, Any]
+    """Additional data stored with the session."""
 
 
 class Reason(Model):
-    """Why something was found."""
+    """One reason why an item was found."""
 
     arm: Annotated[str, Field(examples=["dense"])]
+    """The search arm that found the item."""
     rank: Annotated[int, Field(examples=[1])]
+    """The rank in that arm, starting at 1."""
     score: float
+    """The score that the arm gave the item."""
 
 
 class Hit(Model):
-    """A memory or a message that was recalled."""
+    """A memory or message that was recalled."""
 
     id: str
+    """The id of the memory or message."""
     kind: Annotated[str, Field(examples=["fact"])]
+    """The kind of the memory, or `message`."""
     text: Annotated[str, Field(examples=["prefers tea"])]
+    """The text to show. For a long message, the snippet that matched."""
     score: Annotated[float, Field(examples=[0.91])]
+    """The probability from 0 to 1 that the item is relevant. Scores of different embedders are comparable."""
     similarity: float | None = None
+    """The cosine of the embedder, if the item was compared by meaning."""
     at: datetime
+    """The time the message was sent, or from which the memory holds."""
     why: list[Reason]
+    """The search arms that found the item."""
     memory: Memory | None = None
+    """The memory, unless the hit is a message."""
     message: Message | None = None
+    """The message, unless the hit is a memory."""
     successor: Memory | None = None
+    """The current memory that contradicts this older message, if there is one."""
 
 
 class Hits(Model):
-    """What a query brought to mind, best first."""
+    """Hits for a query, best first."""
 
     hits: list[Hit]
+    """The hits, best first."""
 
 
 class Context(Model):
-    """The block for a system prompt."""
+    """A context block: the text for a system prompt."""
 
     text: str
+    """The whole block: `stable`, then `changing`."""
     tokens: int
+    """The size of the block in tokens."""
     stable: str
+    """The first part. It stays the same until a pinned memory changes, so that prompt caches work."""
     changing: str
+    """The part that depends on the query."""
     hits: list[Hit]
+    """The hits in the block."""
     left_out: list[Hit]
+    """The hits that did not fit into the token budget."""
 
 
 class Change(Model):
-    """One line of a memory's history."""
+    """One entry of a memory's history."""
 
     id: str
+    """The id of the change, which `/v1/undo` takes."""
     batch: str
+    """The batch of the change. Changes of a batch are undone together."""
     at: datetime
+    """The time of the change."""
     action: Literal["created", "revised", "retired", "restored"]
+    """The type of the change."""
     memory: str
+    """The id of the memory."""
     revision: int
+    """The revision that the change made."""
     actor: Annotated[str, Field(examples=["user"])]
+    """The author of the change."""
     model: str | None = None
+    """The chat model that proposed the change."""
     prompt: str | None = None
+    """The version of the prompt that the chat model was given."""
     job: str | None = None
+    """The id of the job that made the change."""
     reason: str | None = None
+    """The reason for the change."""
     after: Memory | None = None
+    """The memory after the change, or null if that revision was erased."""
 
 
 class History(Model):
-    """The changes of a memory, oldest first."""
+    """The changes of a memory."""
 
     items: list[Change]
+    """The changes, oldest first."""
 
 
 class Sources(Model):
-    """What a memory was made from."""
+    """The messages and memories that a memory was derived from."""
 
     messages: list[Message]
+    """The source messages that still exist and that you may read."""
     memories: list[Memory]
+    """The source memories that still exist and that you may read."""
 
 
 class Memories(Model):
-    """Memories as they are now."""
+    """A list of memories."""
 
     items: list[Memory]
+    """The memories in their current state."""
 
 
 class Job(Model):
-    """Background work."""
+    """A durable piece of background work."""
 
     id: str
+    """The id of the job."""
     kind: Annotated[str, Field(examples=["digest"])]
+    """The type of work."""
     payload: dict[str, Any]
+    """The arguments of the job."""
     state: JobState
+    """`queued`, `running`, `done`, or `dead` after the last failed attempt."""
     attempt: int
+    """The number of attempts so far."""
     created_at: datetime
+    """The time the job was queued."""
     not_before: datetime
+    """The earliest time of the next attempt."""
     finished_at: datetime | None = None
+    """The time the job finished, or null."""
     cost: float
+    """The cost of the model calls in US dollars."""
     error: str | None = None
+    """The error of the last attempt."""
     worker: str | None = None
+    """The worker that runs the job."""
 
 
 class Receipt(Model):
-    """What an erasure removed, and what a check afterwards saw."""
+    """The result of an erasure, verified by scanning the files."""
 
     target: dict[str, str]
+    """The data that was to be erased."""
     at: datetime
+    """The time of the erasure."""
     memories: int
+    """The number of memories erased."""
     revisions: int
+    """The number of revisions erased."""
     messages: int
+    """The number of messages erased."""
     sessions: int
+    """The number of sessions erased."""
     jobs: int
+    """The number of jobs erased."""
     vectors: int
+    """The number of vectors erased."""
     rebuilt: int
+    """The number of memories that had other sources too and were derived again from those."""
     status: Literal["erased", "pending"]
+    """`pending` if a reader still holds old pages. They are removed when it ends."""
     verified: bool
+    """True if the files were scanned and hold none of the erased data."""
     residue: list[str]
+    """The files in which the scan found erased data."""
     backups: list[str]
+    """Known backups from before the erasure. They still contain the data."""
 
 
 class Forgotten(Model):
-    """How many memories were hidden."""
+    """The number of memories that were forgotten."""
 
     forgotten: Annotated[int, Field(examples=[1])]
+    """The number of memories that were forgotten."""
 
 
 class Steps(Model):
-    """How much work was done."""
+    """The amount of background work that was run."""
 
     steps: Annotated[int, Field(examples=[3])]
+    """The number of steps that were run."""
 
 
 class ToolUse(Model):
-    """A tool a model called, and what came of it."""
+    """A tool call of the chat model."""
 
     name: Annotated[str, Field(examples=["remember"])]
+    """The name of the tool."""
     arguments: dict[str, Any]
+    """The arguments of the call."""
     ok: bool
+    """True if the call succeeded."""
     text: str
+    """The result that the chat model received."""
 
 
 class Usage(Model):
-    """What a reply took; ``cost`` is null where the model's price is not known."""
+    """The resources that a reply used."""
 
     calls: int
+    """The number of model calls."""
     input_tokens: int
+    """The number of tokens sent to the model."""
     output_tokens: int
+    """The number of tokens generated by the model."""
     seconds: float
+    """The duration of the model calls in seconds."""
     cost: float | None = None
+    """The cost in US dollars, or null if the price of the model is not known."""
 
 
 class ChatAnswer(Model):
-    """A reply, and how it came about."""
+    """A reply of the assistant."""
 
     text: Annotated[str, Field(examples=["You live in Lyon."])]
+    """The text of the reply."""
     context: Context
+    """The context block that the model was given."""
     tool_uses: list[ToolUse]
+    """The tool calls of the model, in order."""
     usage: Usage
+    """The resources that the reply used."""
     message_id: str
+    """The id of the user's message."""
     reply_id: str | None = None
+    """The id of the assistant's message."""
 
 
 class TopicLine(Model):
-    """A topic as it is listed."""
+    """A topic in a list."""
 
     topic: Annotated[str, Field(examples=["garden"])]
+    """The name of the topic."""
     title: Annotated[str, Field(examples=["Garden"])]
+    """The title of the page."""
     lines: Annotated[int, Field(examples=[7])]
+    """The number of memories on the page."""
     updated_at: datetime
+    """The time of the last change."""
 
 
 class Topics(Model):
-    """The topics there are."""
+    """A list of topics."""
 
     items: list[TopicLine]
+    """The topics, last changed first."""
 
 
 class TopicPage(Model):
-    """A topic as a page."""
+    """A topic as a Markdown page."""
 
     topic: Annotated[str, Field(examples=["garden"])]
+    """The name of the topic."""
     title: Annotated[str, Field(examples=["Garden"])]
+    """The title of the page."""
     markdown: Annotated[str, Field(examples=["# Garden\n\n- the tomatoes are planted (2026-05-02)\n"])]
+    """The page as Markdown."""
     lines: list[Memory]
+    """The memories on the page, one per line."""
 
 
 class UserProfile(Model):
-    """What the engine itself knows of a user."""
+    """The settings of a user."""
 
     user: Annotated[str, Field(examples=["ana"])]
+    """The name of the user."""
     timezone: Annotated[str, Field(examples=["Europe/Madrid"])]
+    """The IANA time zone of the user. It decides when a day ends."""
     language: Annotated[str | None, Field(examples=["es"])] = None
+    """The language of the user, or null if it is not set."""
 
 
 class Kind(Model):
-    """A sort of memory."""
+    """A kind of memory."""
 
     name: Annotated[str, Field(examples=["fact"])]
+    """The name of the kind."""
     meaning: str
+    """The description that people and chat models are given."""
     keyed: Literal["no", "one", "many"]
+    """Whether memories of this kind have keys, and how many live memories a key may have."""
     pinned: bool
-    lifetime: Annotated[str | None, Field(description="Seconds, or `day`: to the end of the user's day.")] = None
+    """True if memories of this kind are pinned by default."""
+    lifetime: str | None = None
+    """The lifetime in seconds, `day` for the end of the user's day, or null if memories do not expire."""
     renewed_by_use: bool
+    """True if the lifetime starts again each time a memory is used."""
 
 
 class Kinds(Model):
-    """The sorts of memory the preset has."""
+    """The kinds of memory that the preset defines."""
 
     items: list[Kind]
+    """The kinds."""
     default: str
+    """The kind of a memory that is stored without one."""

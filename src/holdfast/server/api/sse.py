@@ -1,4 +1,4 @@
-"""Answers that come as events: ``text/event-stream``, ended properly also when nobody listens any more."""
+"""Server-sent events (``text/event-stream``). The event source is closed as soon as the client disconnects."""
 
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -10,32 +10,32 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 Finish: TypeAlias = Callable[[bytes, bool], Awaitable[None]]
-"""Told of the whole body, and whether it came to its end."""
+"""Callback for the end of a stream: takes the body, and whether the stream was sent completely."""
 
 _MAX_KEPT_BYTES = 1024 * 1024
 MEDIA_TYPE = "text/event-stream"
 
 
 def event(name: str, data: Any) -> bytes:
-    """Return one event; its data is JSON, which has no line breaks of its own."""
+    """Encode one event. Its data is JSON on a single line."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     return f"event: {name}\ndata: {text}\n\n".encode("utf-8", "replace")
 
 
-def documented(*names: str, example: str) -> dict[str, Any]:
-    """Return what the OpenAPI says of a stream of these events; the schema is that of one of them."""
+def stream_content(*names: str, example: str) -> dict[str, Any]:
+    """Return the OpenAPI content of a stream of these events. The schema describes a single event."""
     data = {"type": "string", "contentMediaType": "application/json"}
     one = {"type": "object", "properties": {"event": {"type": "string", "enum": list(names)}, "data": data}}
     return {MEDIA_TYPE: {"schema": one, "example": example}}
 
 
-def quiet() -> bytes:
-    """Return a line that says nothing: it keeps the connection, and shows whether it is still there."""
+def keepalive() -> bytes:
+    """Return an empty comment line. It keeps the connection open and detects a client that has disconnected."""
     return b": \n\n"
 
 
 class EventStream(Response):
-    """Sends events as they come. When the client is gone, the source is closed at once."""
+    """A streaming response of events. The source is closed at once when the client disconnects."""
 
     media_type = MEDIA_TYPE
 
@@ -47,11 +47,11 @@ class EventStream(Response):
         self.init_headers({"cache-control": "no-store", "x-accel-buffering": "no"})
 
     def when_done(self, finish: Finish) -> None:
-        """Have someone told of the whole answer at the end."""
+        """Call ``finish`` with the whole body when the stream ends."""
         self._finish = finish
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  (ASGI's signature)
-        """Send the answer."""
+        """Send the events."""
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         sent, complete = bytearray(), False
         try:
@@ -73,7 +73,7 @@ class EventStream(Response):
 
 
 async def _until_gone(receive: Receive, scope: anyio.CancelScope) -> None:
-    """Wait for the client to hang up."""
+    """Cancel the scope when the client disconnects."""
     while (await receive())["type"] != "http.disconnect":
         pass
     scope.cancel()

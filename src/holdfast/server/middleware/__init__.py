@@ -1,1 +1,1 @@
-"""Checks that run before every route, and the limits and logs of the process. Start with ``security.py``."""
+"""Middleware: security checks, limits, logging and threads. Start with ``security.py``."""

@@ -1,7 +1,7 @@
-"""Addresses a request names: where it was sent to, which page sent it, and whether a proxy handed it on.
+"""Checks on the Host, Origin and proxy headers of a request.
 
-A page on the Internet can make a browser send requests to this machine, also under a name of its own that it points
-here. So the name in the address bar must be one of ours, and a page that asks must have come from us.
+A website can make a browser send requests to this machine, even under a host name of the website that resolves to this
+machine (DNS rebinding). Therefore the Host must be one of the server's names, and the Origin must match the Host.
 """
 
 import ipaddress
@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from holdfast.errors import SettingsError
 
 Headers: TypeAlias = Mapping[bytes, Sequence[bytes]]
-"""The values of each header, by its name in small letters."""
+"""Header values by lowercase name."""
 
 _AUTHORITY = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9_.-]{1,253})(?::([0-9]{1,5}))?")
 _DEFAULT_PORT = {"http": 80, "https": 443}
@@ -22,7 +22,7 @@ _PROXY_PREFIXES = (b"x-forwarded", b"x-original-", b"x-envoy-")
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether an address or name can only be this machine."""
+    """Return True if an address or host name always means this machine."""
     if host.casefold().rstrip(".") == "localhost":
         return True
     address = _address(host)
@@ -31,30 +31,30 @@ def is_loopback(host: str) -> bool:
     return address is not None and address.is_loopback
 
 
-def check_bind(host: str, has_keys: bool, *, tenant: str = "default") -> None:  # noqa: FBT001  (as it is asked everywhere)
-    """Refuse to listen where others can reach it while no key guards it."""
+def check_bind(host: str, has_keys: bool, *, tenant: str = "default") -> None:  # noqa: FBT001  (all callers pass it by position)
+    """Raise if a server without access keys would listen on an address that other machines can reach."""
     if is_loopback(host) or has_keys:
         return
     operator = "" if tenant == "default" else f" --operator {tenant}"
     raise SettingsError(
-        f"{host or 'This address'} can be reached from other machines, and no key guards this server. Make one first: "
-        f"holdfast keys create --scope admin{operator}"
+        f"{host or 'This address'} can be reached from other machines, and this server has no access key. The server was "
+        f"not started. Create a key first: holdfast keys create --scope admin{operator}"
     )
 
 
 class AllowedHosts:
-    """The names a server answers to."""
+    """The host names that a server accepts."""
 
     def __init__(self, bind: str, allowed: Collection[str] = ()) -> None:
         self._own = {_named(name) for name in allowed}
         bound = _address(bind)
-        # Listening everywhere, it cannot know its addresses; no page can make a browser send another's bare address.
+        # A wildcard bind has unknown addresses, so accept any IP address as Host. DNS rebinding needs a host name.
         self._any_address = not bind or (bound is not None and bound.is_unspecified)
         if bind and not self._any_address:
             self._own.add(_named(bind))
 
     def answers_to(self, host: str) -> bool:
-        """Tell whether the value of a ``Host`` header names this server; its port does not matter, as tunnels change it."""
+        """Return True if a ``Host`` header names this server. The port is ignored, because tunnels change it."""
         name = split_authority(host)
         if name is None:
             return False
@@ -62,7 +62,7 @@ class AllowedHosts:
 
 
 def split_authority(host: str) -> tuple[str, int | None] | None:
-    """Return a name, without brackets, and a port; None for what is no host."""
+    """Split ``host:port`` into the name without brackets and the port. Return None if it is not a valid host."""
     found = _AUTHORITY.fullmatch(host.strip().casefold())
     if found is None:
         return None
@@ -70,7 +70,7 @@ def split_authority(host: str) -> tuple[str, int | None] | None:
 
 
 def is_same_origin(headers: Headers, host: str) -> bool:
-    """Tell whether a request was made by no page, or by one that was served under the very name it asks."""
+    """Return True if no web page made the request, or a page that was loaded from the same host."""
     origins = headers.get(b"origin", ())
     if len(origins) > 1:
         return False
@@ -80,7 +80,7 @@ def is_same_origin(headers: Headers, host: str) -> bool:
 
 
 def _is_same(origin: str, host: str) -> bool:
-    """Compare an origin with the host. Its scheme may be what a proxy in front of us speaks."""
+    """Compare an origin with the host. The scheme may differ, because a proxy may terminate TLS."""
     try:
         parts = urlsplit(origin)
     except ValueError:
@@ -93,14 +93,14 @@ def _is_same(origin: str, host: str) -> bool:
 
 
 def _is_cross_site(headers: Headers) -> bool:
-    """Tell whether a browser says that another site's page asks, other than by a link that somebody followed."""
+    """Return True if the browser reports a request from another site, except for a followed link."""
     if (headers.get(b"sec-fetch-site") or (b"none",))[0] not in (b"cross-site", b"same-site"):
         return False
     return (headers.get(b"sec-fetch-mode") or (b"",))[0] != b"navigate"
 
 
 def came_through_proxy(headers: Headers) -> bool:
-    """Tell whether a proxy left its mark."""
+    """Return True if a header shows that a proxy forwarded the request."""
     return any(name in _PROXY or name.startswith(_PROXY_PREFIXES) for name in headers)
 
 
@@ -112,9 +112,11 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def _named(name: str) -> str:
-    """Return a name as hosts are compared."""
+    """Normalize a host name for comparison."""
     authority = f"[{name}]" if ":" in name and isinstance(_address(name), ipaddress.IPv6Address) else name
     found = split_authority(authority)
     if found is None:
-        raise SettingsError(f"{name!r} is not a host name; allowed_hosts takes names such as memory.example.org, no patterns.")
+        raise SettingsError(
+            f"{name!r} is not a host name. allowed_hosts takes names such as memory.example.org, without patterns."
+        )
     return found[0]

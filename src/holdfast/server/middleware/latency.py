@@ -1,4 +1,4 @@
-"""How long recalls take, by the last few thousand of this process."""
+"""Durations of the most recent recalls in this process."""
 
 import math
 import threading
@@ -7,33 +7,34 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_KEPT = 2048
+_CAPACITY = 2048
+"""Number of durations in the buffer."""
 
 
 class Latency:
-    """A ring of durations, safe to use from several threads."""
+    """A thread-safe ring buffer of durations."""
 
     def __init__(self) -> None:
-        self._seconds: deque[float] = deque(maxlen=_KEPT)
+        self._seconds: deque[float] = deque(maxlen=_CAPACITY)
         self._lock = threading.Lock()
         self.count = 0
-        """How many were measured in all."""
+        """Number of durations recorded since the process started."""
 
     @contextmanager
     def measured(self) -> Iterator[None]:
-        """Measure what happens inside; what fails is not counted."""
-        began = time.perf_counter()
+        """Record the duration of the block unless it raises."""
+        started = time.perf_counter()
         yield
-        self.note(time.perf_counter() - began)
+        self.note(time.perf_counter() - started)
 
     def note(self, seconds: float) -> None:
-        """Take in one duration."""
+        """Record one duration."""
         with self._lock:
             self._seconds.append(seconds)
             self.count += 1
 
-    def quantile(self, part: float) -> float | None:
-        """Return the milliseconds within which this part of the recalls were done; None before the first."""
+    def quantile(self, fraction: float) -> float | None:
+        """Return a quantile of the recorded durations in milliseconds, or None if there are none."""
         with self._lock:
             ordered = sorted(self._seconds)
-        return round(1000 * ordered[max(0, math.ceil(part * len(ordered)) - 1)], 3) if ordered else None
+        return round(1000 * ordered[max(0, math.ceil(fraction * len(ordered)) - 1)], 3) if ordered else None

@@ -1,4 +1,4 @@
-"""How much and how fast: the size and pace of a body, and how many requests one caller may make."""
+"""Limits on the size and duration of request bodies, and on the request rate per caller."""
 
 import asyncio
 import time
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from holdfast.server.api.problem import AsgiMessage, Problem, Receive, problem_response
 
 _MAX_CALLERS = 10_000
-"""So many callers are remembered; one who comes back after that has a full bucket."""
+"""Maximum number of token buckets. A caller whose bucket was evicted starts with a full one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate:
-    """Requests a second over a longer time, and how many may come at once."""
+    """A rate limit: sustained requests per second, and the size of a burst."""
 
     per_second: float
     burst: int
@@ -27,14 +27,14 @@ class _Bucket:
 
 
 class RateLimiter:
-    """A bucket of tokens for each caller: a request takes one, and time puts them back."""
+    """One token bucket per caller."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
 
     def take(self, caller: str, rate: Rate) -> float:
-        """Take a token; returns 0, or the seconds until there is one again."""
+        """Take a token. Return 0, or the seconds until the next token if the bucket is empty."""
         now = self._clock()
         bucket = self._buckets.setdefault(caller, _Bucket(float(rate.burst), now))
         self._buckets.move_to_end(caller)
@@ -49,15 +49,16 @@ class RateLimiter:
 
 
 def too_large(limit: int) -> Problem:
-    """Return the answer to a body over the limit."""
-    return problem_response(413, "too_large", f"The body has more than {limit:,} bytes.")
+    """Return the problem for a body over the limit."""
+    return problem_response(
+        413, "too_large", f"The body has more than {limit:,} bytes. Nothing was changed. Send less at a time."
+    )
 
 
 class LimitedBody:
-    """A request's body, cut off where it gets too large or takes too long.
+    """A request body that is cut off when it is too large or arrives too slowly.
 
-    An application then sees a client that went away. ``problem`` is what the client is to be told instead of whatever
-    the application makes of that.
+    The application then sees a disconnected client. ``problem`` is the response to send instead of the application's.
     """
 
     def __init__(self, receive: Receive, *, limit: int, seconds: float) -> None:
@@ -66,32 +67,36 @@ class LimitedBody:
         self._seconds = seconds
         self._until: float | None = None
         self._size = 0
-        self._whole = False
+        self._complete = False
         self.problem: Problem | None = None
 
     async def receive(self) -> AsgiMessage:
-        """Return the next message, as ASGI's ``receive``."""
+        """Return the next ASGI message."""
         if self.problem is not None:
             return {"type": "http.disconnect"}
-        if self._whole:
+        if self._complete:
             return await self._receive()
         try:
             message = await asyncio.wait_for(self._receive(), self._left())
         except TimeoutError:
-            self.problem = problem_response(408, "timeout", f"The body was not there after {self._seconds:g} seconds.")
+            self.problem = problem_response(
+                408,
+                "timeout",
+                f"The body did not arrive within {self._seconds:g} seconds. Nothing was changed. Retry the request.",
+            )
             return {"type": "http.disconnect"}
         if message["type"] != "http.request":
-            self._whole = True
+            self._complete = True
             return message
         self._size += len(message.get("body", b""))
-        self._whole = not message.get("more_body", False)
+        self._complete = not message.get("more_body", False)
         if self._size > self._limit:
             self.problem = too_large(self._limit)
             return {"type": "http.disconnect"}
         return message
 
     def _left(self) -> float:
-        """Return the seconds that are left, from when it was first asked for."""
+        """Return the seconds left, counted from the first call."""
         now = time.monotonic()
         if self._until is None:
             self._until = now + self._seconds
@@ -99,7 +104,7 @@ class LimitedBody:
 
 
 async def discard_body(receive: Receive, *, seconds: float = 1.0, max_bytes: int = 1 << 26) -> None:
-    """Read what a refused client still sends, for a moment: closing before that would take the answer from it."""
+    """Read the rest of a rejected request for a moment. Closing earlier would reset the connection and lose the response."""
     size = 0
     until = time.monotonic() + seconds
     while size < max_bytes and (left := until - time.monotonic()) > 0:

@@ -1,8 +1,7 @@
-"""What stands before every route: a plain ASGI middleware that knows who asks and refuses what should not come in.
+"""The ASGI middleware that authenticates and filters all requests.
 
-It goes around the whole application. Before a byte of a body is read it has looked at the address, the page the
-request came from, the key, and how often its bearer asks. Routes call :func:`principal_of`; a path that is open to
-strangers just does not.
+It checks the host, the origin, the access key and the rate limit before it reads a byte of the body. Routes call
+:func:`principal_of` to get the authenticated principal; a public path simply does not call it.
 """
 
 import asyncio
@@ -36,9 +35,9 @@ log = logging.getLogger("holdfast.server")
 
 App: TypeAlias = Callable[[AsgiScope, Receive, Send], Awaitable[None]]
 Identify: TypeAlias = Callable[[str | None, bool], Principal]
-"""Tells who bears a key, or who comes without one over loopback; raises for a stranger."""
+"""Returns the principal for an access key and a loopback flag. Raises if the key is not valid."""
 
-_INFO_KEY = "holdfast.visit"
+_INFO_KEY = "holdfast.request"
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _PAGES = (b"text/html", b"text/css", b"text/javascript", b"application/javascript", b"image/", b"font/")
 _CONTENT_POLICY = (
@@ -58,27 +57,27 @@ _ALWAYS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """What a server lets in."""
+    """Limits and host names of a server."""
 
     host: str = "127.0.0.1"
-    """The address it listens on."""
+    """Address that the server listens on."""
     allowed_hosts: tuple[str, ...] = ()
-    """Further names it answers to."""
+    """Additional host names that the server accepts."""
     body_limit: int = 4 << 20
     audio_limit: int = 32 << 20
     audio_paths: tuple[str, ...] = ("/chat/audio",)
     body_seconds: float = 60.0
-    """How long a client may take to send a body."""
+    """Maximum seconds a client may take to send a body."""
     max_headers: int = 100
     header_bytes: int = 32 << 10
     address_bytes: int = 16 << 10
     rate: Rate = field(default_factory=lambda: Rate(per_second=50, burst=200))
-    """Of each key, and of each address that strangers come from."""
+    """Rate limit per access key, and per address for requests without a valid key."""
     keyless_rate: Rate = field(default_factory=lambda: Rate(per_second=2000, burst=5000))
 
     @classmethod
     def of(cls, settings: Settings, *, host: str | None = None) -> "Policy":
-        """Return what the settings say; ``host`` is the address it really listens on."""
+        """Create a policy from the settings. ``host`` overrides the address that the server listens on."""
         default = cls()
         rate = default.rate
         if settings.rate_limit is not None:
@@ -92,38 +91,38 @@ class Policy:
         )
 
     def limit_of(self, path: str) -> int:
-        """Return how large a body may be."""
+        """Return the maximum body size in bytes for a path."""
         return self.audio_limit if path in self.audio_paths else self.body_limit
 
 
 @dataclass(slots=True)
 class _RequestInfo:
-    """What is known of one request before its route is reached."""
+    """The id of a request and the result of its authentication."""
 
     request_id: str
     principal: Principal | None = None
     error: HoldfastError | None = None
-    """Why there is no principal."""
+    """The reason why there is no principal."""
 
 
 def principal_of(scope: AsgiScope) -> Principal:
-    """Return who makes a request, from its ASGI scope; a stranger is an error."""
-    visit = scope.get(_INFO_KEY)
-    if not isinstance(visit, _RequestInfo):
-        raise Unauthorized("Nobody has looked at who is asking.")
-    if visit.principal is None:
-        raise visit.error or Unauthorized("A key is needed.")
-    return visit.principal
+    """Return the principal of a request from its ASGI scope. Raise if the request was not authenticated."""
+    info = scope.get(_INFO_KEY)
+    if not isinstance(info, _RequestInfo):
+        raise Unauthorized("The request was not authenticated, because it did not pass the security middleware.")
+    if info.principal is None:
+        raise info.error or Unauthorized("This server needs an access key. Send it as: Authorization: Bearer hf_...")
+    return info.principal
 
 
 def request_id_of(scope: AsgiScope) -> str:
-    """Return the id of a request, which its answer carries as ``X-Request-ID``."""
-    visit = scope.get(_INFO_KEY)
-    return visit.request_id if isinstance(visit, _RequestInfo) else "-"
+    """Return the id of a request, which the response carries as ``X-Request-ID``."""
+    info = scope.get(_INFO_KEY)
+    return info.request_id if isinstance(info, _RequestInfo) else "-"
 
 
 class Security:
-    """The middleware: ``Security(app, policy=..., identify=pool.identify)``."""
+    """The security middleware: ``Security(app, policy=..., identify=pool.identify)``."""
 
     def __init__(self, app: App, *, policy: Policy, identify: Identify, rates: RateLimiter | None = None) -> None:
         self._app = app
@@ -131,105 +130,106 @@ class Security:
         self._identify = identify
         self._rates = rates or RateLimiter()
         self._names = AllowedHosts(policy.host, policy.allowed_hosts)
-        # Keys are looked up in a store: a slow disk must not hold up everyone's answers.
+        # Looking up a key reads the store. In a separate pool, a slow disk does not block other requests.
         self._readers = ThreadPoolExecutor(max_workers=4, thread_name_prefix="holdfast-gate")
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
-        """Answer one request, or hand it on."""
+        """Check a request, then pass it to the application or reject it."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] == "http":
             await self._answer(scope, receive, send)
-        else:  # nothing here speaks over web sockets
+        else:  # web sockets are not supported
             await receive()
             await send({"type": "websocket.close", "code": 1008})
 
     async def _answer(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         headers = _by_name(scope)
-        visit = _RequestInfo(_request_id(headers))
-        answer = _ResponseSender(send, visit.request_id)
+        info = _RequestInfo(_request_id(headers))
+        sender = _ResponseSender(send, info.request_id)
         refusal = self._misdirected(scope, headers)
         if refusal is None:
-            await self._inspect(visit, scope, headers)
-            refusal = await self._rejection(visit, scope, headers)
+            await self._inspect(info, scope, headers)
+            refusal = await self._rejection(info, scope, headers)
         if refusal is None:
-            inside = {**scope, _INFO_KEY: visit}
-            await self._pass_on(inside, receive, answer)
+            inside = {**scope, _INFO_KEY: info}
+            await self._pass_on(inside, receive, sender)
         else:
-            await answer.refuse(refusal, scope, receive)
+            await sender.refuse(refusal, scope, receive)
 
-    async def _pass_on(self, scope: AsgiScope, receive: Receive, answer: "_ResponseSender") -> None:
+    async def _pass_on(self, scope: AsgiScope, receive: Receive, sender: "_ResponseSender") -> None:
         body = LimitedBody(receive, limit=self._policy.limit_of(scope["path"]), seconds=self._policy.body_seconds)
-        answer.body = body
+        sender.body = body
         problem: Problem | None = None
         try:
-            await self._app(scope, body.receive, answer.send)
-        except Exception as error:  # the edge: whatever happened, the client gets an answer and no details
+            await self._app(scope, body.receive, sender.send)
+        except Exception as error:  # the edge: any failure becomes a response without details
             if body.problem is None:
-                log.exception("Request %s failed: %s", answer.request_id, type(error).__name__)
-                problem = problem_response(500, "unexpected", f"Something went wrong; the log has it as {answer.request_id}.")
-                if answer.started:
-                    raise  # the server breaks the connection off: the answer is not whole
+                log.exception("Request %s failed: %s", sender.request_id, type(error).__name__)
+                detail = f"The server failed. The log has the details under the request id {sender.request_id}."
+                problem = problem_response(500, "unexpected", detail)
+                if sender.started:
+                    raise  # the response is incomplete, so let the server abort the connection
         problem = body.problem or problem
-        if problem is not None and not answer.started:
-            await answer.refuse(problem, scope, receive)
+        if problem is not None and not sender.started:
+            await sender.refuse(problem, scope, receive)
 
     def _misdirected(self, scope: AsgiScope, headers: Headers) -> Problem | None:
-        """Refuse by what a request looks like, before anyone asks whose it is."""
+        """Return the problem of a request with oversized headers or a wrong host or origin, or None."""
         policy = self._policy
         size = sum(len(name) + len(value) for name, value in scope["headers"])
         if len(scope["headers"]) > policy.max_headers or size > policy.header_bytes:
-            return problem_response(431, "too_large", "The headers are too many or too long.")
+            return problem_response(431, "too_large", "The request has too many headers, or they are too long.")
         if len(scope.get("raw_path") or b"") + len(scope.get("query_string") or b"") > policy.address_bytes:
-            return problem_response(414, "too_large", "The address is too long.")
+            return problem_response(414, "too_large", "The URL is too long. Send long texts in the body.")
         hosts = [host.decode("latin-1") for host in headers.get(b"host", ())]
         if len(hosts) != 1 or not self._names.answers_to(hosts[0]):
-            detail = "This server does not answer to that name. The setting allowed_hosts lists the names it has."
+            detail = "This server does not accept this host name. Add it to the setting allowed_hosts."
             return problem_response(421, "forbidden", detail)
         if not is_same_origin(headers, hosts[0]):
-            return problem_response(403, "forbidden", "A page of another site may not use this server.")
+            return problem_response(403, "forbidden", "Web pages of other origins may not use this server.")
         return None
 
     async def _inspect(self, info: _RequestInfo, scope: AsgiScope, headers: Headers) -> None:
-        """Find out who is asking; for some paths it does not matter, so a stranger is noted, not refused."""
+        """Authenticate the request. A failure is only recorded here, because some paths are public."""
         try:
             given = headers.get(b"authorization", ())
             if len(given) > 1:
-                raise Unauthorized("There is more than one Authorization header.")
+                raise Unauthorized("The request has more than one Authorization header. Send one.")
             bearer = bearer_of(given[0].decode("latin-1") if given else None)
             info.principal = await self._identified(bearer, self._is_local(scope))
         except HoldfastError as error:
             info.error = error
 
-    async def _identified(self, bearer: str | None, loopback: bool) -> Principal:  # noqa: FBT001  (as Identify has it)
+    async def _identified(self, bearer: str | None, loopback: bool) -> Principal:  # noqa: FBT001  (signature of Identify)
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._identify, bearer, loopback)
 
     def _is_local(self, scope: AsgiScope) -> bool:
-        """Tell whether both ends are this machine."""
+        """Return True if the server listens on loopback and the client connects over loopback."""
         client = scope.get("client")
         return is_loopback(self._policy.host) and client is not None and is_loopback(client[0])
 
     async def _rejection(self, info: _RequestInfo, scope: AsgiScope, headers: Headers) -> Problem | None:
-        """Refuse by who is asking, and how much."""
+        """Return the problem of a proxied keyless request, an exceeded rate limit or an oversized body, or None."""
         if came_through_proxy(headers) and await self._is_keyless(info, scope):
             return problem_response(
                 403,
                 "forbidden",
-                "This server has no keys, so it is for this machine alone, and the request came through a proxy. "
-                "Make a key first: holdfast keys create --scope admin",
+                "This server has no access keys, so it only accepts requests from this machine. This request came through a "
+                "proxy. Create a key first: holdfast keys create --scope admin",
             )
         wait = self._rates.take(*self._caller(info, scope))
         if wait:
             seconds = math.ceil(wait)
             return problem_response(
-                429, "rate_limited", f"Too many requests; go on in {seconds} s.", headers={"retry-after": str(seconds)}
+                429, "rate_limited", f"Too many requests. Retry in {seconds} s.", headers={"retry-after": str(seconds)}
             )
         limit = self._policy.limit_of(scope["path"])
         length = (headers.get(b"content-length") or (b"0",))[0]
         return too_large(limit) if length.isdigit() and int(length[:19]) > limit else None
 
     async def _is_keyless(self, info: _RequestInfo, scope: AsgiScope) -> bool:
-        """Tell whether this server lets this machine in without a key, whatever this request came with."""
+        """Return True if the server accepts local requests without a key, whatever key this request has."""
         if info.principal is not None:
             return info.principal.keyless
         try:
@@ -238,14 +238,14 @@ class Security:
             return False
 
     def _caller(self, info: _RequestInfo, scope: AsgiScope) -> tuple[str, Rate]:
-        """Return whose bucket pays. A key that is not valid has none: guesses are paid for by where they come from."""
+        """Return the token bucket and rate of a request. Requests without a valid key share the bucket of their address."""
         if info.principal is None:
-            return f"stranger {(scope.get('client') or ('',))[0]}", self._policy.rate
+            return f"address {(scope.get('client') or ('',))[0]}", self._policy.rate
         return info.principal.name, self._policy.keyless_rate if info.principal.keyless else self._policy.rate
 
 
 class _ResponseSender:
-    """The way back: every answer gets its headers here, and a body that was cut off its refusal."""
+    """Sends responses with the security headers, and replaces the response to a body that was cut off."""
 
     def __init__(self, send: Send, request_id: str) -> None:
         self._send = send
@@ -254,18 +254,18 @@ class _ResponseSender:
         self.started = False
 
     async def send(self, message: AsgiMessage) -> None:
-        """Send a message of the application's, unless the client is to be told something else."""
+        """Send a message of the application, unless the request body was cut off."""
         if not self.started and self.body is not None and self.body.problem is not None:
             return
         if message["type"] == "http.response.start":
             self.started = True
-            message = {**message, "headers": _with_ours(message.get("headers", ()), self.request_id)}
+            message = {**message, "headers": _with_security_headers(message.get("headers", ()), self.request_id)}
         await self._send(message)
 
     async def refuse(self, problem: Problem, scope: AsgiScope, receive: Receive) -> None:
-        """Send a refusal and close the connection, but not in the face of a client that is still sending."""
+        """Send a rejection and close the connection. The rest of the body is read first, so that the client sees the response."""
         self.started = True
-        headers = [*_with_ours(problem.raw_headers(), self.request_id), (b"connection", b"close")]
+        headers = [*_with_security_headers(problem.raw_headers(), self.request_id), (b"connection", b"close")]
         await self._send({"type": "http.response.start", "status": problem.status, "headers": headers})
         body = b"" if scope["method"] == "HEAD" else problem.body
         await self._send({"type": "http.response.body", "body": body, "more_body": True})
@@ -275,8 +275,8 @@ class _ResponseSender:
         await self._send({"type": "http.response.body", "body": b""})
 
 
-def _with_ours(headers: Iterable[tuple[bytes, bytes]], request_id: str) -> list[tuple[bytes, bytes]]:
-    """Return an answer's headers with ours: no sharing with other sites, whatever the application says."""
+def _with_security_headers(headers: Iterable[tuple[bytes, bytes]], request_id: str) -> list[tuple[bytes, bytes]]:
+    """Return the response headers with the security headers added and any CORS headers removed."""
     given = [(bytes(name).lower(), bytes(value)) for name, value in headers]
     kept = [(name, value) for name, value in given if name not in _ALWAYS and not name.startswith(b"access-control-")]
     kind = next((value for name, value in kept if name == b"content-type"), b"")
@@ -296,7 +296,7 @@ def _by_name(scope: AsgiScope) -> Headers:
 
 
 def _request_id(headers: Headers) -> str:
-    """Return the client's own id for a request, where it has a decent one."""
+    """Return the client's request id if it is well-formed, or a new one."""
     given = headers.get(b"x-request-id", ())
     if len(given) == 1 and _REQUEST_ID.fullmatch(given[0]):
         return given[0].decode()

@@ -1,4 +1,4 @@
-"""Knowing early that the process is to end, so that answers without an end of their own can come to one."""
+"""A flag for the shutdown of the process, so that endless responses can stop."""
 
 import signal
 import threading
@@ -10,27 +10,27 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class ShutdownFlag:
-    """A flag that goes up with the signal that ends the process; the handlers there were are called all the same."""
+    """A flag that is set by SIGINT and SIGTERM. Previously installed handlers are still called."""
 
     def __init__(self) -> None:
         self._flag = threading.Event()
         self._earlier: dict[int, Any] = {}
 
     def is_set(self) -> bool:
-        """Tell whether the end is near."""
+        """Return True if the process is shutting down."""
         return self._flag.is_set()
 
     def set(self) -> None:
-        """Say that it is."""
+        """Set the flag."""
         self._flag.set()
 
     def listen(self) -> None:
-        """Listen to signals; only a main thread can."""
+        """Install the signal handlers. Does nothing outside the main thread, where Python does not allow it."""
         if threading.current_thread() is threading.main_thread():
             self._earlier = {number: signal.signal(number, self._hear) for number in _SIGNALS}
 
     def restore(self) -> None:
-        """Put the handlers back."""
+        """Restore the previous signal handlers."""
         for number, handler in self._earlier.items():
             signal.signal(number, handler)
         self._earlier = {}

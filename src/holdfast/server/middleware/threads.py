@@ -1,4 +1,4 @@
-"""Threads by what they do: those that wait for models never stand in the way of others, and those that compute are few."""
+"""Separate thread limits for work that waits for chat models and for recalls, so that neither blocks other routes."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -12,34 +12,36 @@ from holdfast.services import services
 
 Result = TypeVar("Result")
 _MAX_CHATS = 64
-"""Conversations that wait for a model at the same time; further ones wait for a thread, and nobody else does."""
+"""Maximum number of threads that wait for a chat model. Further chats wait; other routes are not affected."""
 
 _MAX_LOCAL_RECALLS = 2
-"""Recalls at the same time where this process does all of the work: more only stand in each other's way, and everybody's
-answer takes longer. With fifty clients, two processes and two cores, two at a time answered a third more requests than
-forty did, and nineteen of twenty in two thirds of the time."""
+"""Maximum number of concurrent recalls when this process does all the work.
+
+More threads compete for the CPU. With 50 clients, 2 processes and 2 cores, a limit of 2 served a third more requests
+than a limit of 40, and the 95th percentile of the latency was two thirds as long.
+"""
 _MAX_REMOTE_RECALLS = 40
-"""Recalls at the same time where most of their time is spent waiting for a database or an embedder elsewhere."""
+"""Maximum number of concurrent recalls when most of their time is spent waiting for a database or a remote embedder."""
 
 
 def recall_limiter(memory: Engine) -> anyio.CapacityLimiter:
-    """Return the limit on threads that recall."""
+    """Return the limiter for recall threads."""
     computes = services(memory).store.is_local and services(memory).embedding.computes and not services(memory).reranking.waits
     return anyio.CapacityLimiter(_MAX_LOCAL_RECALLS if computes else _MAX_REMOTE_RECALLS)
 
 
-async def recalling(request: Request, work: Callable[[], Result]) -> Result:
-    """Ask the memory something, beside the event loop; who comes first is answered first."""
+async def run_recall(request: Request, work: Callable[[], Result]) -> Result:
+    """Run a recall in a worker thread, first come, first served."""
     limiter: anyio.CapacityLimiter = request.app.state.recalls
     return await anyio.to_thread.run_sync(work, limiter=limiter)
 
 
-def talk_limiter() -> anyio.CapacityLimiter:
-    """Return the limit on threads that wait for models."""
+def chat_limiter() -> anyio.CapacityLimiter:
+    """Return the limiter for chat threads."""
     return anyio.CapacityLimiter(_MAX_CHATS)
 
 
-async def talking(request: Request, work: Callable[[], Result]) -> Result:
-    """Do something that may wait for a model, beside the event loop and beside the threads of the other routes."""
-    limiter: anyio.CapacityLimiter = request.app.state.talks
+async def run_chat(request: Request, work: Callable[[], Result]) -> Result:
+    """Run work that may wait for a chat model in a worker thread of its own limit."""
+    limiter: anyio.CapacityLimiter = request.app.state.chats
     return await anyio.to_thread.run_sync(work, limiter=limiter)

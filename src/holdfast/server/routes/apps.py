@@ -1,4 +1,4 @@
-"""Apps and their memories, by the paths, names and casing of the apps design."""
+"""Apps and their memories, with the paths and camelCase names of the apps design."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -21,92 +21,129 @@ from holdfast.services import services
 from holdfast.types import Memory
 
 router = APIRouter(tags=["apps"], route_class=Route)
-_App = Annotated[str, Path(min_length=1, max_length=512, examples=["kitchen"])]
+_App = Annotated[str, Path(min_length=1, max_length=512, examples=["kitchen"], description="The id of the app.")]
 
 
 class Camel(Model):
-    """Answers whose names are cased as the design has them."""
+    """Base class of response bodies with camelCase names."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, serialize_by_alias=True)
 
 
 class App(Camel):
-    """An app as it is listed."""
+    """An app in a list."""
 
     app_id: str
+    """The id of the app."""
     name: str
+    """The display name of the app."""
     installed: bool
+    """True if the app is installed."""
     memory_count: int
+    """The number of live memories of all its users."""
     installed_at: datetime | None = None
+    """The time the app was installed."""
     uninstalled_at: datetime | None = None
+    """The time the app was uninstalled, or null."""
     shares_with: list[str]
+    """The ids of the apps that may read its memories; `*` means every app."""
     metadata: dict[str, Any]
+    """Additional data stored with the app."""
 
 
 class AppList(Camel):
-    """The apps there are."""
+    """A list of apps."""
 
     apps: list[App]
+    """The apps."""
 
 
 class AppMemory(Camel):
     """A memory of an app."""
 
     id: str
+    """The id of the memory."""
     content: str
+    """The text of the memory."""
     created_at: datetime
+    """The time the memory was created."""
     updated_at: datetime
+    """The time of the last revision."""
     source_conversation_id: str | None = None
+    """The id of the session it was extracted from, if that still exists."""
     metadata: dict[str, Any]
+    """Additional data stored with the memory."""
 
 
 class AppMemories(Camel):
-    """An app's memories, the newest first."""
+    """Memories of an app, newest first."""
 
     memories: list[AppMemory]
+    """The memories, newest first."""
 
 
 class Success(Camel):
-    """It is done."""
+    """The request succeeded."""
 
     success: Literal[True] = True
+    """Always true."""
 
 
 class Deleted(Success):
-    """It is done; so many memories are gone."""
+    """The request succeeded, with the number of memories that were erased."""
 
     deleted_count: Annotated[int, Field(examples=[8])]
+    """The number of memories that were erased."""
 
 
 class AppOfConversation(Camel):
-    """The app a conversation belongs to."""
+    """The app that a session belongs to."""
 
     app_id: str | None = None
+    """The id of the app, or null."""
 
 
 class Metrics(Camel):
-    """How memory has served the apps."""
+    """Memory usage of all apps in a period."""
 
     since: datetime
+    """The start of the period."""
     until: datetime
+    """The end of the period."""
     creations: int
+    """The number of memories extracted from sessions."""
     creations_per_hour: float
+    """Memories extracted per hour."""
     compactions: int
+    """The number of compactions."""
     compactions_per_app_per_day: float
+    """Compactions per app and day."""
     compactions_by_app: dict[str, int]
+    """The number of compactions by app."""
     apps: int
+    """The number of apps that are installed, have memories or have sessions."""
     apps_with_memories: int
+    """The number of apps with memories."""
     share_of_apps_with_memories: float
+    """The fraction of apps with memories, from 0 to 1."""
     conversations: int
+    """The number of sessions with apps."""
     conversations_with_memories: int
+    """The number of sessions that received a context block with memories."""
     share_of_conversations_with_memories: float
+    """The fraction of sessions that received a context block with memories, from 0 to 1."""
     energy: float
+    """The energy units used, counted by whole days."""
     energy_share: float | None = None
+    """The fraction of the host's energy that memory used, or null if the host does not report it."""
 
 
 @router.get("/apps", operation_id="list_apps", responses=problems(), openapi_extra=needs("read"))
-def apps(caller: Calling, *, uninstalled: bool = False) -> AppList:
-    """List the apps that are installed, and those that have memories; a key that is bound to an app sees that one."""
+def apps(caller: Calling, *, uninstalled: Annotated[bool, Query(description="Include uninstalled apps.")] = False) -> AppList:
+    """List apps.
+
+    Returns the apps that are installed or have memories. A key that is bound to an app sees only that app.
+    """
     own = caller.principal.app
     caller.may("read", whole=own is None)
     found = caller.memory.apps.list(uninstalled)
@@ -115,7 +152,10 @@ def apps(caller: Calling, *, uninstalled: bool = False) -> AppList:
 
 @router.post("/apps", status_code=201, operation_id="install_app", responses=problems(409), openapi_extra=needs("admin"))
 def install(body: requests.NewApp, caller: Calling) -> App:
-    """Note that an app is installed; again, it changes what is given and keeps the rest."""
+    """Install an app.
+
+    Registers the app. If it is already registered, the given fields are updated and the others keep their value.
+    """
     caller.may("admin", app=body.app_id)
     _whole_app(caller)
     shares: Any = body.shares_with
@@ -123,8 +163,11 @@ def install(body: requests.NewApp, caller: Calling) -> App:
 
 
 @router.get("/apps/metrics", operation_id="app_metrics", responses=problems(), openapi_extra=needs("read"))
-def metrics(caller: Calling, since: datetime | None = None) -> Metrics:
-    """Measure how memory serves the apps, from a moment on; by default over the last day."""
+def metrics(caller: Calling, since: Annotated[datetime | None, Query(description="The start of the period.")] = None) -> Metrics:
+    """Retrieve app metrics.
+
+    Measures the memory usage of all apps since a given time, by default over the last 24 hours.
+    """
     caller.may("read", whole=True)
     return Metrics.model_validate(asdict(caller.memory.apps.metrics(since)))
 
@@ -134,9 +177,12 @@ def uninstall(
     app: _App,
     caller: Calling,
     *,
-    purge: Annotated[bool, Query(alias="purgeMemories", description="Remove its memories, too.")] = False,
+    purge: Annotated[bool, Query(alias="purgeMemories", description="Erase its memories too.")] = False,
 ) -> Deleted:
-    """Note that an app is gone; its memories stay unless a purge is asked for."""
+    """Uninstall an app.
+
+    The memories of the app are kept unless `purgeMemories` is true.
+    """
     caller.may("admin", app=app)
     _whole_app(caller)
     return Deleted(deleted_count=caller.memory.apps.uninstall(app, purge))
@@ -144,24 +190,35 @@ def uninstall(
 
 @router.get("/apps/{app}/memories", operation_id="list_app_memories", responses=problems(), openapi_extra=needs("read"))
 def memories(app: _App, caller: Calling, paged: Paged) -> AppMemories:
-    """List an app's own memories, the newest first; for a key that is bound to a user, that user's."""
+    """List the memories of an app.
+
+    Returns the newest memories first. A key that is bound to a user sees only the memories of that user.
+    """
     owner = {"app": caller.may("read", app=app)["app"] or "", **_own(caller)}
-    wanted = MemoryFilter(owner=owner, unexpired_at=services(caller.memory).clock.now(), limit=paged.limit, offset=paged.offset)
-    found = services(caller.memory).store.memories(wanted)
+    own_memories = MemoryFilter(
+        owner=owner, unexpired_at=services(caller.memory).clock.now(), limit=paged.limit, offset=paged.offset
+    )
+    found = services(caller.memory).store.memories(own_memories)
     return AppMemories(memories=[_memory(caller, each) for each in found])
 
 
 @router.delete("/apps/{app}/memories", operation_id="purge_app", responses=problems(), openapi_extra=needs("admin"))
 def purge(app: _App, caller: Calling) -> Deleted:
-    """Remove all of an app's memories for good; its conversations stay in the log, unseen."""
+    """Erase all memories of an app.
+
+    The memories cannot be restored. The sessions of the app stay in the log, but nothing is recalled from them.
+    """
     caller.may("admin", app=app)
     _whole_app(caller)
     return Deleted(deleted_count=caller.memory.apps.purge(app))
 
 
 @router.delete("/apps/{app}/memories/{id}", operation_id="delete_app_memory", responses=problems(), openapi_extra=needs("write"))
-def delete(app: _App, id: str, caller: Calling) -> Success:
-    """Remove one memory of an app for good."""
+def delete(app: _App, id: Annotated[str, Path(description="The id of the memory.")], caller: Calling) -> Success:
+    """Erase a memory of an app.
+
+    The memory cannot be restored.
+    """
     name = caller.may("write", app=app)["app"]
     found = caller.memory_found(id, "write")
     if found.scope.app != name or found.status != "live":
@@ -171,15 +228,18 @@ def delete(app: _App, id: str, caller: Calling) -> Success:
 
 
 @router.get("/conversations/{id}/app", operation_id="app_of_conversation", responses=problems(), openapi_extra=needs("read"))
-def app_of(id: str, caller: Calling) -> AppOfConversation:
-    """Return the app of a conversation; null if it has none, or there is no such conversation."""
+def app_of(id: Annotated[str, Path(description="The id of the session.")], caller: Calling) -> AppOfConversation:
+    """Retrieve the app of a session.
+
+    The app is null if the session has none, or if there is no such session.
+    """
     caller.may("read")
     found = services(caller.memory).store.session(id)
     return AppOfConversation(app_id=found.scope.app if found and caller.sees(found.scope) else None)
 
 
 def _whole_app(caller: Caller) -> None:
-    """Refuse one who stands for a user or an agent of the app: this concerns the others as well."""
+    """Raise ``Forbidden`` for a key that is bound to a user or agent, because the operation affects all users of the app."""
     who = caller.principal
     if who.user is not None or who.agent is not None:
         caller.may("admin", whole=True)
@@ -192,21 +252,30 @@ def _own(caller: Caller) -> Mapping[str, str]:
 
 def _app(entry: AppEntry) -> App:
     return App(
-        app_id=entry.app, name=entry.name, installed=entry.installed, memory_count=entry.memory_count,
-        installed_at=entry.installed_at, uninstalled_at=entry.uninstalled_at, shares_with=list(entry.shares_with),
+        app_id=entry.app,
+        name=entry.name,
+        installed=entry.installed,
+        memory_count=entry.memory_count,
+        installed_at=entry.installed_at,
+        uninstalled_at=entry.uninstalled_at,
+        shares_with=list(entry.shares_with),
         metadata=dict(entry.metadata),
-    )  # fmt: skip
+    )
 
 
 def _memory(caller: Caller, memory: Memory) -> AppMemory:
     return AppMemory(
-        id=memory.id, content=memory.text, created_at=memory.created_at, updated_at=memory.updated_at,
-        source_conversation_id=_conversation(caller, memory), metadata=dict(memory.metadata),
-    )  # fmt: skip
+        id=memory.id,
+        content=memory.text,
+        created_at=memory.created_at,
+        updated_at=memory.updated_at,
+        source_conversation_id=_conversation(caller, memory),
+        metadata=dict(memory.metadata),
+    )
 
 
 def _conversation(caller: Caller, memory: Memory) -> str | None:
-    """Return the conversation a memory came from, where its messages are still kept."""
-    said = [source for source in memory.sources if source.startswith("msg_")][:1]
-    found = services(caller.memory).store.messages(MessageFilter(ids=said)) if said else []
+    """Return the session a memory was extracted from, or None if its messages were erased."""
+    message_ids = [source for source in memory.sources if source.startswith("msg_")][:1]
+    found = services(caller.memory).store.messages(MessageFilter(ids=message_ids)) if message_ids else []
     return found[0].session if found else None

@@ -1,28 +1,30 @@
-"""Talking to an assistant that remembers: whole answers, or piece by piece as events."""
+"""Chat with an assistant that remembers, with whole or streamed replies."""
 
 from collections.abc import AsyncGenerator, Generator
 from functools import partial
+from typing import Annotated
 
 import anyio
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Path, Request
 
 from holdfast.access.keys import ScopeParts
 from holdfast.agent.agent import Agent, Answer
 from holdfast.errors import HoldfastError
 from holdfast.server.api import convert, requests, responses
 from holdfast.server.api.openapi import problems
-from holdfast.server.api.sse import EventStream, documented, event
+from holdfast.server.api.sse import EventStream, event, stream_content
 from holdfast.server.caller import Caller, Calling, needs
 from holdfast.server.error_handlers import problem_for
-from holdfast.server.middleware.threads import talking
+from holdfast.server.middleware.threads import run_chat
 from holdfast.server.routes.idempotency import Route, client_id
 from holdfast.server.routes.sessions import open_session
 
 router = APIRouter(prefix="/v1/sessions", tags=["chat"], route_class=Route)
+_Id = Annotated[str, Path(description="The id of the session.")]
 
 _EVENTS = {
-    "description": "The answer; with `stream`, as events: `piece` with a text, then `answer`, or `error` with a problem.",
-    "content": documented("piece", "answer", "error", example='event: piece\ndata: {"text":"You live "}\n\n'),
+    "description": "The reply. With `stream`, events: `piece` events with text, then `answer` with the reply or `error` with a problem.",
+    "content": stream_content("piece", "answer", "error", example='event: piece\ndata: {"text":"You live "}\n\n'),
 }
 
 
@@ -33,18 +35,19 @@ _EVENTS = {
     responses={200: _EVENTS, **problems(409, chat=True)},
     openapi_extra=needs("write"),
 )
-async def chat(id: str, body: requests.Chat, caller: Calling, request: Request) -> responses.ChatAnswer | EventStream:
-    """Say something and get an answer. What is said is on disk before a model is asked.
+async def chat(id: _Id, body: requests.Chat, caller: Calling, request: Request) -> responses.ChatAnswer | EventStream:
+    """Send a message to the assistant.
 
-    Without a chat model the answer is 503 `no_chat_model` with the context a model would have been told.
+    Stores the message, then returns the reply of the chat model. The message is durable before the model is called.
+    Without a chat model, the response is 503 `no_chat_model` with the context block that a model would have received.
     """
     parts = caller.may("write", user=body.user, app=body.app, agent=body.agent)
     message = body.id or client_id(request)
     if not body.stream:
-        return await talking(request, partial(_answered, caller, id, body, parts, message))
+        return await run_chat(request, partial(_reply, caller, id, body, parts, message))
     pieces = _pieces(caller, id, body, parts, message)
-    # What is wrong from the start is answered as a problem, not as an event: so the first piece comes first.
-    first = await talking(request, lambda: next(pieces, None))
+    # Wait for the first piece before the stream starts: an error until then gets its HTTP status instead of an event.
+    first = await run_chat(request, lambda: next(pieces, None))
     return EventStream(_events(request, pieces, first))
 
 
@@ -52,7 +55,7 @@ def _agent(caller: Caller, id: str, body: requests.Chat, parts: ScopeParts) -> A
     return Agent(caller.memory, session=open_session(caller, id, parts), persona=body.persona)
 
 
-def _answered(caller: Caller, id: str, body: requests.Chat, parts: ScopeParts, message: str | None) -> responses.ChatAnswer:
+def _reply(caller: Caller, id: str, body: requests.Chat, parts: ScopeParts, message: str | None) -> responses.ChatAnswer:
     return convert.answer(_agent(caller, id, body, parts).reply(body.text, id=message))
 
 
@@ -65,17 +68,17 @@ def _pieces(
 async def _events(
     request: Request, pieces: Generator[str | Answer, None, None], first: str | Answer | None
 ) -> AsyncGenerator[bytes, None]:
-    """Yield an event for each piece; when nobody listens any more, what was said so far is kept as interrupted."""
+    """Yield one event per piece of the reply. If the client disconnects, the partial reply is stored as interrupted."""
     piece = first
     try:
         while piece is not None:
             yield _event(piece)
-            piece = await talking(request, lambda: next(pieces, None))
+            piece = await run_chat(request, lambda: next(pieces, None))
     except HoldfastError as error:
         yield event("error", problem_for(error).content)
     finally:
         with anyio.CancelScope(shield=True):
-            await talking(request, pieces.close)
+            await run_chat(request, pieces.close)
 
 
 def _event(piece: str | Answer) -> bytes:

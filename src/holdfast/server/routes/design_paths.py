@@ -1,4 +1,4 @@
-"""The paths of the design for a talking device, at the root and with its own names: chat, sensors, health."""
+"""The paths of the voice device design, at the root and with its field names: chat, sensors and health."""
 
 import socket
 from contextlib import closing
@@ -22,7 +22,7 @@ from holdfast.server.api.problem import Refused, problem_response
 from holdfast.server.api.responses import Model
 from holdfast.server.caller import Caller, Calling, needs
 from holdfast.server.middleware.security import principal_of
-from holdfast.server.middleware.threads import talking
+from holdfast.server.middleware.threads import run_chat
 from holdfast.server.routes import device
 from holdfast.server.routes.idempotency import Route
 from holdfast.services import services
@@ -38,7 +38,7 @@ _RECORDING = {
             "schema": {
                 "type": "object",
                 "properties": {name: {"type": "string", "format": "binary"} for name in _FILES},
-                "description": "The recording, as one of these.",
+                "description": "The recording as `file` or `audio`.",
             }
         },
         "audio/wav": {"schema": {"type": "string", "format": "binary"}},
@@ -47,44 +47,57 @@ _RECORDING = {
 
 
 class Said(Model):
-    """What the device answers: nothing, where it was not spoken to."""
+    """The reply of the device. It is empty if the device was not addressed."""
 
     response: Annotated[str, Field(examples=["Nice to know, Alex."])]
+    """The text to speak. Empty if the device was not addressed."""
     action: Literal["RESPOND", "IGNORE"]
+    """`IGNORE` if the device was not addressed."""
 
 
 class Heard(Said):
-    """The answer to a recording, with what was understood."""
+    """The reply to a recording, with its transcription."""
 
     transcription: Annotated[str, Field(examples=["My name is Alex and I work at NASA"])]
+    """The recognized text."""
 
 
 class Ok(Model):
-    """It is noted."""
+    """The request succeeded."""
 
     status: Literal["ok"] = "ok"
+    """Always `ok`."""
 
 
 class Health(Model):
-    """Up; those who may know it are told more."""
+    """The health of the server. The other fields are only returned to callers who may read the whole tenant."""
 
-    model_config = ConfigDict(json_schema_serialization_defaults_required=False)
+    model_config = ConfigDict(json_schema_serialization_defaults_required=False, use_attribute_docstrings=True)
 
     status: Literal["ok", "degraded"]
+    """`degraded` if the local Ollama server cannot be reached."""
     ollama: bool | None = None
+    """True if the Ollama server accepts connections. Only set if it is the chat model."""
     chat: str | None = None
+    """The chat model, or `none`."""
     embedder: str | None = None
+    """The embedder, or `none`."""
     store: str | None = None
+    """The location of the store."""
     queue: dict[str, int] | None = None
+    """The number of jobs by state."""
 
 
 @router.post("/chat/text", operation_id="chat_text", responses=problems(chat=True), openapi_extra=needs("write"))
 async def chat_text(body: requests.ChatText, caller: Calling, request: Request) -> Said:
-    """Say something to the device. Both sides are in the log when the answer comes; learning comes after it."""
+    """Send text to the device.
+
+    Returns the reply. The message and the reply are durable when the response is sent; memories are extracted later.
+    """
     parts = caller.may("write")
     if not body.text.strip():
         return _said(await run_in_threadpool(device.ignore, caller, parts, body.text))
-    return _said(await talking(request, partial(device.answer, caller, parts, body.text)))
+    return _said(await run_chat(request, partial(device.answer, caller, parts, body.text)))
 
 
 @router.post(
@@ -94,28 +107,37 @@ async def chat_text(body: requests.ChatText, caller: Calling, request: Request) 
     openapi_extra={**needs("write"), "requestBody": _RECORDING},
 )
 async def chat_audio(caller: Calling, request: Request) -> Heard:
-    """Say something to the device in a recording: multipart, or the bytes of a WAV file as they are."""
+    """Send a recording to the device.
+
+    Send the recording as a multipart form, or as the bytes of a WAV file. It is transcribed and then handled like text.
+    """
     parts = caller.may("write")
     transcriber = _transcriber(request)
     recording = await _recording(request)
-    text = (await talking(request, partial(transcriber.transcribe, recording))).strip()
+    text = (await run_chat(request, partial(transcriber.transcribe, recording))).strip()
     work = partial(device.ignore if device.is_noise(text) else device.answer, caller, parts, text)
-    said = await talking(request, work)
-    return Heard(response=said.response, action=_action(said), transcription=text)
+    reply = await run_chat(request, work)
+    return Heard(response=reply.response, action=_action(reply), transcription=text)
 
 
 @router.post("/context/sensors", operation_id="sensors", responses=problems(), openapi_extra=needs("write"))
 def sensors(
     readings: Annotated[dict[str, Any], Body(examples=[{"orientation": "face_up", "battery": 80}])], caller: Calling
 ) -> Ok:
-    """Note what the device's sensors say now; the next prompts tell it."""
-    device.feel(caller, caller.may("write"), readings)
+    """Update the sensor readings.
+
+    Stores the current readings of the device. They are part of the next prompts.
+    """
+    device.store_readings(caller, caller.may("write"), readings)
     return Ok()
 
 
 @router.get("/health", operation_id="health", response_model_exclude_none=True, responses=problems())
 def health(request: Request) -> Health:
-    """Say that the server is up; to those who may read everything, also how its parts are."""
+    """Check the health of the server.
+
+    No key is required. Callers who may read the whole tenant also see the state of its parts.
+    """
     try:
         principal = principal_of(request.scope)
         authorize(principal, "read", whole=True)
@@ -132,13 +154,17 @@ def _inside(caller: Caller, settings: Settings) -> Health:
     queue = {state: jobs.get(state, 0) for state in ("queued", "running", "dead")}
     ollama = _listens(settings.chat_url or PROVIDERS["ollama"].base_url) if (chat or "").startswith("ollama:") else None
     return Health(
-        status="degraded" if ollama is False else "ok", ollama=ollama, chat=chat or "none",
-        embedder=services(memory).embedding.name or "none", store=services(memory).store.location, queue=queue,
-    )  # fmt: skip
+        status="degraded" if ollama is False else "ok",
+        ollama=ollama,
+        chat=chat or "none",
+        embedder=services(memory).embedding.name or "none",
+        store=services(memory).store.location,
+        queue=queue,
+    )
 
 
 def _listens(url: str) -> bool:
-    """Tell whether something answers at an address; no more is asked of it."""
+    """Return True if a TCP connection to the URL succeeds."""
     parts = urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     try:
@@ -152,8 +178,8 @@ def _transcriber(request: Request) -> Transcriber:
     found: Transcriber | None = request.app.state.transcriber
     if found is None:
         raise NoTranscriber(
-            "Nothing is set that turns speech into text. Set transcriber to openai:whisper-1 (with transcriber_url for a server "
-            "of your own), or to pocketsphinx after pip install 'holdfast[pocketsphinx]'."
+            "No transcriber is configured, so recordings cannot be understood. Set transcriber to openai:whisper-1 (with "
+            "transcriber_url for your own server), or to pocketsphinx after pip install 'holdfast[pocketsphinx]'."
         )
     return found
 
@@ -169,7 +195,7 @@ async def _recording(request: Request) -> bytes:
             problem_response(415, "unsupported", "Send the recording as audio/wav, or as `file` in multipart/form-data.")
         )
     if not found:
-        raise InvalidInput("The recording is empty.")
+        raise InvalidInput("The recording is empty. Send the bytes of a WAV file.")
     return found
 
 
@@ -178,7 +204,7 @@ async def _uploaded(request: Request) -> bytes:
         files = [form.get(name) for name in _FILES]
         upload = next((each for each in files if isinstance(each, UploadFile)), None)
         if upload is None:
-            raise InvalidInput("The form has no recording; send it as `file` or `audio`.")
+            raise InvalidInput("The form has no recording. Send it in the field `file` or `audio`.")
         return await upload.read()
 
 

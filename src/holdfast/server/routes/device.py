@@ -1,4 +1,4 @@
-"""One device that listens and talks: its conversation, what it feels, and what it takes for noise."""
+"""A voice device: its session, its sensor readings and its noise filter."""
 
 import re
 import tomllib
@@ -26,72 +26,72 @@ _MAX_VALUES: Final = 40
 _MAX_VALUE_CHARACTERS: Final = 200
 _FILLERS: Final = frozenset("a ah aha eh ehm em er este hm hmm hum huh mm mmm mhm oh pues uh uhm um umm".split())
 _ASIDE: Final = re.compile(r"\[[^\]]*\]|\([^)]*\)|\*[^*]*\*|♪[^♪]*♪?")
-"""How recognisers write what is no speech: [BLANK_AUDIO], (music), *coughs*."""
+"""Sounds that are not speech, as transcribers write them: [BLANK_AUDIO], (music), *coughs*."""
 _WORD: Final = re.compile(r"[^\W\d_]+|\d+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceReply:
-    """What the device says, and whether it was spoken to at all."""
+    """The reply of the device, and whether it was addressed at all."""
 
     response: str
     action: str
 
 
 def is_noise(heard: str) -> bool:
-    """Tell whether a recogniser heard nothing that was said: silence, sounds, or only a filler."""
+    """Return True if a transcription contains no speech: only silence, sounds or filler words."""
     words = _WORD.findall(_ASIDE.sub(" ", heard).casefold())
     return all(word in _FILLERS for word in words)
 
 
 def device_session(caller: Caller, parts: ScopeParts) -> Session:
-    """Return the one conversation a device has; it goes on after a restart."""
+    """Return the session of the device. There is one per access key, and it continues after a restart."""
     key = caller.principal.key
     return caller.memory.session(id=f"device:{key}" if key else "device", **parts)
 
 
 def answer(caller: Caller, parts: ScopeParts, text: str) -> DeviceReply:
-    """Keep what was said, ask the model, keep the reply; it may find that it was not spoken to."""
-    memory, talk = caller.memory, device_session(caller, parts)
-    language = language_for(memory, talk.scope.user)
-    agent = Agent(memory, session=talk, persona=_persona(language), noise=IGNORE)
-    said = agent.reply(text, state=sensed(memory, talk))
-    return DeviceReply(response="", action=IGNORE) if said.noise else DeviceReply(response=said.text, action=RESPOND)
+    """Store a message, generate the reply and store it. The model can decide that the device was not addressed."""
+    memory, session = caller.memory, device_session(caller, parts)
+    language = language_for(memory, session.scope.user)
+    agent = Agent(memory, session=session, persona=_persona(language), noise=IGNORE)
+    reply = agent.reply(text, state=last_readings(memory, session))
+    return DeviceReply(response="", action=IGNORE) if reply.noise else DeviceReply(response=reply.text, action=RESPOND)
 
 
 def ignore(caller: Caller, parts: ScopeParts, heard: str) -> DeviceReply:
-    """Keep noise in the log, where nothing is learnt from it, and say nothing."""
-    talk = device_session(caller, parts)
-    talk.add("user", heard if heard.strip() else SILENCE, action=IGNORE)
-    talk.add("assistant", IGNORE, action=IGNORE)
+    """Store noise in the log, marked so that nothing is learned from it, and return an empty reply."""
+    session = device_session(caller, parts)
+    session.add("user", heard if heard.strip() else SILENCE, action=IGNORE)
+    session.add("assistant", IGNORE, action=IGNORE)
     return DeviceReply(response="", action=IGNORE)
 
 
-def feel(caller: Caller, parts: ScopeParts, sensors: Mapping[str, Any]) -> None:
-    """Note what a device's sensors say now; it goes with the conversation, and is gone with it."""
-    talk = device_session(caller, parts)
-    talk.begin()
+def store_readings(caller: Caller, parts: ScopeParts, sensors: Mapping[str, Any]) -> None:
+    """Store the current sensor readings with the session."""
+    session = device_session(caller, parts)
+    session.begin()
     with services(caller.memory).store.write(durable=False) as tx:
-        session = tx.session(talk.id)
-        if session is not None:
-            tx.set_session(with_state(session, **{_SENSORS: as_line(sensors)}))
+        record = tx.session(session.id)
+        if record is not None:
+            tx.set_session(with_state(record, **{_SENSORS: format_readings(sensors)}))
 
 
-def sensed(memory: Engine, talk: Session) -> str | None:
-    """Return what the sensors last said, as one line."""
-    record = services(memory).store.session(talk.id)
+def last_readings(memory: Engine, session: Session) -> str | None:
+    """Return the last sensor readings as one line, or None."""
+    record = services(memory).store.session(session.id)
     line = record.metadata.get(_SENSORS) if record else None
     return line if isinstance(line, str) and line else None
 
 
-def as_line(sensors: Mapping[str, Any]) -> str:
-    """Return readings as one line of ``Name: value`` pairs."""
+def format_readings(sensors: Mapping[str, Any]) -> str:
+    """Format sensor readings as one line of ``Name: value`` pairs."""
     pairs = [f"{_label(name)}: {_value(value)}" for name, value in _flat(sensors)]
     return ", ".join(pairs[:_MAX_VALUES])
 
 
 def _flat(readings: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield each reading with its whole name; deeper than a few levels, a reading is what it is."""
+    """Yield each reading with its full name. An object whose full name has five words is kept as a value."""
     for name, value in readings.items():
         whole = f"{before} {name}".strip()
         if isinstance(value, Mapping) and whole.count(" ") < 4:

@@ -1,4 +1,4 @@
-"""News as it happens: an event whenever the number of memories or the queue has changed, at most one a second."""
+"""A stream of change events: the counts of memories, messages and jobs, at most once per second."""
 
 import threading
 import time
@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from holdfast.engine import Engine
 from holdfast.protocols import MemoryFilter
 from holdfast.server.api.openapi import problems
-from holdfast.server.api.sse import EventStream, documented, event, quiet
+from holdfast.server.api.sse import EventStream, event, keepalive, stream_content
 from holdfast.server.caller import Caller, Calling, needs
 from holdfast.server.middleware.shutdown import ShutdownFlag
 from holdfast.server.routes.idempotency import Route
@@ -24,18 +24,18 @@ router = APIRouter(prefix="/v1", tags=["server"], route_class=Route)
 _POLL_SECONDS = 1.0
 _EXAMPLE = 'event: change\ndata: {"memories":12,"messages":40,"jobs":{"done":3}}\n\n'
 _KEEPALIVE_SECONDS = 15.0
-"""Seconds after which a line that says nothing shows that the connection is still there."""
+"""Seconds without an event after which a keep-alive line is sent."""
 
 
 @dataclass(slots=True)
 class ChangeFeed:
-    """What listeners are told; however many listen, the store is asked once a second."""
+    """Counts for all listeners. The store is queried at most once per second and scope, however many clients listen."""
 
     _known: dict[str, tuple[float, dict[str, Any]]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def look(self, caller: Caller) -> dict[str, Any]:
-        """Return the counts a caller may know."""
+    def counts(self, caller: Caller) -> dict[str, Any]:
+        """Return the counts that a caller may see."""
         who = caller.principal
         name = repr((who.tenant, who.user, who.app, who.agent))
         with self._lock:
@@ -50,30 +50,37 @@ class ChangeFeed:
     "/events",
     operation_id="events",
     response_class=EventStream,
-    responses={200: {"description": "Events named `change`.", "content": documented("change", example=_EXAMPLE)}, **problems()},
+    responses={
+        200: {"description": "A stream of `change` events.", "content": stream_content("change", example=_EXAMPLE)},
+        **problems(),
+    },
     openapi_extra=needs("read"),
 )
 async def events(caller: Calling, request: Request) -> EventStream:
-    """Follow what changes: ``change`` events with the number of memories and the jobs by their state."""
+    """Stream changes.
+
+    Sends a `change` event with the number of memories and messages and the jobs by state whenever one of them changes,
+    at most once per second.
+    """
     caller.may("read")
-    first = await run_in_threadpool(request.app.state.watch.look, caller)
-    return EventStream(_news(request, caller, first))
+    first = await run_in_threadpool(request.app.state.feed.counts, caller)
+    return EventStream(_change_events(request, caller, first))
 
 
-async def _news(request: Request, caller: Caller, first: dict[str, Any]) -> AsyncGenerator[bytes, None]:
-    watch: ChangeFeed = request.app.state.watch
+async def _change_events(request: Request, caller: Caller, first: dict[str, Any]) -> AsyncGenerator[bytes, None]:
+    feed: ChangeFeed = request.app.state.feed
     stopping: ShutdownFlag = request.app.state.stopping
-    told, said_at = first, time.monotonic()
-    yield event("change", told)
+    sent, sent_at = first, time.monotonic()
+    yield event("change", sent)
     while not stopping.is_set():
         await anyio.sleep(_POLL_SECONDS)
-        counts = await run_in_threadpool(watch.look, caller)
-        if counts != told:
-            told, said_at = counts, time.monotonic()
+        counts = await run_in_threadpool(feed.counts, caller)
+        if counts != sent:
+            sent, sent_at = counts, time.monotonic()
             yield event("change", counts)
-        elif time.monotonic() - said_at > _KEEPALIVE_SECONDS:
-            said_at = time.monotonic()
-            yield quiet()
+        elif time.monotonic() - sent_at > _KEEPALIVE_SECONDS:
+            sent_at = time.monotonic()
+            yield keepalive()
 
 
 def _counts(memory: Engine, caller: Caller) -> dict[str, Any]:
@@ -82,5 +89,5 @@ def _counts(memory: Engine, caller: Caller) -> dict[str, Any]:
         counts = memory.stats()
         return {"memories": counts.memories, "messages": counts.messages, "jobs": dict(counts.jobs)}
     owner = {name: part for name in ("user", "app", "agent") if (part := getattr(who, name)) is not None}
-    wanted = MemoryFilter(owner=owner, unexpired_at=services(memory).clock.now())
-    return {"memories": services(memory).store.count_memories(wanted), "messages": None, "jobs": {}}
+    own_memories = MemoryFilter(owner=owner, unexpired_at=services(memory).clock.now())
+    return {"memories": services(memory).store.count_memories(own_memories), "messages": None, "jobs": {}}

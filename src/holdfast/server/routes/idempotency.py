@@ -1,7 +1,7 @@
-"""Routes that check the caller's right first, and answer a retried write with what they answered before.
+"""Routes that check the required right first, and that handle the ``Idempotency-Key`` header.
 
-A client that sends the header ``Idempotency-Key`` with a write may send it again when it heard no answer: the same
-request is answered with the stored answer, another one under the same key is a conflict.
+A client can retry a write that it got no response for with the same key. The same request gets the stored response;
+a different request with the same key is a conflict.
 """
 
 import asyncio
@@ -35,10 +35,10 @@ Handler: TypeAlias = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class Route(APIRoute):
-    """An operation that nobody without the right to it gets to, not even to have its body read."""
+    """A route that checks the caller's right before it reads the body, and replays stored responses."""
 
     def get_route_handler(self) -> Handler:
-        """Return the handler with what stands before it."""
+        """Return the handler with the checks in front of it."""
         handle = super().get_route_handler()
         right = (self.openapi_extra or {}).get(RIGHT)
 
@@ -56,14 +56,14 @@ class Route(APIRoute):
 
 
 def client_id(request: Request) -> str | None:
-    """Return an id for the message of a request with a key: should the answer be lost, a retry does not double it."""
+    """Derive a message id from the idempotency key, so that a retry stores the message once even if no response was stored."""
     key = request.headers.get(HEADER)
     return None if key is None else f"idempotency-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
 
 async def _once(request: Request, principal: Principal, key: str, handle: Handler) -> Response:
     if not key.strip() or len(key) > _MAX_KEY_CHARACTERS:
-        raise InvalidInput(f"The header {HEADER} has 1 to {_MAX_KEY_CHARACTERS} characters.")
+        raise InvalidInput(f"The header {HEADER} must have 1 to {_MAX_KEY_CHARACTERS} characters. Nothing was changed.")
     pool: EnginePool = request.app.state.pool
     with ExitStack() as lease:
         engine = await run_in_threadpool(lease.enter_context, pool.lease(principal.tenant))
@@ -73,7 +73,7 @@ async def _once(request: Request, principal: Principal, key: str, handle: Handle
             return _again(claim)
         try:
             response = await handle(request)
-        except asyncio.CancelledError:  # its thread may still finish what it began: the claim stands until it lapses
+        except asyncio.CancelledError:  # the thread may still finish its write, so the claim stays until it expires
             raise
         except BaseException:
             await run_in_threadpool(answers.release, claim)
@@ -92,7 +92,7 @@ async def _once(request: Request, principal: Principal, key: str, handle: Handle
 
 
 async def _keep(answers: StoredResponses, claim: StoredResponse, response: Response, body: bytes | None) -> None:
-    """Keep a complete answer for retries; after a failure or half an answer, a retry begins from the start."""
+    """Store a complete response for retries. After an error or a partial response, drop the claim, so that a retry runs again."""
     if body is None or response.status_code >= 500:
         await run_in_threadpool(answers.release, claim)
         return

@@ -1,8 +1,8 @@
-"""Background work: what waits, what failed, and running it now."""
+"""Background jobs: list them, queue one again, and run them now."""
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Path, Query
 
 from holdfast.server.api import convert, responses
 from holdfast.server.api.openapi import problems
@@ -11,13 +11,19 @@ from holdfast.server.routes.idempotency import Route
 from holdfast.types import JobState
 
 router = APIRouter(prefix="/v1", tags=["jobs"], route_class=Route)
+_Id = Annotated[str, Path(description="The id of the job.")]
 
 
 @router.get("/jobs", operation_id="list_jobs", responses=problems(), openapi_extra=needs("read"))
 def jobs(
-    caller: Calling, paged: Paged, state: Annotated[list[JobState] | None, Query()] = None
+    caller: Calling,
+    paged: Paged,
+    state: Annotated[list[JobState] | None, Query(description="Only return jobs in these states.")] = None,
 ) -> responses.Listed[responses.Job]:
-    """List background work, the oldest first; of all users, so for a key that is bound to none."""
+    """List jobs.
+
+    Returns the oldest jobs first. Jobs belong to the whole tenant, so the key must not be bound to a user, app or agent.
+    """
     caller.may("read", whole=True)
     found = caller.memory.jobs(states=state, limit=paged.offset + paged.limit + 1)[paged.offset :]
     items, more = convert.page_of(map(convert.job, found), limit=paged.limit, offset=paged.offset)
@@ -25,14 +31,20 @@ def jobs(
 
 
 @router.post("/jobs/{id}/rerun", operation_id="rerun_job", responses=problems(), openapi_extra=needs("admin"))
-def rerun(id: str, caller: Calling) -> responses.Job:
-    """Queue a job again: a dead or waiting one, or one where rules had to take over from a model."""
+def rerun(id: _Id, caller: Calling) -> responses.Job:
+    """Rerun a job.
+
+    Queues the job again. It must be dead or waiting, or have used rules because the chat model was not available.
+    """
     caller.may("admin", whole=True)
     return convert.job(caller.memory.rerun(id))
 
 
 @router.post("/work", operation_id="work", responses=problems(), openapi_extra=needs("admin"))
 def work(caller: Calling) -> responses.Steps:
-    """Run all queued work now, and answer when it is done."""
+    """Run all queued jobs now.
+
+    Returns when the queue is empty.
+    """
     caller.may("admin", whole=True)
     return responses.Steps(steps=caller.memory.drain())

@@ -1,9 +1,9 @@
-"""Keys over HTTP, for those who may administer."""
+"""Access keys over HTTP, for administrators."""
 
 from datetime import datetime
 from typing import Annotated, Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Path
 from pydantic import Field
 
 from holdfast.server.api.openapi import problems
@@ -14,45 +14,68 @@ from holdfast.server.routes.idempotency import Route
 from holdfast.types import KeyRecord
 
 router = APIRouter(prefix="/v1/keys", tags=["keys"], route_class=Route)
+_Id = Annotated[str, Path(description="The id of the access key.")]
 
 
 class NewKey(Body):
-    """What a key may do, and for whom."""
+    """An access key to create."""
 
     scope: Literal["read", "write", "admin"]
+    """The level of the key. Each level includes the ones before it."""
     label: Annotated[Name | None, Field(examples=["the dashboard"])] = None
+    """A name for the key, for people."""
     tenant: Name | None = None
+    """The tenant that the key gives access to. Defaults to your own tenant."""
     user: Annotated[Name | None, Field(examples=["ana"])] = None
+    """The user that the key is bound to."""
     app: Name | None = None
+    """The app that the key is bound to."""
     agent: Name | None = None
+    """The agent that the key is bound to."""
     expires_at: datetime | None = None
+    """The time at which the key expires. Omit it for a key that does not expire."""
 
 
 class Key(Model):
-    """A key without what makes it work."""
+    """An access key, without its secret."""
 
     id: str
+    """The id of the key."""
     scope: Literal["read", "write", "admin"]
+    """The level of the key."""
     label: str | None = None
+    """A name for the key, for people."""
     tenant: str
+    """The tenant that the key gives access to."""
     user: str | None = None
+    """The user that the key is bound to."""
     app: str | None = None
+    """The app that the key is bound to."""
     agent: str | None = None
+    """The agent that the key is bound to."""
     created_at: datetime
+    """The time the key was created."""
     expires_at: datetime | None = None
+    """The time at which the key expires, or null."""
     revoked_at: datetime | None = None
+    """The time the key was revoked, or null."""
     last_used_at: datetime | None = None
+    """The time the key was last used, or null."""
 
 
 class MadeKey(Key):
-    """A new key; ``key`` is shown this once."""
+    """A new access key, with its secret."""
 
     key: Annotated[str, Field(examples=["hf_..."])]
+    """The secret to send as `Authorization: Bearer`. It is only shown once."""
 
 
 @router.get("", operation_id="list_keys", responses=problems(), openapi_extra=needs("admin"))
 def keys(caller: Calling) -> Listed[Key]:
-    """List keys; what makes them work is not kept."""
+    """List access keys.
+
+    The secrets are not stored and cannot be retrieved.
+    """
     caller.may("admin")
     found = caller.pool.gate.list_keys(by=caller.principal)
     return Listed(items=[Key.model_validate(_shown(each)) for each in found])
@@ -60,18 +83,30 @@ def keys(caller: Calling) -> Listed[Key]:
 
 @router.post("", status_code=201, operation_id="create_key", responses=problems(409), openapi_extra=needs("admin"))
 def create(body: NewKey, caller: Calling) -> MadeKey:
-    """Make a key. It is shown in this answer and never again."""
+    """Create an access key.
+
+    The secret is only part of this response. Store it: it cannot be retrieved later.
+    """
     caller.may("admin", user=body.user, app=body.app, agent=body.agent)
     record, token = caller.pool.gate.create_key(
-        level=body.scope, label=body.label, tenant=body.tenant, user=body.user, app=body.app, agent=body.agent,
-        expires_at=body.expires_at, by=caller.principal,
-    )  # fmt: skip
+        level=body.scope,
+        label=body.label,
+        tenant=body.tenant,
+        user=body.user,
+        app=body.app,
+        agent=body.agent,
+        expires_at=body.expires_at,
+        by=caller.principal,
+    )
     return MadeKey.model_validate({**_shown(record), "key": token})
 
 
 @router.delete("/{id}", operation_id="revoke_key", responses=problems(), openapi_extra=needs("admin"))
-def revoke(id: str, caller: Calling) -> Key:
-    """Revoke a key; it stops working at once."""
+def revoke(id: _Id, caller: Calling) -> Key:
+    """Revoke an access key.
+
+    The key stops working immediately.
+    """
     caller.may("admin")
     return Key.model_validate(_shown(caller.pool.gate.revoke(id, by=caller.principal)))
 

@@ -1,10 +1,10 @@
-"""Memories: keep, list, look at, correct, forget, undo, erase."""
+"""Memories: store, list, retrieve, revise, forget, undo and erase."""
 
 import json
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Path, Query
 
 from holdfast.access.keys import may_change
 from holdfast.errors import InvalidInput, NotFound
@@ -17,16 +17,29 @@ from holdfast.services import services
 from holdfast.types import Where
 
 router = APIRouter(prefix="/v1", tags=["memories"], route_class=Route)
+_Id = Annotated[str, Path(description="The id of the memory.")]
 
 
 @router.post("/memories", status_code=201, operation_id="remember", responses=problems(409), openapi_extra=needs("write"))
 def remember(body: requests.NewMemory, caller: Calling) -> responses.Memory:
-    """Keep something; it is on disk when the answer comes. The same again only refreshes it."""
+    """Store a memory.
+
+    The memory is durable when the response is sent. Storing the same text again refreshes the existing memory.
+    """
     parts = caller.may("write", user=body.user, app=body.app, agent=body.agent)
     kept = caller.memory.remember(
-        body.text, kind=body.kind, key=body.key, topic=body.topic, importance=body.importance, tags=body.tags,
-        metadata=body.metadata, pinned=body.pinned, valid_from=body.valid_from, expires_at=body.expires_at, **parts,
-    )  # fmt: skip
+        body.text,
+        kind=body.kind,
+        key=body.key,
+        topic=body.topic,
+        importance=body.importance,
+        tags=body.tags,
+        metadata=body.metadata,
+        pinned=body.pinned,
+        valid_from=body.valid_from,
+        expires_at=body.expires_at,
+        **parts,
+    )
     return convert.memory(kept)
 
 
@@ -36,44 +49,65 @@ def memories(
     whose: Whose,
     paged: Paged,
     *,
-    kind: Annotated[list[str] | None, Query(max_length=50)] = None,
-    kinds: Annotated[list[str] | None, Query(max_length=50, description="The same as kind.")] = None,
-    key: Annotated[str | None, Query(min_length=1, max_length=512)] = None,
-    topic: Annotated[str | None, Query(min_length=1, max_length=512)] = None,
-    retired: Annotated[bool, Query(description="Those that no longer count, in place of those that do.")] = False,
-    as_of: Annotated[datetime | None, Query(description="Those that held then, by what is known today.")] = None,
-    known_at: Annotated[datetime | None, Query(description="As they stood in the store then.")] = None,
-    where: Annotated[str | None, Query(description="A metadata filter, as JSON.", examples=['{"room": "kitchen"}'])] = None,
+    kind: Annotated[list[str] | None, Query(max_length=50, description="Only return memories of these kinds.")] = None,
+    kinds: Annotated[list[str] | None, Query(max_length=50, description="A synonym of `kind`.")] = None,
+    key: Annotated[str | None, Query(min_length=1, max_length=512, description="Only return memories with this key.")] = None,
+    topic: Annotated[str | None, Query(min_length=1, max_length=512, description="Only return memories of this topic.")] = None,
+    retired: Annotated[bool, Query(description="Return retired memories instead of live ones.")] = False,
+    as_of: Annotated[datetime | None, Query(description="Return memories that were valid at this time, as known today.")] = None,
+    known_at: Annotated[datetime | None, Query(description="Return memories as they were stored at this time.")] = None,
+    where: Annotated[
+        str | None, Query(description="A metadata filter as a JSON object.", examples=['{"room": "kitchen"}'])
+    ] = None,
 ) -> responses.Counted[responses.Memory]:
-    """List memories, the newest first."""
+    """List memories.
+
+    Returns the newest memories first.
+    """
     parts = caller.may("read", **whose.parts)
-    wanted: dict[str, Any] = {
-        "kind": kind, "kinds": kinds, "key": key, "topic": topic, "retired": retired, "as_of": as_of, "known_at": known_at,
-        "where": _where(where), **parts,
-    }  # fmt: skip
-    found = caller.memory.memories(limit=paged.limit + 1, offset=paged.offset, **wanted)
+    filters: dict[str, Any] = {
+        "kind": kind,
+        "kinds": kinds,
+        "key": key,
+        "topic": topic,
+        "retired": retired,
+        "as_of": as_of,
+        "known_at": known_at,
+        "where": _where(where),
+        **parts,
+    }
+    found = caller.memory.memories(limit=paged.limit + 1, offset=paged.offset, **filters)
     items, more = convert.page_of(map(convert.memory, found), limit=paged.limit, offset=paged.offset)
-    return responses.Counted(items=items, next_offset=more, total=caller.memory.count_memories(**wanted))
+    return responses.Counted(items=items, next_offset=more, total=caller.memory.count_memories(**filters))
 
 
 @router.get("/memories/{id}", operation_id="get_memory", responses=problems(), openapi_extra=needs("read"))
-def memory(id: str, caller: Calling) -> responses.Memory:
-    """Return one memory as it is now, also if it was retired."""
+def memory(id: _Id, caller: Calling) -> responses.Memory:
+    """Retrieve a memory.
+
+    Returns the current revision, even if the memory was retired.
+    """
     return convert.memory(caller.memory_found(id, "read"))
 
 
 @router.patch("/memories/{id}", operation_id="revise_memory", responses=problems(409), openapi_extra=needs("write"))
-def revise(id: str, body: requests.Revision, caller: Calling) -> responses.Memory:
-    """Correct a memory: the id stays, and a revision is added. What is not given stays."""
+def revise(id: _Id, body: requests.Revision, caller: Calling) -> responses.Memory:
+    """Update a memory.
+
+    Adds a revision and keeps the id. Omitted fields keep their value.
+    """
     found = caller.memory_found(id, "write")
     return convert.memory(caller.memory.revise(found.id, **body.model_dump(exclude_unset=True, exclude_none=True)))
 
 
 @router.delete("/memories/{id}", operation_id="forget_memory", responses=problems(), openapi_extra=needs("write"))
 def forget_one(
-    id: str, caller: Calling, *, erase: Annotated[bool, Query(description="Remove it for good, at once.")] = False
+    id: _Id, caller: Calling, *, erase: Annotated[bool, Query(description="Erase the memory instead of hiding it.")] = False
 ) -> responses.Forgotten | responses.Receipt:
-    """Hide a memory, which can be undone for a while; or remove it for good."""
+    """Forget or erase a memory.
+
+    Hides the memory, which can be undone for a limited time. With `erase`, removes it for good and returns a receipt.
+    """
     found = caller.memory_found(id, "write")
     if erase:
         return convert.receipt(caller.memory.erase(id=found.id))
@@ -81,37 +115,46 @@ def forget_one(
 
 
 @router.get("/memories/{id}/history", operation_id="memory_history", responses=problems(), openapi_extra=needs("read"))
-def history(id: str, caller: Calling) -> responses.History:
-    """Return how a memory came to be what it is, oldest first."""
+def history(id: _Id, caller: Calling) -> responses.History:
+    """List the history of a memory.
+
+    Returns its changes, oldest first.
+    """
     found = caller.memory_found(id, "read")
     return responses.History(items=[convert.change(each) for each in caller.memory.history(found.id)])
 
 
 @router.get("/memories/{id}/sources", operation_id="memory_sources", responses=problems(), openapi_extra=needs("read"))
-def sources(id: str, caller: Calling) -> responses.Sources:
-    """Return the messages and memories a memory was made from, where they are still kept."""
+def sources(id: _Id, caller: Calling) -> responses.Sources:
+    """List the sources of a memory.
+
+    Returns the messages and memories that it was derived from, if they still exist.
+    """
     found, store = caller.memory_found(id, "read"), services(caller.memory).store
-    said = store.messages(MessageFilter(ids=found.sources)) if found.sources else []
-    made = store.memories(MemoryFilter(ids=found.sources, statuses=None)) if found.sources else []
+    messages = store.messages(MessageFilter(ids=found.sources)) if found.sources else []
+    memories = store.memories(MemoryFilter(ids=found.sources, statuses=None)) if found.sources else []
     return responses.Sources(
-        messages=[convert.message(each) for each in said if caller.sees(each.scope)],
-        memories=[convert.memory(each) for each in made if caller.sees(each.scope)],
+        messages=[convert.message(each) for each in messages if caller.sees(each.scope)],
+        memories=[convert.memory(each) for each in memories if caller.sees(each.scope)],
     )
 
 
 @router.post("/forget", operation_id="forget", responses=problems(), openapi_extra=needs("write"))
 def forget(body: requests.Forget, caller: Calling) -> responses.Forgotten:
-    """Hide memories by id, or by key in a scope; can be undone for a while."""
+    """Forget memories.
+
+    Hides one memory by `id`, or all memories with a `key` in a scope. This can be undone for a limited time.
+    """
     parts = caller.may("write", user=body.user, app=body.app, agent=body.agent)
     if (body.id is None) == (body.key is None):
-        raise InvalidInput("Give either an id or a key.")
+        raise InvalidInput("Pass either id or key. Nothing was forgotten.")
     if body.id is not None:
         found = caller.memory_found(body.id, "write")
         return responses.Forgotten(forgotten=caller.memory.forget(found.id, **parts))
     if not caller.principal.is_bound:
         return responses.Forgotten(forgotten=caller.memory.forget(key=body.key, kind=body.kind, kinds=body.kinds, **parts))
     meant = caller.memory.memories(key=body.key, kind=body.kind, kinds=body.kinds, limit=10_000, **parts)
-    own = [each for each in meant if may_change(caller.principal, each.scope)]  # not what all users share
+    own = [each for each in meant if may_change(caller.principal, each.scope)]  # a bound key cannot change shared memories
     if not own:
         raise NotFound(f"There is no memory with the key {body.key!r} in this scope. Nothing was forgotten.")
     return responses.Forgotten(forgotten=sum(caller.memory.forget(each.id) for each in own))
@@ -119,7 +162,10 @@ def forget(body: requests.Forget, caller: Calling) -> responses.Forgotten:
 
 @router.post("/undo", operation_id="undo", responses=problems(409), openapi_extra=needs("write"))
 def undo(body: requests.Undo, caller: Calling) -> responses.Memories:
-    """Undo a change and those made with it; returns the memories as they are now."""
+    """Undo a change.
+
+    Undoes the change and the other changes of its batch. Returns the affected memories in their current state.
+    """
     caller.may("write")
     _check_change(caller, body.change)
     return responses.Memories(items=[convert.memory(each) for each in caller.memory.undo(body.change)])
@@ -127,11 +173,15 @@ def undo(body: requests.Undo, caller: Calling) -> responses.Memories:
 
 @router.post("/erase", operation_id="erase", responses=problems(), openapi_extra=needs("write"))
 def erase(body: requests.Erase, caller: Calling) -> responses.Receipt:
-    """Remove for good: a memory, a session, a message with all that came of it, or (admin) all of a user, app or agent."""
+    """Erase data.
+
+    Removes data for good: a memory, a session, or a message, each with everything derived from it. With an admin key,
+    also all data of a user, app or agent.
+    """
     one = {name: id for name in ("id", "session", "source") if (id := getattr(body, name)) is not None}
     named = {name: part for name in ("user", "app", "agent") if (part := getattr(body, name)) is not None}
     if len(one) + bool(named) != 1:
-        raise InvalidInput("Say what to erase: one of id, session and source, or a scope of user, app and agent.")
+        raise InvalidInput("Pass one of id, session and source, or a scope of user, app and agent. Nothing was erased.")
     if named:
         parts = caller.may("admin", **named)
         return convert.receipt(caller.memory.erase(**parts))
@@ -150,15 +200,15 @@ def _where(given: str | None) -> Where | None:
     try:
         found = json.loads(given)
     except (ValueError, RecursionError) as error:
-        raise InvalidInput("where is not JSON.") from error
+        raise InvalidInput('where is not valid JSON. Pass an object such as {"room": "kitchen"}.') from error
     if not isinstance(found, dict):
-        raise InvalidInput('where is a JSON object, such as {"room": "kitchen"}.')
+        raise InvalidInput('where must be a JSON object, such as {"room": "kitchen"}.')
     return found
 
 
 def _check_change(caller: Caller, id: str) -> None:
-    """Make sure that all a change is undone with is the caller's to change."""
-    absent = f"There is no change {id}; `history` lists the changes of a memory."
+    """Raise ``NotFound`` unless the caller may change every memory in the change's batch."""
+    absent = f"There is no change {id}. The history of a memory lists its changes."
     store = services(caller.memory).store
     found = store.changes(id=id)
     batch = store.changes(batch=found[0].batch) if found else []

@@ -1,4 +1,4 @@
-"""Questions to memory: recall, and the block for a system prompt."""
+"""Recall and context blocks."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from holdfast.server.api import convert, requests, responses
 from holdfast.server.api.openapi import problems
 from holdfast.server.caller import Calling, needs
 from holdfast.server.middleware.latency import Latency
-from holdfast.server.middleware.threads import recalling
+from holdfast.server.middleware.threads import run_recall
 from holdfast.server.routes.idempotency import Route
 
 router = APIRouter(prefix="/v1", tags=["recall"], route_class=Route)
@@ -16,24 +16,30 @@ router = APIRouter(prefix="/v1", tags=["recall"], route_class=Route)
 
 @router.post("/recall", operation_id="recall", responses=problems(), openapi_extra=needs("read"))
 async def recall(body: requests.Recall, caller: Calling, request: Request) -> responses.Hits:
-    """Return what matters for a query, best first; each hit says why it was found."""
+    """Recall memories and messages.
+
+    Returns the items that are relevant to the query, best first. Each hit lists the reasons why it was found.
+    """
     parts = caller.may("read", user=body.user, app=body.app, agent=body.agent)
-    wanted: dict[str, Any] = {
+    options: dict[str, Any] = {
         name: getattr(body, name) for name in ("limit", "kind", "kinds", "where", "now", "as_of", "min_score")
     }
 
     def ask() -> responses.Hits:
         memory = caller.memory
         with _latency(request).measured():
-            found = memory.recall(body.query, **wanted, **parts)
+            found = memory.recall(body.query, **options, **parts)
         return responses.Hits(hits=[convert.hit(each) for each in found])
 
-    return await recalling(request, ask)
+    return await run_recall(request, ask)
 
 
 @router.post("/context", operation_id="context", responses=problems(), openapi_extra=needs("read"))
 async def context(body: requests.Context, caller: Calling, request: Request) -> responses.Context:
-    """Return the block for a system prompt, of at most ``max_tokens``."""
+    """Create a context block.
+
+    Returns the text for a system prompt: pinned memories and the items that are relevant to the query.
+    """
     parts = caller.may("read", user=body.user, app=body.app, agent=body.agent)
 
     def ask() -> responses.Context:
@@ -42,7 +48,7 @@ async def context(body: requests.Context, caller: Calling, request: Request) -> 
             found = memory.context(body.query, max_tokens=body.max_tokens, **parts)
         return convert.context(found)
 
-    return await recalling(request, ask)
+    return await run_recall(request, ask)
 
 
 def _latency(request: Request) -> Latency:

@@ -1,8 +1,8 @@
-"""Conversations: begin, say, read, end, erase."""
+"""Sessions: start, add and list messages, get context, end and erase."""
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 
 from holdfast.access.keys import ScopeParts
 from holdfast.engine import Engine
@@ -18,20 +18,30 @@ from holdfast.text.clean import clean_name
 from holdfast.types import Scope, SessionRecord, SessionStatus
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=Route)
+_Id = Annotated[str, Path(description="The id of the session.")]
 
 
 @router.post("", status_code=201, operation_id="begin_session", responses=problems(409), openapi_extra=needs("write"))
 def begin(body: requests.NewSession, caller: Calling) -> responses.Session:
-    """Begin a conversation; with the id of one there is, return that one."""
+    """Start a session.
+
+    With the id of an existing session, returns that session.
+    """
     parts = caller.may("write", user=body.user, app=body.app, agent=body.agent)
     return convert.session(open_session(caller, body.id, parts).begin())
 
 
 @router.get("", operation_id="list_sessions", responses=problems(), openapi_extra=needs("read"))
 def sessions(
-    caller: Calling, whose: Whose, paged: Paged, status: Annotated[list[SessionStatus] | None, Query()] = None
+    caller: Calling,
+    whose: Whose,
+    paged: Paged,
+    status: Annotated[list[SessionStatus] | None, Query(description="Only return sessions with these statuses.")] = None,
 ) -> responses.Listed[responses.Session]:
-    """List conversations, the most recently active first; without a user, those of all the caller may see."""
+    """List sessions.
+
+    Returns the most recently active sessions first. Without a user, returns the sessions of all users you may read.
+    """
     parts = caller.may("read", **whose.parts)
     found = caller.memory.sessions(statuses=status, limit=paged.limit + 1, offset=paged.offset, **parts)
     items, more = convert.page_of(map(convert.session, found), limit=paged.limit, offset=paged.offset)
@@ -39,66 +49,91 @@ def sessions(
 
 
 @router.get("/{id}", operation_id="get_session", responses=problems(), openapi_extra=needs("read"))
-def session(id: str, caller: Calling) -> responses.Session:
-    """Return one conversation."""
+def session(id: _Id, caller: Calling) -> responses.Session:
+    """Retrieve a session.
+
+    Returns its status, its scope and its times. The messages are listed separately.
+    """
     return convert.session(caller.session_found(id, "read"))
 
 
 @router.post("/{id}/messages", status_code=201, operation_id="add_message", responses=problems(409), openapi_extra=needs("write"))
-def say(id: str, body: requests.NewMessage, caller: Calling, request: Request) -> responses.Message:
-    """Keep a message; it is on disk when the answer comes. A conversation that is new begins with it."""
+def say(id: _Id, body: requests.NewMessage, caller: Calling, request: Request) -> responses.Message:
+    """Add a message.
+
+    The message is durable when the response is sent. The session is created if it does not exist.
+    """
     parts = caller.may("write", user=body.user, app=body.app, agent=body.agent)
-    talk = open_session(caller, id, parts)
-    kept = talk.add(
-        body.role, body.text, at=body.at, speaker=body.speaker, id=body.id or client_id(request), origin=body.origin,
+    session = open_session(caller, id, parts)
+    kept = session.add(
+        body.role,
+        body.text,
+        at=body.at,
+        speaker=body.speaker,
+        id=body.id or client_id(request),
+        origin=body.origin,
         action=body.action,
-    )  # fmt: skip
+    )
     return convert.message(kept)
 
 
 @router.get("/{id}/messages", operation_id="list_messages", responses=problems(), openapi_extra=needs("read"))
 def messages(
-    id: str,
+    id: _Id,
     caller: Calling,
-    limit: Annotated[int, Query(ge=1, le=500)] = 50,
-    after_seq: Annotated[int | None, Query(ge=0, le=2**62, description="Only those after this one, oldest first.")] = None,
+    limit: Annotated[int, Query(ge=1, le=500, description="The maximum number of messages.")] = 50,
+    after_seq: Annotated[
+        int | None, Query(ge=0, le=2**62, description="Only return messages after this sequence number.")
+    ] = None,
 ) -> responses.Messages:
-    """List what was said, oldest first: the last ``limit`` messages, or the first ones after ``after_seq``."""
+    """List messages.
+
+    Returns messages oldest first: the last `limit` messages, or with `after_seq` the first ones after that sequence number.
+    """
     record = caller.session_found(id, "read")
-    talk = resume(services(caller.memory), record)
+    session = resume(services(caller.memory), record)
     if after_seq is None:
-        return responses.Messages(items=[convert.message(each) for each in talk.messages(limit=limit)], next_seq=None)
+        return responses.Messages(items=[convert.message(each) for each in session.messages(limit=limit)], next_seq=None)
     found = services(caller.memory).store.messages(MessageFilter(session=id, exactly=record.scope, after_seq=after_seq))
     last = found[limit - 1].seq if len(found) > limit else None
     return responses.Messages(items=[convert.message(each) for each in found[:limit]], next_seq=last)
 
 
 @router.post("/{id}/context", operation_id="session_context", responses=problems(), openapi_extra=needs("read"))
-def context(id: str, body: requests.SessionContext, caller: Calling, whose: Whose) -> responses.Context:
-    """Return the block for the next system prompt of a conversation; a new one knows what its scope knows."""
+def context(id: _Id, body: requests.SessionContext, caller: Calling, whose: Whose) -> responses.Context:
+    """Create a context block for a session.
+
+    Returns the text for the next system prompt of the session. The session does not have to exist yet.
+    """
     parts = caller.may("read", **whose.parts)
-    talk = open_session(caller, id, parts, right="read")
-    found = talk.context(body.query, max_tokens=body.max_tokens, state=body.state, persona=body.persona)
+    session = open_session(caller, id, parts, right="read")
+    found = session.context(body.query, max_tokens=body.max_tokens, state=body.state, persona=body.persona)
     return convert.context(found)
 
 
 @router.post("/{id}/end", operation_id="end_session", responses=problems(), openapi_extra=needs("write"))
-def end(id: str, caller: Calling) -> responses.Session:
-    """End a conversation and queue what is to be learnt from it; both are on disk when the answer comes."""
+def end(id: _Id, caller: Calling) -> responses.Session:
+    """End a session.
+
+    Queues a job that extracts memories from the session. The end and the job are durable when the response is sent.
+    """
     record = caller.session_found(id, "write")
     resume(services(caller.memory), record).end()
     return convert.session(caller.session_found(id, "write"))
 
 
 @router.delete("/{id}", operation_id="erase_session", responses=problems(), openapi_extra=needs("write"))
-def erase(id: str, caller: Calling) -> responses.Receipt:
-    """Remove a conversation for good, with all that came of it."""
+def erase(id: _Id, caller: Calling) -> responses.Receipt:
+    """Erase a session.
+
+    Removes the session for good, with its messages and everything derived from them.
+    """
     record = caller.session_found(id, "write")
     return convert.receipt(caller.memory.erase(session=record.id))
 
 
 def open_session(caller: Caller, id: str | None, parts: ScopeParts, *, right: Literal["read", "write"] = "write") -> Session:
-    """Return a conversation to go on with, or a new one in this scope; a foreign one is not there."""
+    """Return a session to continue, or a new one in this scope. Raise ``NotFound`` if the session belongs to another scope."""
     memory, name = caller.memory, clean_name(id, what="session id")
     if name is None:
         return memory.session(**parts)
@@ -113,7 +148,7 @@ def open_session(caller: Caller, id: str | None, parts: ScopeParts, *, right: Li
 
 
 def _new_record(memory: Engine, id: str, parts: ScopeParts) -> SessionRecord:
-    """Return the record of a conversation that begins now."""
+    """Return the record of a session that starts now."""
     now = services(memory).clock.now()
     scope = Scope(
         tenant=services(memory).store.tenant,

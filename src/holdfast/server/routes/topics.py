@@ -1,4 +1,4 @@
-"""Topics as pages: list, read, edit."""
+"""Topic pages: list, retrieve and edit."""
 
 from typing import Annotated
 
@@ -11,12 +11,15 @@ from holdfast.server.routes.idempotency import Route
 from holdfast.topic_files import TopicPage
 
 router = APIRouter(prefix="/v1/topics", tags=["topics"], route_class=Route)
-_Topic = Annotated[str, Path(min_length=1, max_length=512, examples=["garden"])]
+_Topic = Annotated[str, Path(min_length=1, max_length=512, examples=["garden"], description="The name of the topic.")]
 
 
 @router.get("", operation_id="list_topics", responses=problems(), openapi_extra=needs("read"))
 def topics(caller: Calling, whose: Whose) -> responses.Topics:
-    """List the topics of a scope, the one that changed last first."""
+    """List topics.
+
+    Returns the topics of a scope, last changed first.
+    """
     parts = caller.may("read", **whose.parts)
     items = [
         responses.TopicLine(topic=page.topic, title=page.title, lines=len(page.lines), updated_at=page.updated_at)
@@ -27,16 +30,20 @@ def topics(caller: Calling, whose: Whose) -> responses.Topics:
 
 @router.get("/{topic:path}", operation_id="get_topic", responses=problems(), openapi_extra=needs("read"))
 def topic(topic: _Topic, caller: Calling, whose: Whose) -> responses.TopicPage:
-    """Return a topic as a page, with the memories its lines stand for."""
+    """Retrieve a topic page.
+
+    Returns the page as Markdown, with the memories on it.
+    """
     parts = caller.may("read", **whose.parts)
     return _shown(caller.memory.topics.page(topic, **parts))
 
 
 @router.put("/{topic:path}", operation_id="edit_topic", responses=problems(409), openapi_extra=needs("write"))
 def edit(topic: _Topic, body: requests.TopicEdit, caller: Calling) -> responses.TopicPage:
-    """Take in a page as a person has made it: changed lines become revisions, new ones memories, missing ones are forgotten.
+    """Update a topic page.
 
-    An edit that takes many lines away is a 409 `conflict` unless it comes with `confirm`.
+    Changed lines become revisions, new lines become memories, and the memories of removed lines are forgotten. An edit
+    that removes many lines fails with 409 `conflict` unless `confirm` is true.
     """
     parts = caller.may("write", user=body.user, app=body.app, agent=body.agent)
     page = caller.memory.topics.edit(topic, body.markdown, base=body.base, confirm=body.confirm, **parts)

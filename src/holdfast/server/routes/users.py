@@ -1,4 +1,4 @@
-"""Who is who: the caller, users, and the kinds of memory the preset has."""
+"""The caller, the users, and the kinds of memory."""
 
 from typing import Annotated, Literal
 
@@ -16,52 +16,82 @@ from holdfast.types import UserProfile
 from holdfast.version import __version__
 
 router = APIRouter(prefix="/v1", tags=["server"], route_class=Route)
-_Name = Annotated[str, Path(min_length=1, max_length=512)]
+_Name = Annotated[str, Path(min_length=1, max_length=512, description="The name of the user.")]
 
 
 class Me(Model):
-    """The caller, as the server knows them."""
+    """The authenticated caller."""
 
     level: Literal["read", "write", "admin"]
+    """The level of the access key."""
     scope: Literal["read", "write", "admin"]
+    """A synonym of `level`."""
     tenant: Annotated[str, Field(examples=["default"])]
+    """The tenant that the key gives access to."""
     user: str | None = None
+    """The user that the key is bound to."""
     app: str | None = None
+    """The app that the key is bound to."""
     agent: str | None = None
+    """The agent that the key is bound to."""
     keyless: bool
+    """True if the request was accepted without a key."""
     preset: Annotated[str, Field(examples=["default"])]
+    """The name of the preset."""
     language: Annotated[str | None, Field(examples=["es"])] = None
+    """The language of the user or preset."""
     version: Annotated[str, Field(examples=["1.0.0"])]
+    """The version of Holdfast."""
 
 
 @router.get("/me", operation_id="me", responses=problems(), openapi_extra=needs("read"))
 def me(caller: Calling) -> Me:
-    """Return who is asking and what they may do."""
+    """Retrieve the caller.
+
+    Returns the level and scope of the access key of this request.
+    """
     caller.may("read")
     who, memory = caller.principal, caller.memory
     return Me(
-        level=who.level, scope=who.level, tenant=who.tenant, user=who.user, app=who.app, agent=who.agent, keyless=who.keyless,
-        preset=memory.preset.name, language=language_for(memory, who.user), version=__version__,
-    )  # fmt: skip
+        level=who.level,
+        scope=who.level,
+        tenant=who.tenant,
+        user=who.user,
+        app=who.app,
+        agent=who.agent,
+        keyless=who.keyless,
+        preset=memory.preset.name,
+        language=language_for(memory, who.user),
+        version=__version__,
+    )
 
 
 @router.get("/users/{user}", operation_id="get_user", responses=problems(), openapi_extra=needs("read"))
 def user(user: _Name, caller: Calling) -> responses.UserProfile:
-    """Return what the engine itself knows of a user; of a stranger, the defaults."""
+    """Retrieve a user.
+
+    Returns the time zone and language of the user. An unknown user has the defaults.
+    """
     name = caller.may("read", user=user)["user"] or ""
     return _profile(services(caller.memory).store.user(name))
 
 
 @router.put("/users/{user}", operation_id="set_user", responses=problems(409), openapi_extra=needs("write"))
 def set_user(user: _Name, body: requests.UserEdit, caller: Calling) -> responses.UserProfile:
-    """Tell the engine a user's time zone (where days end) or language."""
+    """Update a user.
+
+    Sets the time zone, which decides when a day ends, or the language.
+    """
     name = caller.may("write", user=user)["user"] or ""
     return _profile(caller.memory.set_user(name, timezone=body.timezone, language=body.language))
 
 
 @router.get("/kinds", operation_id="list_kinds", responses=problems(), openapi_extra=needs("read"))
 def kinds(caller: Calling) -> responses.Kinds:
-    """List the sorts of memory the preset has."""
+    """List kinds.
+
+    Returns the kinds of memory that the preset defines.
+    """
     caller.may("read")
     preset = caller.memory.preset
     return responses.Kinds(items=[convert.kind(each) for each in preset.kinds], default=preset.default_kind)

@@ -1,4 +1,4 @@
-// Talks to the server. Every failure becomes a Problem with a stable code and, where the server told, a detail.
+// HTTP client. Every failure becomes a Problem with a stable code and the server's detail, if any.
 
 import { key, scope } from "./settings.js";
 
@@ -19,7 +19,7 @@ function headers(writes) {
   return found;
 }
 
-/** A name nobody else will choose. */
+/** A random id. */
 export function randomId() {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
@@ -73,13 +73,13 @@ export const post = (path, body = {}, signal) => json("POST", path, { body, sign
 export const patch = (path, body) => json("PATCH", path, { body });
 export const put = (path, body) => json("PUT", path, { body });
 export const del = (path, query) => json("DELETE", path, { query });
-/** The same within the scope that is looked at. */
+/** The same requests within the selected scope. */
 export const getHere = (path, query, signal) => get(path, { ...scope(), ...query }, signal);
 export const postHere = (path, body, signal) => post(path, { ...scope(), ...body }, signal);
-/** One part of a path, safe for any name. */
+/** Encode one segment of a path. */
 export const part = (name) => encodeURIComponent(name);
 
-/** Read a stream of server-sent events: yields {event, data}. */
+/** Read server-sent events; yields {event, data}. */
 export async function* events(method, path, { body, query, signal } = {}) {
   const response = await send(method, path, { body, query, signal, accept: "text/event-stream, application/json" });
   if (!(response.headers.get("Content-Type") ?? "").includes("event-stream")) {
@@ -108,5 +108,9 @@ function parse(block) {
     else if (line.startsWith("data:")) data.push(line.slice(5).replace(/^ /, ""));
   }
   if (!data.length) return null;
-  try { return { event, data: JSON.parse(data.join("\n")) }; } catch { return null; }
+  try {
+    return { event, data: JSON.parse(data.join("\n")) };
+  } catch {
+    return null;
+  }
 }

@@ -1,4 +1,4 @@
-// The start: words, frame, routes and shortcuts.
+// Entry point: loads translations, draws the frame, and handles routes and shortcuts.
 
 import { h, replace } from "./dom.js";
 import { loadWords, t } from "./i18n.js";
@@ -25,10 +25,13 @@ const modules = {
   settings: () => import("./views/settings.js"),
 };
 
-/** Show the view the address names; one that is shown already may take the new address itself. */
+/** Show the view for the URL hash. The current view can handle a new hash itself. */
 async function show({ anew = false } = {}) {
   const route = parse();
-  if (!(route.name in modules)) { go("#/chat"); return; }
+  if (!(route.name in modules)) {
+    go("#/chat");
+    return;
+  }
   if (!anew && shown?.name === route.name && shown.view?.update?.(route)) return;
   shown?.stop.abort();
   const stop = new AbortController();
@@ -44,10 +47,16 @@ async function show({ anew = false } = {}) {
     main.className = `main view-${route.name}`;
     replace(main, made.node);
     made.ready?.();
-    if (moved) { window.scrollTo(0, 0); main.focus({ preventScroll: true }); }
+    if (moved) {
+      window.scrollTo(0, 0);
+      main.focus({ preventScroll: true });
+    }
   } catch (error) {
     console.error(error);
-    replace(main, problem(error, () => show({ anew: true })));
+    replace(
+      main,
+      problem(error, () => show({ anew: true })),
+    );
   }
 }
 
@@ -58,21 +67,50 @@ async function draw() {
 }
 
 changed.addEventListener("change", ({ detail }) => {
-  if (detail.includes("theme")) { applyTheme(); replace(document.getElementById("app"), frame(main)); mark(parse().name); }
-  if (detail.includes("key")) { renew(); connect(); }
+  if (detail.includes("theme")) {
+    applyTheme();
+    replace(document.getElementById("app"), frame(main));
+    mark(parse().name);
+  }
+  if (detail.includes("key")) {
+    renew();
+    connect();
+  }
   if (["language", "user", "app", "agent", "key"].some((name) => detail.includes(name))) draw();
 });
 
 let leader = 0;
-/** One letter does something, unless one is typing; `g` and a letter goes somewhere. */
+/** Handle shortcuts unless a field has the focus. `g` and a letter opens a view. */
 function shortcut(event) {
   const typing = event.target.closest("input, textarea, select, [contenteditable]");
-  if (event.defaultPrevented || typing || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+  if (
+    event.defaultPrevented ||
+    typing ||
+    event.ctrlKey ||
+    event.metaKey ||
+    event.altKey ||
+    document.querySelector("dialog[open]")
+  )
+    return;
   const view = VIEWS.find(([, letter]) => letter === event.key);
-  if (Date.now() - leader < 1200 && view) { leader = 0; event.preventDefault(); go(`#/${view[0]}`); return; }
+  if (Date.now() - leader < 1200 && view) {
+    leader = 0;
+    event.preventDefault();
+    go(`#/${view[0]}`);
+    return;
+  }
   leader = event.key === "g" ? Date.now() : 0;
-  const act = { "?": help, "/": focusSearch, j: () => step(1), k: () => step(-1), ArrowDown: () => onRow() && step(1), ArrowUp: () => onRow() && step(-1),
-    n: () => press("new"), e: () => press("edit"), u: pickScope }[event.key];
+  const act = {
+    "?": help,
+    "/": focusSearch,
+    j: () => step(1),
+    k: () => step(-1),
+    ArrowDown: () => onRow() && step(1),
+    ArrowUp: () => onRow() && step(-1),
+    n: () => press("new"),
+    e: () => press("edit"),
+    u: pickScope,
+  }[event.key];
   if (act && act() !== false) event.preventDefault();
 }
 
@@ -85,7 +123,10 @@ function press(action) {
 }
 function focusSearch() {
   const found = main.querySelector("[data-search]");
-  if (!found) { go("#/memories"); return; }
+  if (!found) {
+    go("#/memories");
+    return;
+  }
   found.focus();
   found.select?.();
 }
@@ -105,4 +146,6 @@ applyTheme();
 await draw();
 connect();
 record();
-setInterval(() => { if (!document.hidden) record(); }, 10000);
+setInterval(() => {
+  if (!document.hidden) record();
+}, 10000);

@@ -1,5 +1,4 @@
-// Charts drawn as SVG. Each is a figure with a legend, can be walked with the arrow keys, and has its numbers as a
-// table behind it.
+// SVG charts. Each is a figure with a legend, arrow-key navigation and a table of its numbers.
 
 import { h, replace, s } from "./dom.js";
 import { number, t } from "./i18n.js";
@@ -7,7 +6,7 @@ import { number, t } from "./i18n.js";
 const HEIGHT = 220;
 const EDGE = { top: 12, right: 8, bottom: 26, left: 46 };
 
-/** A figure around a drawing: `draw(width)` gives the SVG, anew whenever the width changes. */
+/** A figure with a chart. `draw(width)` returns the SVG and is called again whenever the width changes. */
 function figure({ title, note, series, labels, heading, format, draw, walk }) {
   const plot = h("div.plot", { tabindex: "0", role: "group", "aria-label": t("chart.walk", { title }) });
   const tip = h("div.tip", { role: "status", hidden: true });
@@ -26,69 +25,147 @@ function figure({ title, note, series, labels, heading, format, draw, walk }) {
     if (tip.hidden) return;
     const x = walk(at, width);
     guide.setAttribute("d", `M${x.toFixed(1)} ${EDGE.top}V${HEIGHT - EDGE.bottom}`);
-    replace(tip, h("strong", {}, labels[at]), series.map((one) => h("span.tip-row", {},
-      h("span.swatch", { class: `tint-${one.tint}` }), h("span", {}, one.name), h("b", {}, one.values[at] === null ? "–" : format(one.values[at])))));
+    replace(tip, h("strong", {}, labels[at]), tipRows(series, at, format));
     tip.style.setProperty("left", `${Math.max(0, Math.min(x + 12, width - 170))}px`);
   };
+  const nearest = (x) =>
+    labels.reduce((best, _, index) => {
+      return Math.abs(walk(index, width) - x) < Math.abs(walk(best, width) - x) ? index : best;
+    }, 0);
+  listen(plot, { labels, nearest, show, current: () => at });
+  new ResizeObserver(([entry]) => {
+    if (Math.abs(entry.contentRect.width - width) > 1) {
+      width = entry.contentRect.width;
+      redraw();
+    }
+  }).observe(plot);
+  const caption = h("figcaption", {}, h("h3", {}, title), note && h("p", {}, note));
+  return h("figure.chart", {}, caption, plot, legend(series), table({ title, series, labels, heading, format }));
+}
+
+function tipRows(series, at, format) {
+  return series.map((one) =>
+    h(
+      "span.tip-row",
+      {},
+      h("span.swatch", { class: `tint-${one.tint}` }),
+      h("span", {}, one.name),
+      h("b", {}, one.values[at] === null ? "–" : format(one.values[at])),
+    ),
+  );
+}
+
+function legend(series) {
+  if (series.length < 2) return null;
+  return h(
+    "ul.legend",
+    {},
+    series.map((one) => h("li", {}, h("span.swatch", { class: `tint-${one.tint}` }), one.name)),
+  );
+}
+
+/** Move the guide with the pointer and the arrow keys. */
+function listen(plot, { labels, nearest, show, current }) {
   plot.addEventListener("pointermove", (event) => {
     const x = event.clientX - plot.getBoundingClientRect().left;
-    let best = 0;
-    labels.forEach((_, index) => { if (Math.abs(walk(index, width) - x) < Math.abs(walk(best, width) - x)) best = index; });
-    show(labels.length ? best : -1);
+    show(labels.length ? nearest(x) : -1);
   });
   plot.addEventListener("pointerleave", () => show(-1));
   plot.addEventListener("blur", () => show(-1));
   plot.addEventListener("keydown", (event) => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (step) { event.preventDefault(); show(at < 0 ? (step > 0 ? 0 : labels.length - 1) : Math.max(0, at + step)); }
+    if (step) {
+      event.preventDefault();
+      show(current() < 0 ? (step > 0 ? 0 : labels.length - 1) : Math.max(0, current() + step));
+    }
     if (event.key === "Escape") show(-1);
   });
-  new ResizeObserver(([entry]) => {
-    if (Math.abs(entry.contentRect.width - width) > 1) { width = entry.contentRect.width; redraw(); }
-  }).observe(plot);
-  return h("figure.chart", {}, h("figcaption", {}, h("h3", {}, title), note && h("p", {}, note)), plot,
-    series.length > 1 && h("ul.legend", {}, series.map((one) => h("li", {}, h("span.swatch", { class: `tint-${one.tint}` }), one.name))),
-    table({ title, series, labels, heading, format }));
 }
 
 function table({ title, series, labels, heading, format }) {
-  return h("details.numbers", {}, h("summary", {}, t("chart.table")), h("div.scroll", {}, h("table", {},
-    h("caption.visually-hidden", {}, title),
-    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, heading), series.map((one) => h("th", { scope: "col" }, one.name)))),
-    h("tbody", {}, labels.map((label, index) => h("tr", {}, h("th", { scope: "row" }, label),
-      series.map((one) => h("td", {}, one.values[index] === null ? "–" : format(one.values[index])))))))));
+  return h(
+    "details.numbers",
+    {},
+    h("summary", {}, t("chart.table")),
+    h(
+      "div.scroll",
+      {},
+      h(
+        "table",
+        {},
+        h("caption.visually-hidden", {}, title),
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            h("th", { scope: "col" }, heading),
+            series.map((one) => h("th", { scope: "col" }, one.name)),
+          ),
+        ),
+        h(
+          "tbody",
+          {},
+          labels.map((label, index) =>
+            h(
+              "tr",
+              {},
+              h("th", { scope: "row" }, label),
+              series.map((one) => h("td", {}, one.values[index] === null ? "–" : format(one.values[index]))),
+            ),
+          ),
+        ),
+      ),
+    ),
+  );
 }
 
-/** Round steps for an axis from 0 to at least `most`. */
-export function ticks(most, count = 4) {
-  if (!(most > 0)) return [0, 1];
-  const rough = most / count;
+/** Round tick values for an axis from 0 to at least `max`. */
+export function ticks(max, count = 4) {
+  if (!(max > 0)) return [0, 1];
+  const rough = max / count;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 2.5, 5, 10].map((each) => each * power).find((each) => each >= rough);
   const made = [];
-  for (let value = 0; value < most + step * 0.999; value += step) made.push(Number(value.toPrecision(12)));
+  for (let value = 0; value < max + step * 0.999; value += step) made.push(Number(value.toPrecision(12)));
   return made;
 }
 
-function frame(width, most, format, labels, walk) {
-  const marks = ticks(most);
+function frame(width, max, format, labels, walk) {
+  const marks = ticks(max);
   const top = marks.at(-1);
   const y = (value) => HEIGHT - EDGE.bottom - (value / top) * (HEIGHT - EDGE.top - EDGE.bottom);
   const every = Math.max(1, Math.ceil(labels.length / Math.max(2, Math.floor(width / 110))));
-  const root = s("svg.drawing", { viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, "aria-hidden": "true" },
-    s("g.grid", {}, marks.map((value) => [
-      s("path", { d: `M${EDGE.left} ${y(value).toFixed(1)}H${width - EDGE.right}`, class: value === 0 ? "base" : "" }),
-      s("text", { x: EDGE.left - 8, y: (y(value) + 4).toFixed(1), "text-anchor": "end" }, format(value))])),
-    s("g.days", {}, labels.map((label, index) => {
-      if (index % every) return null;
-      const x = walk(index, width);
-      const anchor = x > width - 40 ? "end" : x < EDGE.left + 18 ? "start" : "middle";
-      return s("text", { x: x.toFixed(1), y: HEIGHT - 8, "text-anchor": anchor }, label);
-    })));
+  const root = s(
+    "svg.drawing",
+    { viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, "aria-hidden": "true" },
+    s(
+      "g.grid",
+      {},
+      marks.map((value) => [
+        s("path", {
+          d: `M${EDGE.left} ${y(value).toFixed(1)}H${width - EDGE.right}`,
+          class: value === 0 ? "base" : "",
+        }),
+        s("text", { x: EDGE.left - 8, y: (y(value) + 4).toFixed(1), "text-anchor": "end" }, format(value)),
+      ]),
+    ),
+    s(
+      "g.days",
+      {},
+      labels.map((label, index) => {
+        if (index % every) return null;
+        const x = walk(index, width);
+        const anchor = x > width - 40 ? "end" : x < EDGE.left + 18 ? "start" : "middle";
+        return s("text", { x: x.toFixed(1), y: HEIGHT - 8, "text-anchor": anchor }, label);
+      }),
+    ),
+  );
   return { root, y };
 }
 
-/** Bars that stand on each other, one column a label. `series` is [{name, tint, values}]. */
+/** Stacked bars, one column per label. `series` is [{name, tint, values}]. */
 export function stackedBars({ title, note, labels, series, heading, format = number, axis = format }) {
   const totals = labels.map((_, index) => series.reduce((sum, one) => sum + (one.values[index] || 0), 0));
   const slot = (width) => (width - EDGE.left - EDGE.right) / Math.max(labels.length, 1);
@@ -102,7 +179,8 @@ export function stackedBars({ title, note, labels, series, heading, format = num
       one.values.forEach((value, index) => {
         if (!value) return;
         const [from, to] = [y(base[index]), y(base[index] + value)];
-        path += `M${(walk(index, width) - thick / 2).toFixed(1)} ${from.toFixed(1)}V${to.toFixed(1)}h${thick.toFixed(1)}V${from.toFixed(1)}z`;
+        const left = walk(index, width) - thick / 2;
+        path += `M${left.toFixed(1)} ${from.toFixed(1)}V${to.toFixed(1)}h${thick.toFixed(1)}V${from.toFixed(1)}z`;
         base[index] += value;
       });
       root.append(s("path.bars", { d: path, class: `tint-${one.tint}`, "data-series": one.name }));
@@ -113,24 +191,37 @@ export function stackedBars({ title, note, labels, series, heading, format = num
   return figure({ title, note, series, labels, heading, format, draw, walk });
 }
 
-/** Lines over moments; a gap stands where a value is null. */
+/** Lines over time, with a gap at each null value. */
 export function lines({ title, note, labels, series, heading, format = number, axis = format }) {
-  const walk = (index, width) => EDGE.left + 4 + (width - EDGE.left - EDGE.right - 8) * (labels.length > 1 ? index / (labels.length - 1) : 0.5);
+  const walk = (index, width) =>
+    EDGE.left + 4 + (width - EDGE.left - EDGE.right - 8) * (labels.length > 1 ? index / (labels.length - 1) : 0.5);
   const draw = (width) => {
-    const most = Math.max(...series.flatMap((one) => one.values.map((value) => value ?? 0)), 0);
-    const { root, y } = frame(width, most, axis, labels, walk);
+    const max = Math.max(...series.flatMap((one) => one.values.map((value) => value ?? 0)), 0);
+    const { root, y } = frame(width, max, axis, labels, walk);
     for (const one of series) {
       let path = "";
       let pen = "M";
       one.values.forEach((value, index) => {
-        if (value === null) { pen = "M"; return; }
+        if (value === null) {
+          pen = "M";
+          return;
+        }
         path += `${pen}${walk(index, width).toFixed(1)} ${y(value).toFixed(1)}`;
         pen = "L";
       });
-      if (labels.length === 1 && one.values[0] !== null) path = `M${EDGE.left} ${y(one.values[0]).toFixed(1)}H${width - EDGE.right}`;
+      if (labels.length === 1 && one.values[0] !== null)
+        path = `M${EDGE.left} ${y(one.values[0]).toFixed(1)}H${width - EDGE.right}`;
       root.append(s("path.line", { d: path, class: `tint-${one.tint}`, "data-series": one.name }));
       const last = one.values.findLastIndex((value) => value !== null);
-      if (last >= 0) root.append(s("circle.point", { cx: walk(last, width).toFixed(1), cy: y(one.values[last]).toFixed(1), r: 3.5, class: `tint-${one.tint}` }));
+      if (last >= 0)
+        root.append(
+          s("circle.point", {
+            cx: walk(last, width).toFixed(1),
+            cy: y(one.values[last]).toFixed(1),
+            r: 3.5,
+            class: `tint-${one.tint}`,
+          }),
+        );
     }
     root.append(s("path.guide"));
     return root;

@@ -1,6 +1,6 @@
-// Builds DOM nodes. Text only ever becomes a text node: nothing in this dashboard parses HTML.
+// Builds DOM nodes. Text always becomes a text node: nothing in this dashboard parses HTML.
 
-/** Make an element: h("a.link", {href, onclick, dataset, style}, children...). */
+/** Create an element: h("a.link", {href, onclick, dataset, style}, children...). */
 export function h(tag, props = {}, ...children) {
   const [name, ...classes] = tag.split(".");
   const node = document.createElement(name || "div");
@@ -8,7 +8,7 @@ export function h(tag, props = {}, ...children) {
   return fill(node, props, children);
 }
 
-/** Make an SVG element; the namespace is the page's own sprite's. */
+/** Create an SVG element, with the namespace of the sprite in the page. */
 export function s(tag, props = {}, ...children) {
   const [name, ...classes] = tag.split(".");
   const node = document.createElementNS(document.getElementById("sprite").namespaceURI, name);
@@ -23,7 +23,14 @@ function fill(node, props, children) {
     else if (name === "dataset") Object.assign(node.dataset, value);
     else if (name === "style") for (const [rule, set] of Object.entries(value)) node.style.setProperty(rule, set);
     else if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else if (name === "value" || name === "checked" || name === "selected" || name === "disabled" || name === "indeterminate") node[name] = value;
+    else if (
+      name === "value" ||
+      name === "checked" ||
+      name === "selected" ||
+      name === "disabled" ||
+      name === "indeterminate"
+    )
+      node[name] = value;
     else node.setAttribute(name, value === true ? "" : String(value));
   }
   append(node, children);
@@ -37,18 +44,22 @@ function append(node, children) {
   }
 }
 
-/** Put these children in place of all there are. */
+/** Replace all children of a node. */
 export function replace(node, ...children) {
   node.replaceChildren();
   append(node, children);
   return node;
 }
 
-/** An icon of the sprite; it says nothing to a screen reader. */
+/** An icon of the sprite. It is hidden from screen readers. */
 export function icon(name, size = 18) {
-  return s("svg.icon", { width: size, height: size, "aria-hidden": "true", focusable: "false" }, s("use", { href: `#i-${name}` }));
+  return s(
+    "svg.icon",
+    { width: size, height: size, "aria-hidden": "true", focusable: "false" },
+    s("use", { href: `#i-${name}` }),
+  );
 }
 
 let counter = 0;
-/** A fresh id for labels. */
+/** A unique element id. */
 export const freshId = (prefix = "x") => `${prefix}-${++counter}`;

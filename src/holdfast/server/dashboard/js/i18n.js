@@ -1,4 +1,4 @@
-// The words of the dashboard, and how numbers and times are written in each language.
+// Translations, and the formatting of numbers and times.
 
 import { settings } from "./settings.js";
 
@@ -6,7 +6,7 @@ export const LANGUAGES = { en: "English", es: "Español" };
 const words = {};
 let language = "en";
 
-/** The language to use: the chosen one, else the first of the browser's that is known. */
+/** The selected language, or the first supported language of the browser. */
 export function wanted() {
   if (settings.language in LANGUAGES) return settings.language;
   const known = (navigator.languages ?? [navigator.language]).map((tag) => tag.slice(0, 2).toLowerCase());
@@ -15,24 +15,27 @@ export function wanted() {
 
 export const current = () => language;
 
-/** Load the words of the wanted language, with English behind it. */
+/** Load the translations of a language, with English as the fallback. */
 export async function loadWords() {
   language = wanted();
   const missing = [...new Set(["en", language])].filter((name) => !words[name]);
-  await Promise.all(missing.map(async (name) => {
-    const response = await fetch(new URL(`../i18n/${name}.json`, import.meta.url));
-    words[name] = await response.json();
-  }));
+  await Promise.all(
+    missing.map(async (name) => {
+      const response = await fetch(new URL(`../i18n/${name}.json`, import.meta.url));
+      words[name] = await response.json();
+    }),
+  );
   document.documentElement.lang = language;
   formats.clear();
 }
 
 const look = (key) => words[language]?.[key] ?? words.en?.[key];
 
-/** Say something: `{name}` stands for a value, and with `n` the form for that number is chosen. */
+/** Translate a key. `{name}` is replaced by a value; `n` selects the plural form. */
 export function t(key, values = {}) {
   let text;
-  if (values.n !== undefined) text = look(`${key}.${new Intl.PluralRules(language).select(Number(values.n))}`) ?? look(`${key}.other`);
+  if (values.n !== undefined)
+    text = look(`${key}.${new Intl.PluralRules(language).select(Number(values.n))}`) ?? look(`${key}.other`);
   text ??= look(key);
   if (text === undefined) return key;
   return text.replace(/\{(\w+)\}/g, (whole, name) => {
@@ -42,7 +45,7 @@ export function t(key, values = {}) {
   });
 }
 
-/** The word for something the server names (a kind, an arm), or its own name where we have none. */
+/** Translate a name from the server, such as a kind or an arm. Unknown names stay as they are. */
 export const named = (group, name) => look(`${group}.${name}`) ?? String(name ?? "");
 export const has = (key) => look(key) !== undefined;
 
@@ -56,12 +59,22 @@ function format(kind, options) {
 export const number = (value, options = {}) => format("NumberFormat", options).format(value);
 export const compact = (value) => number(value, { notation: "compact", maximumFractionDigits: 1 });
 export const percent = (value) => number(value, { style: "percent", maximumFractionDigits: 0 });
-export const money = (value) => number(value, { style: "currency", currency: "USD", maximumFractionDigits: value !== 0 && Math.abs(value) < 1 ? 4 : 2 });
+export const money = (value) =>
+  number(value, {
+    style: "currency",
+    currency: "USD",
+    maximumFractionDigits: value !== 0 && Math.abs(value) < 1 ? 4 : 2,
+  });
 
 export function bytes(value) {
   const units = ["byte", "kilobyte", "megabyte", "gigabyte", "terabyte"];
   const step = value > 0 ? Math.min(Math.floor(Math.log(value) / Math.log(1000)), 4) : 0;
-  return number(value / 1000 ** step, { style: "unit", unit: units[step], unitDisplay: "short", maximumFractionDigits: step ? 1 : 0 });
+  return number(value / 1000 ** step, {
+    style: "unit",
+    unit: units[step],
+    unitDisplay: "short",
+    maximumFractionDigits: step ? 1 : 0,
+  });
 }
 
 export function milliseconds(value) {
@@ -70,37 +83,59 @@ export function milliseconds(value) {
 }
 
 export function duration(seconds) {
-  const steps = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
+  const steps = [
+    ["day", 86400],
+    ["hour", 3600],
+    ["minute", 60],
+    ["second", 1],
+  ];
   const [unit, size] = steps.find(([, each]) => seconds >= each) ?? steps[3];
-  return number(seconds / size, { style: "unit", unit, unitDisplay: "short", maximumFractionDigits: seconds < 10 ? 1 : 0 });
+  return number(seconds / size, {
+    style: "unit",
+    unit,
+    unitDisplay: "short",
+    maximumFractionDigits: seconds < 10 ? 1 : 0,
+  });
 }
 
 const asDate = (value) => (value instanceof Date ? value : new Date(value));
 
-export const dateTime = (value) => format("DateTimeFormat", { dateStyle: "medium", timeStyle: "short" }).format(asDate(value));
+export const dateTime = (value) =>
+  format("DateTimeFormat", { dateStyle: "medium", timeStyle: "short" }).format(asDate(value));
 export const clock = (value) => format("DateTimeFormat", { timeStyle: "short" }).format(asDate(value));
 export const shortDay = (value) => format("DateTimeFormat", { day: "numeric", month: "short" }).format(asDate(value));
-export const longDay = (value) => format("DateTimeFormat", { weekday: "long", day: "numeric", month: "long", year: "numeric" }).format(asDate(value));
+export const longDay = (value) =>
+  format("DateTimeFormat", { weekday: "long", day: "numeric", month: "long", year: "numeric" }).format(asDate(value));
 
-/** A day's name as a person says it: today, yesterday, or its date. */
+/** Name a day: today, yesterday, or the date. */
 export function dayName(value) {
   const days = Math.round((startOfDay(asDate(value)) - startOfDay(new Date())) / 86400000);
-  return days === 0 || days === -1 ? capital(format("RelativeTimeFormat", { numeric: "auto" }).format(days, "day")) : capital(longDay(value));
+  return days === 0 || days === -1
+    ? capital(format("RelativeTimeFormat", { numeric: "auto" }).format(days, "day"))
+    : capital(longDay(value));
 }
 
 const startOfDay = (date) => new Date(date.getFullYear(), date.getMonth(), date.getDate());
 export const capital = (text) => text.charAt(0).toLocaleUpperCase(language) + text.slice(1);
 
-/** The day of a moment in the reader's own zone, as YYYY-MM-DD. */
+/** The local date of a time, as YYYY-MM-DD. */
 export function dayOf(value) {
   const date = asDate(value);
-  return `${date.getFullYear()}-${String(date.getMonth() + 1).padStart(2, "0")}-${String(date.getDate()).padStart(2, "0")}`;
+  const two = (value) => String(value).padStart(2, "0");
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
 }
 
-/** How long ago, in few words. */
+/** Format a time relative to now, such as "5 min. ago". */
 export function ago(value) {
   const seconds = (asDate(value) - Date.now()) / 1000;
-  const steps = [["year", 31536000], ["month", 2592000], ["week", 604800], ["day", 86400], ["hour", 3600], ["minute", 60]];
+  const steps = [
+    ["year", 31536000],
+    ["month", 2592000],
+    ["week", 604800],
+    ["day", 86400],
+    ["hour", 3600],
+    ["minute", 60],
+  ];
   const [unit, size] = steps.find(([, each]) => Math.abs(seconds) >= each) ?? [null, 1];
   if (!unit) return t("time.now");
   return format("RelativeTimeFormat", { numeric: "auto", style: "short" }).format(Math.round(seconds / size), unit);

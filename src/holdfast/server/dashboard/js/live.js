@@ -1,4 +1,4 @@
-// Hears from the server when something changed, for as long as the page can be seen.
+// Listens to the server's change events while the page is visible.
 
 import { events } from "./api.js";
 
@@ -23,14 +23,19 @@ async function listen(signal) {
       }
     } catch (error) {
       if (signal.aborted) return;
-      if (error.status === 401 || error.status === 403) { tell(false); return; }
+      if (error.status === 401 || error.status === 403) {
+        tell(false);
+        return;
+      }
     }
     tell(false);
-    await new Promise((done) => { setTimeout(done, wait); });
+    await new Promise((done) => {
+      setTimeout(done, wait);
+    });
   }
 }
 
-/** (Re)connect; called at the start and when the key changes. */
+/** Connect, or reconnect with a new key. */
 export function connect() {
   stop?.abort();
   if (document.hidden) return;
@@ -39,7 +44,10 @@ export function connect() {
 }
 
 document.addEventListener("visibilitychange", () => {
-  if (document.hidden) { stop?.abort(); tell(false); } else {
+  if (document.hidden) {
+    stop?.abort();
+    tell(false);
+  } else {
     connect();
     live.dispatchEvent(new CustomEvent("change", { detail: {} }));
   }

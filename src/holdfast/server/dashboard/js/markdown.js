@@ -1,15 +1,25 @@
 // A small Markdown reader that builds DOM nodes. It knows headings, lists, quotes, code, rules, emphasis and links;
-// everything else, HTML above all, stays the text it is. Links go to the web or to mail, never to scripts; images
-// are not loaded but shown as links.
+// everything else, including HTML, stays plain text. Links may be http, https or mailto. Images are shown as links
+// and not loaded.
 
 import { h } from "./dom.js";
 
 const LONGEST = 100000;
 const DEEPEST = 12;
 
-/** Read a text and return a node with its paragraphs. */
+/** Render Markdown as a node. */
 export function markdown(text) {
-  return h("div.prose", {}, blocks(String(text ?? "").slice(0, LONGEST).replaceAll("\r\n", "\n").split("\n"), 0));
+  return h(
+    "div.prose",
+    {},
+    blocks(
+      String(text ?? "")
+        .slice(0, LONGEST)
+        .replaceAll("\r\n", "\n")
+        .split("\n"),
+      0,
+    ),
+  );
 }
 
 const FENCE = /^ {0,3}(```+|~~~+)/;
@@ -18,19 +28,27 @@ const RULE = /^ {0,3}([-*_])( *\1){2,}\s*$/;
 const ITEM = /^( {0,8})([-*+]|\d{1,9}[.)])\s+(.*)$/;
 const QUOTE = /^ {0,3}> ?(.*)$/;
 
+/** The index of the line that closes a code block, or the number of lines. */
+function fenceEnd(lines, from, fence) {
+  let place = from;
+  while (place < lines.length && !lines[place].trimStart().startsWith(fence)) place += 1;
+  return place;
+}
+
 function blocks(lines, depth) {
   const made = [];
   let place = 0;
   while (place < lines.length) {
     const line = lines[place];
     let found;
-    if (!line.trim()) { place += 1; continue; }
-    if ((found = FENCE.exec(line))) {
-      const from = place + 1;
-      place = from;
-      while (place < lines.length && !lines[place].trimStart().startsWith(found[1])) place += 1;
-      made.push(h("pre", {}, h("code", {}, lines.slice(from, place).join("\n"))));
+    if (!line.trim()) {
       place += 1;
+      continue;
+    }
+    if ((found = FENCE.exec(line))) {
+      const end = fenceEnd(lines, place + 1, found[1]);
+      made.push(h("pre", {}, h("code", {}, lines.slice(place + 1, end).join("\n"))));
+      place = end + 1;
     } else if ((found = HEADING.exec(line))) {
       made.push(h(`h${Math.min(found[1].length + 1, 6)}`, {}, inline(found[2], 0)));
       place += 1;
@@ -39,7 +57,10 @@ function blocks(lines, depth) {
       place += 1;
     } else if (QUOTE.test(line) && depth < DEEPEST) {
       const inner = [];
-      while (place < lines.length && (found = QUOTE.exec(lines[place]))) { inner.push(found[1]); place += 1; }
+      while (place < lines.length && (found = QUOTE.exec(lines[place]))) {
+        inner.push(found[1]);
+        place += 1;
+      }
       made.push(h("blockquote", {}, blocks(inner, depth + 1)));
     } else if (ITEM.test(line) && depth < DEEPEST) {
       const [node, next] = list(lines, place, depth);
@@ -47,14 +68,19 @@ function blocks(lines, depth) {
       place = next;
     } else {
       const from = place;
-      do place += 1; while (place < lines.length && lines[place].trim() && !starts(lines[place], depth));
+      do place += 1;
+      while (place < lines.length && lines[place].trim() && !starts(lines[place], depth));
       made.push(h("p", {}, inline(lines.slice(from, place).join("\n"), 0)));
     }
   }
   return made;
 }
 
-const starts = (line, depth) => FENCE.test(line) || HEADING.test(line) || RULE.test(line) || (depth < DEEPEST && (QUOTE.test(line) || ITEM.test(line)));
+const starts = (line, depth) =>
+  FENCE.test(line) ||
+  HEADING.test(line) ||
+  RULE.test(line) ||
+  (depth < DEEPEST && (QUOTE.test(line) || ITEM.test(line)));
 
 function list(lines, start, depth) {
   const [, indent, mark] = ITEM.exec(lines[start]);
@@ -66,7 +92,7 @@ function list(lines, start, depth) {
     if (!found || found[1].length !== indent.length || /\d/.test(found[2]) !== ordered) break;
     const inner = [];
     place += 1;
-    while (place < lines.length && (/^\s+\S/.test(lines[place]) && lines[place].search(/\S/) > indent.length)) {
+    while (place < lines.length && /^\s+\S/.test(lines[place]) && lines[place].search(/\S/) > indent.length) {
       inner.push(lines[place].slice(Math.min(lines[place].search(/\S/), indent.length + 2)));
       place += 1;
     }
@@ -75,8 +101,20 @@ function list(lines, start, depth) {
   return [node, Math.max(place, start + 1)];
 }
 
-// Every repeat has an upper bound: a hostile text must not cost more than its length.
-const INLINE = /(`{1,8})([^`]|[^`][^]{0,800}?[^`])\1(?!`)|(!?)\[([^\[\]]{0,300})\]\(\s{0,9}<?([^\s()<>]{0,800})>?(?:\s{1,9}"[^"]{0,200}")?\s{0,9}\)|(\*\*|__)(?=\S)([^]{0,800}?\S)\6|(\*|_)(?=\S)([^*_]{0,800}?\S)\8(?!\w)|~~(?=\S)([^~]{0,800}?\S)~~|(https?:\/\/[^\s<>"'`)\]]{1,800})/;
+// Every repetition has an upper bound, so that hostile input cannot cause excessive backtracking. The patterns form one
+// expression: \6 and \8 refer to groups of the whole.
+const INLINE = new RegExp(
+  [
+    /(`{1,8})([^`]|[^`][^]{0,800}?[^`])\1(?!`)/, // code
+    /(!?)\[([^\[\]]{0,300})\]\(\s{0,9}<?([^\s()<>]{0,800})>?(?:\s{1,9}"[^"]{0,200}")?\s{0,9}\)/, // link or image
+    /(\*\*|__)(?=\S)([^]{0,800}?\S)\6/, // bold
+    /(\*|_)(?=\S)([^*_]{0,800}?\S)\8(?!\w)/, // italic
+    /~~(?=\S)([^~]{0,800}?\S)~~/, // strikethrough
+    /(https?:\/\/[^\s<>"'`)\]]{1,800})/, // bare link
+  ]
+    .map((pattern) => pattern.source)
+    .join("|"),
+);
 
 function inline(text, depth) {
   const made = [];
@@ -101,13 +139,15 @@ function span(found, depth) {
   return anchor(found[11], found[11], DEEPEST, found[11]);
 }
 
-/** Only the web and mail may be linked to; anything else stays as it was written. */
+/** Return the address if it is http, https or mailto. Other links stay text. */
 export function safeAddress(address) {
   if (!/^(https?:\/\/|mailto:)/i.test(address)) return null;
   try {
     const parsed = new URL(address);
     return ["http:", "https:", "mailto:"].includes(parsed.protocol) ? parsed.href : null;
-  } catch { return null; }
+  } catch {
+    return null;
+  }
 }
 
 function anchor(address, label, depth, written) {

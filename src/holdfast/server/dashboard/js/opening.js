@@ -1,20 +1,34 @@
-// The first lines of a conversation, fetched when they come into view.
+// The first messages of a session, fetched when its row becomes visible.
 
 import { get, part } from "./api.js";
 import { h, replace } from "./dom.js";
 import { speaker } from "./parts.js";
 
-/** A box that fills itself with the first messages of a session once it can be seen. */
+/** A box that loads the first messages of a session when it becomes visible. */
 export function opening(session, signal, count = 3) {
   const lines = h("span.talk-lines", {}, h("span.bone.line"));
-  const watcher = new IntersectionObserver(async (seen) => {
-    if (!seen.some((entry) => entry.isIntersecting)) return;
-    watcher.disconnect();
-    try {
-      const { items } = await get(`/v1/sessions/${part(session.id)}/messages`, { limit: count, after_seq: "0" }, signal);
-      replace(lines, items.map((message) => h("span.talk-line", { dir: "auto" }, h("b", {}, `${speaker(message)}: `), message.text.slice(0, 240))));
-    } catch { replace(lines); }
-  }, { rootMargin: "300px" });
+  const watcher = new IntersectionObserver(
+    async (seen) => {
+      if (!seen.some((entry) => entry.isIntersecting)) return;
+      watcher.disconnect();
+      try {
+        const { items } = await get(
+          `/v1/sessions/${part(session.id)}/messages`,
+          { limit: count, after_seq: "0" },
+          signal,
+        );
+        replace(
+          lines,
+          items.map((message) =>
+            h("span.talk-line", { dir: "auto" }, h("b", {}, `${speaker(message)}: `), message.text.slice(0, 240)),
+          ),
+        );
+      } catch {
+        replace(lines);
+      }
+    },
+    { rootMargin: "300px" },
+  );
   watcher.observe(lines);
   signal.addEventListener("abort", () => watcher.disconnect());
   return lines;

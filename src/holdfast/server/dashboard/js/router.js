@@ -2,7 +2,16 @@
 
 export function parse(hash = location.hash) {
   const [path, search = ""] = hash.replace(/^#\/?/, "").split("?", 2);
-  const parts = path.split("/").filter(Boolean).map((each) => { try { return decodeURIComponent(each); } catch { return each; } });
+  const parts = path
+    .split("/")
+    .filter(Boolean)
+    .map((each) => {
+      try {
+        return decodeURIComponent(each);
+      } catch {
+        return each;
+      }
+    });
   return { name: parts[0] ?? "chat", parts: parts.slice(1), query: Object.fromEntries(new URLSearchParams(search)) };
 }
 
@@ -12,7 +21,7 @@ export function format({ name, parts = [], query = {} }) {
   return `#/${[name, ...parts].map(encodeURIComponent).join("/")}${search ? `?${search}` : ""}`;
 }
 
-/** Go somewhere; the promise is kept once the address has changed. */
+/** Navigate to a hash. The promise resolves when the URL has changed. */
 export function go(route) {
   const wanted = typeof route === "string" ? route : format(route);
   if (location.hash === wanted) return Promise.resolve();
@@ -22,7 +31,7 @@ export function go(route) {
   });
 }
 
-/** Change the address without a step in the history. */
+/** Replace the URL without a history entry. */
 export function rewrite(route) {
   history.replaceState(null, "", format(route));
   window.dispatchEvent(new HashChangeEvent("hashchange"));

@@ -1,31 +1,49 @@
-// Keeps what the server told of itself while the page is open, for the charts that show the last minutes.
+// Samples of the server's statistics while the page is open, for the charts of the last minutes.
 
 import { get } from "./api.js";
 
-const MOST = 240;
-const APART = 5000;
-const PLACE = "holdfast.samples";
+const MAX_SAMPLES = 240;
+const INTERVAL_MS = 5000;
+const STORAGE_KEY = "holdfast.samples";
 export const samples = earlier();
 export let latest = null;
 let last = 0;
 
-/** What was kept before the page was loaded again. */
+/** Samples from before the page was reloaded. */
 function earlier() {
-  try { return JSON.parse(sessionStorage.getItem(PLACE) ?? "[]").map((one) => ({ ...one, at: new Date(one.at) })); } catch { return []; }
+  try {
+    return JSON.parse(sessionStorage.getItem(STORAGE_KEY) ?? "[]").map((one) => ({ ...one, at: new Date(one.at) }));
+  } catch {
+    return [];
+  }
 }
 
-/** Ask for the statistics, at most every few seconds. */
+/** Fetch the statistics, at most every five seconds. */
 export async function record() {
-  if (Date.now() - last < APART) return latest;
+  if (Date.now() - last < INTERVAL_MS) return latest;
   last = Date.now();
-  try { return keep(await get("/v1/stats")); } catch { return latest; }
+  try {
+    return keep(await get("/v1/stats"));
+  } catch {
+    return latest;
+  }
 }
 
-/** Keep one answer. */
+/** Record one response. */
 export function keep(stats) {
   latest = stats;
-  samples.push({ at: new Date(), p50: stats.recall_ms?.p50 ?? null, p95: stats.recall_ms?.p95 ?? null, lag: stats.digestion_lag_seconds ?? 0, queued: stats.queue?.queued ?? 0 });
-  if (samples.length > MOST) samples.shift();
-  try { sessionStorage.setItem(PLACE, JSON.stringify(samples)); } catch { /* they only last as long as the page, then */ }
+  samples.push({
+    at: new Date(),
+    p50: stats.recall_ms?.p50 ?? null,
+    p95: stats.recall_ms?.p95 ?? null,
+    lag: stats.digestion_lag_seconds ?? 0,
+    queued: stats.queue?.queued ?? 0,
+  });
+  if (samples.length > MAX_SAMPLES) samples.shift();
+  try {
+    sessionStorage.setItem(STORAGE_KEY, JSON.stringify(samples));
+  } catch {
+    /* without storage, the samples last until the page is reloaded */
+  }
   return stats;
 }

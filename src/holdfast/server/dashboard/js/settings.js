@@ -1,40 +1,54 @@
-// What the reader chose: theme, language and scope stay in this browser; the key only as long as this tab.
+// The user's choices. Theme, language and scope are kept in this browser, the access key only in this tab.
 
 const PLACE = "holdfast.settings";
 const KEY_PLACE = "holdfast.key";
 const defaults = { theme: "auto", language: null, user: null, app: null, agent: null };
 
 function load() {
-  try { return { ...defaults, ...JSON.parse(localStorage.getItem(PLACE) ?? "{}") }; } catch { return { ...defaults }; }
+  try {
+    return { ...defaults, ...JSON.parse(localStorage.getItem(PLACE) ?? "{}") };
+  } catch {
+    return { ...defaults };
+  }
 }
 
 export const settings = load();
 export const changed = new EventTarget();
 
-/** Change some settings; those who listen to `changed` hear the names. */
+/** Change settings. Dispatches a `changed` event with their names. */
 export function set(values) {
   Object.assign(settings, values);
-  try { localStorage.setItem(PLACE, JSON.stringify(settings)); } catch { /* private windows may refuse */ }
+  try {
+    localStorage.setItem(PLACE, JSON.stringify(settings));
+  } catch {
+    /* private windows may block storage */
+  }
   changed.dispatchEvent(new CustomEvent("change", { detail: Object.keys(values) }));
 }
 
-/** The scope that is looked at, without the parts that are shared. */
+/** The selected scope, without empty parts. */
 export function scope() {
   const { user, app, agent } = settings;
   return Object.fromEntries(Object.entries({ user, app, agent }).filter(([, name]) => name));
 }
 
 export function key() {
-  try { return sessionStorage.getItem(KEY_PLACE); } catch { return null; }
+  try {
+    return sessionStorage.getItem(KEY_PLACE);
+  } catch {
+    return null;
+  }
 }
 
 export function setKey(value) {
-  if (value) sessionStorage.setItem(KEY_PLACE, value); else sessionStorage.removeItem(KEY_PLACE);
+  if (value) sessionStorage.setItem(KEY_PLACE, value);
+  else sessionStorage.removeItem(KEY_PLACE);
   changed.dispatchEvent(new CustomEvent("change", { detail: ["key"] }));
 }
 
-/** Show the chosen theme; `auto` follows the system. */
+/** Apply the theme. `auto` follows the system. */
 export function applyTheme() {
   const root = document.documentElement;
-  if (settings.theme === "auto") delete root.dataset.theme; else root.dataset.theme = settings.theme;
+  if (settings.theme === "auto") delete root.dataset.theme;
+  else root.dataset.theme = settings.theme;
 }

@@ -1,14 +1,19 @@
-// Small parts every view uses: buttons, chips, fields, toasts, empty states and problems.
+// Shared UI components: buttons, chips, fields, toasts, empty states and error messages.
 
 import { freshId, h, icon, replace } from "./dom.js";
 import { ago, dateTime, has, named, t } from "./i18n.js";
 
-/** A button; `kind` is "primary", "danger", "quiet" or nothing. */
+/** A button. `kind` is "primary", "danger", "quiet" or empty. */
 export function button(label, onclick, { kind = "", name = null, ...rest } = {}) {
-  return h("button.button", { type: "button", class: kind, onclick, ...rest }, name && icon(name), h("span", {}, label));
+  return h(
+    "button.button",
+    { type: "button", class: kind, onclick, ...rest },
+    name && icon(name),
+    h("span", {}, label),
+  );
 }
 
-/** A button that shows only an icon; the label is read aloud and shown on hover. */
+/** An icon button. Screen readers and the tooltip show its label. */
 export function iconButton(label, name, onclick, rest = {}) {
   return h("button.icon-button", { type: "button", "aria-label": label, title: label, onclick, ...rest }, icon(name));
 }
@@ -17,14 +22,27 @@ export function link(label, href, { name = null, class: more = "" } = {}) {
   return h("a.button", { href, class: more }, name && icon(name), h("span", {}, label));
 }
 
-/** A time that shows how long ago it was, and in full when pointed at. */
+/** A relative time with the full time as its tooltip. */
 export function when(value, { full = false } = {}) {
   if (!value) return null;
   return h("time", { datetime: value, title: dateTime(value) }, full ? dateTime(value) : ago(value));
 }
 
-const PALETTE = { fact: 1, decision: 2, event: 3, context: 4, summary: 5, profile: 6, memory: 1, conclusion: 2, conversation: 7, recent: 5, base: 6, message: 7 };
-/** The number of a kind's colour, 1 to 8; kinds of one's own always get the same. */
+const PALETTE = {
+  fact: 1,
+  decision: 2,
+  event: 3,
+  context: 4,
+  summary: 5,
+  profile: 6,
+  memory: 1,
+  conclusion: 2,
+  conversation: 7,
+  recent: 5,
+  base: 6,
+  message: 7,
+};
+/** The color number of a kind, 1 to 8. Custom kinds get a stable color too. */
 export function tint(kind) {
   if (kind in PALETTE) return PALETTE[kind];
   let sum = 0;
@@ -38,7 +56,7 @@ export function kindChip(kind) {
 
 export const chip = (text, more = {}) => h("span.chip", more, text);
 
-/** A labelled field around an input. */
+/** An input with a label. */
 export function field(label, input, { hint = null, class: more = "" } = {}) {
   const id = input.id || freshId("field");
   input.id = id;
@@ -48,48 +66,92 @@ export function field(label, input, { hint = null, class: more = "" } = {}) {
 }
 
 export function select(options, value, onchange, more = {}) {
-  return h("select", { onchange: (event) => onchange(event.target.value), ...more },
-    options.map(([option, label]) => h("option", { value: option, selected: option === value }, label)));
+  return h(
+    "select",
+    { onchange: (event) => onchange(event.target.value), ...more },
+    options.map(([option, label]) => h("option", { value: option, selected: option === value }, label)),
+  );
 }
 
 export function checkbox(label, checked, onchange) {
-  return h("label.check", {}, h("input", { type: "checkbox", checked, onchange: (event) => onchange(event.target.checked) }), h("span", {}, label));
+  return h(
+    "label.check",
+    {},
+    h("input", { type: "checkbox", checked, onchange: (event) => onchange(event.target.checked) }),
+    h("span", {}, label),
+  );
 }
 
-/** A row of choices of which one holds. */
+/** A segmented control: one of several options is selected. */
 export function segmented(label, options, value, onchange) {
   const name = freshId("choice");
-  return h("fieldset.segmented", {}, h("legend.visually-hidden", {}, label), options.map(([option, text, symbol]) =>
-    h("label", {},
-      h("input", { type: "radio", name, value: option, checked: option === value, onchange: () => onchange(option) }),
-      h("span", {}, symbol && icon(symbol, 16), text))));
+  return h(
+    "fieldset.segmented",
+    {},
+    h("legend.visually-hidden", {}, label),
+    options.map(([option, text, symbol]) =>
+      h(
+        "label",
+        {},
+        h("input", { type: "radio", name, value: option, checked: option === value, onchange: () => onchange(option) }),
+        h("span", {}, symbol && icon(symbol, 16), text),
+      ),
+    ),
+  );
 }
 
-/** Grey lines that stand where something will be. */
+/** Gray placeholders that are shown while data loads. */
 export function skeleton(rows = 4, shape = "row") {
-  return h("div.skeleton", { "aria-busy": "true", "aria-label": t("loading") },
-    Array.from({ length: rows }, () => h(`div.bone.${shape}`)));
+  return h(
+    "div.skeleton",
+    { "aria-busy": "true", "aria-label": t("loading") },
+    Array.from({ length: rows }, () => h(`div.bone.${shape}`)),
+  );
 }
 
-/** A page that is empty says what it is for and how to fill it. */
+/** An empty state: what the page is for, and how to fill it. */
 export function empty(title, body, { name = "spark", actions = [], code = null } = {}) {
-  return h("div.empty", {}, h("div.empty-icon", {}, icon(name, 28)), h("h2", {}, title), h("p", {}, body),
-    code && h("pre.command", {}, code), actions.length > 0 && h("div.actions", {}, actions));
+  return h(
+    "div.empty",
+    {},
+    h("div.empty-icon", {}, icon(name, 28)),
+    h("h2", {}, title),
+    h("p", {}, body),
+    code && h("pre.command", {}, code),
+    actions.length > 0 && h("div.actions", {}, actions),
+  );
 }
 
-/** A problem, in our words where we know its code, with what the server said and what to do. */
+/** An error message: a translated title, the server's detail, and what to do. */
 export function problem(error, retry = null) {
   const code = error.code ?? "unexpected";
   const title = has(`problem.${code}.title`) ? t(`problem.${code}.title`) : t("problem.unexpected.title");
-  const remedy = has(`problem.${code}.do`) ? t(`problem.${code}.do`, { wait: error.body?.retryAfter ?? "?" }) : t("problem.unexpected.do");
+  const remedy = has(`problem.${code}.do`)
+    ? t(`problem.${code}.do`, { wait: error.body?.retryAfter ?? "?" })
+    : t("problem.unexpected.do");
   const goes = code === "unauthorized" || code === "forbidden";
-  return h("div.problem", { role: "alert" }, icon("warn", 20), h("div", {},
-    h("h3", {}, title), error.detail && h("p.detail", {}, error.detail), h("p", {}, remedy),
-    h("div.actions", {}, goes && link(t("problem.openSettings"), "#/settings", { name: "key" }), retry && button(t("again"), retry, { name: "again" })),
-    h("small.code", {}, `${error.status || ""} ${code}`.trim())));
+  return h(
+    "div.problem",
+    { role: "alert" },
+    icon("warn", 20),
+    h(
+      "div",
+      {},
+      h("h3", {}, title),
+      error.detail && h("p.detail", {}, error.detail),
+      h("p", {}, remedy),
+      h(
+        "div.actions",
+        {},
+        goes && link(t("problem.openSettings"), "#/settings", { name: "key" }),
+        retry && button(t("again"), retry, { name: "again" }),
+      ),
+      h("small.code", {}, `${error.status || ""} ${code}`.trim()),
+    ),
+  );
 }
 
-/** Show what a promise brings; meanwhile a skeleton, and a problem if it fails. */
+/** Load data into a box: a placeholder first, then the result or an error message. */
 export async function load(box, work, draw, { rows = 4, shape = "row", signal = null } = {}) {
   const bones = setTimeout(() => replace(box, skeleton(rows, shape)), box.childElementCount ? 250 : 0);
   try {
@@ -101,24 +163,43 @@ export async function load(box, work, draw, { rows = 4, shape = "row", signal = 
     clearTimeout(bones);
     if (error.name === "AbortError" || signal?.aborted) return;
     if (!error.code) console.error(error);
-    replace(box, problem(error, () => load(box, work, draw, { rows, shape, signal })));
+    replace(
+      box,
+      problem(error, () => load(box, work, draw, { rows, shape, signal })),
+    );
   }
 }
 
 let shelf = null;
-/** A short note at the edge of the page, with something to do if given. */
+/** Show a short notification, with an optional action. */
 export function toast(text, { action = null, onaction = null, bad = false, seconds = 7 } = {}) {
   shelf ??= document.body.appendChild(h("div.toasts", { role: "status", "aria-live": "polite" }));
   const node = h("div.toast", { class: bad ? "bad" : "" }, icon(bad ? "warn" : "check"), h("span", {}, text));
-  const close = () => { node.classList.add("leaving"); setTimeout(() => node.remove(), 200); };
-  if (action) node.append(h("button.toast-action", { type: "button", onclick: () => { close(); onaction(); } }, action));
+  const close = () => {
+    node.classList.add("leaving");
+    setTimeout(() => node.remove(), 200);
+  };
+  if (action)
+    node.append(
+      h(
+        "button.toast-action",
+        {
+          type: "button",
+          onclick: () => {
+            close();
+            onaction();
+          },
+        },
+        action,
+      ),
+    );
   node.append(iconButton(t("close"), "close", close));
   shelf.append(node);
   while (shelf.childElementCount > 3) shelf.firstElementChild.remove();
   setTimeout(close, seconds * 1000);
 }
 
-/** Tell of a failure without leaving the page. */
+/** Show an error as a notification. */
 export function failed(error) {
   if (error.name === "AbortError") return;
   if (!error.code) console.error(error);
@@ -127,13 +208,20 @@ export function failed(error) {
   toast(error.detail ? `${title}: ${error.detail}` : title, { bad: true, seconds: 12 });
 }
 
-/** Run something a button asked for, once at a time, and tell if it fails. */
+/** Run the action of a button. The button is disabled meanwhile, and a failure is shown. */
 export async function attempt(control, work) {
   if (control) control.disabled = true;
-  try { return await work(); } catch (error) { failed(error); return undefined; } finally { if (control) control.disabled = false; }
+  try {
+    return await work();
+  } catch (error) {
+    failed(error);
+    return undefined;
+  } finally {
+    if (control) control.disabled = false;
+  }
 }
 
-/** A list that grows as its end comes into view. `fetchPage(offset)` gives {items, next_offset}. */
+/** A list that loads more as its end becomes visible. `fetchPage(offset)` returns {items, next_offset}. */
 export function endless(fetchPage, drawItem, { signal, whenEmpty, rows = 5, list = h("div.rows") }) {
   const end = h("div.list-end");
   const box = h("div.endless", {}, list, end);
@@ -152,31 +240,62 @@ export function endless(fetchPage, drawItem, { signal, whenEmpty, rows = 5, list
     } catch (error) {
       if (error.name === "AbortError" || signal.aborted) return;
       if (!error.code) console.error(error);
-      replace(end, problem(error, () => { replace(end); more(); }));
+      replace(
+        end,
+        problem(error, () => {
+          replace(end);
+          more();
+        }),
+      );
       return;
-    } finally { busy = false; }
+    } finally {
+      busy = false;
+    }
     if (end.getBoundingClientRect().top < window.innerHeight + 300 && end.isConnected) more();
   }
-  const watcher = new IntersectionObserver((seen) => { if (seen.some((entry) => entry.isIntersecting)) more(); }, { rootMargin: "400px" });
-  watcher.observe(end);
-  signal.addEventListener("abort", () => watcher.disconnect());
+  whenNear(end, more, signal, "400px");
   more();
   return box;
 }
 
-/** Copy a text and say so. */
-export async function copy(text) {
-  try { await navigator.clipboard.writeText(text); toast(t("copied")); } catch { toast(t("copy.failed"), { bad: true }); }
+/** Call `work` whenever a node scrolls to within `margin` of the visible area. */
+export function whenNear(node, work, signal, margin) {
+  const watcher = new IntersectionObserver(
+    (seen) => {
+      if (seen.some((entry) => entry.isIntersecting)) work();
+    },
+    { rootMargin: margin },
+  );
+  watcher.observe(node);
+  signal.addEventListener("abort", () => watcher.disconnect());
 }
 
-/** A bar from 0 to 1. */
+/** Copy a text to the clipboard and show a notification. */
+export async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    toast(t("copied"));
+  } catch {
+    toast(t("copy.failed"), { bad: true });
+  }
+}
+
+/** A bar for a value from 0 to 1. */
 export function meter(value, label) {
   const share = Math.max(0, Math.min(1, Number(value) || 0));
-  return h("span.meter", { role: "img", "aria-label": label }, h("span.meter-fill", { style: { width: `${(share * 100).toFixed(1)}%` } }));
+  return h(
+    "span.meter",
+    { role: "img", "aria-label": label },
+    h("span.meter-fill", { style: { width: `${(share * 100).toFixed(1)}%` } }),
+  );
 }
 
-/** The head of a view. */
+/** The heading of a view, with its actions. */
 export function head(title, lead, ...actions) {
-  return h("header.view-head", {}, h("div", {}, h("h1", { tabindex: "-1" }, title), lead && h("p.lead", {}, lead)),
-    actions.filter(Boolean).length > 0 && h("div.actions", {}, actions));
+  return h(
+    "header.view-head",
+    {},
+    h("div", {}, h("h1", { tabindex: "-1" }, title), lead && h("p.lead", {}, lead)),
+    actions.filter(Boolean).length > 0 && h("div.actions", {}, actions),
+  );
 }

@@ -1,4 +1,4 @@
-// Chat: the conversation in the middle, and beside it what was recalled for each turn and what is being learnt.
+// Chat: the conversation, next to the hits for each message and the memories learned.
 
 import { Problem, events, get, getHere, part, post, postHere, randomId } from "../api.js";
 import { dialog } from "../dialogs.js";
@@ -6,17 +6,27 @@ import { h, icon, replace } from "../dom.js";
 import { clock, named, t } from "../i18n.js";
 import { live } from "../live.js";
 import { markdown } from "../markdown.js";
-import { contextPanel, memoryLink, told } from "../parts.js";
 import { latest, record } from "../samples.js";
 import { scope } from "../settings.js";
-import { attempt, button, failed, kindChip, link, problem, skeleton, toast } from "../ui.js";
+import { attempt, button, failed, link, problem, skeleton, toast } from "../ui.js";
+import { allMessages, asideParts, lastId, learnedChips, noModel, welcome } from "./chat-parts.js";
 
-// A conversation outlives the view: one may look at a memory and come back.
+// The conversation is kept when the view changes, so that people can look at a memory and come back.
 let talk = null;
 const place = () => `holdfast.chat.${JSON.stringify(scope())}`;
 
 function fresh() {
-  return { place: place(), id: null, status: "open", turns: [], chosen: null, learnt: [], known: null, draft: "", busy: false };
+  return {
+    place: place(),
+    id: null,
+    status: "open",
+    turns: [],
+    chosen: null,
+    learnt: [],
+    known: null,
+    draft: "",
+    busy: false,
+  };
 }
 
 async function resume() {
@@ -28,21 +38,17 @@ async function resume() {
     const [session, messages] = await Promise.all([get(`/v1/sessions/${part(id)}`), allMessages(id)]);
     talk.id = id;
     talk.status = session.status;
-    talk.turns = messages.map((message) => ({ id: message.id, role: message.role, speaker: message.speaker, text: message.text, at: message.at }));
+    talk.turns = messages.map((message) => ({
+      id: message.id,
+      role: message.role,
+      speaker: message.speaker,
+      text: message.text,
+      at: message.at,
+    }));
   } catch (error) {
     sessionStorage.removeItem(place());
     if (error.status !== 404) throw error;
   }
-}
-
-async function allMessages(id) {
-  const found = [];
-  for (let after = 0; after !== null;) {
-    const page = await get(`/v1/sessions/${part(id)}/messages`, { limit: 500, after_seq: String(after) });
-    found.push(...page.items);
-    after = page.next_seq ?? null;
-  }
-  return found;
 }
 
 export function view(route, signal) {
@@ -52,7 +58,12 @@ export function view(route, signal) {
     bar: h("div.chat-bar"),
     form: h("form.composer"),
   };
-  const node = h("div.chat", {}, h("section.talk", {}, h("h1.visually-hidden", {}, t("nav.chat")), box.bar, box.turns, box.form), box.aside);
+  const node = h(
+    "div.chat",
+    {},
+    h("section.talk", {}, h("h1.visually-hidden", {}, t("nav.chat")), box.bar, box.turns, box.form),
+    box.aside,
+  );
   const ui = { box, signal, node };
   replace(box.turns, skeleton(3, "turn"));
   start(ui);
@@ -65,7 +76,14 @@ async function start(ui) {
     await resume();
     await record();
   } catch (error) {
-    if (!ui.signal.aborted) replace(ui.box.turns, problem(error, () => { talk = null; start(ui); }));
+    if (!ui.signal.aborted)
+      replace(
+        ui.box.turns,
+        problem(error, () => {
+          talk = null;
+          start(ui);
+        }),
+      );
     return;
   }
   if (ui.signal.aborted) return;
@@ -76,35 +94,65 @@ async function start(ui) {
 
 function drawAll(ui) {
   bar(ui);
-  replace(ui.box.turns, talk.turns.length ? talk.turns.map((turn) => drawTurn(ui, turn)) : welcome(ui), talk.status === "ended" && ended(ui));
+  replace(
+    ui.box.turns,
+    talk.turns.length ? talk.turns.map((turn) => drawTurn(ui, turn)) : welcome(ui),
+    talk.status === "ended" && ended(ui),
+  );
   aside(ui);
   toEnd(ui);
 }
 
 function toEnd(ui) {
-  requestAnimationFrame(() => { ui.box.turns.scrollTop = ui.box.turns.scrollHeight; });
+  requestAnimationFrame(() => {
+    ui.box.turns.scrollTop = ui.box.turns.scrollHeight;
+  });
 }
 
 function bar(ui) {
   const model = latest?.chat ? String(latest.chat.name ?? latest.chat) : null;
-  replace(ui.box.bar,
-    h("span.model", { class: model ? "" : "none" }, latest && [icon("spark", 16), h("span", {}, model ?? t("chat.noModel"))]),
-    h("div.actions", {},
-      h("button.button.quiet.show-aside", { type: "button", onclick: () => showAside(ui) }, icon("memories"), h("span", {}, t("chat.showAside"))),
-      talk.id && talk.status !== "ended" && talk.turns.length > 0 && button(t("chat.end"), (event) => end(ui, event.currentTarget), { kind: "quiet", name: "check", dataset: { action: "end" } }),
-      talk.turns.length > 0 && button(t("chat.new"), () => begin(ui), { kind: "quiet", name: "plus", dataset: { action: "new" } })));
-}
-
-function welcome(ui) {
-  const say = (text) => () => { ui.input.value = text; ui.input.focus(); ui.input.dispatchEvent(new Event("input")); };
-  return h("div.welcome", {}, h("div.welcome-mark", {}, icon("logo", 44)), h("h2", {}, t("chat.welcome.title")), h("p", {}, t("chat.welcome.body")),
-    h("div.tries", {}, ["1", "2", "3"].map((n) => h("button.try", { type: "button", onclick: say(t(`chat.try.${n}`)) }, t(`chat.try.${n}`)))),
-    latest && !latest.chat && h("p.quiet", {}, t("chat.welcome.noModel")));
+  replace(
+    ui.box.bar,
+    h(
+      "span.model",
+      { class: model ? "" : "none" },
+      latest && [icon("spark", 16), h("span", {}, model ?? t("chat.noModel"))],
+    ),
+    h(
+      "div.actions",
+      {},
+      h(
+        "button.button.quiet.show-aside",
+        { type: "button", onclick: () => showAside(ui) },
+        icon("memories"),
+        h("span", {}, t("chat.showAside")),
+      ),
+      talk.id &&
+        talk.status !== "ended" &&
+        talk.turns.length > 0 &&
+        button(t("chat.end"), (event) => end(ui, event.currentTarget), {
+          kind: "quiet",
+          name: "check",
+          dataset: { action: "end" },
+        }),
+      talk.turns.length > 0 &&
+        button(t("chat.new"), () => begin(ui), { kind: "quiet", name: "plus", dataset: { action: "new" } }),
+    ),
+  );
 }
 
 function ended(ui) {
-  return h("div.ended", {}, h("p", {}, t("chat.ended")), h("div.actions", {}, button(t("chat.new"), () => begin(ui), { kind: "primary", name: "plus" }),
-    talk.id && link(t("chat.see"), `#/sessions/${part(talk.id)}`, { name: "sessions" })));
+  return h(
+    "div.ended",
+    {},
+    h("p", {}, t("chat.ended")),
+    h(
+      "div.actions",
+      {},
+      button(t("chat.new"), () => begin(ui), { kind: "primary", name: "plus" }),
+      talk.id && link(t("chat.see"), `#/sessions/${part(talk.id)}`, { name: "sessions" }),
+    ),
+  );
 }
 
 function begin(ui) {
@@ -125,14 +173,28 @@ async function end(ui, control) {
 
 function drawTurn(ui, turn) {
   const mine = turn.role === "user";
-  const body = mine || turn.pending ? h("div.said", { dir: "auto" }, turn.text) : h("div.said", { dir: "auto" }, markdown(turn.text));
-  const node = h("article.turn", { class: `${mine ? "mine" : "theirs"}${turn.pending ? " pending" : ""}`, dataset: { turn: talk.turns.indexOf(turn) } },
-    h("header", {}, h("span", {}, turn.speaker || named("role", turn.role)), turn.at && h("time", { datetime: turn.at }, clock(turn.at))),
+  const body =
+    mine || turn.pending
+      ? h("div.said", { dir: "auto" }, turn.text)
+      : h("div.said", { dir: "auto" }, markdown(turn.text));
+  const node = h(
+    "article.turn",
+    {
+      class: `${mine ? "mine" : "theirs"}${turn.pending ? " pending" : ""}`,
+      dataset: { turn: talk.turns.indexOf(turn) },
+    },
+    h(
+      "header",
+      {},
+      h("span", {}, turn.speaker || named("role", turn.role)),
+      turn.at && h("time", { datetime: turn.at }, clock(turn.at)),
+    ),
     body,
     turn.waiting && h("div.thinking", { role: "status", "aria-label": t("chat.thinking") }, h("i"), h("i"), h("i")),
-    turn.noModel && noModel(turn),
+    turn.noModel && noModel(turn, talk.turns.find((each) => each.noModel) === turn),
     turn.problem && problem(turn.problem, () => again(ui, turn)),
-    mine && turnFoot(ui, turn));
+    mine && turnFoot(ui, turn),
+  );
   turn.node = node;
   return node;
 }
@@ -140,29 +202,35 @@ function drawTurn(ui, turn) {
 function turnFoot(ui, turn) {
   const count = turn.context?.hits?.length;
   const chosen = talk.chosen === turn;
-  return h("footer", {},
-    h("button.recalled", { type: "button", "aria-pressed": String(chosen), onclick: () => choose(ui, turn), dataset: { action: "recalled" } }, icon("memories", 15),
-      turn.context ? t("chat.recalled", { n: count }) : t("chat.wouldRecall")),
-    turn.learnt?.length > 0 && h("div.learnt-here", {}, turn.learnt.map((memory) => h("a.learnt-chip", { href: memoryLink(memory.id), title: memory.text }, icon("spark", 14), h("span", {}, memory.text)))));
+  return h(
+    "footer",
+    {},
+    h(
+      "button.recalled",
+      {
+        type: "button",
+        "aria-pressed": String(chosen),
+        onclick: () => choose(ui, turn),
+        dataset: { action: "recalled" },
+      },
+      icon("memories", 15),
+      turn.context ? t("chat.recalled", { n: count }) : t("chat.wouldRecall"),
+    ),
+    learnedChips(turn),
+  );
 }
 
-/** No model: say so kindly the first time, and show what one would be told. */
-function noModel(turn) {
-  const first = talk.turns.find((each) => each.noModel) === turn;
-  return h("div.no-model", {},
-    h("p", {}, h("strong", {}, t("noModel.kept")), " ", first && t("noModel.body")),
-    first && h("pre.command", {}, "HOLDFAST_CHAT=ollama:llama3.2 holdfast serve"),
-    h("details", { open: first && matchMedia("(min-width: 721px)").matches }, h("summary", {}, t("noModel.would")), turn.context?.text ? told(turn.context) : h("p.quiet", {}, t("noModel.nothing"))));
-}
-
-/** Show beside the conversation what was recalled for a turn; ask for it where it is not known any more. */
+/** Show the hits for a message next to the chat. Request them if they are not known. */
 async function choose(ui, turn) {
   talk.chosen = turn;
   refresh(ui);
   if (!turn.context) {
     try {
       turn.context = await post(`/v1/sessions/${part(talk.id)}/context`, { query: turn.text });
-    } catch (error) { failed(error); return; }
+    } catch (error) {
+      failed(error);
+      return;
+    }
     if (ui.signal.aborted) return;
     refresh(ui);
   }
@@ -177,39 +245,57 @@ function refresh(ui) {
   aside(ui);
 }
 
-function aside(ui) { replace(ui.box.aside, asideParts()); }
-
-function asideParts() {
-  const turn = talk.chosen;
-  return [
-    h("h2", {}, t("chat.learnt")),
-    talk.learnt.length
-      ? h("div.learnt", { "aria-live": "polite" }, talk.learnt.map((memory) => h("a.learnt-row", { href: memoryLink(memory.id), class: memory.isNew ? "is-new" : "" }, h("span.memory-text", {}, memory.text), kindChip(memory.kind))))
-      : h("p.quiet", {}, t(talk.status === "ended" ? "chat.learnt.waiting" : "chat.learnt.none")),
-    latest?.queue?.dead > 0 && h("p.gave-up", {}, icon("warn", 16), h("a", { href: "#/jobs?state=dead" }, t("stats.dead", { n: latest.queue.dead }))),
-    h("h2", {}, t("chat.recall")),
-    turn ? [h("blockquote.asked", { dir: "auto" }, turn.text), turn.context ? contextPanel(turn.context) : skeleton(3)] : h("p.quiet", {}, t("chat.recall.none")),
-  ];
+function aside(ui) {
+  replace(ui.box.aside, asideParts(talk));
 }
 
-function showAside() { dialog(t("chat.aside"), () => h("div.aside.inside", {}, asideParts()), { class: "sheet tall" }); }
+function showAside() {
+  dialog(t("chat.aside"), () => h("div.aside.inside", {}, asideParts(talk)), { class: "sheet tall" });
+}
 
 function compose(ui) {
-  const input = h("textarea", { rows: "1", placeholder: t("chat.placeholder"), "aria-label": t("chat.placeholder"), "data-search": true, value: talk.draft, enterkeyhint: "send" });
-  const grow = () => { input.style.setProperty("height", "auto"); input.style.setProperty("height", `${Math.min(input.scrollHeight, 200)}px`); talk.draft = input.value; };
+  const input = h("textarea", {
+    rows: "1",
+    placeholder: t("chat.placeholder"),
+    "aria-label": t("chat.placeholder"),
+    "data-search": true,
+    value: talk.draft,
+    enterkeyhint: "send",
+  });
+  const grow = () => {
+    input.style.setProperty("height", "auto");
+    input.style.setProperty("height", `${Math.min(input.scrollHeight, 200)}px`);
+    talk.draft = input.value;
+  };
   input.addEventListener("input", grow);
   input.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); ui.box.form.requestSubmit(); }
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+      event.preventDefault();
+      ui.box.form.requestSubmit();
+    }
     if (event.key === "Escape") input.blur();
   });
   ui.input = input;
-  ui.box.form.onsubmit = (event) => { event.preventDefault(); const text = input.value.trim(); if (text && !talk.busy) { input.value = ""; grow(); say(ui, text); } };
-  replace(ui.box.form, input, h("button.send", { type: "submit", "aria-label": t("chat.send"), title: t("chat.send") }, icon("send", 20)));
+  ui.box.form.onsubmit = (event) => {
+    event.preventDefault();
+    const text = input.value.trim();
+    if (text && !talk.busy) {
+      input.value = "";
+      grow();
+      say(ui, text);
+    }
+  };
+  replace(
+    ui.box.form,
+    input,
+    h("button.send", { type: "submit", "aria-label": t("chat.send"), title: t("chat.send") }, icon("send", 20)),
+  );
   requestAnimationFrame(grow);
 }
 
 async function say(ui, text) {
-  const turn = { role: "user", text, at: new Date().toISOString(), clientId: randomId() }; // tried again, it is the same message
+  // The client id makes a retry store the message once.
+  const turn = { role: "user", text, at: new Date().toISOString(), clientId: randomId() };
   talk.turns.push(turn);
   talk.chosen = turn;
   drawAll(ui);
@@ -224,7 +310,7 @@ async function again(ui, turn) {
   await answer(ui, asked);
 }
 
-/** Send what was said and show the answer as it comes. */
+/** Send a message and show the reply as it is streamed. */
 async function answer(ui, asked) {
   const mine = talk;
   const reply = { role: "assistant", text: "", pending: true, waiting: true };
@@ -238,7 +324,9 @@ async function answer(ui, asked) {
       sessionStorage.setItem(mine.place, mine.id);
     }
     mine.status = "open";
-    for await (const { event, data } of events("POST", `/v1/sessions/${part(mine.id)}/chat`, { body: { text: asked.text, id: asked.clientId, stream: true } })) {
+    for await (const { event, data } of events("POST", `/v1/sessions/${part(mine.id)}/chat`, {
+      body: { text: asked.text, id: asked.clientId, stream: true },
+    })) {
       if (event === "piece") piece(ui, reply, data.text);
       if (event === "error") throw new Problem(data.status ?? 500, data);
       if (event === "answer") {
@@ -263,10 +351,6 @@ async function answer(ui, asked) {
   await learn(ui);
 }
 
-async function lastId(session) {
-  try { return (await allMessages(session)).at(-1)?.id; } catch { return undefined; }
-}
-
 function piece(ui, reply, text) {
   reply.text += text;
   reply.waiting = false;
@@ -278,22 +362,36 @@ function piece(ui, reply, text) {
   if (near) toEnd(ui);
 }
 
-/** Look which memories are new since the conversation was opened, and put each to the turn it came from. */
+/** Find the memories that are new since the chat was opened, and add each to the message it came from. */
 async function learn(ui) {
   const mine = talk;
   if (!mine) return;
   let items;
-  try { ({ items } = await getHere("/v1/memories", { limit: 100 }, ui.signal)); } catch { return; }
+  try {
+    ({ items } = await getHere("/v1/memories", { limit: 100 }, ui.signal));
+  } catch {
+    return;
+  }
   if (ui.signal.aborted || talk !== mine) return;
   const before = mine.known;
   mine.known = new Map(items.map((memory) => [memory.id, memory.revision]));
   const said = new Map(mine.turns.filter((turn) => turn.id).map((turn) => [turn.id, turn]));
-  const found = items.filter((memory) => (before ? before.get(memory.id) !== memory.revision : false) || (memory.sources ?? []).some((source) => said.has(source)));
-  const fresh_ = found.filter((memory) => !mine.learnt.some((each) => each.id === memory.id && each.revision === memory.revision));
+  const found = items.filter(
+    (memory) =>
+      (before ? before.get(memory.id) !== memory.revision : false) ||
+      (memory.sources ?? []).some((source) => said.has(source)),
+  );
+  const fresh_ = found.filter(
+    (memory) => !mine.learnt.some((each) => each.id === memory.id && each.revision === memory.revision),
+  );
   const gone = mine.learnt.filter((memory) => !mine.known.has(memory.id));
   if (!fresh_.length && !gone.length) return;
   const ids = new Set([...fresh_, ...gone].map((memory) => memory.id));
-  mine.learnt = [...fresh_.map((memory) => ({ ...memory, isNew: true })), ...mine.learnt.filter((memory) => !ids.has(memory.id)).map((memory) => ({ ...memory, isNew: false }))];
-  for (const turn of mine.turns) turn.learnt = turn.id ? mine.learnt.filter((memory) => memory.sources?.includes(turn.id)) : [];
+  mine.learnt = [
+    ...fresh_.map((memory) => ({ ...memory, isNew: true })),
+    ...mine.learnt.filter((memory) => !ids.has(memory.id)).map((memory) => ({ ...memory, isNew: false })),
+  ];
+  for (const turn of mine.turns)
+    turn.learnt = turn.id ? mine.learnt.filter((memory) => memory.sources?.includes(turn.id)) : [];
   refresh(ui);
 }

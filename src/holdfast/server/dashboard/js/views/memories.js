@@ -1,4 +1,4 @@
-// Memories: a list with filters, a search that explains itself, and beside them the memory that was chosen.
+// Memories: a list with search and filters, next to the selected memory.
 
 import { getHere, postHere } from "../api.js";
 import { newMemory } from "../dialogs.js";
@@ -21,11 +21,33 @@ export function view(route, signal) {
   const list = h("div.list");
   const detail = h("section.detail", { "aria-label": t("memory.detail") });
   const filters = h("div.filters");
-  const node = h("div.split", {}, h("section.master", {},
-    head(t("nav.memories"), null, button(t("remember.open"), () => remember(state), { kind: "primary", name: "plus", dataset: { action: "new" } })),
-    searchBox(state), filters, list), detail);
+  const node = h(
+    "div.split",
+    {},
+    h(
+      "section.master",
+      {},
+      head(
+        t("nav.memories"),
+        null,
+        button(t("remember.open"), () => remember(state), {
+          kind: "primary",
+          name: "plus",
+          dataset: { action: "new" },
+        }),
+      ),
+      searchBox(state),
+      filters,
+      list,
+    ),
+    detail,
+  );
   Object.assign(state, { list, detail, node, filters });
-  const update = (next) => { state.route = next; show(state); return true; };
+  const update = (next) => {
+    state.route = next;
+    show(state);
+    return true;
+  };
   drawFilters(state);
   show(state);
   live.addEventListener("change", () => renewList(state), { signal });
@@ -33,12 +55,34 @@ export function view(route, signal) {
 }
 
 function searchBox(state) {
-  const input = h("input", { type: "search", placeholder: t("memories.search"), "aria-label": t("memories.search"), value: state.route.query.q ?? "", "data-search": true, enterkeyhint: "search" });
+  const input = h("input", {
+    type: "search",
+    placeholder: t("memories.search"),
+    "aria-label": t("memories.search"),
+    value: state.route.query.q ?? "",
+    "data-search": true,
+    enterkeyhint: "search",
+  });
   let wait = 0;
   const set = () => setFilter(state, "q", input.value.trim());
-  input.addEventListener("input", () => { clearTimeout(wait); wait = setTimeout(set, 350); });
+  input.addEventListener("input", () => {
+    clearTimeout(wait);
+    wait = setTimeout(set, 350);
+  });
   state.search = input;
-  return h("form.search", { role: "search", onsubmit: (event) => { event.preventDefault(); clearTimeout(wait); set(); } }, icon("search"), input);
+  return h(
+    "form.search",
+    {
+      role: "search",
+      onsubmit: (event) => {
+        event.preventDefault();
+        clearTimeout(wait);
+        set();
+      },
+    },
+    icon("search"),
+    input,
+  );
 }
 
 function setFilter(state, name, value) {
@@ -47,27 +91,68 @@ function setFilter(state, name, value) {
 }
 
 async function drawFilters(state) {
-  const { query } = state.route;
-  const draw = (known, pages) => replace(state.filters,
-    select([["", t("filter.kind")], ...known.map((kind) => [kind.name, named("kind", kind.name)])], query.kind ?? "", (value) => setFilter(state, "kind", value), { "aria-label": t("filter.kind") }),
-    select([["", t("filter.topic")], ...pages.map((page) => [page.topic, page.title ?? page.topic])], query.topic ?? "", (value) => setFilter(state, "topic", value), { "aria-label": t("filter.topic") }),
-    h("details.more-filters", { open: Boolean(query.app || query.user || query.retired || query.as_of) }, h("summary", {}, t("filter.more")), h("div.grid-2", {},
-      field(t("scope.user"), h("input", { type: "text", value: query.user ?? "", placeholder: scope().user ?? t("scope.user.none"), onchange: (event) => setFilter(state, "user", event.target.value.trim()) })),
-      field(t("scope.app"), h("input", { type: "text", value: query.app ?? "", placeholder: scope().app ?? t("scope.app.none"), onchange: (event) => setFilter(state, "app", event.target.value.trim()) })),
-      field(t("filter.asOf"), h("input", { type: "date", value: query.as_of ?? "", onchange: (event) => setFilter(state, "as_of", event.target.value) })),
-      checkbox(t("filter.retired"), query.retired === "true", (value) => setFilter(state, "retired", value ? "true" : "")))));
-  draw([], []);
+  replace(state.filters, filterControls(state, [], []));
   try {
-    const found = await Promise.all([kinds(), topics()]);
-    if (!state.signal.aborted) draw(...found);
-  } catch { /* the list itself will tell */ }
+    const [known, pages] = await Promise.all([kinds(), topics()]);
+    if (!state.signal.aborted) replace(state.filters, filterControls(state, known, pages));
+  } catch {
+    /* the list shows the error */
+  }
 }
 
-/** Show what the address says: the list where its filters changed, the memory where another was chosen. */
+function filterControls(state, known, pages) {
+  const choose = (name, options) => {
+    const set = (value) => setFilter(state, name, value);
+    const label = t(`filter.${name}`);
+    return select([["", label], ...options], state.route.query[name] ?? "", set, { "aria-label": label });
+  };
+  return [
+    choose(
+      "kind",
+      known.map((kind) => [kind.name, named("kind", kind.name)]),
+    ),
+    choose(
+      "topic",
+      pages.map((page) => [page.topic, page.title ?? page.topic]),
+    ),
+    moreFilters(state),
+  ];
+}
+
+function moreFilters(state) {
+  const { query } = state.route;
+  const set = (name) => (event) => setFilter(state, name, event.target.value.trim());
+  const text = (name) =>
+    h("input", {
+      type: "text",
+      value: query[name] ?? "",
+      placeholder: scope()[name] ?? t(`scope.${name}.none`),
+      onchange: set(name),
+    });
+  const retired = (value) => setFilter(state, "retired", value ? "true" : "");
+  return h(
+    "details.more-filters",
+    { open: Boolean(query.app || query.user || query.retired || query.as_of) },
+    h("summary", {}, t("filter.more")),
+    h(
+      "div.grid-2",
+      {},
+      field(t("scope.user"), text("user")),
+      field(t("scope.app"), text("app")),
+      field(t("filter.asOf"), h("input", { type: "date", value: query.as_of ?? "", onchange: set("as_of") })),
+      checkbox(t("filter.retired"), query.retired === "true", retired),
+    ),
+  );
+}
+
+/** Show what the URL says: a new list if the filters changed, and the detail if another memory was selected. */
 function show(state) {
   const { query, parts } = state.route;
   const wanted = JSON.stringify(FILTERS.map((name) => query[name] ?? ""));
-  if (wanted !== state.wanted) { state.wanted = wanted; fillList(state); }
+  if (wanted !== state.wanted) {
+    state.wanted = wanted;
+    fillList(state);
+  }
   state.node.classList.toggle("has-detail", Boolean(parts[0]));
   if ((parts[0] ?? "") !== state.chosen) {
     state.chosen = parts[0] ?? "";
@@ -75,7 +160,11 @@ function show(state) {
     if (parts[0]) {
       state.stopDetail = new AbortController();
       state.signal.addEventListener("abort", () => state.stopDetail.abort());
-      memoryDetail(state.detail, parts[0], { signal: state.stopDetail.signal, back: format({ name: "memories", query }), changed: () => fillList(state, { quiet: true }) });
+      memoryDetail(state.detail, parts[0], {
+        signal: state.stopDetail.signal,
+        back: format({ name: "memories", query }),
+        changed: () => fillList(state, { quiet: true }),
+      });
       state.detail.scrollTop = 0;
     } else replace(state.detail, h("div.nothing-chosen", {}, icon("memories", 32), h("p", {}, t("memories.choose"))));
   }
@@ -84,7 +173,8 @@ function show(state) {
 
 function mark(state) {
   for (const row of state.list.querySelectorAll("[data-id]")) {
-    if (row.dataset.id === state.chosen) row.setAttribute("aria-current", "true"); else row.removeAttribute("aria-current");
+    if (row.dataset.id === state.chosen) row.setAttribute("aria-current", "true");
+    else row.removeAttribute("aria-current");
   }
 }
 
@@ -98,48 +188,81 @@ const href = (state, id) => format({ name: "memories", parts: [id], query: state
 function fillList(state, { quiet = false } = {}) {
   const { query } = state.route;
   state.stopList?.abort();
-  const stop = state.stopList = new AbortController();
+  const stop = (state.stopList = new AbortController());
   state.signal.addEventListener("abort", () => stop.abort());
   state.filters.classList.toggle("searching", Boolean(query.q));
   if (query.q) {
-    load(state.list, () => postHere("/v1/recall", { ...parameters(query), query: query.q, limit: 30, ...(query.kind && { kinds: [query.kind] }), ...(asOf(query) && { as_of: asOf(query) }) }, stop.signal),
-      ({ hits }) => drawHits(state, hits), { signal: stop.signal });
+    const ask = () => search(query, stop.signal);
+    load(state.list, ask, ({ hits }) => drawHits(state, hits), { signal: stop.signal });
     return;
   }
   const count = h("p.count.quiet", { "aria-live": "polite" });
   const ask = async (offset) => {
-    const page = await getHere("/v1/memories", { ...parameters(query), kind: query.kind, topic: query.topic, retired: query.retired, as_of: asOf(query), limit: 50, offset }, stop.signal);
+    const page = await listed(query, offset, stop.signal);
     if (page.total !== undefined && page.total !== null) replace(count, t("memories.count", { n: page.total }));
     return page;
   };
-  const made = [count, endless(ask, (memory) => row(state, memory), { signal: stop.signal, whenEmpty: () => nothing(state) })];
-  if (quiet && state.list.childElementCount) {
-    const height = state.list.offsetHeight;
-    state.list.style.setProperty("min-height", `${height}px`);
-    setTimeout(() => state.list.style.removeProperty("min-height"), 1500);
-  }
+  const made = [
+    count,
+    endless(ask, (memory) => row(state, memory), { signal: stop.signal, whenEmpty: () => nothing(state) }),
+  ];
+  if (quiet && state.list.childElementCount) keepHeight(state.list);
   replace(state.list, made);
 }
 
-/** A change elsewhere: put what is new on top, and leave what is being read where it is. */
+function search(query, signal) {
+  const body = {
+    ...parameters(query),
+    query: query.q,
+    limit: 30,
+    ...(query.kind && { kinds: [query.kind] }),
+    ...(asOf(query) && { as_of: asOf(query) }),
+  };
+  return postHere("/v1/recall", body, signal);
+}
+
+function listed(query, offset, signal) {
+  const { kind, topic, retired } = query;
+  const filters = { kind, topic, retired, as_of: asOf(query), limit: 50, offset };
+  return getHere("/v1/memories", { ...parameters(query), ...filters }, signal);
+}
+
+/** Keep the height of the list while it is redrawn, so that the page does not jump. */
+function keepHeight(list) {
+  list.style.setProperty("min-height", `${list.offsetHeight}px`);
+  setTimeout(() => list.style.removeProperty("min-height"), 1500);
+}
+
+/** Add memories that were created elsewhere on top, without moving the reader's position. */
 async function renewList(state) {
   const { query } = state.route;
   if (query.q || query.retired || query.as_of || document.hidden) return;
   const rows = state.list.querySelector(".rows");
   if (!rows) return;
   try {
-    const page = await getHere("/v1/memories", { ...parameters(query), kind: query.kind, topic: query.topic, limit: 20 }, state.signal);
+    const page = await getHere(
+      "/v1/memories",
+      { ...parameters(query), kind: query.kind, topic: query.topic, limit: 20 },
+      state.signal,
+    );
     const known = new Map([...rows.children].map((node) => [node.dataset.id, node]));
     const unseen = page.items.filter((memory) => !known.has(memory.id));
-    if (unseen.length && !known.size) { fillList(state, { quiet: true }); return; }
+    if (unseen.length && !known.size) {
+      fillList(state, { quiet: true });
+      return;
+    }
     for (const memory of unseen.reverse()) {
       const node = row(state, memory);
       node.classList.add("is-new");
       rows.prepend(node);
     }
-    for (const memory of page.items) known.get(memory.id)?.replaceWith(keepFocus(known.get(memory.id), row(state, memory)));
-    if (page.total !== undefined && page.total !== null) replace(state.list.querySelector(".count"), t("memories.count", { n: page.total }));
-  } catch { /* the next change will tell */ }
+    for (const memory of page.items)
+      known.get(memory.id)?.replaceWith(keepFocus(known.get(memory.id), row(state, memory)));
+    if (page.total !== undefined && page.total !== null)
+      replace(state.list.querySelector(".count"), t("memories.count", { n: page.total }));
+  } catch {
+    /* the next change event tries again */
+  }
 }
 
 function keepFocus(old, made) {
@@ -155,25 +278,71 @@ function drawHits(state, hits) {
   const { query } = state.route;
   const shown = query.topic ? hits.filter((hit) => hit.memory?.topic === query.topic) : hits;
   if (!shown.length) return empty(t("memories.none.title"), t("memories.none.search"), { name: "search" });
-  return [h("p.count.quiet", { "aria-live": "polite" }, t("memories.found", { n: shown.length })), h("div.rows.hits", {}, shown.map((hit) => {
-    if (!hit.memory) return hitCard(hit, { open: false });
-    const card = h("div.hit-row", {}, h("a.row.memory-row", { href: href(state, hit.id), "data-row": true, dataset: { id: hit.id }, "aria-current": hit.id === state.chosen ? "true" : null },
-      h("span.memory-text", { dir: "auto" }, hit.text), marks(hit.memory, h("span.total", { title: t("why.total") }, meter(hit.score, t("why.total")), h("b", {}, number(hit.score, { minimumFractionDigits: 2, maximumFractionDigits: 2 }))))),
-    h("details.why", {}, h("summary", {}, t("why.title")), reasons(hit)));
-    return card;
-  }))];
+  return [
+    h("p.count.quiet", { "aria-live": "polite" }, t("memories.found", { n: shown.length })),
+    h(
+      "div.rows.hits",
+      {},
+      shown.map((hit) => {
+        if (!hit.memory) return hitCard(hit, { open: false });
+        const card = h(
+          "div.hit-row",
+          {},
+          h(
+            "a.row.memory-row",
+            {
+              href: href(state, hit.id),
+              "data-row": true,
+              dataset: { id: hit.id },
+              "aria-current": hit.id === state.chosen ? "true" : null,
+            },
+            h("span.memory-text", { dir: "auto" }, hit.text),
+            marks(
+              hit.memory,
+              h(
+                "span.total",
+                { title: t("why.total") },
+                meter(hit.score, t("why.total")),
+                h("b", {}, number(hit.score, { minimumFractionDigits: 2, maximumFractionDigits: 2 })),
+              ),
+            ),
+          ),
+          h("details.why", {}, h("summary", {}, t("why.title")), reasons(hit)),
+        );
+        return card;
+      }),
+    ),
+  ];
 }
 
 function nothing(state) {
   const { query } = state.route;
   if (FILTERS.some((name) => query[name])) {
-    return empty(t("memories.none.title"), t("memories.none.filter"), { name: "search", actions: [button(t("filter.clear"), () => { if (state.search) state.search.value = ""; rewrite({ name: "memories" }); drawFilters(state); })] });
+    return empty(t("memories.none.title"), t("memories.none.filter"), {
+      name: "search",
+      actions: [
+        button(t("filter.clear"), () => {
+          if (state.search) state.search.value = "";
+          rewrite({ name: "memories" });
+          drawFilters(state);
+        }),
+      ],
+    });
   }
   if (latest?.memories > 0) {
-    return empty(t("memories.elsewhere.title"), t("memories.elsewhere.body", { n: latest.memories }), { name: "person", actions: [button(t("scope.pick"), pickScope, { kind: "primary", name: "person" })] });
+    return empty(t("memories.elsewhere.title"), t("memories.elsewhere.body", { n: latest.memories }), {
+      name: "person",
+      actions: [button(t("scope.pick"), pickScope, { kind: "primary", name: "person" })],
+    });
   }
-  return empty(t("memories.empty.title"), t("memories.empty.body"), { name: "memories", code: "holdfast remember \"I moved to Lyon\"",
-    actions: [link(t("memories.empty.chat"), "#/chat", { name: "chat" }), button(t("remember.open"), () => remember(state), { name: "plus" })] });
+  return empty(t("memories.empty.title"), t("memories.empty.body"), {
+    name: "memories",
+    code: 'holdfast remember "I moved to Lyon"',
+    actions: [
+      link(t("memories.empty.chat"), "#/chat", { name: "chat" }),
+      button(t("remember.open"), () => remember(state), { name: "plus" }),
+    ],
+  });
 }
 
 async function remember(state) {

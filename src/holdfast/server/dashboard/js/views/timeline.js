@@ -1,4 +1,4 @@
-// Timeline: what was learnt and what was said, day by day, newest first.
+// Timeline: memories and messages by day, newest first.
 
 import { getHere } from "../api.js";
 import { h, icon, replace } from "../dom.js";
@@ -6,7 +6,7 @@ import { clock, dayName, dayOf, named, t } from "../i18n.js";
 import { opening } from "../opening.js";
 import { memoryLink, sessionLink } from "../parts.js";
 import { settings } from "../settings.js";
-import { chip, empty, head, kindChip, link, problem, segmented, skeleton } from "../ui.js";
+import { chip, empty, head, kindChip, link, problem, segmented, skeleton, whenNear } from "../ui.js";
 
 const PAGE = 50;
 
@@ -14,16 +14,37 @@ export function view(route, signal) {
   const only = ["learnt", "said"].includes(route.query.only) ? route.query.only : "all";
   const days = h("div.days");
   const end = h("div.list-end");
-  const node = h("div.page", {}, head(t("nav.timeline"), t("timeline.lead"),
-    segmented(t("timeline.show"), [["all", t("timeline.all")], ["learnt", t("timeline.learnt")], ["said", t("timeline.said")]], only,
-      (value) => { location.hash = value === "all" ? "#/timeline" : `#/timeline?only=${value}`; })), days, end);
+  const node = h(
+    "div.page",
+    {},
+    head(
+      t("nav.timeline"),
+      t("timeline.lead"),
+      segmented(
+        t("timeline.show"),
+        [
+          ["all", t("timeline.all")],
+          ["learnt", t("timeline.learnt")],
+          ["said", t("timeline.said")],
+        ],
+        only,
+        (value) => {
+          location.hash = value === "all" ? "#/timeline" : `#/timeline?only=${value}`;
+        },
+      ),
+    ),
+    days,
+    end,
+  );
   const streams = [];
-  if (only !== "said") streams.push(stream("/v1/memories", (memory) => ({ at: memory.created_at, memory })), stream("/v1/memories", (memory) => ({ at: memory.created_at, memory }), { retired: "true" }));
+  if (only !== "said")
+    streams.push(
+      stream("/v1/memories", (memory) => ({ at: memory.created_at, memory })),
+      stream("/v1/memories", (memory) => ({ at: memory.created_at, memory }), { retired: "true" }),
+    );
   if (only !== "learnt") streams.push(stream("/v1/sessions", (session) => ({ at: session.last_at, session })));
   const line = { streams, days, end, signal, busy: false };
-  const watcher = new IntersectionObserver((seen) => { if (seen.some((entry) => entry.isIntersecting)) more(line); }, { rootMargin: "600px" });
-  watcher.observe(end);
-  signal.addEventListener("abort", () => watcher.disconnect());
+  whenNear(end, () => more(line), signal, "600px");
   more(line);
   return { node };
 }
@@ -38,7 +59,7 @@ async function fillUp(one, signal) {
   }
 }
 
-/** Take the next of what the streams hold, always the latest; each is asked for more only when it has run dry. */
+/** Merge the streams, newest first. A stream fetches its next page when its buffer is empty. */
 async function more(line) {
   if (line.busy || line.done) return;
   line.busy = true;
@@ -46,16 +67,37 @@ async function more(line) {
   try {
     for (let count = 0; count < PAGE; count += 1) {
       await Promise.all(line.streams.map((one) => fillUp(one, line.signal)));
-      const [next] = line.streams.filter((one) => one.waiting.length).sort((a, b) => new Date(b.waiting[0].at) - new Date(a.waiting[0].at));
-      if (!next) { line.done = true; break; }
+      const [next] = line.streams
+        .filter((one) => one.waiting.length)
+        .sort((a, b) => new Date(b.waiting[0].at) - new Date(a.waiting[0].at));
+      if (!next) {
+        line.done = true;
+        break;
+      }
       place(line, next.waiting.shift());
     }
-    replace(line.end, line.done && !line.days.childElementCount && empty(t("timeline.empty.title"), t("timeline.empty.body"), { name: "timeline", actions: [link(t("memories.empty.chat"), "#/chat", { name: "chat" })] }));
+    replace(
+      line.end,
+      line.done &&
+        !line.days.childElementCount &&
+        empty(t("timeline.empty.title"), t("timeline.empty.body"), {
+          name: "timeline",
+          actions: [link(t("memories.empty.chat"), "#/chat", { name: "chat" })],
+        }),
+    );
   } catch (error) {
     if (error.name === "AbortError" || line.signal.aborted) return;
-    replace(line.end, problem(error, () => { replace(line.end); more(line); }));
+    replace(
+      line.end,
+      problem(error, () => {
+        replace(line.end);
+        more(line);
+      }),
+    );
     return;
-  } finally { line.busy = false; }
+  } finally {
+    line.busy = false;
+  }
   if (!line.done && line.end.isConnected && line.end.getBoundingClientRect().top < window.innerHeight + 400) more(line);
 }
 
@@ -63,20 +105,57 @@ function place(line, entry) {
   const day = dayOf(entry.at);
   let box = line.days.lastElementChild;
   if (box?.dataset.day !== day) {
-    box = h("section.day", { dataset: { day } }, h("h2", {}, h("time", { datetime: day }, dayName(entry.at))), h("ol.entries"));
+    box = h(
+      "section.day",
+      { dataset: { day } },
+      h("h2", {}, h("time", { datetime: day }, dayName(entry.at))),
+      h("ol.entries"),
+    );
     line.days.append(box);
   }
   box.lastElementChild.append(entry.memory ? learnt(entry) : said(entry, line.signal));
 }
 
 function learnt({ at, memory }) {
-  return h("li.entry", { class: memory.status === "live" ? "" : "is-retired" }, h("time.clock", { datetime: at }, clock(at)), h("span.knot", { class: "learnt" }),
-    h("a.entry-body", { href: memoryLink(memory.id), "data-row": true }, h("span.memory-text", { dir: "auto" }, memory.text),
-      h("span.marks", {}, kindChip(memory.kind), memory.topic && chip(memory.topic), memory.status !== "live" && chip(named("status", memory.status), { class: "retired" }))));
+  return h(
+    "li.entry",
+    { class: memory.status === "live" ? "" : "is-retired" },
+    h("time.clock", { datetime: at }, clock(at)),
+    h("span.knot", { class: "learnt" }),
+    h(
+      "a.entry-body",
+      { href: memoryLink(memory.id), "data-row": true },
+      h("span.memory-text", { dir: "auto" }, memory.text),
+      h(
+        "span.marks",
+        {},
+        kindChip(memory.kind),
+        memory.topic && chip(memory.topic),
+        memory.status !== "live" && chip(named("status", memory.status), { class: "retired" }),
+      ),
+    ),
+  );
 }
 
 function said({ at, session }, signal) {
-  return h("li.entry", {}, h("time.clock", { datetime: at }, clock(at)), h("span.knot", { class: "said" }),
-    h("a.entry-body.talked", { href: sessionLink(session.id), "data-row": true }, h("span.marks", {}, icon("sessions", 16), h("b", {}, t("timeline.talk")),
-      session.user && session.user !== settings.user && chip(session.user), session.app && chip(session.app), chip(named("session", session.status))), opening(session, signal)));
+  return h(
+    "li.entry",
+    {},
+    h("time.clock", { datetime: at }, clock(at)),
+    h("span.knot", { class: "said" }),
+    h(
+      "a.entry-body.talked",
+      { href: sessionLink(session.id), "data-row": true },
+      h(
+        "span.marks",
+        {},
+        icon("sessions", 16),
+        h("b", {}, t("timeline.talk")),
+        session.user && session.user !== settings.user && chip(session.user),
+        session.app && chip(session.app),
+        chip(named("session", session.status)),
+      ),
+      opening(session, signal),
+    ),
+  );
 }
