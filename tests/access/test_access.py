@@ -73,8 +73,11 @@ def test_keys_differ_and_are_kept_as_hashes_only(gate: Gate, files_with: Callabl
 )
 def test_a_key_that_is_not_one_of_ours_is_refused_in_the_same_words(gate: Gate, spoil: Callable[[str], str]) -> None:
     _, key = gate.create_key(level="admin")
-    assert refusal(spoil(key), gate) == "This key is not valid."
-    assert refusal(spoil(key), gate, loopback=True) == "This key is not valid."
+    assert refusal(spoil(key), gate) == "This key is not valid. Check it, or create a new one with `holdfast keys create`."
+    assert (
+        refusal(spoil(key), gate, loopback=True)
+        == "This key is not valid. Check it, or create a new one with `holdfast keys create`."
+    )
 
 
 def test_a_revoked_key_is_worthless_at_once_also_elsewhere(gate: Gate, open_memory: Callable[..., Engine]) -> None:
@@ -111,11 +114,11 @@ def test_a_key_for_the_past_or_with_an_unknown_level_is_not_made(gate: Gate) -> 
 def test_without_any_key_this_machine_is_the_administrator_and_nobody_else(gate: Gate) -> None:
     here = gate.identify(None, loopback=True)
     assert (here.level, here.keyless, here.tenant, here.is_bound) == ("admin", True, "default", False)
-    assert "needed" in refusal(None, gate)
+    assert "needs an access key" in refusal(None, gate)
     record, _ = gate.create_key(level="read")
-    assert "needed" in refusal(None, gate, loopback=True)
+    assert "needs an access key" in refusal(None, gate, loopback=True)
     gate.revoke(record.id)
-    assert "needed" in refusal(None, gate, loopback=True)
+    assert "needs an access key" in refusal(None, gate, loopback=True)
     assert gate.disable_keys() == 0
     assert gate.identify(None, loopback=True) == here
 
@@ -249,7 +252,7 @@ def test_an_erased_user_has_no_key_left_in_whoevers_rows(
     receipt = open_memory(tenant="acme").erase(user="anastasia-quux")
     assert receipt.verified
     assert files_with("anastasia-quux") == []
-    assert refusal(anas, gate) == "This key is not valid."
+    assert refusal(anas, gate) == "This key is not valid. Check it, or create a new one with `holdfast keys create`."
     assert gate.identify(bobs, loopback=False).user == "bob"
     assert gate.keys_needed()
 

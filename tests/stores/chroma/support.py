@@ -14,7 +14,7 @@ from holdfast.stores.sqlite.store import SQLiteStore
 from holdfast.testing.samples import ANA, a_memory, remember
 from holdfast.types import Scope
 
-EAGER = Pace(beside=0, ahead=256, rest=0.0)
+EAGER = Pace(max_scanned=0, max_applied_first=256, retry_seconds=0.0)
 """Every search first carries over what waits, so that Chroma answers."""
 MODEL = "a"
 LENGTH = 32

@@ -32,7 +32,7 @@ from tests.stores.chroma.support import (
 
 pytest.importorskip("chromadb")
 
-LAZY = Pace(rest=0.0)
+LAZY = Pace(retry_seconds=0.0)
 QUEUED = "SELECT count(*) FROM index_queue"
 
 
@@ -75,7 +75,7 @@ def test_what_was_removed_is_not_found_while_its_removal_waits(file: Path) -> No
 
 
 def test_while_much_waits_the_index_in_memory_answers(file: Path) -> None:
-    with opened(file, pace=Pace(beside=10, step=10)) as store:
+    with opened(file, pace=Pace(max_scanned=10, batch_size=10)) as store:
         fill(store, range(100))
         assert nearest(store, 42) == ["number 42"]
         assert searched_in_memory(store)
@@ -169,7 +169,7 @@ def test_a_missing_or_damaged_folder_heals(
         fill(store, range(1200, 1210))
         assert nearest(store, 1205) == ["number 1205"]
         assert nearest(store, 5) == ["number 5"]
-        assert "is built anew" in caplog.text
+        assert "will be rebuilt" in caplog.text
         catch_up(store)
         store._indexes.clear()
         assert nearest(store, 5) == ["number 5"]
@@ -332,7 +332,7 @@ def test_a_program_without_the_setting_keeps_the_queue_and_erases_the_folder(fil
     with opened(file, index=None) as plain:
         fill(plain, range(20, 25))
         assert rows(file, QUEUED) == [(5,)]
-        assert any("5 changes wait" in finding.detail for finding in plain.check())
+        assert any("5 changes are queued" in finding.detail for finding in plain.check())
         with plain.write() as tx:
             tx.remove_memories(["mem_ana_7"])
         assert plain.scrub([]) == (True, ())

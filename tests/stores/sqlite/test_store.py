@@ -206,7 +206,7 @@ def test_every_way_in_says_that_the_store_is_closed(open_store: OpenStore, tmp_p
 
 def test_a_nested_write_on_one_thread_is_refused(open_store: OpenStore) -> None:
     store = open_store()
-    with store.write(), pytest.raises(StoreError, match="already under way"), store.write():
+    with store.write(), pytest.raises(StoreError, match="already has an open write"), store.write():
         pass
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.protocols import Match, Space
 from holdfast.stores.sql import bm25
-from holdfast.stores.sqlite.choices import AllowedItems
+from holdfast.stores.sqlite.allowed_items import AllowedItems
 from holdfast.stores.sqlite.words import PartitionState, PartitionTerms, rank
 
 VOCABULARY = [f"word{number}" for number in range(40)]

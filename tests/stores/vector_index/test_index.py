@@ -383,7 +383,7 @@ def test_rows_that_cannot_be_right_are_refused() -> None:
         index.put(1, 0, code.astype(np.float32), scale)
     with pytest.raises(ValueError, match="scale"):
         index.put(1, 0, code, float("nan"))
-    with pytest.raises(ValueError, match="equally many"):
+    with pytest.raises(ValueError, match="same length"):
         index.load(np.arange(1), np.zeros(2, np.int32), code[None, :], np.array([scale], np.float32))
     with pytest.raises(ValueError, match="dimension"):
         VectorIndex(0)
