@@ -85,7 +85,7 @@ def rows(file: Path, sql: str) -> list[tuple[object, ...]]:
 
 def ids_in_chroma(store: SQLiteStore) -> list[int]:
     """Return the items that Chroma has, of the first model, in order; one for each vector."""
-    assert store._outside is not None
-    feed = store._outside._feed
+    assert store._external is not None
+    feed = store._external._feed
     (build,) = [build for build in (feed.build(model) for model in feed.models()) if build is not None]
     return sorted(key.item for key in feed.opened(build).keys())  # noqa: SIM118  (not a dictionary's)

@@ -201,7 +201,7 @@ def test_the_check_tells_of_vectors_that_differ_and_how_to_mend_it(file: Path) -
         fill(store, range(20))
         nearest(store, 1)
         assert all(finding.ok for finding in store.check())
-        feed = store._outside._feed  # type: ignore[union-attr]
+        feed = store._external._feed  # type: ignore[union-attr]
         (build,) = [feed.build(model) for model in feed.models()]
         assert build is not None
         index = feed.opened(build)
