@@ -62,6 +62,7 @@ READ = [
     ('{"a": "x", // the name\n "b": "y" /* the other */, "c": "z" // the last\n}', {"a": "x", "b": "y", "c": "z"}),
     ('["x", // one\n "y" /* two */, "z"]', ["x", "y", "z"]),
     ('{"a": "see "docs" // here", "b": "y"}', {"a": 'see "docs" // here', "b": "y"}),
+    ('{"a": "see "docs" // here"\n}', {"a": 'see "docs" // here'}),
     ('{{"facts": []}}', {"facts": []}),
     ('{"a": 1}\n{"a": 2}', [{"a": 1}, {"a": 2}]),
     ('Message [3] says nothing: {"facts": []}', {"facts": []}),
