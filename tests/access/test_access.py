@@ -1,4 +1,4 @@
-"""Who may do what: keys, the one rule that every surface asks, and answers that are kept for a while."""
+"""Tests of access keys, the authorization rule, and stored responses."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -141,7 +141,7 @@ def test_a_use_that_is_flushed_late_does_not_undo_a_revocation(gate: Gate) -> No
     assert "revoked" in refusal(key, gate)
 
 
-# Keys by those who have one
+# Keys created by holders of a key
 
 
 def test_a_key_makes_no_key_that_reaches_further(gate: Gate) -> None:
@@ -176,7 +176,7 @@ def test_a_key_lists_and_revokes_only_what_is_within_its_reach(gate: Gate) -> No
             gate.revoke(made["b"], by=Principal(level=level, tenant="default"))
 
 
-# The one rule
+# Authorization
 
 
 @pytest.mark.parametrize(
@@ -270,7 +270,7 @@ def test_erasing_removes_answers_that_may_hold_what_is_erased(
     assert answers.claim(EVERYONE, "late", b"POST /v1/recall").status is None
 
 
-# Answers
+# Stored responses
 
 
 def test_a_request_that_is_sent_again_gets_its_first_answer(answers: StoredResponses) -> None:
@@ -284,7 +284,7 @@ def test_a_request_that_is_sent_again_gets_its_first_answer(answers: StoredRespo
 
 def test_another_request_under_the_same_key_is_a_conflict(answers: StoredResponses) -> None:
     claim = answers.claim(ANA, "retry", b"one")
-    for request in (b"two", b"one"):  # the second: still under way
+    for request in (b"two", b"one"):  # the second one is still running
         with pytest.raises(Conflict):
             answers.claim(ANA, "retry", request)
     answers.save(claim, status=200, headers={}, body=b"")
@@ -299,7 +299,7 @@ def test_a_request_that_failed_or_died_may_be_sent_again(answers: StoredResponse
     died = answers.claim(ANA, "died", b"one")
     clock.advance(timedelta(minutes=3))
     taken_over = answers.claim(ANA, "died", b"one")
-    answers.save(died, status=500, headers={}, body=b"")  # the dead one after all
+    answers.save(died, status=500, headers={}, body=b"")  # from the process that was thought dead
     answers.release(died)
     answers.save(taken_over, status=200, headers={}, body=b"")
     assert answers.claim(ANA, "died", b"one").status == 200

@@ -24,7 +24,7 @@ def rows(name: str, half: str) -> Iterator[dict[str, Any]]:
 
 
 def outcome(row: dict[str, Any]) -> str:
-    """Classify one answer: right, refused, wrong, or made up where nothing usable was there."""
+    """Classify one answer: right, refused, wrong, or made up if it contains nothing usable."""
     try:
         value = read_json(row["text"])
     except ValueError:

@@ -1,4 +1,4 @@
-"""One folder of Chroma's, several processes and threads: one has it, all find everything."""
+"""One Chroma folder and several processes and threads: one uses it, and all find everything."""
 
 import logging
 import os
@@ -41,8 +41,11 @@ store.close()
 def test_one_process_has_the_folder_and_others_search_in_memory(file: Path, caplog: pytest.LogCaptureFixture) -> None:
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER, str(file)],
-        cwd=Path(__file__).parents[3], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        cwd=Path(__file__).parents[3],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     assert owner.stdin
     assert owner.stdout
     try:

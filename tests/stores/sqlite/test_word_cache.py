@@ -1,4 +1,4 @@
-"""Words of small partitions in memory: the same answers as the full-text index gives, however the file changes meanwhile."""
+"""The word cache returns the same results as the full-text index, whatever is written meanwhile."""
 
 import threading
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ def asked(cache: WordCache, memory: Engine, user: str) -> list[Match] | None:
 
 
 def by_index(memory: Engine, query: str, where: SearchFilter = LIVE) -> list[Match]:
-    """Return what the full-text index says, with nothing in memory."""
+    """Return the results of the full-text index, with an empty cache."""
     store = store_of(memory)
     seen = partitions.visible(store.connection, where.reader, where.spaces)
     return fulltext.search(store.connection, store.tenant, seen, query, languages=("en", "es"), limit=50)
@@ -104,7 +104,7 @@ def test_a_filter_and_a_session_to_leave_out_are_kept(tmp_path: Path) -> None:
 
 
 def idle(store: SQLiteStore) -> None:
-    """Do what is done when nobody asks."""
+    """Run the store's idle work until none is left."""
     while store.tidy():
         pass
 
@@ -115,7 +115,7 @@ def test_many_texts_are_left_to_the_full_text_index_until_they_were_searched_oft
         store.words = WordCache(eager_terms=10, terms_per_search=10)
         for number in range(4):
             memory.remember(f"the heron of pond {number}", user="ana")
-        for _ in range(3):  # 36 terms, each in two stems, of which a search pays for 10
+        for _ in range(3):  # 36 terms, and each search pays for 10
             assert len(by_words(memory, "heron")) == 4
             idle(store)
             assert store.words.terms == 0

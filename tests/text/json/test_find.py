@@ -148,7 +148,7 @@ def test_a_huge_or_deep_answer_takes_bounded_time(name: str) -> None:
         value = None
     took = time.thread_time() - began
     assert took < 20, f"{took:.1f} s"
-    json.dumps(value)  # whatever came out is no deeper than others can walk
+    json.dumps(value)  # the result is not too deep for recursive code
 
 
 def test_an_answer_beyond_the_limit_counts_as_cut_off() -> None:
@@ -248,7 +248,7 @@ FENCES = st.sampled_from([("", ""), ("```json\n", "\n```"), ("```\n", "\n```"), 
 
 
 def fits(value: Any, schema: Schema) -> bool:
-    """Judge by the letter, without any mending: the other half of the promise."""
+    """Return True if a value satisfies a schema exactly, without any repair."""
     types = schema.get("type", ())
     names = (types,) if isinstance(types, str) else tuple(types)
     if not names:
@@ -322,7 +322,7 @@ def test_sound_json_is_read_exactly(value: Any, indent: int | None) -> None:
 
 
 def _storable(written: str) -> str:
-    """Replace in JSON text what no store takes, by hand and by another way than the reader does."""
+    """Replace characters that cannot be stored in JSON text, by a different method than the reader's."""
     walked = json.loads(written)
 
     def walk(value: Any) -> Any:
