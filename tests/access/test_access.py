@@ -1,4 +1,4 @@
-"""Who may do what: keys, the one rule that every surface asks, and answers that are kept for a while."""
+"""Tests of access keys, the authorization rule, and stored responses."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -73,8 +73,11 @@ def test_keys_differ_and_are_kept_as_hashes_only(gate: Gate, files_with: Callabl
 )
 def test_a_key_that_is_not_one_of_ours_is_refused_in_the_same_words(gate: Gate, spoil: Callable[[str], str]) -> None:
     _, key = gate.create_key(level="admin")
-    assert refusal(spoil(key), gate) == "This key is not valid."
-    assert refusal(spoil(key), gate, loopback=True) == "This key is not valid."
+    assert refusal(spoil(key), gate) == "This key is not valid. Check it, or create a new one with `holdfast keys create`."
+    assert (
+        refusal(spoil(key), gate, loopback=True)
+        == "This key is not valid. Check it, or create a new one with `holdfast keys create`."
+    )
 
 
 def test_a_revoked_key_is_worthless_at_once_also_elsewhere(gate: Gate, open_memory: Callable[..., Engine]) -> None:
@@ -111,11 +114,11 @@ def test_a_key_for_the_past_or_with_an_unknown_level_is_not_made(gate: Gate) -> 
 def test_without_any_key_this_machine_is_the_administrator_and_nobody_else(gate: Gate) -> None:
     here = gate.identify(None, loopback=True)
     assert (here.level, here.keyless, here.tenant, here.is_bound) == ("admin", True, "default", False)
-    assert "needed" in refusal(None, gate)
+    assert "needs an access key" in refusal(None, gate)
     record, _ = gate.create_key(level="read")
-    assert "needed" in refusal(None, gate, loopback=True)
+    assert "needs an access key" in refusal(None, gate, loopback=True)
     gate.revoke(record.id)
-    assert "needed" in refusal(None, gate, loopback=True)
+    assert "needs an access key" in refusal(None, gate, loopback=True)
     assert gate.disable_keys() == 0
     assert gate.identify(None, loopback=True) == here
 
@@ -138,7 +141,7 @@ def test_a_use_that_is_flushed_late_does_not_undo_a_revocation(gate: Gate) -> No
     assert "revoked" in refusal(key, gate)
 
 
-# Keys by those who have one
+# Keys created by holders of a key
 
 
 def test_a_key_makes_no_key_that_reaches_further(gate: Gate) -> None:
@@ -173,7 +176,7 @@ def test_a_key_lists_and_revokes_only_what_is_within_its_reach(gate: Gate) -> No
             gate.revoke(made["b"], by=Principal(level=level, tenant="default"))
 
 
-# The one rule
+# Authorization
 
 
 @pytest.mark.parametrize(
@@ -249,7 +252,7 @@ def test_an_erased_user_has_no_key_left_in_whoevers_rows(
     receipt = open_memory(tenant="acme").erase(user="anastasia-quux")
     assert receipt.verified
     assert files_with("anastasia-quux") == []
-    assert refusal(anas, gate) == "This key is not valid."
+    assert refusal(anas, gate) == "This key is not valid. Check it, or create a new one with `holdfast keys create`."
     assert gate.identify(bobs, loopback=False).user == "bob"
     assert gate.keys_needed()
 
@@ -267,7 +270,7 @@ def test_erasing_removes_answers_that_may_hold_what_is_erased(
     assert answers.claim(EVERYONE, "late", b"POST /v1/recall").status is None
 
 
-# Answers
+# Stored responses
 
 
 def test_a_request_that_is_sent_again_gets_its_first_answer(answers: StoredResponses) -> None:
@@ -281,7 +284,7 @@ def test_a_request_that_is_sent_again_gets_its_first_answer(answers: StoredRespo
 
 def test_another_request_under_the_same_key_is_a_conflict(answers: StoredResponses) -> None:
     claim = answers.claim(ANA, "retry", b"one")
-    for request in (b"two", b"one"):  # the second: still under way
+    for request in (b"two", b"one"):  # the second one is still running
         with pytest.raises(Conflict):
             answers.claim(ANA, "retry", request)
     answers.save(claim, status=200, headers={}, body=b"")
@@ -296,7 +299,7 @@ def test_a_request_that_failed_or_died_may_be_sent_again(answers: StoredResponse
     died = answers.claim(ANA, "died", b"one")
     clock.advance(timedelta(minutes=3))
     taken_over = answers.claim(ANA, "died", b"one")
-    answers.save(died, status=500, headers={}, body=b"")  # the dead one after all
+    answers.save(died, status=500, headers={}, body=b"")  # from the process that was thought dead
     answers.release(died)
     answers.save(taken_over, status=200, headers={}, body=b"")
     assert answers.claim(ANA, "died", b"one").status == 200

@@ -1,7 +1,7 @@
-"""A disk that can be unplugged: every write to the file and its log is recorded, and what a power cut leaves is rebuilt.
+"""Simulated power cuts: record every write to the file and its log, and rebuild what a cut leaves on disk.
 
-SQLite may count on a write only once it has been synced. So what lies on the disk after a cut is what was
-synced, and of everything since then any part, in any order: nothing, all, a beginning, or sectors at random.
+SQLite relies on a write only after a sync. So after a cut, the disk holds everything that was synced, and any part of
+the later writes in any order: nothing, all of them, a beginning, or random sectors.
 """
 
 import itertools
@@ -14,7 +14,7 @@ from typing import Literal
 import apsw
 
 Remains = Literal["nothing", "everything", "a beginning", "some sectors"]
-"""What a cut leaves of the writes that were not synced."""
+"""The part of the unsynced writes that a cut leaves on disk."""
 
 SECTOR = 512
 _RECORDED = apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_WAL | apsw.SQLITE_OPEN_MAIN_JOURNAL
@@ -22,18 +22,18 @@ _RECORDED = apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_WAL | apsw.SQLITE_OPEN_M
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something done to a file; or, with no file, an operation of the plan that was acknowledged."""
+    """An operation on a file. Without a file: an acknowledged operation of the plan."""
 
     kind: Literal["write", "truncate", "sync", "delete", "acknowledged", "drained"]
     file: str = ""
     offset: int = 0
-    """Also the size a file was cut to, the number of the operation, and 1 where the folder was synced as well."""
+    """Offset of a write; otherwise the new size of a truncated file, the operation's number, or 1 if the folder was synced."""
     data: bytes = b""
     id: str = ""
 
 
 class RecordingVFS(apsw.VFS):
-    """The usual VFS, with a record of what it was asked to do. New connections of this process use it."""
+    """The default VFS, which also records every operation. New connections of this process use it."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -54,7 +54,7 @@ class _RecordingFile(apsw.VFSFile):
     def __init__(self, base: str, name: str | apsw.URIFilename, flags: list[int], events: list[Event]) -> None:
         self._name = Path(name if isinstance(name, str) else name.filename()).name
         self._events = events
-        # As SQLite does for a log or journal it has made: the first sync covers the folder's entries too.
+        # Like SQLite: the first sync of a log or journal that it created also syncs the folder.
         self._syncs_folder = bool(flags[0] & apsw.SQLITE_OPEN_CREATE and not flags[0] & apsw.SQLITE_OPEN_MAIN_DB)
         super().__init__(base, name, flags)
 
@@ -74,7 +74,7 @@ class _RecordingFile(apsw.VFSFile):
 
 @dataclass
 class _File:
-    """What is safe, and what has been asked since."""
+    """The synced content of a file, and the events since the last sync."""
 
     content: bytearray | None = None
     pending: list[Event] = field(default_factory=list)
@@ -107,7 +107,7 @@ class _File:
 
 
 def write_disk(events: Sequence[Event], folder: Path, *, remains: Remains, chance: random.Random, honest: bool = True) -> None:
-    """Write into a folder what a cut after these events leaves. A disk that is not honest has only pretended to sync the log."""
+    """Write the files that a cut after these events leaves. With ``honest=False`` the disk ignored every sync of the log."""
     files: dict[str, _File] = {}
     for event in events:
         if not event.file:
@@ -128,7 +128,7 @@ def write_disk(events: Sequence[Event], folder: Path, *, remains: Remains, chanc
 
 
 def _left(pending: Sequence[Event], remains: Remains, chance: random.Random) -> list[Event]:
-    """Return what has reached the disk of what was never synced."""
+    """Return the unsynced events that still reached the disk."""
     match remains:
         case "nothing":
             return []
@@ -144,7 +144,7 @@ def _left(pending: Sequence[Event], remains: Remains, chance: random.Random) -> 
 
 
 def _sectors(event: Event) -> list[Event]:
-    """Split a write where a disk may tear it."""
+    """Split a write into sectors, between which a disk can tear it."""
     if event.kind != "write":
         return [event]
     edges = [0, *range(SECTOR - event.offset % SECTOR, len(event.data), SECTOR), len(event.data)]

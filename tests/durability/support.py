@@ -1,6 +1,6 @@
-"""What these tests share: a tiny embedder, a clock several processes agree on, a plan of work, and its audit.
+"""Shared parts of these tests: a small embedder, a clock shared by processes, a plan of operations, and its audit.
 
-Children are real processes, started by a fork server that has imported the product and has no file open.
+Children are real processes, started by a fork server that has imported the package and has no file open.
 """
 
 import contextlib
@@ -53,7 +53,7 @@ _PRELOADED = [
 
 
 def start(target: Callable[..., None], *args: object) -> tuple[Any, Connection]:
-    """Start a child; returns it with our end of a pipe, the other end being its last argument."""
+    """Start a child process. Returns it and our end of a pipe; the other end is its last argument."""
     if hasattr(os, "fork"):
         _start_fork_server()
     ours, theirs = _processes.Pipe()
@@ -64,7 +64,7 @@ def start(target: Callable[..., None], *args: object) -> tuple[Any, Connection]:
 
 
 def _start_fork_server() -> None:
-    """Have a server that has imported everything, so that a child starts in milliseconds. It must know our path."""
+    """Start a fork server that has imported everything, so that a child starts in milliseconds. It needs our import path."""
     _processes.set_forkserver_preload(_PRELOADED)
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)
@@ -76,13 +76,13 @@ def _start_fork_server() -> None:
             os.environ["PYTHONPATH"] = before
 
 
-# A tiny embedder: words are hashed to dimensions, and a few words mean the same.
+# A small embedder: words are hashed to dimensions, and a few words are synonyms.
 
 _SAME_WORD = {"feline": "cat", "dwell": "live", "beverage": "drink"}
 
 
 class TinyEmbedder:
-    """Deterministic, and fast enough not to matter."""
+    """A fast deterministic embedder."""
 
     name = "tiny-256"
     dimensions = 256
@@ -103,11 +103,11 @@ class TinyEmbedder:
         return vectors
 
 
-# A clock that all processes of one test share; it runs, and can be moved forward.
+# A running clock that all processes of one test share and that can be moved forward.
 
 
 class SharedClock:
-    """The system's time plus what the test has added to it, kept in a file that every process maps."""
+    """The system time plus an offset that the test sets, stored in a file that every process maps."""
 
     def __init__(self, file: Path) -> None:
         if not file.exists():
@@ -124,7 +124,7 @@ class SharedClock:
 
     @property
     def stage(self) -> int:
-        """How far the controller has come: 0 go on, 1 writers finish, 2 the worker finishes."""
+        """Stage of the run: 0 all work, 1 the writers finish, 2 the worker finishes."""
         return int(struct.unpack_from("q", self._shared, 8)[0])
 
     @stage.setter
@@ -132,89 +132,89 @@ class SharedClock:
         struct.pack_into("q", self._shared, 8, value)
 
 
-# Where a process dies.
+# Points at which a process is killed.
 
 
 @dataclass(frozen=True, slots=True)
-class Doom:
-    """The n-th time this process reaches a point, it is killed there, by itself."""
+class KillPoint:
+    """A named point at which the process kills itself, when it reaches it for the n-th time."""
 
     point: str
     nth: int = 1
 
 
-class Reaper:
-    """Counts the points a process passes, and kills it at the one that was chosen."""
+class KillSwitch:
+    """Counts the named points that a process reaches, and kills it at the chosen one."""
 
-    def __init__(self, doom: Doom | None = None) -> None:
-        self._doom = doom
+    def __init__(self, kill_point: KillPoint | None = None) -> None:
+        self._kill_point = kill_point
         self._seen: Counter[str] = Counter()
         self.captured = False
-        """A digestion has been computed and is not yet stored."""
+        """True while a digestion has been computed but not stored."""
 
     def reach(self, point: str) -> None:
         self._seen[point] += 1
-        if self._doom is not None and self._doom.point == point and self._seen[point] >= self._doom.nth:
+        if self._kill_point is not None and self._kill_point.point == point and self._seen[point] >= self._kill_point.nth:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def install(self) -> None:
-        """Where the point lies inside SQLite, watch the file operations of every connection to come."""
-        if self._doom is not None and self._doom.point.startswith("file:"):
-            _FatalVFS(self)
+        """Watch the file operations of all later connections, if the point is one of them."""
+        if self._kill_point is not None and self._kill_point.point.startswith("file:"):
+            _KillingVFS(self)
 
 
-class _FatalVFS(apsw.VFS):
-    """Passes everything on to the usual VFS, after telling the reaper."""
+class _KillingVFS(apsw.VFS):
+    """The default VFS, which first reports each operation to the kill switch."""
 
-    def __init__(self, reaper: Reaper) -> None:
+    def __init__(self, kill_switch: KillSwitch) -> None:
         self._base = apsw.vfs_names()[0]
-        self._reaper = reaper
-        super().__init__("fatal", self._base, makedefault=True)
+        self._kill_switch = kill_switch
+        super().__init__("killing", self._base, makedefault=True)
         _kept.append(self)
 
-    def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> "_FatalFile":  # noqa: N802
-        return _FatalFile(self._base, name, flags, self._reaper)
+    def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> "_KillingFile":  # noqa: N802
+        return _KillingFile(self._base, name, flags, self._kill_switch)
 
 
-class _FatalFile(apsw.VFSFile):
-    def __init__(self, base: str, name: str | apsw.URIFilename | None, flags: list[int], reaper: Reaper) -> None:
+class _KillingFile(apsw.VFSFile):
+    def __init__(self, base: str, name: str | apsw.URIFilename | None, flags: list[int], kill_switch: KillSwitch) -> None:
         super().__init__(base, name, flags)
-        self._reaper = reaper
+        self._kill_switch = kill_switch
         self._kind = "log" if flags[0] & apsw.SQLITE_OPEN_WAL else "database" if flags[0] & apsw.SQLITE_OPEN_MAIN_DB else "other"
 
     def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
-        self._reaper.reach(f"file:{self._kind} write")
+        self._kill_switch.reach(f"file:{self._kind} write")
         super().xWrite(data, offset)
 
     def xSync(self, flags: int) -> None:  # noqa: N802
-        self._reaper.reach(f"file:{self._kind} sync")
+        self._kill_switch.reach(f"file:{self._kind} sync")
         super().xSync(flags)
 
 
 _kept: list[object] = []
-"""A registered VFS must live as long as its process."""
+"""References to registered VFS objects, which must live as long as the process."""
 
 
-class MortalStore(SQLiteStore):
-    """The product's store, in a process that may die between any two statements."""
+class KillableStore(SQLiteStore):
+    """A SQLite store whose process can be killed before any statement or commit."""
 
-    reaper = Reaper()
+    kill_switch = KillSwitch()
     checkpoint_pages = 0
     before_commit: Callable[[], None] = staticmethod(lambda: None)
 
     @contextlib.contextmanager
     def write(self, *, durable: bool = True) -> Iterator[SQLiteTransaction]:
-        reaper = self.reaper
-        finishing = reaper.captured
+        kill_switch = self.kill_switch
+        finishing = kill_switch.captured
         with super().write(durable=durable) as tx:
 
             def trace(cursor: object, sql: str, bindings: object) -> bool:
                 if sql == "COMMIT":
                     self.before_commit()
                 point = "commit" if sql == "COMMIT" else "statement"
-                reaper.reach(f"before {point}")
+                kill_switch.reach(f"before {point}")
                 if finishing:
-                    reaper.reach(f"before finishing {point}")
+                    kill_switch.reach(f"before finishing {point}")
                 return True
 
             assert isinstance(tx.connection, apsw.Connection)
@@ -222,60 +222,60 @@ class MortalStore(SQLiteStore):
             if self.checkpoint_pages:
                 tx.connection.wal_autocheckpoint(self.checkpoint_pages)
             yield tx
-        reaper.reach("after commit")
+        kill_switch.reach("after commit")
         if finishing:
-            reaper.captured = False
-            reaper.reach("after finishing commit")
+            kill_switch.captured = False
+            kill_switch.reach("after finishing commit")
 
 
-def mortal_engine(
+def killable_engine(
     path: Path,
     clock: Any,
-    reaper: Reaper,
+    kill_switch: KillSwitch,
     *,
     worker: Literal["thread", "inline", "none"] = "none",
     checkpoint_pages: int = 0,
     capture: Callable[[Sequence[Message]], list[Put]] | None = None,
 ) -> Engine:
-    """Open an engine whose process dies where its reaper says."""
-    reaper.install()
-    store = MortalStore(path)
-    store.reaper, store.checkpoint_pages = reaper, checkpoint_pages
-    preset = tagging_preset(reaper, capture or extract_statements)
-    return build_engine(store, preset=preset, embedder=tiny_source(reaper), clock=clock, worker=worker)
+    """Open an engine whose process is killed at the chosen point."""
+    kill_switch.install()
+    store = KillableStore(path)
+    store.kill_switch, store.checkpoint_pages = kill_switch, checkpoint_pages
+    preset = tagging_preset(kill_switch, capture or extract_statements)
+    return build_engine(store, preset=preset, embedder=tiny_source(kill_switch), clock=clock, worker=worker)
 
 
-def tiny_source(reaper: Reaper | None = None) -> EmbedderSource:
-    embedder = TinyEmbedder((reaper or Reaper()).reach)
+def tiny_source(kill_switch: KillSwitch | None = None) -> EmbedderSource:
+    embedder = TinyEmbedder((kill_switch or KillSwitch()).reach)
     return EmbedderSource(name=embedder.name, load=lambda: embedder)
 
 
 def tagging_preset(
-    reaper: Reaper | None = None, capture: Callable[[Sequence[Message]], list[Put]] = extract_statements
+    kill_switch: KillSwitch | None = None, capture: Callable[[Sequence[Message]], list[Put]] = extract_statements
 ) -> Preset:
-    """The default preset, whose every digestion leaves another text: an effect that happens twice shows as two memories."""
-    reaper = reaper or Reaper()
+    """Return the default preset with a random tag in every extracted text, so that a repeated digestion shows as two memories."""
+    kill_switch = kill_switch or KillSwitch()
 
     def tagged(messages: Sequence[Message]) -> list[Put]:
-        reaper.reach("digesting")
+        kill_switch.reach("digesting")
         tag = uuid.uuid4().hex[:8]
         puts = [replace(put, text=f"{put.text} ({tag})") for put in capture(messages)]
-        reaper.captured = True
-        reaper.reach("digested")
+        kill_switch.captured = True
+        kill_switch.reach("digested")
         return puts
 
-    # Nothing is merged, superseded or summed up here: what was digested twice must show.
+    # Nothing is merged, superseded or summarized, so that a repeated digestion shows.
     loose = ReconcileRules(supersede=False, same_distance=None)
     capture_tagged = replace(STATEMENTS, rules=tagged)
     return replace(DEFAULT, name="tagging", extractor=capture_tagged, reconcile_rules=loose, roll_up=None, base=None, topics=None)
 
 
-# The plan of a writer: the n-th operation is always the same, so that a restarted writer can go on where it stopped.
+# The plan of a writer: the n-th operation is always the same, so that a restarted writer can continue.
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One call that changes something."""
+    """One call that changes data."""
 
     index: int
     kind: Literal["add", "remember", "forget", "end"]
@@ -285,7 +285,7 @@ class Operation:
     text: str = ""
     key: str = ""
     captured: bool = False
-    """Digestion leaves a memory of it."""
+    """True if digestion extracts a memory from it."""
 
 
 OPERATIONS_PER_SESSION = 8
@@ -312,12 +312,12 @@ def operation(writer: str, index: int) -> Operation:
 
 
 def statements(planned: Operation) -> int:
-    """Return how many memories the digestion of a message must leave."""
+    """Return how many memories the digestion of a message must extract."""
     return len([part for part in planned.text.split(". ") if part]) if planned.captured else 0
 
 
 def perform(engine: Engine, planned: Operation) -> str:
-    """Do one operation; returns the id of what it made."""
+    """Run one operation. Returns the id of what it created."""
     talk = engine.session(user=USER, id=planned.session)
     match planned.kind:
         case "add":
@@ -325,7 +325,7 @@ def perform(engine: Engine, planned: Operation) -> str:
         case "remember":
             return engine.remember(planned.text, key=planned.key, user=USER).id
         case "forget":
-            with contextlib.suppress(NotFound):  # repeated after a kill, it was forgotten before
+            with contextlib.suppress(NotFound):  # already forgotten before the kill
                 engine.forget(key=planned.key, user=USER)
             return ""
         case "end":
@@ -334,14 +334,14 @@ def perform(engine: Engine, planned: Operation) -> str:
 
 
 Acknowledged = Mapping[Operation, str]
-"""What a writer was told is durable, with the ids it was given."""
+"""The operations that were acknowledged as durable, with the returned ids."""
 
 
-# The audit. Each returns what is wrong, in words; nothing wrong is an empty list.
+# The audit: each function returns a list of problems, empty if there are none.
 
 
 def lost(engine: Engine, acknowledged: Acknowledged) -> list[str]:
-    """Tell which acknowledged operations cannot be seen."""
+    """Return the acknowledged operations whose effect is missing."""
     wrong: list[str] = []
     forgotten = {planned.key for planned in [*acknowledged, *_under_way(acknowledged)] if planned.kind == "forget"}
     sessions = {record.id: record for record in engine.sessions(limit=100_000)}
@@ -368,7 +368,7 @@ def lost(engine: Engine, acknowledged: Acknowledged) -> list[str]:
 
 
 def _under_way(acknowledged: Acknowledged) -> list[Operation]:
-    """Return what each writer may have been doing when it died: done or not, both are right."""
+    """Return the operation each writer may have been running when it was killed. Its effect may be there or not."""
     newest: dict[str, int] = {}
     for planned in acknowledged:
         writer = planned.client_id.split(":")[0]
@@ -377,12 +377,12 @@ def _under_way(acknowledged: Acknowledged) -> list[Operation]:
 
 
 def half_applied(path: Path) -> list[str]:
-    """Tell where something was stored without what belongs to it, by looking at the tables themselves."""
+    """Return rows that were stored without the rows that belong to them, by reading the tables directly."""
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     wrong = []
     try:
         if not connection.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'partitions'").get:
-            return []  # cut before the schema was there
+            return []  # cut before the schema was created
         for what, sql in _INVARIANTS.items():
             broken = connection.execute(sql).fetchall()
             if broken:
@@ -423,12 +423,12 @@ _INVARIANTS = {
 
 
 def unsound(engine: Engine) -> list[str]:
-    """Tell what the doctor complains of; SQLite's own integrity check is part of it, and reads the full text too."""
+    """Return the failed checks of the doctor, which include SQLite's integrity check and the full-text check."""
     return [f"{finding.check}: {finding.detail}" for finding in engine.doctor() if not finding.ok]
 
 
 def unfinished(engine: Engine, acknowledged: Acknowledged) -> list[str]:
-    """After all work is done: every ended session digested once, no job left, every window searchable by meaning."""
+    """Return what is left after all work is done: sessions not digested once, open jobs, chunks without a vector."""
     wrong = [f"job {job.id} is {job.state}: {job.error}" for job in engine.jobs(limit=100_000) if job.state != "done"]
     messages = services(engine).store.messages(MessageFilter())
     last = {message.session: message.seq for message in messages}
@@ -446,19 +446,19 @@ def unfinished(engine: Engine, acknowledged: Acknowledged) -> list[str]:
 
 
 def repeated(memories: Sequence[Memory]) -> list[str]:
-    """Tell which statements were digested more than once; every digestion tags its memories anew."""
+    """Return the statements that were digested more than once, which shows as different tags."""
     said = Counter((memory.sources, memory.text.rsplit(" (", 1)[0]) for memory in memories if memory.sources)
     return [f"{text!r} was digested {count} times" for (_, text), count in said.items() if count > 1]
 
 
 def full_text_agrees(path: Path) -> None:
-    """Let FTS5 compare its index with itself; raises if it is damaged."""
+    """Run the FTS5 integrity check. Raises an error if the index is damaged."""
     with contextlib.closing(apsw.Connection(str(path))) as connection:
         connection.execute("INSERT INTO fulltext (fulltext) VALUES ('integrity-check')")
 
 
 def finish(engine: Engine, clock: SharedClock | FrozenClock) -> int:
-    """Let expired leases be taken over and all work be done; returns how many jobs had been set aside as dead."""
+    """Let leases expire and do all remaining work. Returns how many jobs were marked dead."""
     clock.advance(timedelta(minutes=10))
     engine.drain()
     dead = engine.jobs(states=["dead"], limit=100_000)
@@ -469,7 +469,7 @@ def finish(engine: Engine, clock: SharedClock | FrozenClock) -> int:
 
 
 def audit(path: Path, clock: SharedClock | FrozenClock, acknowledged: Acknowledged) -> list[str]:
-    """Open the store as a new process would, do all the work that is left, and tell everything that is wrong."""
+    """Open the store like a new process, do the remaining work, and return everything that is wrong."""
     with build_engine(SQLiteStore(path), preset=tagging_preset(), embedder=tiny_source(), clock=clock, worker="none") as engine:
         wrong = lost(engine, acknowledged) + half_applied(path)
         finish(engine, clock)
@@ -482,11 +482,11 @@ def audit(path: Path, clock: SharedClock | FrozenClock, acknowledged: Acknowledg
     return wrong
 
 
-def complaints(folder: Path) -> Path:
-    """Return where the children of a test write what they have to say; a child that was killed has said nothing."""
-    return folder / "complaints"
+def child_log(folder: Path) -> Path:
+    """Return the log file of a test's children. A killed child writes nothing to it."""
+    return folder / "child_log"
 
 
-def complain_there(folder: Path) -> None:
-    """Keep a child's log and its traceback out of the test's output, where they can be looked up."""
-    sys.stderr = complaints(folder).open("a", buffering=1)
+def log_to_file(folder: Path) -> None:
+    """Write a child's log and tracebacks to a file instead of the test's output."""
+    sys.stderr = child_log(folder).open("a", buffering=1)

@@ -1,4 +1,4 @@
-"""Background work: queued with what caused it, tried again, set aside where it can be seen, never stuck."""
+"""Background jobs: queued in the transaction that causes them, retried, marked dead in view, and never stuck."""
 
 import signal
 import threading
@@ -30,27 +30,27 @@ from holdfast.types import Job, Message, Put
 
 from .support import (
     USER,
-    Doom,
-    Reaper,
+    KillPoint,
+    KillSwitch,
     SharedClock,
     TinyEmbedder,
     audit,
-    complain_there,
     half_applied,
-    mortal_engine,
+    killable_engine,
+    log_to_file,
     operation,
     perform,
     posix_only,
     start,
 )
 
-_PATIENCE = 10.0
+_TIMEOUT = 10.0
 Mode = Literal["thread", "inline", "none"]
 
 
 @dataclass
 class Capture:
-    """The default's rules, which can be made to fail."""
+    """The default extraction rules, which can be made to fail."""
 
     failing: bool = False
     calls: int = 0
@@ -65,7 +65,7 @@ class Capture:
 
 
 def opened(path: Path, clock: Any, capture: Capture | None = None, *, worker: Mode = "none", source: Any = None) -> Engine:
-    # Nothing is superseded here: a town more does not retire the one before.
+    # Nothing is superseded here: another town does not retire the previous one.
     loose = ReconcileRules(supersede=False, same_distance=None)
     preset = replace(DEFAULT, extractor=replace(STATEMENTS, rules=capture or Capture()), reconcile_rules=loose)
     return build_engine(SQLiteStore(path / "memory.db"), preset=preset, embedder=source, clock=clock, worker=worker)
@@ -83,8 +83,8 @@ def only_job(engine: Engine) -> Job:
 
 
 def eventually(what: Callable[[], bool]) -> bool:
-    """Wait for something another thread does."""
-    deadline = time.monotonic() + _PATIENCE
+    """Wait until a condition that another thread fulfills is true."""
+    deadline = time.monotonic() + _TIMEOUT
     while not what():
         if time.monotonic() > deadline:
             return False
@@ -92,7 +92,7 @@ def eventually(what: Callable[[], bool]) -> bool:
     return True
 
 
-# Trying again, giving up, beginning anew.
+# Retries, dead jobs, restarts.
 
 
 @pytest.mark.ledger("X6")
@@ -158,7 +158,7 @@ def test_one_job_that_fails_does_not_hold_up_the_others(tmp_path: Path) -> None:
         assert sorted(job.state for job in engine.jobs()) == ["done", "done", "queued"]
 
 
-# Sessions that close, and what that queues.
+# Ended sessions and the jobs they queue.
 
 
 @pytest.mark.ledger("R1")
@@ -219,15 +219,15 @@ def test_a_message_that_comes_while_its_session_is_digested_is_digested_too(tmp_
         assert {memory.text for memory in engine.memories(user=USER)} == {"I live in Lyon.", "I work at a bakery."}
 
 
-def be_killed(folder: Path, doom: Doom | None, operations: int, pipe: Connection) -> None:
-    """Carry out the beginning of a plan; then wait to be killed, if that has not happened yet."""
-    complain_there(folder)
-    engine = mortal_engine(folder / "memory.db", SharedClock(folder / "clock"), Reaper(), worker="none")
+def run_until_killed(folder: Path, kill_point: KillPoint | None, operations: int, pipe: Connection) -> None:
+    """Run the beginning of a plan, then wait to be killed."""
+    log_to_file(folder)
+    engine = killable_engine(folder / "memory.db", SharedClock(folder / "clock"), KillSwitch(), worker="none")
     for index in range(operations):
         pipe.send((operation("left", index), perform(engine, operation("left", index))))
-    if doom is not None:
-        doomed = Reaper(doom)
-        services(engine).store.reaper = doomed  # type: ignore[attr-defined]
+    if kill_point is not None:
+        doomed = KillSwitch(kill_point)
+        services(engine).store.kill_switch = doomed  # type: ignore[attr-defined]
         planned = operation("left", operations)
         pipe.send((planned, perform(engine, planned)))
     pipe.send(None)
@@ -239,7 +239,7 @@ def be_killed(folder: Path, doom: Doom | None, operations: int, pipe: Connection
 @pytest.mark.ledger("U9", "X6")
 def test_a_session_left_open_by_a_killed_process_is_closed_and_digested(tmp_path: Path) -> None:
     clock = SharedClock(tmp_path / "clock")
-    child, pipe = start(be_killed, tmp_path, None, 4)
+    child, pipe = start(run_until_killed, tmp_path, None, 4)
     acknowledged = dict(iter(pipe.recv, None))
     child.kill()
     child.join()
@@ -256,13 +256,13 @@ def test_a_session_left_open_by_a_killed_process_is_closed_and_digested(tmp_path
 @posix_only
 @pytest.mark.ledger("X6")
 def test_ending_a_session_and_queueing_its_digestion_is_one_act(tmp_path: Path) -> None:
-    """Killed before any statement of ``end()``, before its commit and after it: both are there, or neither."""
+    """Killed before any statement of ``end()``, before its commit or after it: both rows exist, or neither."""
     seen: dict[tuple[str, bool], int] = {}
-    dooms = [*(Doom("before statement", nth) for nth in range(1, 12)), Doom("before commit"), Doom("after commit")]
-    for number, doom in enumerate(dooms):
+    dooms = [*(KillPoint("before statement", nth) for nth in range(1, 12)), KillPoint("before commit"), KillPoint("after commit")]
+    for number, kill_point in enumerate(dooms):
         folder = tmp_path / str(number)
         folder.mkdir()
-        child, pipe = start(be_killed, folder, doom, 7)
+        child, pipe = start(run_until_killed, folder, kill_point, 7)
         try:
             while pipe.recv() is not None:
                 pass
@@ -270,13 +270,13 @@ def test_ending_a_session_and_queueing_its_digestion_is_one_act(tmp_path: Path) 
             child.join()
             assert child.exitcode == -signal.SIGKILL
         else:
-            child.kill()  # it has fewer statements than that
+            child.kill()  # it runs fewer statements than nth
             child.join()
             continue
         with opened(folder, SharedClock(folder / "clock")) as engine:
             (record,) = engine.sessions()
             outcome = (record.status, bool(engine.jobs()))
-        assert outcome in {("open", False), ("ended", True)}, doom
+        assert outcome in {("open", False), ("ended", True)}, kill_point
         assert half_applied(folder / "memory.db") == []
         seen[outcome] = seen.get(outcome, 0) + 1
     assert seen["ended", True] == 1
@@ -286,16 +286,16 @@ def test_ending_a_session_and_queueing_its_digestion_is_one_act(tmp_path: Path) 
 # Leases.
 
 
-def be_digesting(folder: Path, pipe: Connection) -> None:
-    """Take a job, say so, and never finish it."""
+def take_job_and_hang(folder: Path, pipe: Connection) -> None:
+    """Take a job, report it, and never finish it."""
 
     def capture(messages: Sequence[Message]) -> list[Put]:
         pipe.send("digesting")
         pipe.recv()
         return []
 
-    complain_there(folder)
-    services(mortal_engine(folder / "memory.db", SharedClock(folder / "clock"), Reaper(), capture=capture)).jobs.run_one()
+    log_to_file(folder)
+    services(killable_engine(folder / "memory.db", SharedClock(folder / "clock"), KillSwitch(), capture=capture)).jobs.run_one()
 
 
 @posix_only
@@ -304,7 +304,7 @@ def test_the_job_of_a_killed_worker_of_this_machine_is_taken_over_at_once(tmp_pa
     clock, capture = SharedClock(tmp_path / "clock"), Capture()
     with opened(tmp_path, clock, capture) as engine:
         ended(engine)
-        child, pipe = start(be_digesting, tmp_path)
+        child, pipe = start(take_job_and_hang, tmp_path)
         assert pipe.recv() == "digesting"
         engine.drain()
         assert (capture.calls, only_job(engine).state) == (0, "running"), "it is still alive"
@@ -336,12 +336,12 @@ def test_the_job_of_a_lost_worker_elsewhere_is_taken_over_when_its_lease_runs_ou
 @posix_only
 @pytest.mark.ledger("X6")
 def test_a_job_that_kills_every_worker_is_set_aside_like_one_that_fails(tmp_path: Path) -> None:
-    """Out of memory on the same text again and again: without a bound the store would never do anything else."""
+    """A text that exhausts memory would otherwise kill workers forever, and no other job would run."""
     clock = SharedClock(tmp_path / "clock")
     with opened(tmp_path, clock) as engine:
         ended(engine)
         for _ in range(5):
-            child, pipe = start(be_digesting, tmp_path)
+            child, pipe = start(take_job_and_hang, tmp_path)
             assert pipe.recv() == "digesting"
             child.kill()
             child.join()
@@ -354,7 +354,7 @@ def test_a_job_that_kills_every_worker_is_set_aside_like_one_that_fails(tmp_path
         assert only_job(engine).state == "done"
 
 
-# Who does the work.
+# Workers.
 
 
 def test_inline_work_is_done_when_the_call_returns(tmp_path: Path) -> None:
@@ -386,16 +386,16 @@ def test_closing_waits_for_the_step_under_way(tmp_path: Path) -> None:
     class Slow(Capture):
         def __call__(self, messages: Sequence[Message]) -> list[Put]:
             begun.set()
-            assert go_on.wait(_PATIENCE)
+            assert go_on.wait(_TIMEOUT)
             return super().__call__(messages)
 
     engine = opened(tmp_path, FrozenClock(), Slow(), worker="thread")
     ended(engine)
-    assert begun.wait(_PATIENCE)
+    assert begun.wait(_TIMEOUT)
     closing = threading.Thread(target=engine.close)
     closing.start()
     go_on.set()
-    closing.join(_PATIENCE)
+    closing.join(_TIMEOUT)
     assert not closing.is_alive()
     with opened(tmp_path, FrozenClock()) as again:
         assert only_job(again).state == "done"
@@ -403,7 +403,7 @@ def test_closing_waits_for_the_step_under_way(tmp_path: Path) -> None:
 
 @pytest.mark.ledger("X6")
 def test_a_worker_thread_goes_on_with_what_an_earlier_process_left(tmp_path: Path) -> None:
-    """Opening is enough: nobody has to say anything first."""
+    """Opening the engine is enough; no call is needed."""
     clock = FrozenClock()
     with opened(tmp_path, clock) as before:
         ended(before)
@@ -414,7 +414,7 @@ def test_a_worker_thread_goes_on_with_what_an_earlier_process_left(tmp_path: Pat
 
 
 class Broken(TinyEmbedder):
-    """An embedder that fails in a way nobody foresaw."""
+    """An embedder that raises an unexpected error."""
 
     def embed(self, texts: Sequence[str], *, role: Role) -> NDArray[np.float32]:
         raise RuntimeError("the accelerator went away")

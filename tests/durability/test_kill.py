@@ -1,4 +1,4 @@
-"""kill -9, at any moment and at every named one: what was acknowledged is there, once, and is digested once."""
+"""kill -9 at random and at named points: acknowledged operations are present once and digested once."""
 
 import contextlib
 import os
@@ -19,15 +19,15 @@ from holdfast.services import services
 
 from .support import (
     OPERATIONS_PER_SESSION,
-    Doom,
-    MortalStore,
+    KillableStore,
+    KillPoint,
+    KillSwitch,
     Operation,
-    Reaper,
     SharedClock,
     audit,
-    complain_there,
-    complaints,
-    mortal_engine,
+    child_log,
+    killable_engine,
+    log_to_file,
     operation,
     perform,
     posix_only,
@@ -39,8 +39,8 @@ pytestmark = [posix_only, pytest.mark.long]
 STORES = 10
 KILLS_PER_STORE = 40
 WORKER_KILLS_PER_STORE = 10
-_PATIENCE = 200.0
-"""Only what is stuck takes so long, whatever else the machine does; the first child also waits for the fork server."""
+_TIMEOUT = 200.0
+"""Seconds after which a run counts as stuck, on a busy machine too. The first child also waits for the fork server."""
 
 WRITER_POINTS = (
     "before statement",
@@ -66,30 +66,30 @@ _OFTEN = {"before statement": 80, "file:log write": 60, "before finishing statem
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Everything a child needs to know."""
+    """The arguments of a child process."""
 
     name: str
     folder: Path
-    doom: Doom | None = None
+    kill_point: KillPoint | None = None
     start: int = 0
     threads: bool = False
-    """The writer's engine has a worker thread of its own."""
+    """True if the writer's engine has its own worker thread."""
     too_early: bool = False
-    """Acknowledge before the commit: what the product must never do."""
+    """Acknowledge before the commit, which the product must never do."""
 
 
-def be_writer(part: Part, pipe: Connection) -> None:
-    """Carry out a writer's plan from where it stopped, acknowledging each operation once it is durable."""
-    complain_there(part.folder)
-    clock, reaper = SharedClock(part.folder / "clock"), Reaper(part.doom)
-    engine = mortal_engine(
-        part.folder / "memory.db", clock, reaper, worker="thread" if part.threads else "none", checkpoint_pages=30
+def run_writer(part: Part, pipe: Connection) -> None:
+    """Continue a writer's plan, and acknowledge each operation once it is durable."""
+    log_to_file(part.folder)
+    clock, kill_switch = SharedClock(part.folder / "clock"), KillSwitch(part.kill_point)
+    engine = killable_engine(
+        part.folder / "memory.db", clock, kill_switch, worker="thread" if part.threads else "none", checkpoint_pages=30
     )
     index = part.start
     while clock.stage == 0 or index % OPERATIONS_PER_SESSION:
         if part.too_early:
             store = services(engine).store
-            assert isinstance(store, MortalStore)
+            assert isinstance(store, KillableStore)
             store.before_commit = lambda number=index: pipe.send((number, "?"))  # type: ignore[misc]
         id = perform(engine, operation(part.name, index))
         pipe.send((index, id))
@@ -97,11 +97,11 @@ def be_writer(part: Part, pipe: Connection) -> None:
     engine.close()
 
 
-def be_worker(part: Part, pipe: Connection) -> None:
-    """Do background work until told to stop."""
-    complain_there(part.folder)
-    clock, reaper = SharedClock(part.folder / "clock"), Reaper(part.doom)
-    engine = mortal_engine(part.folder / "memory.db", clock, reaper, checkpoint_pages=30)
+def run_worker(part: Part, pipe: Connection) -> None:
+    """Do background work until the clock's stage ends it."""
+    log_to_file(part.folder)
+    clock, kill_switch = SharedClock(part.folder / "clock"), KillSwitch(part.kill_point)
+    engine = killable_engine(part.folder / "memory.db", clock, kill_switch, checkpoint_pages=30)
     steps = 0
     while True:
         stage = clock.stage
@@ -117,7 +117,7 @@ def be_worker(part: Part, pipe: Connection) -> None:
 
 @dataclass
 class Child:
-    """A process that is started again each time it dies."""
+    """A process that is restarted each time it is killed."""
 
     part: Part
     process: Any
@@ -128,7 +128,7 @@ class Child:
 
 @dataclass
 class Run:
-    """One store, two writers, one worker, and someone who kills them."""
+    """One store, two writers and one worker, all of which are killed and restarted."""
 
     folder: Path
     seed: int
@@ -145,7 +145,7 @@ class Run:
         self._points = {"w": self._shuffled(WRITER_POINTS), "k": self._shuffled(WORKER_POINTS)}
 
     def _shuffled(self, points: tuple[str, ...]) -> Iterator[str]:
-        """Yield the named points in random order, again and again, with random moments among them."""
+        """Yield the named points in random order, repeatedly, mixed with random moments."""
         while True:
             mixed = [*points, *("any moment" for _ in points[::2])]
             yield from self.chance.sample(mixed, len(mixed))
@@ -154,19 +154,19 @@ class Run:
     def enough(self) -> bool:
         return self.kills.total() >= KILLS_PER_STORE and self.worker_kills >= WORKER_KILLS_PER_STORE
 
-    def doom(self, name: str) -> Doom | None:
+    def kill_point(self, name: str) -> KillPoint | None:
         if self.enough:
             return None
         point = next(self._points["k" if name == "worker" else "w"])
-        return Doom(point, self.chance.randint(1, _OFTEN.get(point, _RARE.get(point, 6))))
+        return KillPoint(point, self.chance.randint(1, _OFTEN.get(point, _RARE.get(point, 6))))
 
     def begin(self, name: str, first: int = 0) -> Child:
-        part = Part(name, self.folder, self.doom(name), first, self.threads, self.too_early)
-        return Child(part, *start(be_worker if name == "worker" else be_writer, part))
+        part = Part(name, self.folder, self.kill_point(name), first, self.threads, self.too_early)
+        return Child(part, *start(run_worker if name == "worker" else run_writer, part))
 
     def go(self) -> None:
         children = [self.begin("left"), self.begin("right"), self.begin("worker")]
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + _TIMEOUT
         try:
             while children:
                 assert time.monotonic() < deadline, f"stuck after {dict(self.kills)}"
@@ -184,21 +184,21 @@ class Run:
                 child.process.join()
 
     def attend(self, child: Child, *, heard: bool) -> Child | None:
-        """Listen to a child, kill it when its time has come, and raise it from the dead."""
+        """Read a child's message, kill the child when it is due, and restart it after a kill."""
         if child.kill_at is not None and time.monotonic() >= child.kill_at:
             child.kill_at = None
-            with contextlib.suppress(ProcessLookupError):  # it had finished
+            with contextlib.suppress(ProcessLookupError):  # it has already finished
                 os.kill(child.process.pid, signal.SIGKILL)
         if not heard:
             return child
         try:
             index, id = child.pipe.recv()
         except EOFError:
-            return self.bury(child)
+            return self.restart(child)
         child.heard += 1
         self.hear(child, index, id)
-        doom = child.part.doom
-        if doom is not None and doom.point == "any moment" and child.heard == doom.nth:
+        kill_point = child.part.kill_point
+        if kill_point is not None and kill_point.point == "any moment" and child.heard == kill_point.nth:
             child.kill_at = time.monotonic() + self.chance.uniform(0, 0.004)
         return child
 
@@ -211,17 +211,17 @@ class Run:
             self.reported.append(f"{planned.client_id} was acknowledged as {before} and then as {id}")
         self.acknowledged[planned] = id
 
-    def bury(self, child: Child) -> Child | None:
+    def restart(self, child: Child) -> Child | None:
         child.process.join()
         child.pipe.close()
         if child.process.exitcode == 0:
             return None
-        assert child.process.exitcode == -signal.SIGKILL, complaints(self.folder).read_text()
-        assert child.part.doom is not None
-        self.kills[child.part.doom.point] += 1
+        assert child.process.exitcode == -signal.SIGKILL, child_log(self.folder).read_text()
+        assert child.part.kill_point is not None
+        self.kills[child.part.kill_point.point] += 1
         if child.part.name == "worker":
             self.worker_kills += 1
-            self.clock.advance(timedelta(minutes=6))  # the lease it held runs out
+            self.clock.advance(timedelta(minutes=6))  # let its lease expire
         mine = [planned.index for planned in self.acknowledged if planned.client_id.startswith(f"{child.part.name}:")]
         return self.begin(child.part.name, max(mine, default=-1) + 1)
 
@@ -251,8 +251,8 @@ def test_nothing_acknowledged_is_lost_or_doubled_by_forty_kills(tmp_path: Path, 
 )
 def test_a_worker_killed_at_a_named_point_leaves_its_work_to_the_next(tmp_path: Path, point: str, nth: int) -> None:
     run = Run(tmp_path, seed=nth)
-    acknowledged = written(run, sessions=2)
-    assert lived(run, Part("worker", tmp_path, Doom(point, nth))) == -signal.SIGKILL
+    acknowledged = run_plan(run, sessions=2)
+    assert run_child(run, Part("worker", tmp_path, KillPoint(point, nth))) == -signal.SIGKILL
     assert audit(tmp_path / "memory.db", run.clock, acknowledged) == []
 
 
@@ -268,25 +268,25 @@ def test_a_worker_killed_at_a_named_point_leaves_its_work_to_the_next(tmp_path: 
 )
 def test_a_writer_killed_at_a_named_point_goes_on_where_it_stopped(tmp_path: Path, point: str, nth: int) -> None:
     run = Run(tmp_path, seed=nth)
-    assert lived(run, Part("left", tmp_path, Doom(point, nth))) == -signal.SIGKILL
+    assert run_child(run, Part("left", tmp_path, KillPoint(point, nth))) == -signal.SIGKILL
     last = max([planned.index for planned in run.acknowledged], default=-1)
     run.clock.stage = 1
-    assert lived(run, Part("left", tmp_path, None, last + 1)) == 0
+    assert run_child(run, Part("left", tmp_path, None, last + 1)) == 0
     assert run.reported == []
     assert audit(tmp_path / "memory.db", run.clock, run.acknowledged) == []
 
 
 def test_the_audit_sees_what_was_acknowledged_too_early(tmp_path: Path) -> None:
-    """The same run with acknowledgements sent before the commit must be found out, or the audit shows nothing."""
+    """Acknowledgements sent before the commit must make the audit fail; otherwise it would prove nothing."""
     run = Run(tmp_path, seed=1, too_early=True)
-    assert lived(run, Part("left", tmp_path, Doom("before commit", 9), too_early=True)) == -signal.SIGKILL
+    assert run_child(run, Part("left", tmp_path, KillPoint("before commit", 9), too_early=True)) == -signal.SIGKILL
     assert run.acknowledged
     assert any("lost" in line or "0 times" in line for line in audit(tmp_path / "memory.db", run.clock, run.acknowledged))
 
 
-def written(run: Run, *, sessions: int) -> dict[Operation, str]:
-    """Carry out a plan without any kill."""
-    engine = mortal_engine(run.folder / "memory.db", run.clock, Reaper())
+def run_plan(run: Run, *, sessions: int) -> dict[Operation, str]:
+    """Run a plan without kills."""
+    engine = killable_engine(run.folder / "memory.db", run.clock, KillSwitch())
     for index in range(sessions * OPERATIONS_PER_SESSION):
         planned = operation("left", index)
         run.acknowledged[planned] = perform(engine, planned)
@@ -294,18 +294,18 @@ def written(run: Run, *, sessions: int) -> dict[Operation, str]:
     return run.acknowledged
 
 
-def lived(run: Run, part: Part) -> int:
-    """Run one child to its end; returns how it ended."""
+def run_child(run: Run, part: Part) -> int:
+    """Run one child to its end. Returns its exit code."""
     if part.name == "worker":
         run.clock.stage = 2
-    process, here = start(be_worker if part.name == "worker" else be_writer, part)
+    process, here = start(run_worker if part.name == "worker" else run_writer, part)
     child = Child(part, process, here)
     try:
-        while here.poll(_PATIENCE):
+        while here.poll(_TIMEOUT):
             run.hear(child, *here.recv())
     except EOFError:
         pass
-    process.join(_PATIENCE)
+    process.join(_TIMEOUT)
     here.close()
     assert process.exitcode is not None, "stuck"
     return int(process.exitcode)

@@ -1,4 +1,4 @@
-"""kill -9 at each step of digestion, roll-up, distilling, compaction and splitting: the end is the same as without."""
+"""kill -9 at each step of digestion, roll-up, base document, compaction and splitting: the result is the same as without."""
 
 import shutil
 from collections import Counter
@@ -19,7 +19,7 @@ from holdfast.testing import FrozenClock
 from holdfast.testing.engines import build_engine
 from holdfast.types import Kind
 
-from .support import USER, Doom, MortalStore, Reaper, complain_there, posix_only, start, tiny_source
+from .support import USER, KillableStore, KillPoint, KillSwitch, log_to_file, posix_only, start, tiny_source
 
 pytestmark = [posix_only, pytest.mark.long]
 
@@ -47,18 +47,18 @@ PRESETS = {
 POINTS = ("before commit", "after commit", "file:log sync", "before statement", "embedding")
 
 
-def _open(folder: Path, name: str, reaper: Reaper, *, later: timedelta = timedelta(0)) -> Engine:
-    reaper.install()
-    store = MortalStore(folder / "memory.db")
-    store.reaper = reaper
+def _open(folder: Path, name: str, kill_switch: KillSwitch, *, later: timedelta = timedelta(0)) -> Engine:
+    kill_switch.install()
+    store = KillableStore(folder / "memory.db")
+    store.kill_switch = kill_switch
     clock = FrozenClock("2026-03-01")
     clock.advance(later)
-    return build_engine(store, preset=PRESETS[name], embedder=tiny_source(reaper), clock=clock, worker="none")
+    return build_engine(store, preset=PRESETS[name], embedder=tiny_source(kill_switch), clock=clock, worker="none")
 
 
 def prepare(folder: Path, name: str) -> None:
-    """Hold conversations that leave something for every step, and end them; nothing is digested yet."""
-    with _open(folder, name, Reaper()) as memory:
+    """Add and end sessions that give work to every step. Nothing is digested yet."""
+    with _open(folder, name, KillSwitch()) as memory:
         for number in range(5):
             talk = memory.session(user=USER, id=f"s{number}")
             for turn, thing in enumerate(("bread with flour", "rice with saffron")):
@@ -72,22 +72,22 @@ def prepare(folder: Path, name: str) -> None:
                 memory.remember(f"{'bread' if number % 2 else 'rice'} note {number}", user=USER, topic="cooking")
 
 
-def work_until_killed(folder: Path, name: str, doom: Doom, pipe: Connection) -> None:
-    """Do all the work there is, or die on the way."""
-    complain_there(folder)
-    with _open(folder, name, Reaper(doom)) as memory:
+def work_until_killed(folder: Path, name: str, kill_point: KillPoint, pipe: Connection) -> None:
+    """Do all queued work, or be killed on the way."""
+    log_to_file(folder)
+    with _open(folder, name, KillSwitch(kill_point)) as memory:
         memory.drain()
     pipe.send("done")
 
 
 def state(folder: Path, name: str) -> tuple[Counter[tuple[object, ...]], int]:
-    """Finish what is left, and return everything that is known, and how many messages there are."""
-    with _open(folder, name, Reaper(), later=timedelta(hours=1)) as memory:
+    """Finish the remaining work. Returns all memories and the number of messages."""
+    with _open(folder, name, KillSwitch(), later=timedelta(hours=1)) as memory:
         memory.drain()
         assert [job for job in memory.jobs(limit=1000) if job.state != "done"] == []
         known = services(memory).store.memories(MemoryFilter(statuses=None))
-        # What the base document says depends on which conversation was digested first, and after a kill that may be another.
-        # So does what a page is called: whether the last talk was digested before it was split, or after.
+        # The base document depends on which session was digested first, which can differ after a kill.
+        # A page's title depends on whether the last session was digested before or after the split.
         told: Counter[tuple[object, ...]] = Counter(
             (m.kind, "" if m.kind == "profile" else m.text, m.status, bool(m.topic)) for m in known
         )
@@ -95,7 +95,7 @@ def state(folder: Path, name: str) -> tuple[Counter[tuple[object, ...]], int]:
 
 
 def _pages(folder: Path) -> int:
-    with _open(folder, "pages", Reaper(), later=timedelta(hours=1)) as memory:
+    with _open(folder, "pages", KillSwitch(), later=timedelta(hours=1)) as memory:
         return len(memory.topics.list(user=USER))
 
 
@@ -109,7 +109,7 @@ def test_killed_at_any_step_of_learning_the_end_is_the_same(tmp_path: Path, name
     shutil.copytree(ready, undisturbed)
     expected = state(undisturbed, name)
     known = list(expected[0])
-    assert {  # every step has left its mark, or the kills would prove nothing
+    assert {  # every step must have an effect, or the kills would prove nothing
         "cascade": {"fact", "summary", "profile"} <= {kind for kind, *_ in known},
         "cap": sum(status == "live" for _, _, status, _ in known) == 3 and len(known) > 3,
         "pages": any(topic for *_, topic in known) and _pages(undisturbed) > 1,
@@ -119,7 +119,9 @@ def test_killed_at_any_step_of_learning_the_end_is_the_same(tmp_path: Path, name
         for nth in (1, 2, 4, 7, 12, 20, 33):
             trial = tmp_path / "trial"
             shutil.copytree(ready, trial)
-            child, pipe = start(work_until_killed, trial, name, Doom(point, nth * (20 if point == "before statement" else 1)))
+            child, pipe = start(
+                work_until_killed, trial, name, KillPoint(point, nth * (20 if point == "before statement" else 1))
+            )
             child.join(60)
             pipe.close()
             survived = child.exitcode == 0

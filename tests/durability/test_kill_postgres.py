@@ -1,4 +1,4 @@
-"""kill -9 on PostgreSQL: clients and workers at any moment, and the server itself. What was acknowledged is there, once."""
+"""kill -9 on PostgreSQL, of clients, workers and the server: acknowledged operations are present exactly once."""
 
 import contextlib
 import os
@@ -32,9 +32,9 @@ from .support import (  # noqa: E402
     Acknowledged,
     Operation,
     SharedClock,
-    complain_there,
-    complaints,
+    child_log,
     finish,
+    log_to_file,
     lost,
     operation,
     perform,
@@ -50,14 +50,14 @@ pytestmark = [posix_only, pytest.mark.ledger("X9"), pytest.mark.long]
 
 KILLS = 16
 CRASHES = 2
-_PATIENCE = 100.0
+_TIMEOUT = 100.0
 _WRITERS = ("left", "right")
 _WORKERS = ("worker-1", "worker-2")
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Everything a child needs to know."""
+    """The arguments of a child process."""
 
     name: str
     folder: Path
@@ -66,7 +66,7 @@ class Part:
 
 
 def _engine(part: Part, clock: SharedClock) -> Engine:
-    """Open a memory; while the server is down, try again."""
+    """Open an engine. Retries while the server is down."""
     while True:
         with contextlib.suppress(StoreError):
             store = PostgresStore(part.url, limits=PoolLimits(connections=4))
@@ -74,9 +74,9 @@ def _engine(part: Part, clock: SharedClock) -> Engine:
         time.sleep(0.05)
 
 
-def be_writer(part: Part, pipe: Connection) -> None:
-    """Carry out a plan from where it stopped; what failed is tried again, and what is done is acknowledged."""
-    complain_there(part.folder)
+def run_writer(part: Part, pipe: Connection) -> None:
+    """Continue a writer's plan. Retries failed operations and acknowledges completed ones."""
+    log_to_file(part.folder)
     clock = SharedClock(part.folder / "clock")
     engine = _engine(part, clock)
     index = part.start
@@ -91,9 +91,9 @@ def be_writer(part: Part, pipe: Connection) -> None:
     engine.close()
 
 
-def be_worker(part: Part, pipe: Connection) -> None:
-    """Do background work until told to stop."""
-    complain_there(part.folder)
+def run_worker(part: Part, pipe: Connection) -> None:
+    """Do background work until the clock's stage ends it."""
+    log_to_file(part.folder)
     clock = SharedClock(part.folder / "clock")
     engine = _engine(part, clock)
     steps = 0
@@ -109,7 +109,7 @@ def be_worker(part: Part, pipe: Connection) -> None:
 
 @dataclass
 class Child:
-    """A process that is started again each time it is killed."""
+    """A process that is restarted each time it is killed."""
 
     part: Part
     process: Any
@@ -120,7 +120,7 @@ class Child:
 
 @dataclass
 class Run:
-    """One database, two writers, two workers, and someone who kills them and the server."""
+    """One database, two writers and two workers. They and the server are killed and restarted."""
 
     folder: Path
     server: Server
@@ -140,14 +140,14 @@ class Run:
     def begin(self, name: str) -> Child:
         mine = [planned.index for planned in self.acknowledged if planned.client_id.startswith(f"{name}:")]
         part = Part(name, self.folder, self.url, max(mine, default=-1) + 1)
-        return Child(part, *start(be_writer if name in _WRITERS else be_worker, part), self.chance.randint(1, 25))
+        return Child(part, *start(run_writer if name in _WRITERS else run_worker, part), self.chance.randint(1, 25))
 
     def go(self) -> None:
         children = [self.begin(name) for name in (*_WRITERS, *_WORKERS)]
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + _TIMEOUT
         try:
             while children:
-                assert time.monotonic() < deadline, f"stuck after {dict(self.kills)}: {complaints(self.folder).read_text()}"
+                assert time.monotonic() < deadline, f"stuck after {dict(self.kills)}: {child_log(self.folder).read_text()}"
                 ready = wait([child.pipe for child in children], timeout=0.1)
                 children = [after for child in children if (after := self.attend(child, heard=child.pipe in ready)) is not None]
                 self.crash_when_due()
@@ -161,13 +161,13 @@ class Run:
                 child.process.join()
 
     def attend(self, child: Child, *, heard: bool) -> Child | None:
-        """Listen to a child, kill it when its time has come, and start it again."""
+        """Read a child's message, kill the child when it is due, and restart it after a kill."""
         if not heard:
             return child
         try:
             index, id = child.pipe.recv()
         except EOFError:
-            return self.bury(child)
+            return self.restart(child)
         child.heard += 1
         if child.part.name in _WRITERS:
             planned = operation(child.part.name, index)
@@ -178,19 +178,19 @@ class Run:
             os.kill(child.process.pid, signal.SIGKILL)
         return child
 
-    def bury(self, child: Child) -> Child | None:
+    def restart(self, child: Child) -> Child | None:
         child.process.join()
         child.pipe.close()
         if child.process.exitcode == 0:
             return None
-        assert child.process.exitcode == -signal.SIGKILL, complaints(self.folder).read_text()
+        assert child.process.exitcode == -signal.SIGKILL, child_log(self.folder).read_text()
         self.kills["process"] += 1
         if child.part.name in _WORKERS:
-            self.clock.advance(timedelta(minutes=6))  # the lease it held runs out
+            self.clock.advance(timedelta(minutes=6))  # let its lease expire
         return self.begin(child.part.name)
 
     def crash_when_due(self) -> None:
-        """Kill the server without any warning, in the middle of the work, and start it again."""
+        """Kill the server without warning during the work, and restart it."""
         if self.kills["process"] < (self.kills["server"] + 1) * KILLS // (CRASHES + 1) or self.kills["server"] == CRASHES:
             return
         self.kills["server"] += 1
@@ -198,7 +198,7 @@ class Run:
 
 
 def crash(server: Server) -> None:
-    """Kill a server's first process, wait until those it leaves behind have seen it, and start it again."""
+    """Kill the server's main process, wait until its children have ended, and restart it."""
     first = psutil.Process(int((server.folder / "postmaster.pid").read_text().split()[0]))
     orphans = first.children(recursive=True)
     first.kill()
@@ -206,24 +206,24 @@ def crash(server: Server) -> None:
     for process in alive:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
-    # Where nobody collects the dead, they look alive to who reads these.
+    # Zombie processes make PostgreSQL believe that these lock files are in use.
     for file in (server.folder / "postmaster.pid", *server.folder.glob(".s.PGSQL.*.lock")):
         file.unlink(missing_ok=True)
     server.emptied()  # starts it again
 
 
 def half_applied(url: str) -> list[str]:
-    """Tell where something was stored without what belongs to it; the same questions as SQLite is asked."""
+    """Return rows that were stored without the rows that belong to them, with the same queries as for SQLite."""
     with psycopg.connect(url) as connection:
         connection.execute("SET search_path = holdfast, public")
-        asked = {what: sql for what, sql in _INVARIANTS.items() if "fulltext" not in sql and "json_" not in sql}
-        assert len(asked) >= 10
-        answers = {what: connection.execute(f"SELECT * FROM ({sql}) AS wrong").fetchall() for what, sql in asked.items()}
+        queries = {what: sql for what, sql in _INVARIANTS.items() if "fulltext" not in sql and "json_" not in sql}
+        assert len(queries) >= 10
+        answers = {what: connection.execute(f"SELECT * FROM ({sql}) AS wrong").fetchall() for what, sql in queries.items()}
     return [f"{what}: {rows[:5]}" for what, rows in answers.items() if rows]
 
 
 def audit(url: str, clock: SharedClock, acknowledged: Acknowledged) -> list[str]:
-    """Open the store as a new process would, do all the work that is left, and tell everything that is wrong."""
+    """Open the store like a new process, do the remaining work, and return everything that is wrong."""
     with build_engine(PostgresStore(url), preset=tagging_preset(), embedder=tiny_source(), clock=clock, worker="none") as engine:
         wrong = lost(engine, acknowledged) + half_applied(url)
         finish(engine, clock)
@@ -232,7 +232,7 @@ def audit(url: str, clock: SharedClock, acknowledged: Acknowledged) -> list[str]
 
 @pytest.fixture
 def own_server() -> Iterator[Server]:
-    """A server that no other test needs."""
+    """A server that no other test uses."""
     server = Server()
     yield server
     with contextlib.suppress(psycopg.Error):

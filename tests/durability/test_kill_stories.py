@@ -1,4 +1,4 @@
-"""kill -9 in the middle of each design's story: told on from where it stopped, it ends the same."""
+"""kill -9 during each preset's scenario: continued from where it stopped, it ends the same."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from holdfast.services import services
 from holdfast.testing import FrozenClock
 from holdfast.testing.engines import build_engine
 
-from .support import Doom, MortalStore, Reaper, complain_there, posix_only, start, tiny_source
+from .support import KillableStore, KillPoint, KillSwitch, log_to_file, posix_only, start, tiny_source
 
 pytestmark = [posix_only, pytest.mark.long]
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that happens; doing it twice must change nothing."""
+    """One step of a scenario. Running it twice must change nothing."""
 
     does: Literal["say", "end", "work", "wait", "context", "remember"]
     text: str = ""
@@ -34,7 +34,7 @@ class Step:
 
 
 def _talk(*said: str, session: str = "talk", app: str | None = None, close: Literal["end", "wait", ""] = "end") -> list[Step]:
-    """Return a conversation whose every message is answered."""
+    """Return the steps of a session in which every message gets a reply."""
     steps: list[Step] = []
     for text in said:
         steps += [
@@ -87,12 +87,12 @@ _A_STEP = timedelta(seconds=10)
 _POINTS = (("before commit", (3, 11, 26)), ("after commit", (5, 17)), ("before statement", (60, 300)), ("embedding", (2,)))
 
 
-def _open(folder: Path, name: str, reaper: Reaper, clock: FrozenClock) -> Engine:
+def _open(folder: Path, name: str, kill_switch: KillSwitch, clock: FrozenClock) -> Engine:
     folder.mkdir(exist_ok=True)
-    reaper.install()
-    store = MortalStore(folder / "memory.db")
-    store.reaper = reaper
-    return build_engine(store, preset=PRESETS[name], embedder=tiny_source(reaper), clock=clock, worker="none")
+    kill_switch.install()
+    store = KillableStore(folder / "memory.db")
+    store.kill_switch = kill_switch
+    return build_engine(store, preset=PRESETS[name], embedder=tiny_source(kill_switch), clock=clock, worker="none")
 
 
 def _perform(memory: Engine, clock: FrozenClock, number: int, step: Step) -> None:
@@ -112,21 +112,21 @@ def _perform(memory: Engine, clock: FrozenClock, number: int, step: Step) -> Non
             clock.advance(timedelta(minutes=step.minutes))
 
 
-def tell(folder: Path, name: str, doom: Doom | None, pipe: Connection) -> None:
-    """Tell the story on from the first step that was not finished, or die on the way."""
+def run_story(folder: Path, name: str, kill_point: KillPoint | None, pipe: Connection) -> None:
+    """Continue a scenario from the first unfinished step, or be killed on the way. Runs in a child."""
     folder.mkdir(exist_ok=True)
-    complain_there(folder)
-    tell_on(folder, name, doom)
+    log_to_file(folder)
+    continue_story(folder, name, kill_point)
     pipe.send("done")
 
 
-def tell_on(folder: Path, name: str, doom: Doom | None = None) -> None:
-    """Tell the rest of the story, keeping count of what was told."""
+def continue_story(folder: Path, name: str, kill_point: KillPoint | None = None) -> None:
+    """Run the remaining steps of a scenario, and record how many are finished."""
     told = folder.with_suffix(".steps")
     done = int(told.read_text()) if told.exists() else 0
     clock = FrozenClock("2026-03-01T09:00:00")
     clock.advance(timedelta(minutes=sum(step.minutes for step in STORIES[name][:done])) + _A_STEP * done)
-    with _open(folder, name, Reaper(doom), clock) as memory:
+    with _open(folder, name, KillSwitch(kill_point), clock) as memory:
         for number, step in enumerate(STORIES[name][done:], done):
             _perform(memory, clock, number, step)
             clock.advance(_A_STEP)
@@ -134,11 +134,11 @@ def tell_on(folder: Path, name: str, doom: Doom | None = None) -> None:
 
 
 def _end(folder: Path, name: str) -> object:
-    """Return all that is known at the end, what a prompt would say, and how much was said."""
+    """Return all memories at the end, all messages, and the lines of a prompt."""
     clock = FrozenClock("2026-03-01T09:00:00")
     clock.advance(timedelta(days=2 if name == "reachy" else 0, hours=6))
     app = "lights" if name == "apps" else None
-    with _open(folder, name, Reaper(), clock) as memory:
+    with _open(folder, name, KillSwitch(), clock) as memory:
         memory.drain()
         assert [job for job in memory.jobs(limit=1000) if job.state != "done"] == []
         known = services(memory).store.memories(MemoryFilter(statuses=None))
@@ -152,7 +152,7 @@ def _end(folder: Path, name: str) -> object:
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("name", STORIES)
 def test_killed_in_the_middle_of_its_story_a_design_ends_the_same(tmp_path: Path, name: str) -> None:
-    whole, pipe = start(tell, tmp_path / "whole", name, None)
+    whole, pipe = start(run_story, tmp_path / "whole", name, None)
     whole.join(120)
     assert whole.exitcode == 0
     expected = _end(tmp_path / "whole", name)
@@ -160,10 +160,10 @@ def test_killed_in_the_middle_of_its_story_a_design_ends_the_same(tmp_path: Path
     for point, times in _POINTS:
         for nth in times:
             folder = tmp_path / f"{point} {nth}"
-            first, pipe = start(tell, folder, name, Doom(point, nth))
+            first, pipe = start(run_story, folder, name, KillPoint(point, nth))
             first.join(120)
             killed += first.exitcode != 0
-            second, pipe = start(tell, folder, name, None)
+            second, pipe = start(run_story, folder, name, None)
             second.join(120)
             pipe.close()
             assert second.exitcode == 0

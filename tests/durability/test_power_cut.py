@@ -1,4 +1,4 @@
-"""A power cut, at every acknowledged operation and between: what was acknowledged is on the disk, and whole."""
+"""Power cuts at every acknowledged operation and in between: acknowledged data is on disk and complete."""
 
 import pickle
 import random
@@ -19,13 +19,13 @@ from holdfast.testing.engines import build_engine
 
 from .power import Event, RecordingVFS, Remains, write_disk
 from .support import (
+    KillSwitch,
     Operation,
-    Reaper,
     SharedClock,
     finish,
     half_applied,
+    killable_engine,
     lost,
-    mortal_engine,
     operation,
     perform,
     posix_only,
@@ -43,11 +43,11 @@ _ERASED = "zoe"
 _SECRET = "the code of the safe is forty-two"
 
 
-def be_recorded(folder: Path, pipe: Connection) -> None:
-    """Carry out a plan on a recorded disk, with background work, checkpoints, an erasure and a restart among it."""
+def run_recorded_plan(folder: Path, pipe: Connection) -> None:
+    """Run a plan on a recorded disk, with background work, checkpoints, an erasure and a restart."""
     disk = RecordingVFS()
     path, clock = folder / "memory.db", SharedClock(folder / "clock")
-    engine = mortal_engine(path, clock, Reaper(), checkpoint_pages=40)
+    engine = killable_engine(path, clock, KillSwitch(), checkpoint_pages=40)
     engine.remember(_SECRET, user=_ERASED)
     for index in range(OPERATIONS):
         planned = operation("left", index)
@@ -60,7 +60,7 @@ def be_recorded(folder: Path, pipe: Connection) -> None:
             engine.erase(user=_ERASED)
         elif index == 44:
             engine.close()
-            engine = mortal_engine(path, clock, Reaper(), checkpoint_pages=40)
+            engine = killable_engine(path, clock, KillSwitch(), checkpoint_pages=40)
         elif index % 5 == 0:
             services(engine).scheduler.run_once()
     engine.close()
@@ -70,21 +70,21 @@ def be_recorded(folder: Path, pipe: Connection) -> None:
 
 @dataclass(frozen=True)
 class Recording:
-    """What was done to the disk, in order."""
+    """The recorded disk events, in order."""
 
     folder: Path
     events: Sequence[Event]
 
     @property
     def acknowledgements(self) -> list[int]:
-        """Return where in the record each operation was acknowledged."""
+        """Return the position after each acknowledgement in the record."""
         return [place + 1 for place, event in enumerate(self.events) if event.kind == "acknowledged"]
 
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Recording:
     folder = tmp_path_factory.mktemp("recorded")
-    child, pipe = start(be_recorded, folder)
+    child, pipe = start(run_recorded_plan, folder)
     assert pipe.recv() == "done"
     child.join()
     events: list[Event] = pickle.loads((folder / "events").read_bytes())
@@ -92,7 +92,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Recording:
 
 
 def after_cut(recording: Recording, place: int, remains: Remains, folder: Path, *, honest: bool = True) -> list[str]:
-    """Cut the power, open what is left on the disk, and tell what is wrong with it."""
+    """Cut the power, open what is left on disk, and return what is wrong with it."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     shutil.copy(recording.folder / "clock", folder / "clock")
@@ -122,7 +122,7 @@ def last_message(engine: Engine, session: str) -> int:
 
 
 def cuts(recording: Recording) -> Iterator[tuple[int, Remains]]:
-    """Yield the moments: at each acknowledgement, and in the midst of everything."""
+    """Yield the positions of cuts: at each acknowledgement, and at random."""
     chance = random.Random(4)
     others: tuple[Remains, ...] = ("some sectors", "a beginning", "everything")
     for place in recording.acknowledgements:
@@ -150,10 +150,10 @@ def test_a_power_cut_while_the_store_is_made_leaves_one_that_opens(
     assert wrong == []
 
 
-def be_erasing(folder: Path, pipe: Connection) -> None:
-    """Keep something in a new store and erase it, on a recorded disk."""
+def run_erasure(folder: Path, pipe: Connection) -> None:
+    """Store data in a new store and erase it, on a recorded disk."""
     disk = RecordingVFS()
-    engine = mortal_engine(folder / "memory.db", SharedClock(folder / "clock"), Reaper())
+    engine = killable_engine(folder / "memory.db", SharedClock(folder / "clock"), KillSwitch())
     engine.remember(_SECRET, user=_ERASED)
     engine.remember("something else", user="ana")
     receipt = engine.erase(user=_ERASED)
@@ -163,7 +163,7 @@ def be_erasing(folder: Path, pipe: Connection) -> None:
 @pytest.mark.ledger("X5")
 @pytest.mark.parametrize("remains", ["nothing", "everything"])
 def test_what_was_erased_does_not_come_back_with_a_power_cut(tmp_path: Path, remains: Remains) -> None:
-    child, pipe = start(be_erasing, tmp_path)
+    child, pipe = start(run_erasure, tmp_path)
     verified, events = pipe.recv()
     child.join()
     assert verified
@@ -174,7 +174,7 @@ def test_what_was_erased_does_not_come_back_with_a_power_cut(tmp_path: Path, rem
 
 
 def test_a_disk_that_only_pretends_to_sync_is_found_out(recording: Recording, tmp_path: Path) -> None:
-    """Were commits not synced, these cuts would lose what was acknowledged: the test above can fail."""
+    """Without synced commits, these cuts lose acknowledged data. This shows that the test above can fail."""
     losses = [
         place
         for place in recording.acknowledgements[::4]

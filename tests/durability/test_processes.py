@@ -1,4 +1,4 @@
-"""Several processes and threads on one file: nothing lost, nothing twice, no lock in anyone's way, all of one mind."""
+"""Several processes and threads on one file: nothing is lost or done twice, nothing blocks, and all see the same."""
 
 import contextlib
 import faulthandler
@@ -33,13 +33,13 @@ from holdfast.types import Message, Put
 from .support import (
     OPERATIONS_PER_SESSION,
     USER,
+    KillSwitch,
     Operation,
-    Reaper,
     SharedClock,
     TinyEmbedder,
     audit,
     half_applied,
-    mortal_engine,
+    killable_engine,
     operation,
     perform,
     posix_only,
@@ -53,8 +53,8 @@ pytestmark = posix_only
 PROCESSES = 4
 THREADS = 2
 SESSIONS = 3
-_BIRTHS = 30
-_PATIENCE = 40.0
+_NEW_STORES = 30
+_TIMEOUT = 40.0
 _QUESTIONS = ("Where do I dwell?", "which feline", "beverage", "stamps from landt0-0x6", "office", "")
 
 
@@ -69,19 +69,19 @@ def open_tiny(folder: Path, *, worker: Literal["thread", "inline", "none"] = "no
 
 
 def answer(pipe: Connection) -> Any:
-    """Return what a child says, or say that it does not."""
-    assert pipe.poll(_PATIENCE), "no answer"
+    """Return the next message of a child. Fails if none comes in time."""
+    assert pipe.poll(_TIMEOUT), "no message from the child"
     return pipe.recv()
 
 
-def asked(engine: Engine, now: datetime) -> list[list[str]]:
-    """Return what each question finds."""
+def recalled(engine: Engine, now: datetime) -> list[list[str]]:
+    """Return the ids that each question recalls."""
     return [[hit.id for hit in engine.recall(question, user=USER, limit=20, now=now)] for question in _QUESTIONS]
 
 
 def settle(engine: Engine) -> None:
-    """Work until nothing is left to do, also not by the other processes' own workers."""
-    deadline = time.monotonic() + _PATIENCE
+    """Work until no job is left, including jobs of other processes' workers."""
+    deadline = time.monotonic() + _TIMEOUT
     while engine.drain() or engine.jobs(states=["queued", "running"]) or engine.stats().waiting_for_vectors:
         assert time.monotonic() < deadline, "work is left over"
         time.sleep(0.01)
@@ -90,8 +90,8 @@ def settle(engine: Engine) -> None:
 # Four processes, eight threads.
 
 
-def be_busy(folder: Path, number: int, pipe: Connection) -> None:
-    """Carry out several plans at once, asking and forgetting between; then answer questions when told to."""
+def run_plans(folder: Path, number: int, pipe: Connection) -> None:
+    """Run several plans at once with recalls and forgetting in between. Then answer questions on request."""
     engine = open_tiny(folder, worker="thread")
     done: dict[Operation, str] = {}
     failed: list[str] = []
@@ -115,7 +115,7 @@ def be_busy(folder: Path, number: int, pipe: Connection) -> None:
     for thread in threads:
         thread.join()
     pipe.send((done, failed))
-    pipe.send(asked(engine, pipe.recv()))
+    pipe.send(recalled(engine, pipe.recv()))
     pipe.recv()
     engine.close()
 
@@ -123,7 +123,7 @@ def be_busy(folder: Path, number: int, pipe: Connection) -> None:
 @pytest.mark.ledger("X6", "X20")
 def test_four_processes_and_eight_threads_lose_nothing_and_end_of_one_mind(tmp_path: Path) -> None:
     clock = SharedClock(tmp_path / "clock")
-    children = [start(be_busy, tmp_path, number) for number in range(PROCESSES)]
+    children = [start(run_plans, tmp_path, number) for number in range(PROCESSES)]
     acknowledged: dict[Operation, str] = {}
     for _, pipe in children:
         done, failed = answer(pipe)
@@ -133,7 +133,7 @@ def test_four_processes_and_eight_threads_lose_nothing_and_end_of_one_mind(tmp_p
     with open_tiny(tmp_path) as engine:
         settle(engine)
         asking = clock.now()
-        expected = asked(engine, asking)
+        expected = recalled(engine, asking)
     for _, pipe in children:
         pipe.send(asking)
     answers = [answer(pipe) for _, pipe in children]
@@ -145,8 +145,8 @@ def test_four_processes_and_eight_threads_lose_nothing_and_end_of_one_mind(tmp_p
     assert audit(tmp_path / "memory.db", clock, acknowledged) == []
 
 
-def be_first(pipe: Connection) -> None:
-    """Open each store one is told of, as soon as one is told, and keep something in it."""
+def open_first(pipe: Connection) -> None:
+    """Open each store whose name arrives, immediately, and store something in it."""
     while (order := pipe.recv()) is not None:
         folder, number = order
         try:
@@ -158,8 +158,8 @@ def be_first(pipe: Connection) -> None:
 
 
 def test_processes_that_make_a_store_at_once_all_succeed(tmp_path: Path) -> None:
-    children = [start(be_first) for _ in range(PROCESSES)]
-    for attempt in range(_BIRTHS):
+    children = [start(open_first) for _ in range(PROCESSES)]
+    for attempt in range(_NEW_STORES):
         folder = tmp_path / str(attempt)
         folder.mkdir()
         SharedClock(folder / "clock")
@@ -174,11 +174,11 @@ def test_processes_that_make_a_store_at_once_all_succeed(tmp_path: Path) -> None
         child.join()
 
 
-# What one process does, another finds.
+# Changes are visible to other processes.
 
 
-def be_other(folder: Path, pipe: Connection) -> None:
-    """Do what is asked, in a process of its own, and say what came of it."""
+def run_calls(folder: Path, pipe: Connection) -> None:
+    """Run the requested engine calls in another process, and send back the results."""
     engine = open_tiny(folder)
     while (order := pipe.recv()) is not None:
         name, given = order
@@ -192,7 +192,7 @@ class Other:
     """Another process with the same file open."""
 
     def __init__(self, folder: Path) -> None:
-        self._child, self._pipe = start(be_other, folder)
+        self._child, self._pipe = start(run_calls, folder)
 
     def ask(self, name: str, **given: object) -> Any:
         self._pipe.send((name, given))
@@ -222,7 +222,7 @@ def test_a_search_by_meaning_follows_what_other_processes_change(tmp_path: Path)
 
 
 def test_an_index_far_behind_is_read_anew(tmp_path: Path) -> None:
-    """The log of changes is bounded: a process that slept through more of them than it holds must not miss any."""
+    """The log of changes is bounded. A process that missed more changes than it holds must still see all of them."""
     other = Other(tmp_path)
     with open_tiny(tmp_path) as engine:
         bike = engine.remember("owns a bike", user=USER)
@@ -247,13 +247,13 @@ def test_a_new_process_can_ask_where_everything_was_forgotten(tmp_path: Path) ->
 
 @pytest.mark.ledger("X5")
 def test_erasing_does_not_cost_a_process_its_hold_on_the_file(tmp_path: Path) -> None:
-    """On POSIX, closing any handle of a file drops every lock the process has on it; erasing reads the file."""
+    """On POSIX, closing any handle of a file drops all of the process's locks on it, and erasing reads the file."""
     with open_tiny(tmp_path) as engine:
         engine.remember("a secret that goes away", user="zoe")
         assert engine.erase(user="zoe").verified
         first = Other(tmp_path)
         first.ask("remember", text="cat", user=USER)
-        first.end()  # the last one out, so far as it can see, folds the log into the file
+        first.end()  # closing the last connection checkpoints the log into the file
         engine.remember("dog", user=USER)
         second = Other(tmp_path)
         assert "dog" in second.ask("memories", user=USER)
@@ -268,15 +268,15 @@ def test_erasing_does_not_cost_a_process_its_hold_on_the_file(tmp_path: Path) ->
 # Two workers and one job.
 
 
-def be_slow_worker(folder: Path, pipe: Connection) -> None:
-    """Begin a digestion, wait until told to go on, and try to store it."""
+def run_slow_worker(folder: Path, pipe: Connection) -> None:
+    """Start a digestion, wait for a signal, and try to store it."""
 
     def capture(messages: Sequence[Message]) -> list[Put]:
         pipe.send("digesting")
         pipe.recv()
         return extract_statements(messages)
 
-    engine = mortal_engine(folder / "memory.db", SharedClock(folder / "clock"), Reaper(), capture=capture)
+    engine = killable_engine(folder / "memory.db", SharedClock(folder / "clock"), KillSwitch(), capture=capture)
     services(engine).jobs.run_one()
     pipe.send("over")
     pipe.recv()
@@ -290,7 +290,7 @@ def test_a_job_taken_over_has_its_effect_once_and_the_late_result_is_dropped(tmp
         talk = engine.session(user=USER, id="one")
         talk.add("user", "I live in Lyon.", id="1")
         talk.end()
-        slow, pipe = start(be_slow_worker, tmp_path)
+        slow, pipe = start(run_slow_worker, tmp_path)
         assert answer(pipe) == "digesting"
         clock.advance(timedelta(minutes=4))
         assert not services(engine).jobs.run_one(), "the lease still holds"
@@ -320,7 +320,7 @@ def test_a_late_failure_does_not_undo_what_the_second_worker_finished(tmp_path: 
             raise RuntimeError("too late")
         return extract_statements(messages)
 
-    first = mortal_engine(tmp_path / "memory.db", clock, Reaper(), capture=capture)
+    first = killable_engine(tmp_path / "memory.db", clock, KillSwitch(), capture=capture)
     second = open_tiny(tmp_path)
     with first, second:
         talk = first.session(user=USER, id="one")
@@ -333,11 +333,11 @@ def test_a_late_failure_does_not_undo_what_the_second_worker_finished(tmp_path: 
         assert len(first.memories(user=USER)) == 1
 
 
-# Forks. They happen in an interpreter of their own, so that pytest itself is never forked.
+# Forks, in a separate interpreter, so that pytest itself is never forked.
 
 
 def fork(how: str, work: Callable[[], None]) -> tuple[int, Callable[[], int]]:
-    """Fork a child that works, by the system's call or by multiprocessing; returns its number and how to wait for its end."""
+    """Fork a child, by ``os.fork`` or multiprocessing. Returns its process id and a function that waits for its exit code."""
     if how == "multiprocessing":
         child = multiprocessing.get_context("fork").Process(target=work)
         child.start()
@@ -388,7 +388,7 @@ def fork_and_write(folder: Path, how: str) -> None:
 
 
 def fork_and_close(folder: Path, how: str) -> None:
-    """Close the parent's engine while the child goes on writing."""
+    """Close the parent's engine while the child keeps writing."""
     engine = open_tiny(folder)
     perform(engine, operation("before", 0))
     (to_parent, from_child), (to_child, from_parent) = os.pipe()[::-1], os.pipe()[::-1]
@@ -408,7 +408,7 @@ def fork_and_close(folder: Path, how: str) -> None:
 
 
 def fork_often(folder: Path, how: str) -> None:
-    """Fork again and again while other threads of the parent read and write."""
+    """Fork repeatedly while other threads of the parent read and write."""
     engine = open_tiny(folder, worker="thread")
     engine.remember("cat", user=USER)
     over = threading.Event()
@@ -428,7 +428,7 @@ def fork_often(folder: Path, how: str) -> None:
         thread.start()
 
     def work() -> None:
-        faulthandler.dump_traceback_later(8, exit=True)  # a child that hangs says where, ends, and counts
+        faulthandler.dump_traceback_later(8, exit=True)  # a hanging child prints its traceback and exits with an error
         engine.session(user=USER, id="children").add("user", f"I am {os.getpid()}", id=str(os.getpid()))
         assert engine.recall("feline", user=USER)
 
@@ -450,7 +450,7 @@ def fork_while_loading(folder: Path, how: str) -> None:
     def load() -> TinyEmbedder:
         if os.getpid() == parent:
             loading.set()
-            assert forked.wait(_PATIENCE)
+            assert forked.wait(_TIMEOUT)
         return TinyEmbedder()
 
     store = SQLiteStore(folder / "memory.db")
@@ -459,7 +459,7 @@ def fork_while_loading(folder: Path, how: str) -> None:
     engine.remember("cat", user=USER)
     thread = threading.Thread(target=engine.recall, args=("feline",), kwargs={"user": USER})
     thread.start()
-    assert loading.wait(_PATIENCE)
+    assert loading.wait(_TIMEOUT)
 
     def work() -> None:
         assert [hit.text for hit in engine.recall("feline", user=USER)] == ["cat"]
@@ -479,15 +479,15 @@ def fork_while_loading(folder: Path, how: str) -> None:
 
 
 def forked(scenario: Callable[[Path, str], None], folder: Path, how: str) -> None:
-    """Run a scenario in a fresh interpreter, and leave nothing of it running."""
+    """Run a scenario in a new interpreter, and end all of its processes."""
     code = f"""
         import sys
         from pathlib import Path
         from {__name__} import {scenario.__name__}
         {scenario.__name__}(Path(sys.argv[1]), {how!r})
     """
-    complaints = folder / "complaints"
-    with complaints.open("wb") as stream:
+    child_log = folder / "child_log"
+    with child_log.open("wb") as stream:
         process = subprocess.Popen(
             [sys.executable, "-W", "ignore", "-c", textwrap.dedent(code), str(folder)],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
@@ -495,18 +495,18 @@ def forked(scenario: Callable[[Path, str], None], folder: Path, how: str) -> Non
             start_new_session=True,
         )
     try:
-        ended = process.wait(_PATIENCE)
+        ended = process.wait(_TIMEOUT)
     except subprocess.TimeoutExpired:
         ended = None
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    assert ended == 0, complaints.read_text()
+    assert ended == 0, child_log.read_text()
 
 
 def told(names: Sequence[str], folder: Path) -> list[str]:
-    """Return which of the messages these plans acknowledged are not in the store."""
+    """Return the acknowledged messages of these plans that are missing from the store."""
     with open_tiny(folder) as engine:
         kept = {m.client_id for name in names for n in range(_SESSIONS_EACH) for m in engine.session(id=f"{name}-{n}").messages()}
         planned = [operation(name, index) for name in names for index in range(_SESSIONS_EACH * OPERATIONS_PER_SESSION)]

@@ -1,4 +1,4 @@
-"""A server under mixed load for two minutes, killed once in between: nothing acknowledged is lost, and memory does not grow."""
+"""A server under mixed load for two minutes, killed once: nothing acknowledged is lost, and memory does not grow."""
 
 import random
 import threading
@@ -22,12 +22,12 @@ SECONDS = 120
 CLIENTS = 4
 _WARM_UP_SECONDS = 20
 _MAX_GROWTH = 1.5
-"""Resident memory at the end of a run, at most, as a multiple of that after the warm-up: caches fill, leaks do not stop."""
+"""Maximum resident memory at the end, as a multiple of that after the warm-up. Caches fill up; leaks keep growing."""
 
 
 @dataclass
 class Client:
-    """One user: remembers, recalls, forgets and erases, and notes what the server has acknowledged."""
+    """One user who remembers, recalls, forgets and erases, and records what the server acknowledged."""
 
     user: str
     kept: dict[str, str] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class Client:
     wrong: list[str] = field(default_factory=list)
 
     def step(self, http: httpx.Client, number: int, chance: random.Random) -> None:
-        """Do one thing; an error of the transport means that nothing was acknowledged."""
+        """Send one request. A transport error means that nothing was acknowledged."""
         choice = chance.random()
         if choice < 0.35:
             text = f"{self.user} keeps number {number} in box {chance.randrange(1000)}"
@@ -53,7 +53,7 @@ class Client:
             self.wrong += [text for text in texts if text.startswith("user-") and not text.startswith(self.user)]
         elif choice < 0.95 and self.kept:
             gone = chance.choice(list(self.kept))
-            del self.kept[gone]  # before the answer: a kill may come between
+            del self.kept[gone]  # before the response, because a kill can come in between
             self._ask(http, "POST", "/v1/forget", {"id": gone, "user": self.user})
         else:
             self._ask(http, "POST", "/v1/context", {"query": "tea", "user": self.user})
@@ -74,11 +74,11 @@ def _run(client: Client, server: list[Process], until: float) -> None:
                     number += 1
                     client.step(http, number, chance)
             except httpx.TransportError:
-                time.sleep(0.2)  # killed; another one is starting
+                time.sleep(0.2)  # killed; its successor is starting
 
 
 def _soak(home: Holdfast, clients: list[Client]) -> tuple[int, int]:
-    """Load a server, kill it halfway, load its successor; return its memory after warming up and at the end."""
+    """Load a server, kill it halfway, and load its successor. Returns its memory after the warm-up and at the end."""
     server: list[Process] = []
     half = SECONDS / 2
     until = time.monotonic() + SECONDS

@@ -1,18 +1,18 @@
-"""Imported by the fork server: what learning needs is made ready here once, so that a child need not begin with it.
+"""Warm-up of the fork server, which imports this module, so that its children start with compiled rules.
 
-The rules compile their patterns when they first use them, which takes longer than all that a killed child does.
-The files are closed and gone before the first child is started.
+Compiling the extraction rules on first use takes longer than everything else that a killed child does. All files are
+closed and removed before the first child starts.
 """
 
 import tempfile
 from pathlib import Path
 
 from .test_kill_learning import prepare, state
-from .test_kill_stories import tell_on
+from .test_kill_stories import continue_story
 
 
 def warm_up() -> None:
-    """Learn in each way once, in English and in Spanish."""
+    """Run each kind of extraction once, in English and in Spanish."""
     with tempfile.TemporaryDirectory() as place:
         for name in ("cascade", "pages"):
             folder = Path(place) / name
@@ -20,7 +20,7 @@ def warm_up() -> None:
             prepare(folder, name)
             state(folder, name)
         for name in ("default", "rumi"):
-            tell_on(Path(place) / f"story-{name}", name)
+            continue_story(Path(place) / f"story-{name}", name)
 
 
 warm_up()

@@ -1,4 +1,4 @@
-"""Erasing: rows, derived rows, index, vectors, queue and bytes, with a receipt that tells the truth."""
+"""Erasure of rows, derived rows, index, vectors, queue and bytes, with a correct receipt."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ BOBS = "I live in Ruritania with a walrus called Wilbur."
 
 
 def talk(memory: Engine, user: str, text: str, **scope: Any) -> Message:
-    """Hold a conversation and digest it."""
+    """Run a session and digest it."""
     session = memory.session(user=user, id=f"ses_{user}", **scope)
     message = session.add("user", text)
     session.end()
@@ -37,7 +37,7 @@ def code_bytes(text: str) -> bytes:
 
 @pytest.fixture
 def two(memory: Engine) -> Engine:
-    """Ana and Bob, each with a conversation, a digested fact, an explicit one, a job and vectors."""
+    """Ana and Bob, each with a session, a digested fact, an explicit memory, a job and vectors."""
     for user, text in (("ana", ANAS), ("bob", BOBS)):
         talk(memory, user, text)
         memory.remember(f"favourite word of {user} is {'zugzwang' if user == 'ana' else 'flabbergast'}", user=user, app="words")
@@ -237,7 +237,7 @@ def test_what_somebody_else_has_in_another_place_is_no_residue(memory: Engine, o
 
 
 class Killed(SQLiteStore):
-    """A store whose process dies after the rows are gone and before the bytes are."""
+    """A store whose process dies after the rows are removed and before the bytes are overwritten."""
 
     def scrub(self, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
         raise KeyboardInterrupt
@@ -249,7 +249,7 @@ def test_an_erasure_that_was_cut_short_is_finished_by_the_next_process(
 ) -> None:
     with open_memory() as memory:
         talk(memory, "ana", ANAS)
-        reader = apsw.Connection(str(folder / "memory.db"))  # keeps the log when the others close
+        reader = apsw.Connection(str(folder / "memory.db"))  # keeps the log when the other connections close
         reader.execute("SELECT count(*) FROM memories").fetchall()
     killed = build_engine(Killed(folder / "memory.db"), preset=DEFAULT, clock=clock, worker="none")
     with pytest.raises(KeyboardInterrupt):

@@ -1,4 +1,4 @@
-"""Fork hooks: each is called where a thing has it, and neither is required."""
+"""Fork hooks: each is called if an object has it, and neither is required."""
 
 import os
 
@@ -14,22 +14,22 @@ pytestmark = [
 
 
 class OnlyBefore:
-    """Lets go of something."""
+    """An object with ``before_fork`` only."""
 
     calls = 0
 
     def before_fork(self) -> None:
-        """Count."""
+        """Count the call."""
         self.calls += 1
 
 
 class OnlyAfter:
-    """Makes something new."""
+    """An object with ``after_fork`` only."""
 
     calls = 0
 
     def after_fork(self) -> None:
-        """Count."""
+        """Count the call."""
         self.calls += 1
 
 

@@ -1,4 +1,4 @@
-"""Watching: spans after OpenTelemetry's conventions for memory, times for listeners, and never a word of what was said."""
+"""Tracing: spans by OpenTelemetry's conventions for memory, durations for listeners, and no private text in either."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ in_memory = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_e
 
 @pytest.fixture(scope="module")
 def provider() -> Any:
-    """The one provider a process can have, unless another test has set its own."""
+    """The process's only tracer provider, unless another test has set one."""
     provider = sdk.TracerProvider()
     trace.set_tracer_provider(provider)
     return trace.get_tracer_provider()

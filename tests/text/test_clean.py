@@ -1,4 +1,4 @@
-"""Text made safe to store, to compare and to show."""
+"""Cleaning of text for storage, comparison and display."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The names, numbers and dates of a text, however they are spelled."""
+"""Names, numbers and dates of a text, in any spelling."""
 
 import pytest
 

@@ -24,7 +24,7 @@ def rows(name: str, half: str) -> Iterator[dict[str, Any]]:
 
 
 def outcome(row: dict[str, Any]) -> str:
-    """Classify one answer: right, refused, wrong, or made up where nothing usable was there."""
+    """Classify one answer: right, refused, wrong, or made up if it contains nothing usable."""
     try:
         value = read_json(row["text"])
     except ValueError:
@@ -37,7 +37,7 @@ def outcome(row: dict[str, Any]) -> str:
     return "made up" if row.get("nothing") else "wrong"
 
 
-@pytest.mark.parametrize(("half", "min_right", "max_made_up"), [("A", 90, 3), ("B", 97, 0)])
+@pytest.mark.parametrize(("half", "min_right", "max_made_up"), [("A", 92, 3), ("B", 97, 0)])
 def test_the_json_reader_keeps_its_score(half: str, min_right: int, max_made_up: int) -> None:
     found = Counter(outcome(row) for row in rows("json_answers.jsonl", half))
     assert found["right"] >= min_right, found

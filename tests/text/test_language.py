@@ -1,4 +1,4 @@
-"""Telling languages apart by their commonest words."""
+"""Language identification by stop words."""
 
 import pytest
 from hypothesis import given

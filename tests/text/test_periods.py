@@ -1,4 +1,4 @@
-"""The stretches of time that questions name."""
+"""Periods that questions name."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -10,7 +10,7 @@ NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)  # a Sunday
 
 
 def days(question: str) -> list[tuple[str, str]]:
-    """Return the periods without their wide edges, as their first and last days."""
+    """Return the first and last day of each period, without its margins."""
     edge = timedelta(hours=14)
     return [
         ((period.start + edge).date().isoformat(), (period.end - edge - timedelta(seconds=1)).date().isoformat())

@@ -1,4 +1,4 @@
-"""Where sentences end and where they only seem to."""
+"""Sentence boundaries, real and apparent."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The terms a text is found by."""
+"""Search terms of texts and queries."""
 
 import string
 
@@ -13,7 +13,7 @@ SAFE = set(string.ascii_letters + string.digits)
 
 
 def found(stored: str, query: str, language: str | None = "en") -> bool:
-    """Tell whether any word of a query meets the stored text."""
+    """Return True if any term of a query matches the stored text."""
     terms = set(document_terms(stored, language))
     return any(spellings & terms for spellings in query_terms(query, ("en", "es")))
 

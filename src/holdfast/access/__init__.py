@@ -1,1 +1,1 @@
-"""Who may do what: API keys, permissions, and stored responses for idempotency keys. Start with ``keys.py``."""
+"""Access control: access keys, permissions, and stored responses for idempotency keys. Start with ``keys.py``."""

@@ -1,7 +1,8 @@
-"""Answers kept for requests that are sent again: a client that heard nothing may repeat itself and changes nothing twice.
+"""Stored responses for repeated requests, so that a client can retry without a second effect.
 
-A key is claimed before the work begins and filled when it is answered. An erasure removes claims and answers alike,
-since any of them may hold what is erased; what was under way is then answered, but not kept.
+An idempotency key is claimed before the request runs, and its response is stored when it is ready. An erasure
+removes all claims and responses, because any of them may contain erased data. A request that is running then is answered,
+but its response is not stored.
 """
 
 import hashlib
@@ -16,21 +17,22 @@ from holdfast.text.clean import clean_name
 from holdfast.types import StoredResponse
 
 RETENTION = timedelta(hours=24)
+"""How long a response is kept."""
 _CLAIM_TIMEOUT = timedelta(minutes=2)
-"""A claim without an answer for so long was left by a process that died."""
+"""A claim without a response after this time was left by a process that died."""
 
 
 class StoredResponses:
-    """The kept answers of one tenant."""
+    """The stored responses of one tenant."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
 
     def claim(self, principal: Principal, key: str, request: bytes) -> StoredResponse:
-        """Return the first answer to this request, or with no ``status`` a claim: then it is to be carried out.
+        """Return the stored response to this request, or a new claim without ``status``: then the caller runs the request.
 
-        ``request`` is all that makes it this request: method, path, query and body.
+        ``request`` identifies the request: method, path, query and body.
         """
         now = self._clock.now()
         name = clean_name(key, what="Idempotency-Key") or ""
@@ -39,21 +41,23 @@ class StoredResponses:
             found = tx.stored_response(claim.principal, claim.key)
             if found is not None and found.at > now - RETENTION:
                 if found.request != claim.request:
-                    raise Conflict(f"The Idempotency-Key {name!r} was used for another request; take a new one.")
+                    raise Conflict(
+                        f"The Idempotency-Key {name!r} was used for a different request. Nothing was done; use a new key."
+                    )
                 if found.status is not None:
                     return found
                 if found.at > now - _CLAIM_TIMEOUT:
-                    raise Conflict(f"The request with the Idempotency-Key {name!r} is still under way; try again soon.")
+                    raise Conflict(f"The request with the Idempotency-Key {name!r} is still running. Try again in a few seconds.")
             tx.add_stored_response(claim)
         return claim
 
     def save(self, claim: StoredResponse, *, status: int, headers: Mapping[str, str], body: bytes) -> None:
-        """Keep the answer to a claimed request, before it is sent; not kept if the claim has gone meanwhile."""
+        """Store the response to a claimed request, before it is sent. Does nothing if the claim was removed meanwhile."""
         with self._store.write() as tx:
             tx.set_stored_response(replace(claim, status=status, headers=dict(headers), body=body))
 
     def release(self, claim: StoredResponse) -> None:
-        """Give a claim back: the request failed for reasons of ours, and may be sent again."""
+        """Remove a claim after a server error, so that the client can retry."""
         with self._store.write() as tx:
             found = tx.stored_response(claim.principal, claim.key)
             if found == claim:

@@ -1,8 +1,8 @@
-"""Who may do what: keys, who they stand for, and the one rule that every surface asks.
+"""Access keys, principals, and the authorization rule that every interface applies.
 
-A key has a level and opens one tenant; it may be bound to a user, an app or an agent. A bound part is implied where
-none is named. Naming another, or the id of something that is another's, answers exactly like what does not exist.
-Keys are kept as hashes in the rows of the tenant the server was opened with, the operator's.
+A key has a level and opens one tenant. It can be bound to a user, an app or an agent. A bound part is the default when
+a request names none. Naming another one, or the id of another's data, gets the same response as a missing one.
+Keys are stored as hashes in the tenant that the server was opened with, the operator's.
 """
 
 import hashlib
@@ -22,18 +22,20 @@ from holdfast.text.clean import clean_name
 from holdfast.types import KeyLevel, KeyRecord, Scope
 
 Right: TypeAlias = KeyLevel
-"""What an operation needs: to read, to write, or to administer."""
+"""The level that an operation requires: read, write or admin."""
 LEVELS: tuple[KeyLevel, ...] = get_args(KeyLevel)
 PARTS: tuple[Literal["user", "app", "agent"], ...] = ("user", "app", "agent")
 KEYS_NEEDED = "access"
-"""The operator's setting that says keys were made: from then on nobody comes in without one, even when all are revoked."""
+"""Name of the operator's setting that records that keys were created. From then on every request needs one, even after all
+keys are revoked.
+"""
 _SECRET_LENGTH = 43
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _NO_HASH = bytes(32)
 
 
 class ScopeParts(TypedDict):
-    """Whose memories are meant, as the engine's methods take it."""
+    """User, app and agent, as the engine's methods accept them."""
 
     user: str | None
     app: str | None
@@ -42,7 +44,7 @@ class ScopeParts(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """Who asks: the bearer of a key, or without one a person at this very machine."""
+    """The caller of a request: the holder of an access key, or a local caller without one."""
 
     level: KeyLevel
     tenant: str
@@ -50,7 +52,7 @@ class Principal:
     app: str | None = None
     agent: str | None = None
     key: str | None = None
-    """The id of the key."""
+    """Id of the key, or None."""
     keyless: bool = False
 
     @classmethod
@@ -63,17 +65,17 @@ class Principal:
         agent: str | None = None,
         level: KeyLevel = "admin",
     ) -> "Principal":
-        """Return who works at the machine itself, by the command line or a program they started."""
+        """Return the principal of a local caller: the command line or a program on this machine."""
         return cls(level=level, tenant=tenant, user=user, app=app, agent=agent, keyless=True)
 
     @property
     def name(self) -> str:
-        """A name for what is counted or kept by who asked."""
+        """Name under which requests are counted and responses stored."""
         return f"key {self.key}" if self.key else "keyless"
 
     @property
     def is_bound(self) -> bool:
-        """Whether it stands for a part of the tenant only."""
+        """True if it is limited to a user, app or agent."""
         return any(getattr(self, part) is not None for part in PARTS)
 
 
@@ -86,14 +88,14 @@ def authorize(
     agent: str | None = None,
     whole: bool = False,
 ) -> ScopeParts:
-    """Return the scope in which a principal may do what it asks, or raise. Asked before anything else happens.
+    """Return the scope in which the principal may run an operation, or raise. Call it before anything else.
 
-    ``whole`` is for what concerns the whole tenant, such as its jobs: a bound key has no right to it.
+    Set ``whole`` for operations on the whole tenant, such as listing jobs. Bound keys are not allowed to run them.
     """
     if LEVELS.index(principal.level) < LEVELS.index(right):
-        raise Forbidden(f"This needs a key that may {right}; this one may {principal.level}.")
+        raise Forbidden(f"This needs a key with the level {right}; this one has {principal.level}.")
     if whole and principal.is_bound:
-        raise Forbidden("This concerns everyone; this key is bound to a user, app or agent.")
+        raise Forbidden("This affects the whole tenant, and this key is bound to a user, app or agent. Use an unbound key.")
     return {
         "user": _within(principal.user, user, "user"),
         "app": _within(principal.app, app, "app"),
@@ -102,7 +104,7 @@ def authorize(
 
 
 def _within(bound: str | None, named: str | None, what: str) -> str | None:
-    """Return the part that is meant: the one named, or the one a key is bound to."""
+    """Return the named part, or the bound one if none is named. Raises `NotFound` if they differ."""
     cleaned = clean_name(named, what=what)
     if bound is None or cleaned is None:
         return bound if cleaned is None else cleaned
@@ -112,9 +114,9 @@ def _within(bound: str | None, named: str | None, what: str) -> str | None:
 
 
 def may_see(principal: Principal, scope: Scope, *, also_apps: Collection[str] = ()) -> bool:
-    """Tell whether something that was found by its id may be shown: its own, or what all share.
+    """Return True if the principal may read data of this scope: its own, or data shared with everyone.
 
-    ``also_apps`` are those that share their memories with the principal's app.
+    ``also_apps`` are the apps that share their memories with the principal's app.
     """
     if scope.tenant != principal.tenant:
         return False
@@ -124,30 +126,35 @@ def may_see(principal: Principal, scope: Scope, *, also_apps: Collection[str] = 
 
 
 def may_change(principal: Principal, scope: Scope) -> bool:
-    """Tell whether something that was found by its id may be changed: who is bound changes nothing that all share."""
+    """Return True if the principal may change data of this scope. A bound principal may not change shared data."""
     return scope.tenant == principal.tenant and all(getattr(principal, part) in (None, getattr(scope, part)) for part in PARTS)
 
 
 def check_found(principal: Principal, right: Right, scope: Scope, *, absent: str, also_apps: Collection[str] = ()) -> None:
-    """Refuse something that was found by its id: what may not be seen is absent, in the words for what is absent."""
+    """Raise unless the principal has this right to data found by its id.
+
+    Hidden data raises the same `NotFound`, with the message ``absent``, as a missing id.
+    """
     if not may_see(principal, scope, also_apps=also_apps):
         raise NotFound(absent)
     if right != "read" and not may_change(principal, scope):
-        raise Forbidden("This belongs to others as well; a key that is bound to a user, app or agent may not change it.")
+        raise Forbidden(
+            "This is shared with others, and this key is bound to a user, app or agent. Use an unbound key to change it."
+        )
 
 
 def bearer_of(header: str | None) -> str | None:
-    """Return the key in an ``Authorization`` header, or None where there is none."""
+    """Return the key in an ``Authorization`` header, or None if there is no header."""
     if header is None:
         return None
     scheme, _, token = header.strip().partition(" ")
     if scheme.casefold() != "bearer" or not token.strip():
-        raise Unauthorized("The Authorization header must be: Bearer hf_...")
+        raise Unauthorized("The Authorization header is malformed. Write it like: Authorization: Bearer hf_...")
     return token.strip()
 
 
 class Gate:
-    """Makes, lists and revokes keys, and tells who comes in with one."""
+    """Creates, lists and revokes access keys, and authenticates requests."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
@@ -157,13 +164,13 @@ class Gate:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """Make a new lock; what was noted is the parent's to write down."""
+        """Create a new lock in the child. The uses recorded so far stay with the parent, which stores them."""
         self._lock = threading.Lock()
         self._uses = {}
 
     @property
     def tenant(self) -> str:
-        """The operator's tenant, in whose rows keys are kept."""
+        """The operator's tenant, which stores the keys."""
         return self._store.tenant
 
     def create_key(
@@ -178,37 +185,43 @@ class Gate:
         expires_at: datetime | str | None = None,
         by: Principal | None = None,
     ) -> tuple[KeyRecord, str]:
-        """Make a key; returns its record and the key itself, which nobody can show again.
+        """Create a key. Returns its record and the key itself, which cannot be shown again.
 
-        ``by`` is who asks, None being the operator: a key reaches no further than the one that made it.
+        ``by`` is the creator, None for the operator. A new key never has more access than its creator.
         """
         if level not in LEVELS:
-            raise InvalidInput(f"A key may {', '.join(LEVELS[:-1])} or {LEVELS[-1]}, not {level!r}.")
+            raise InvalidInput(f"The level of a key must be {', '.join(LEVELS[:-1])} or {LEVELS[-1]}, not {level!r}.")
         now = self._clock.now()
-        until = None if expires_at is None else as_utc(expires_at, what="expires_at")
-        if until is not None and until <= now:
-            raise InvalidInput("expires_at is in the past.")
-        maker = by or Principal.local(self.tenant)
-        parts = authorize(maker, "admin", user=user, app=app, agent=agent)
+        expiry = None if expires_at is None else as_utc(expires_at, what="expires_at")
+        if expiry is not None and expiry <= now:
+            raise InvalidInput("expires_at is in the past. No key was created; give a later time.")
+        creator = by or Principal.local(self.tenant)
+        parts = authorize(creator, "admin", user=user, app=app, agent=agent)
         id = "".join(secrets.choice(_ALPHABET) for _ in range(16))
         token = f"hf_{id}_{secrets.token_urlsafe(32)}"
         record = KeyRecord(
-            id=id, hash=_hash(token), level=level, label=clean_name(label, what="label"), tenant=self._tenant_for(maker, tenant),
-            created_at=now, expires_at=until, **parts,
-        )  # fmt: skip
+            id=id,
+            hash=_hash(token),
+            level=level,
+            label=clean_name(label, what="label"),
+            tenant=self._tenant_for(creator, tenant),
+            created_at=now,
+            expires_at=expiry,
+            **parts,
+        )
         with self._store.write() as tx:
             tx.set_key(record)
             tx.set_setting(KEYS_NEEDED, "keys")
         return record, token
 
     def list_keys(self, *, by: Principal | None = None) -> list[KeyRecord]:
-        """List keys, oldest first, also those that no longer work."""
+        """List the keys, oldest first, including expired and revoked ones."""
         if by is not None:
             authorize(by, "admin")
         return [record for record in self._store.access_keys() if self._reaches(by, record)]
 
     def revoke(self, id: str, *, by: Principal | None = None) -> KeyRecord:
-        """Make a key worthless at once, in every process."""
+        """Revoke a key. Takes effect at once in every process."""
         if by is not None:
             authorize(by, "admin")
         with self._store.write() as tx:
@@ -221,37 +234,40 @@ class Gate:
         return record
 
     def disable_keys(self) -> int:
-        """Revoke every key, and let this machine in without one again; returns how many worked until now."""
+        """Revoke every key and allow local access without one again. Returns how many keys were valid."""
         now = self._clock.now()
         with self._store.write() as tx:
-            working = [record for record in tx.access_keys() if record.works(now)]
-            for record in working:
+            valid = [record for record in tx.access_keys() if record.works(now)]
+            for record in valid:
                 tx.set_key(replace(record, revoked_at=now))
             tx.set_setting(KEYS_NEEDED, "none")
-        return len(working)
+        return len(valid)
 
     def has_keys(self) -> bool:
-        """Tell whether there is a key that works."""
+        """Return True if there is a valid key."""
         now = self._clock.now()
         return any(record.works(now) for record in self._store.access_keys())
 
     def keys_needed(self) -> bool:
-        """Tell whether even this machine needs a key: once one was made, until they are given up."""
+        """Return True if every request needs a key, even from this machine."""
         return self._store.setting(KEYS_NEEDED) == "keys"
 
     def identify(self, bearer: str | None, *, loopback: bool) -> Principal:
-        """Return who comes with a key, or on the loopback address of a server without keys. Reads only, and never a cache.
+        """Return the principal of a key. Without a key, only a local caller is accepted, and only if keys are not needed.
 
-        Each key costs the same work, whether it is known or not.
+        Always reads the store, never a cache. Known and unknown keys take the same time.
         """
         if bearer is None:
             if not loopback or self.keys_needed():
-                raise Unauthorized("A key is needed: Authorization: Bearer hf_... (`holdfast keys create` makes one).")
+                raise Unauthorized(
+                    "This request needs an access key. Send the header `Authorization: Bearer hf_...`; "
+                    "`holdfast keys create` creates a key."
+                )
             return Principal.local(self.tenant)
         record = self._store.access_key(_id_of(bearer))
         expected = _NO_HASH if record is None else record.hash
         if not hmac.compare_digest(_hash(bearer), expected) or record is None:
-            raise Unauthorized("This key is not valid.")
+            raise Unauthorized("This key is not valid. Check it, or create a new one with `holdfast keys create`.")
         now = self._clock.now()
         if not record.works(now):
             raise Unauthorized(f"This key has {'expired' if record.revoked_at is None else 'been revoked'}.")
@@ -262,35 +278,35 @@ class Gate:
         )
 
     def flush_uses(self) -> None:
-        """Write down when keys were last used: now and then, not with each request."""
+        """Store when keys were last used. Called periodically, not per request."""
         with self._lock:
             uses, self._uses = self._uses, {}
         if uses:
             with self._store.write(durable=False) as tx:
                 tx.touch_keys(uses)
 
-    def _commands_all(self, by: Principal | None) -> bool:
-        """Tell whether someone is the operator: an administrator of all of the operator's tenant."""
+    def _is_operator(self, by: Principal | None) -> bool:
+        """Return True for the operator: an unbound administrator of the operator's tenant."""
         return by is None or (by.tenant == self.tenant and not by.is_bound and by.level == "admin")
 
     def _reaches(self, by: Principal | None, record: KeyRecord) -> bool:
         scope = Scope(tenant=record.tenant, user=record.user, app=record.app, agent=record.agent)
-        return by is None or self._commands_all(by) or may_change(by, scope)
+        return by is None or self._is_operator(by) or may_change(by, scope)
 
-    def _tenant_for(self, maker: Principal, named: str | None) -> str:
-        tenant = clean_name(named, what="tenant") or maker.tenant
-        if tenant != maker.tenant and not self._commands_all(maker):
+    def _tenant_for(self, creator: Principal, named: str | None) -> str:
+        tenant = clean_name(named, what="tenant") or creator.tenant
+        if tenant != creator.tenant and not self._is_operator(creator):
             raise NotFound(f"There is no tenant {tenant!r}.")
         return tenant
 
 
 def _hash(token: str) -> bytes:
-    """Return what is kept of a key. Its secret has 256 random bits: no slow hash is needed to keep it from being guessed."""
+    """Return the stored hash of a key. The secret has 256 random bits, so a fast hash is safe."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
 def _id_of(token: str) -> str:
-    """Return the id a key names; one of another form names none that exists."""
+    """Return the id part of a key, or ``-``, which no key has, if the key is malformed."""
     prefix, _, rest = token.partition("_")
     id, _, secret = rest.partition("_")
     fits = prefix == "hf" and len(secret) == _SECRET_LENGTH and len(id) <= 64 and token.isascii()

@@ -1,1 +1,1 @@
-"""Removing data for good: ``erase.py`` removes it and what was derived from it, ``rebuild.py`` derives the rest again."""
+"""Permanent removal: ``erase.py`` removes data and everything derived from it, ``rebuild.py`` derives the rest again."""

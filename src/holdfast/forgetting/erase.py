@@ -1,4 +1,4 @@
-"""Letting go for real: rows, derived rows, full text, vectors, queue, caches, and the bytes on disk."""
+"""Erasure: remove rows, derived rows, full text, vectors, queue entries, caches, and the bytes on disk."""
 
 import itertools
 import math
@@ -15,40 +15,41 @@ from holdfast.types import Author, Memory, Message, Receipt
 from holdfast.write import Writer
 
 MEMORIES_OF_APP = "memories of app"
-"""The target that means an app's memories alone: its conversations stay in the log, but nothing of them is seen again."""
+"""Target key for an app's memories only. Its sessions stay stored, but their messages are hidden."""
 SCRUB = "scrub"
-"""The setting that says removed bytes are still to be overwritten, once a reader lets go of the log."""
+"""Name of the setting that records whether removed bytes still wait to be overwritten. A reader can delay that."""
 _MAX_NEEDLES = 256
+"""Maximum number of texts that the scan of the files searches for."""
 
 
 @dataclass(slots=True)
 class _ErasureTargets:
-    """Everything one erasure concerns."""
+    """Everything that one erasure affects."""
 
     memories: set[str] = field(default_factory=set)
     messages: set[str] = field(default_factory=set)
     sessions: set[str] = field(default_factory=set)
     mixed: dict[str, Memory] = field(default_factory=dict)
-    """Memories that also have sources which stay: they are removed, and made again from those."""
+    """Memories that also have sources which stay. They are removed and derived again from those."""
     restated: dict[str, Memory] = field(default_factory=dict)
-    """Memories that were told or made without what is erased, and only said again there: they lose that source alone."""
+    """Memories that erased sources only restated. They stay and lose those sources."""
     texts: list[str] = field(default_factory=list)
 
 
 def erase(store: Store, preset: Preset, target: Mapping[str, str], now: datetime) -> Receipt:
-    """Erase a memory, session, source, user, app, agent or an app's memories, then check that it is gone."""
+    """Erase a memory, session, source, user, app, agent or an app's memories, then verify that the data is gone."""
     with store.write() as tx:
         targets = _find(tx, target)
         survivors = _surviving_messages(tx, targets)
-        unseen = _unseen(tx, target, targets)
+        hidden = _messages_to_hide(tx, target, targets)
         counts = Counter(tx.remove_memories(targets.memories | set(targets.mixed)))
         counts.update(tx.remove_messages(targets.messages))
         counts.update(tx.remove_sessions(targets.sessions))
         if owner := _owner(target):
             tx.remove_scope(owner)
-        tx.remove_stored_responses()  # any of them may hold what is erased
+        tx.remove_stored_responses()  # any of them may contain erased data
         writer = Writer(tx=tx, preset=preset, author=Author(actor="erase"), now=now)
-        tx.set_action(unseen, "forgotten")
+        tx.set_action(hidden, "forgotten")
         _forget_sources(tx, targets)
         rebuilt = rebuild(writer, targets.mixed.values(), survivors)
         mark_erased(tx)
@@ -56,13 +57,13 @@ def erase(store: Store, preset: Preset, target: Mapping[str, str], now: datetime
     if complete:
         with store.write() as tx:
             tx.set_setting(SCRUB, "done")
-    left = _find_rows(store, targets)
+    rows_left = _has_rows(store, targets)
     return Receipt(
         target=dict(target),
         at=now,
         rebuilt=len({memory.id for memory in rebuilt}),
         status="erased" if complete and not residue else "pending",
-        verified=complete and not residue and not left,
+        verified=complete and not residue and not rows_left,
         residue=residue,
         backups=tuple(store.backups()),
         **counts,
@@ -70,37 +71,40 @@ def erase(store: Store, preset: Preset, target: Mapping[str, str], now: datetime
 
 
 def mark_erased(tx: Transaction) -> None:
-    """Note, in the transaction that removes rows, that bytes and caches are still to go: a killed process must not lose that."""
+    """Record, in the transaction that removes rows, that bytes and caches must still be cleared.
+
+    So a process that is killed before that does not lose the task.
+    """
     tx.set_setting(SCRUB, "pending")
     count_erasure(tx)
 
 
 def _owner(target: Mapping[str, str]) -> dict[str, str]:
-    """Return the scope parts a target names."""
+    """Return the scope parts that a target names."""
     return {part: target[part] for part in ("user", "app", "agent") if part in target}
 
 
 def _find(tx: Transaction, target: Mapping[str, str]) -> _ErasureTargets:
-    """Find what is meant, and what was made from it."""
+    """Find the rows that a target names, and everything derived from them."""
     targets = _ErasureTargets()
     owner = _owner(target)
     named = [target[part] for part in ("memory", "source") if part in target]
-    wanted_memories = [MemoryFilter(ids=named, statuses=None)]
-    wanted_messages: list[MessageFilter] = []
+    memory_filters = [MemoryFilter(ids=named, statuses=None)]
+    message_filters: list[MessageFilter] = []
     if "source" in target:
-        targets.messages.add(target["source"])  # its raw message may be long gone, what came of it is not
-        wanted_messages.append(MessageFilter(ids=(target["source"],)))
+        targets.messages.add(target["source"])  # memories can outlive the message they were extracted from
+        message_filters.append(MessageFilter(ids=(target["source"],)))
     if "session" in target:
         targets.sessions.add(target["session"])
-        wanted_messages.append(MessageFilter(session=target["session"]))
+        message_filters.append(MessageFilter(session=target["session"]))
     if owner:
-        wanted_memories.append(MemoryFilter(owner=owner, statuses=None))
-        wanted_messages.append(MessageFilter(owner=owner))
+        memory_filters.append(MemoryFilter(owner=owner, statuses=None))
+        message_filters.append(MessageFilter(owner=owner))
         targets.sessions.update(session.id for session in tx.sessions(SessionFilter(owner=owner)))
     if MEMORIES_OF_APP in target:
-        wanted_memories.append(MemoryFilter(owner={"app": target[MEMORIES_OF_APP]}, statuses=None))
-    targets.memories.update(memory.id for wanted in wanted_memories for memory in tx.memories(wanted))
-    for message in (message for wanted in wanted_messages for message in tx.messages(wanted)):
+        memory_filters.append(MemoryFilter(owner={"app": target[MEMORIES_OF_APP]}, statuses=None))
+    targets.memories.update(memory.id for filter in memory_filters for memory in tx.memories(filter))
+    for message in (message for filter in message_filters for message in tx.messages(filter)):
         targets.messages.add(message.id)
         targets.texts.append(message.text)
     _follow_sources(tx, targets)
@@ -109,16 +113,16 @@ def _find(tx: Transaction, target: Mapping[str, str]) -> _ErasureTargets:
 
 
 def _follow_sources(tx: Transaction, targets: _ErasureTargets) -> None:
-    """Add what was made from erased sources, and what was made from that."""
+    """Add the memories derived from erased sources, and the memories derived from those."""
     reached = targets.memories | targets.messages
     while reached:
-        made = tx.memories(MemoryFilter(sources=list(reached), statuses=None))
+        derived = tx.memories(MemoryFilter(sources=list(reached), statuses=None))
         gone = targets.memories | targets.messages
         reached = set()
-        for memory in made:
+        for memory in derived:
             if memory.id in targets.memories or memory.id in targets.mixed or memory.id in targets.restated:
                 continue
-            if _stands_without(tx.revisions(memory.id), gone):
+            if _is_restated(tx.revisions(memory.id), gone):
                 targets.restated[memory.id] = memory
                 continue
             reached.add(memory.id)
@@ -128,14 +132,14 @@ def _follow_sources(tx: Transaction, targets: _ErasureTargets) -> None:
                 targets.mixed[memory.id] = memory
 
 
-def _stands_without(revisions: Sequence[Memory], gone: set[str]) -> bool:
-    """Tell whether a memory's present text was also stated by something that stays: from the first, or said again."""
+def _is_restated(revisions: Sequence[Memory], gone: set[str]) -> bool:
+    """Return True if a source that stays also stated the memory's present text, first or later."""
     present = revisions[-1]
     if revisions[0].content_hash == present.content_hash and gone.isdisjoint(revisions[0].sources):
         return True
     for before, after in itertools.pairwise(revisions):
         added = set(after.sources) - set(before.sources)
-        # Sources that came without a change of the text said the same again; with one, the text was made of all of them.
+        # Sources added without a text change restated it. After a text change, the text depends on all sources.
         same = before.content_hash == after.content_hash == present.content_hash
         if same and added and added.isdisjoint(gone):
             return True
@@ -143,48 +147,51 @@ def _stands_without(revisions: Sequence[Memory], gone: set[str]) -> bool:
 
 
 def _forget_sources(tx: Transaction, targets: _ErasureTargets) -> None:
-    """Let go of the erased sources of memories that stand without them."""
+    """Remove the erased sources from the restated memories."""
     gone = targets.memories | targets.messages | set(targets.mixed)
     for id in targets.restated:
         for memory in tx.memories(MemoryFilter(ids=(id,), statuses=None)):
-            left = tuple(source for source in memory.sources if source not in gone)
-            tx.set_sources(memory.id, left)
+            remaining = tuple(source for source in memory.sources if source not in gone)
+            tx.set_sources(memory.id, remaining)
 
 
 def _surviving_messages(tx: Transaction, targets: _ErasureTargets) -> list[Message]:
-    """Return the messages that stay and from which mixed memories can be made again."""
+    """Return the messages that stay and that mixed memories can be derived from again."""
     sources = {source for memory in targets.mixed.values() for source in memory.sources}
     return tx.messages(MessageFilter(ids=list(sources - targets.messages))) if sources else []
 
 
-def _unseen(tx: Transaction, target: Mapping[str, str], targets: _ErasureTargets) -> set[str]:
-    """Return the messages that stay, but must not be seen: those of a memory that was forgotten, or is erased by its id."""
+def _messages_to_hide(tx: Transaction, target: Mapping[str, str], targets: _ErasureTargets) -> set[str]:
+    """Return the messages that stay but must be hidden: sources of forgotten memories and of a memory erased by its id.
+
+    For an app's memories, these are all messages of the app.
+    """
     ids = targets.memories | set(targets.mixed)
-    hidden = tx.memories(MemoryFilter(ids=list(ids), statuses=["forgotten"]))
+    forgotten = tx.memories(MemoryFilter(ids=list(ids), statuses=["forgotten"]))
     if "memory" in target:
-        hidden += tx.memories(MemoryFilter(ids=[target["memory"]], statuses=None))
-    unseen = own_sources(tx, hidden)
-    if MEMORIES_OF_APP in target:  # also what was not digested yet: it would bring back what is erased
-        unseen |= {message.id for message in tx.messages(MessageFilter(owner={"app": target[MEMORIES_OF_APP]}))}
-    return unseen - targets.messages
+        forgotten += tx.memories(MemoryFilter(ids=[target["memory"]], statuses=None))
+    hidden = own_sources(tx, forgotten)
+    if MEMORIES_OF_APP in target:  # also messages not digested yet, which would bring back erased memories
+        hidden |= {message.id for message in tx.messages(MessageFilter(owner={"app": target[MEMORIES_OF_APP]}))}
+    return hidden - targets.messages
 
 
 def own_sources(tx: Transaction, memories: Iterable[Memory]) -> set[str]:
-    """Return the messages that memories came from in their own scope; what others share with them is not theirs to hide."""
+    """Return the ids of the memories' source messages in their own scope. Messages shared with others are not hidden."""
     scope_of = {source: memory.scope for memory in memories for source in memory.sources}
     found = tx.messages(MessageFilter(ids=list(scope_of)))
     return {message.id for message in found if message.scope == scope_of[message.id]}
 
 
 def _needles(texts: Iterable[str]) -> list[bytes]:
-    """Choose stretches of the erased texts that a scan of the files must not find."""
+    """Choose parts of the erased texts for the scan of the files."""
     longest = sorted({text for text in texts if len(text) >= 8}, key=len, reverse=True)
     step = max(1, math.ceil(len(longest) / _MAX_NEEDLES))
     return [text[:48].encode() for text in longest[::step]]
 
 
-def _find_rows(store: Store, targets: _ErasureTargets) -> bool:
-    """Look again for what should be gone."""
+def _has_rows(store: Store, targets: _ErasureTargets) -> bool:
+    """Return True if any erased row is still in the store."""
     return bool(
         store.memories(MemoryFilter(ids=list(targets.memories), statuses=None))
         or store.messages(MessageFilter(ids=list(targets.messages)))

@@ -1,4 +1,4 @@
-"""Making again, by rules, what was derived from something erased and from something that stays."""
+"""Derive memories again, by rules, that had both erased and remaining sources."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -13,39 +13,45 @@ from holdfast.protocols import MemoryFilter, Transaction
 from holdfast.types import Memory, Message, Put
 from holdfast.write import Writer
 
-_REASON = "made again without what was erased"
+_REASON = "derived again after an erasure"
 
 
 def rebuild(writer: Writer, mixed: Iterable[Memory], survivors: Sequence[Message]) -> list[Memory]:
-    """Make live memories again from the sources that are left; returns those that could be."""
+    """Derive live memories again from their remaining sources. Returns the new memories."""
     preset = writer.preset
     lost = sorted((memory for memory in mixed if memory.status == "live"), key=lambda memory: memory.item)
     summaries = [memory for memory in lost if memory.kind == "summary"]
     bases = [memory for memory in lost if preset.base and memory.kind == preset.base.kind]
-    notes = [memory for memory in lost if preset.topics and memory.kind == preset.topics.recent_kind]
-    statements = [memory for memory in lost if memory not in (*summaries, *bases, *notes)]
-    again = [*_statements(writer, statements, survivors), *_summaries(summaries, survivors)]
-    made = writer.apply(again, shown=())
-    for base in bases:  # last: they are made from the summaries made just now
+    topic_notes = [memory for memory in lost if preset.topics and memory.kind == preset.topics.recent_kind]
+    statements = [memory for memory in lost if memory not in (*summaries, *bases, *topic_notes)]
+    puts = [*_statements(writer, statements, survivors), *_summaries(summaries, survivors)]
+    made = writer.apply(puts, shown=())
+    for base in bases:  # after the summaries, from which they are derived
         put = _base(writer.tx, preset, base, [memory for memory in made if memory.kind == "summary"])
         made += writer.apply([put], shown=()) if put else []
-    again = [put for note in notes if (put := _note(writer.tx, note, made)) is not None]
-    return made + writer.apply(again, shown=())
+    puts = [put for note in topic_notes if (put := _topic_note(writer.tx, note, made)) is not None]
+    return made + writer.apply(puts, shown=())
 
 
 def _statements(writer: Writer, lost: Sequence[Memory], survivors: Sequence[Message]) -> list[Put]:
-    """Return what the surviving messages say that is the same as what was lost, or a paragraph of what is left of a talk."""
+    """Return the lost memories that the remaining messages still state, or paragraphs of the remaining conversations."""
     extractor = writer.preset.extractor
     if isinstance(extractor, Paragraph):
         return [
             Put(
-                scope=memory.scope, kind=memory.kind, text=paragraph(said, max_characters=extractor.max_characters), tags=memory.tags,
-                importance=memory.importance, sources=tuple(message.id for message in said), valid_from=said[-1].at,
-                metadata=memory.metadata, reason=_REASON,
+                scope=memory.scope,
+                kind=memory.kind,
+                text=paragraph(said, max_characters=extractor.max_characters),
+                tags=memory.tags,
+                importance=memory.importance,
+                sources=tuple(message.id for message in said),
+                valid_from=said[-1].at,
+                metadata=memory.metadata,
+                reason=_REASON,
             )
             for memory in lost
             if memory.kind == extractor.kind and (said := extractable(_own_messages(memory, survivors)))
-        ]  # fmt: skip
+        ]
     wanted = {memory.content_hash for memory in lost}
     found = extractor.rules(extractable(survivors)) if isinstance(extractor, Extractor) else []
     return [put for put in found if writer.identity(put) in wanted]
@@ -56,7 +62,7 @@ def _summaries(lost: Sequence[Memory], survivors: Sequence[Message]) -> list[Put
     for memory in lost:
         said = extractable(_own_messages(memory, survivors))
         if said:
-            # It covers the same range as before: what was erased of it is not summarised, and not missing either.
+            # Keep the range of the lost summary, so that the gap does not count as not yet summarized.
             put = summary_put(said, summarize(said), memory.scope, importance=memory.importance, tags=memory.tags, reason=_REASON)
             puts.append(replace(put, metadata={**put.metadata, **memory.metadata}))
     return puts
@@ -77,15 +83,21 @@ def _base(tx: Transaction, preset: Preset, lost: Memory, made: Sequence[Memory])
     return base_put(text, summaries, lost.scope, kind=lost.kind, key=lost.key, facts=facts, reason=_REASON)
 
 
-def _note(tx: Transaction, lost: Memory, made: Sequence[Memory]) -> Put | None:
-    """Return what is left of a note on a conversation, by what is left of its conclusions."""
-    left = [*tx.memories(MemoryFilter(ids=list(lost.sources))), *(memory for memory in made if memory.topic == lost.topic)]
-    if not left:
+def _topic_note(tx: Transaction, lost: Memory, made: Sequence[Memory]) -> Put | None:
+    """Return a topic's recent note, derived from the memories of the topic that remain. None if there are none."""
+    remaining = [*tx.memories(MemoryFilter(ids=list(lost.sources))), *(memory for memory in made if memory.topic == lost.topic)]
+    if not remaining:
         return None
     return Put(
-        scope=lost.scope, kind=lost.kind, text=summarize_topic([memory.text for memory in left]), key=lost.key, topic=lost.topic,
-        sources=tuple(dict.fromkeys(memory.id for memory in left)), valid_from=lost.valid_from, reason=_REASON,
-    )  # fmt: skip
+        scope=lost.scope,
+        kind=lost.kind,
+        text=summarize_topic([memory.text for memory in remaining]),
+        key=lost.key,
+        topic=lost.topic,
+        sources=tuple(dict.fromkeys(memory.id for memory in remaining)),
+        valid_from=lost.valid_from,
+        reason=_REASON,
+    )
 
 
 def _own_messages(memory: Memory, survivors: Sequence[Message]) -> list[Message]:

@@ -1,1 +1,1 @@
-"""Services of the process: clock, ids, fork safety, tracing. Each file stands alone."""
+"""Process-level services: clock, ids, fork safety, tracing. The files are independent of each other."""

@@ -1,4 +1,4 @@
-"""The system's clock, and what to make of a time a caller gives."""
+"""The system clock, and parsing of times and time zones."""
 
 from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -7,21 +7,21 @@ from holdfast.errors import InvalidInput
 
 
 class SystemClock:
-    """The machine's own time."""
+    """The machine's clock."""
 
     def now(self) -> datetime:
-        """Return the present moment in UTC."""
+        """Return the current time in UTC."""
         return datetime.now(UTC)
 
 
 def as_utc(moment: datetime | str, *, what: str = "time") -> datetime:
-    """Return a time in UTC; text is read as ISO 8601, and a time without a zone is taken as UTC."""
+    """Return a time in UTC. Text is parsed as ISO 8601; a time without a zone counts as UTC."""
     if isinstance(moment, str):
         try:
             moment = datetime.fromisoformat(moment)
         except ValueError as error:
             raise InvalidInput(
-                f"{what} {moment!r} is not an ISO 8601 date or time, like 2026-03-01 or 2026-03-01T14:30."
+                f"{what} {moment!r} is not an ISO 8601 date or time. Write it like 2026-03-01 or 2026-03-01T14:30."
             ) from error
     if not isinstance(moment, datetime):
         raise InvalidInput(f"{what} must be a datetime or ISO 8601 text, not {type(moment).__name__}.")
@@ -40,7 +40,7 @@ def zone(name: str) -> ZoneInfo:
 
 
 def end_of_day(moment: datetime, timezone: str) -> datetime:
-    """Return the end of the day that ``moment`` falls on in a time zone."""
+    """Return the end, in UTC, of the local day that contains ``moment``."""
     local = moment.astimezone(zone(timezone))
     midnight = datetime.combine(local.date() + timedelta(days=1), time.min, tzinfo=local.tzinfo)
     return midnight.astimezone(UTC)

@@ -1,9 +1,8 @@
-"""Living through ``os.fork()``.
+"""Fork safety.
 
-A fork copies a process with one thread of it. SQLite's own tables of open files and held locks would be copied
-as well and lie to the child, and a lock that another thread holds would stay held there for ever. So a fork
-waits until no thread is inside the store, the store lets go of its files before it, and in the child every
-object that has locks makes new ones.
+``os.fork()`` copies a process with only one of its threads. The child would inherit SQLite's records of open files and
+locks, which are wrong there, and locks held by other threads would never be released. So a fork waits until no thread is
+inside the store. Before it, stores close their files. In the child, every registered object creates new locks.
 """
 
 import os
@@ -15,90 +14,90 @@ from typing import Protocol, runtime_checkable
 
 @runtime_checkable
 class BeforeFork(Protocol):
-    """Something with files or threads that a fork must not copy."""
+    """An object with files or threads that a fork must not copy."""
 
     def before_fork(self) -> None:
-        """Let go of them; no thread is inside the gate, but for the one that forks."""
+        """Close them. No other thread is inside ``fork_guard`` during this call."""
         ...
 
 
 @runtime_checkable
 class AfterFork(Protocol):
-    """Something with locks, which a fork may copy while they are held."""
+    """An object with locks, which a fork could copy while they are held."""
 
     def after_fork(self) -> None:
-        """Make new locks, in the child."""
+        """Create new locks. Runs in the child."""
         ...
 
 
-class _Gate:
-    """Counts the threads inside; entering again from within is free."""
+class _ForkGuard:
+    """A reentrant guard that many threads can hold at once, and that a fork waits for."""
 
     def __init__(self) -> None:
         self.renew()
 
     def renew(self) -> None:
-        self._turn = threading.Condition(threading.Lock())
-        self._inside = 0
+        self._condition = threading.Condition(threading.Lock())
+        self._threads = 0
         self._forking = False
-        self._own = threading.local()
+        self._local = threading.local()
 
     def __enter__(self) -> None:
-        depth = getattr(self._own, "depth", 0)
+        depth = getattr(self._local, "depth", 0)
         if depth == 0:
-            with self._turn:
+            with self._condition:
                 while self._forking:
-                    self._turn.wait()
-                self._inside += 1
-        self._own.depth = depth + 1
+                    self._condition.wait()
+                self._threads += 1
+        self._local.depth = depth + 1
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._own.depth -= 1
-        if self._own.depth == 0:
-            with self._turn:
-                self._inside -= 1
+        self._local.depth -= 1
+        if self._local.depth == 0:
+            with self._condition:
+                self._threads -= 1
                 if self._forking:
-                    self._turn.notify_all()
+                    self._condition.notify_all()
 
-    def shut(self) -> None:
-        """Wait until everyone else is out, and keep them out."""
-        with self._turn:
+    def close(self) -> None:
+        """Keep other threads out, and wait until those inside have left."""
+        with self._condition:
             while self._forking:
-                self._turn.wait()
+                self._condition.wait()
             self._forking = True
-            while self._inside > (1 if getattr(self._own, "depth", 0) else 0):
-                self._turn.wait()
+            while self._threads > (1 if getattr(self._local, "depth", 0) else 0):
+                self._condition.wait()
 
     def open(self) -> None:
-        """Let everyone in again."""
-        with self._turn:
+        """Let threads in again."""
+        with self._condition:
             self._forking = False
-            self._turn.notify_all()
+            self._condition.notify_all()
 
 
-fork_guard = _Gate()
-"""``with fork_guard:`` stands around everything that must not be under way during a fork."""
+fork_guard = _ForkGuard()
+"""Context manager for code during which no fork may happen."""
 
-_watched: "weakref.WeakSet[BeforeFork | AfterFork]" = weakref.WeakSet()
+_registered: "weakref.WeakSet[BeforeFork | AfterFork]" = weakref.WeakSet()
 
 
-def register(thing: BeforeFork | AfterFork) -> None:
-    """Call the hooks that a thing has, ``before_fork`` and ``after_fork``, at every fork for as long as it lives."""
-    _watched.add(thing)
+def register(instance: BeforeFork | AfterFork) -> None:
+    """Call the object's ``before_fork`` and ``after_fork``, where defined, at every fork. Holds only a weak reference."""
+    _registered.add(instance)
 
 
 def _before() -> None:
-    fork_guard.shut()
-    for thing in list(_watched):
-        if isinstance(thing, BeforeFork):
-            thing.before_fork()
+    fork_guard.close()
+    for instance in list(_registered):
+        if isinstance(instance, BeforeFork):
+            instance.before_fork()
 
 
 def _in_child() -> None:
     fork_guard.renew()
-    for thing in list(_watched):
-        if isinstance(thing, AfterFork):
-            thing.after_fork()
+    for instance in list(_registered):
+        if isinstance(instance, AfterFork):
+            instance.after_fork()
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,4 +1,4 @@
-"""Names for new things: sortable by time, impossible to guess, never equal."""
+"""Unique ids that sort by time and cannot be guessed."""
 
 import secrets
 import threading
@@ -12,10 +12,10 @@ _last = (0, 0)
 
 
 class _Renewal:
-    """Makes the lock anew in a forked child."""
+    """Creates a new lock in a forked child."""
 
     def after_fork(self) -> None:
-        global _lock  # noqa: PLW0603  (the lock belongs to the process)
+        global _lock  # noqa: PLW0603  (one lock per process)
         _lock = threading.Lock()
 
 
@@ -24,15 +24,15 @@ forks.register(_renewal)
 
 
 def new_id(prefix: str, at: datetime) -> str:
-    """Return a new id such as ``mem_01k4...``: 48 bits of milliseconds and 80 random ones, in base 32.
+    """Return a new id such as ``mem_01k4...``: 48 bits of milliseconds and 80 random bits, in base 32.
 
-    Ids made one after another in one process sort in that order, also within a millisecond.
+    Ids created one after another in a process sort in that order, even within one millisecond.
     """
-    global _last  # noqa: PLW0603  (the order of ids is a property of the process)
+    global _last  # noqa: PLW0603  (one order of ids per process)
     moment = int(at.timestamp() * 1000) & ((1 << 48) - 1)
     with _lock:
-        chance = _last[1] + 1 + secrets.randbits(32) if moment == _last[0] else secrets.randbits(79)
-        _last = (moment, chance)
-    number = moment << 80 | chance
+        random_bits = _last[1] + 1 + secrets.randbits(32) if moment == _last[0] else secrets.randbits(79)
+        _last = (moment, random_bits)
+    number = moment << 80 | random_bits
     digits = "".join(_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5))
     return f"{prefix}_{digits}"

@@ -1,7 +1,7 @@
-"""Watching operations: spans for OpenTelemetry, after its conventions for memory, and times for whoever counts them.
+"""Tracing: OpenTelemetry spans by its conventions for memory operations, and durations for listeners.
 
-Nothing is imported and next to nothing is done while nobody watches: a program that traces has OpenTelemetry's API
-loaded already. What was said, asked or remembered is never part of a span, nor is an error's message.
+Without OpenTelemetry loaded and without listeners, the overhead is negligible and nothing is imported. Spans contain
+neither message texts, queries, memories nor error messages.
 """
 
 import sys
@@ -16,7 +16,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Operation: TypeAlias = Literal["recall", "context", "remember", "forget", "digest"]
 Listener: TypeAlias = Callable[[Operation, float], None]
-"""Told of each operation that ended well, and the seconds it took."""
+"""Called with each operation that succeeded and its duration in seconds."""
 
 _CONVENTION: Mapping[Operation, str] = {
     "recall": "search_memory",
@@ -25,13 +25,13 @@ _CONVENTION: Mapping[Operation, str] = {
     "forget": "delete_memory",
     "digest": "upsert_memory",
 }
-"""What the conventions call each operation, which is the span's name as well."""
+"""OpenTelemetry's name of each operation, which is also the span's name."""
 _API = "opentelemetry.trace"
 _listeners: list[Listener] = []
 
 
 def listen(listener: Listener) -> Callable[[], None]:
-    """Tell a listener of every operation in this process from now on; returns what ends that."""
+    """Call a listener for every later operation in this process. Returns a function that removes it."""
     _listeners.append(listener)
 
     def stop() -> None:
@@ -42,7 +42,7 @@ def listen(listener: Listener) -> Callable[[], None]:
 
 
 def watched(operation: Operation) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Make an operation one that can be watched."""
+    """Decorate an operation so that it is traced."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         @wraps(function)
@@ -50,10 +50,10 @@ def watched(operation: Operation) -> Callable[[Callable[P, R]], Callable[P, R]]:
             api = sys.modules.get(_API)
             if api is None and not _listeners:
                 return function(*args, **kwargs)
-            began = time.perf_counter()
+            started = time.perf_counter()
             result = function(*args, **kwargs) if api is None else _spanned(api, operation, function, *args, **kwargs)
             for listener in tuple(_listeners):
-                listener(operation, time.perf_counter() - began)
+                listener(operation, time.perf_counter() - started)
             return result
 
         return call
@@ -62,7 +62,7 @@ def watched(operation: Operation) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def _spanned(api: Any, operation: Operation, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Run an operation in a span of its own."""
+    """Run an operation in its own span."""
     name = _CONVENTION[operation]
     attributes = {"gen_ai.operation.name": name, "holdfast.operation": operation}
     with _tracer(api).start_as_current_span(
@@ -85,7 +85,7 @@ def _tracer(api: Any) -> Any:
 
 
 def _outcome(result: object) -> dict[str, str | int]:
-    """Return what may be told of a result: how many memories, or which one."""
+    """Return the span attributes of a result: the number of memories, or the id of one."""
     hits = getattr(result, "hits", result)
     if isinstance(hits, Sized) and not isinstance(hits, str | bytes):
         return {"gen_ai.memory.record.count": len(hits)}

@@ -1,4 +1,4 @@
-"""Stores with Chroma as their index, and a look at what it holds."""
+"""Helpers to open stores with Chroma as their index and to read its content."""
 
 import contextlib
 from collections.abc import Iterator
@@ -14,20 +14,20 @@ from holdfast.stores.sqlite.store import SQLiteStore
 from holdfast.testing.samples import ANA, a_memory, remember
 from holdfast.types import Scope
 
-EAGER = Pace(beside=0, ahead=256, rest=0.0)
-"""Every search first carries over what waits, so that Chroma answers."""
+EAGER = Pace(max_scanned=0, max_applied_first=256, retry_seconds=0.0)
+"""Every search first applies the queue, so that Chroma answers."""
 MODEL = "a"
 LENGTH = 32
 
 
 def open_store(file: Path, *, pace: Pace = EAGER, index: str | None = "chroma", tenant: str = "default") -> SQLiteStore:
-    """Open a store; without an index, as one that knows nothing of it."""
+    """Open a store. With ``index=None`` it does not use an external index."""
     return SQLiteStore(file, tenant=tenant, index=chroma_place(index, file) if index else None, pace=pace)
 
 
 @contextlib.contextmanager
 def opened(file: Path, *, pace: Pace = EAGER, index: str | None = "chroma", tenant: str = "default") -> Iterator[SQLiteStore]:
-    """Open a store for a while."""
+    """Open a store and close it at the end of the block."""
     store = open_store(file, pace=pace, index=index, tenant=tenant)
     try:
         yield store
@@ -36,7 +36,7 @@ def opened(file: Path, *, pace: Pace = EAGER, index: str | None = "chroma", tena
 
 
 def direction(number: int) -> "np.ndarray[tuple[int], np.dtype[np.float32]]":
-    """Return a unit vector of a number's own."""
+    """Return a unit vector that is unique to a number."""
     vector = np.random.default_rng(number).standard_normal(LENGTH).astype(np.float32)
     return vector / np.linalg.norm(vector)
 
@@ -67,25 +67,25 @@ def catch_up(store: Store) -> None:
 
 
 def searched_in_memory(store: SQLiteStore) -> bool:
-    """Tell whether the index in memory was loaded to answer."""
+    """Return True if the in-memory index was loaded for a search."""
     return bool(store._indexes._indexes)
 
 
 def build_folders(file: Path) -> list[Path]:
-    """Return the folders of Chroma's beside a store."""
+    """Return Chroma's build folders next to a store."""
     folder = file.with_name(file.name + ".chroma")
     return sorted(entry for entry in folder.iterdir() if entry.is_dir()) if folder.is_dir() else []
 
 
 def rows(file: Path, sql: str) -> list[tuple[object, ...]]:
-    """Ask the file behind a store's back."""
+    """Query the file directly."""
     with contextlib.closing(apsw.Connection(str(file))) as connection:
         return list(connection.execute(sql))
 
 
 def ids_in_chroma(store: SQLiteStore) -> list[int]:
-    """Return the items that Chroma has, of the first model, in order; one for each vector."""
-    assert store._outside is not None
-    feed = store._outside._feed
+    """Return the items in Chroma for the first model, in order, one per vector."""
+    assert store._external is not None
+    feed = store._external._feed
     (build,) = [build for build in (feed.build(model) for model in feed.models()) if build is not None]
     return sorted(key.item for key in feed.opened(build).keys())  # noqa: SIM118  (not a dictionary's)

@@ -1,4 +1,4 @@
-"""Chroma beside the store: always in step, never missed, never needed."""
+"""Chroma as an external index: always up to date, and not needed for correct results."""
 
 import json
 import os
@@ -32,7 +32,7 @@ from tests.stores.chroma.support import (
 
 pytest.importorskip("chromadb")
 
-LAZY = Pace(rest=0.0)
+LAZY = Pace(retry_seconds=0.0)
 QUEUED = "SELECT count(*) FROM index_queue"
 
 
@@ -75,7 +75,7 @@ def test_what_was_removed_is_not_found_while_its_removal_waits(file: Path) -> No
 
 
 def test_while_much_waits_the_index_in_memory_answers(file: Path) -> None:
-    with opened(file, pace=Pace(beside=10, step=10)) as store:
+    with opened(file, pace=Pace(max_scanned=10, batch_size=10)) as store:
         fill(store, range(100))
         assert nearest(store, 42) == ["number 42"]
         assert searched_in_memory(store)
@@ -117,7 +117,7 @@ def test_a_dropped_model_takes_its_folder_along(file: Path) -> None:
         assert rows(file, "SELECT (SELECT count(*) FROM indexes), (SELECT count(*) FROM index_queue)") == [(0, 0)]
 
 
-# --- rebuilding and healing -------------------------------------------------------------------------------------
+# --- rebuilds ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.ledger("C8")
@@ -170,7 +170,7 @@ def test_a_missing_or_damaged_folder_heals(
         fill(store, range(1200, 1210))
         assert nearest(store, 1205) == ["number 1205"]
         assert nearest(store, 5) == ["number 5"]
-        assert "is built anew" in caplog.text
+        assert "will be rebuilt" in caplog.text
         catch_up(store)
         store._indexes.clear()
         assert nearest(store, 5) == ["number 5"]
@@ -185,7 +185,7 @@ def test_a_store_put_back_to_an_earlier_moment_builds_its_index_anew(file: Path,
         fill(store, range(20))
         nearest(store, 1)
         store.backup(tmp_path / "copy.db")
-        with store.write() as tx:  # as many as before, after a single batch
+        with store.write() as tx:  # the same number as before, after a single batch
             tx.remove_memories(["mem_ana_7"])
         fill(store, range(100, 101))
         nearest(store, 1)
@@ -202,7 +202,7 @@ def test_the_check_tells_of_vectors_that_differ_and_how_to_mend_it(file: Path) -
         fill(store, range(20))
         nearest(store, 1)
         assert all(finding.ok for finding in store.check())
-        feed = store._outside._feed  # type: ignore[union-attr]
+        feed = store._external._feed  # type: ignore[union-attr]
         (build,) = [feed.build(model) for model in feed.models()]
         assert build is not None
         index = feed.opened(build)
@@ -214,7 +214,7 @@ def test_the_check_tells_of_vectors_that_differ_and_how_to_mend_it(file: Path) -
         assert all(finding.ok for finding in store.check())
 
 
-# --- killed -----------------------------------------------------------------------------------------------------
+# --- kills -----------------------------------------------------------------------------------------------------
 
 KILLED = """
 import os, signal, sys
@@ -256,13 +256,13 @@ def test_a_process_killed_between_commit_and_index_leaves_it_to_the_next(file: P
         expected = [item for (item,) in rows(file, "SELECT item FROM vectors ORDER BY item")]
         assert ids_in_chroma(store) == expected
         assert len(expected) == 39
-        # A Chroma that was killed may have lost some of what it had said it held; it is then built anew, and the index in
-        # memory answers meanwhile. What is found is the same.
+        # A killed Chroma may have lost vectors that it had acknowledged. It is then rebuilt, and the in-memory index answers
+        # meanwhile. The results are the same.
         assert nearest(store, 35) == ["number 35"]
     assert rows(file, QUEUED) == [(0,)]
 
 
-# --- erased -----------------------------------------------------------------------------------------------------
+# --- erasure ----------------------------------------------------------------------------------------------------
 
 
 def _files_with(folder: Path, *needles: bytes) -> list[str]:
@@ -271,7 +271,7 @@ def _files_with(folder: Path, *needles: bytes) -> list[str]:
 
 
 def _files_with_vector(folder: Path, vector: "np.ndarray[tuple[int], np.dtype[np.float32]]") -> list[str]:
-    """Return the files that hold a vector nearly as it is: Chroma makes it unit length once more."""
+    """Return the files that contain a vector, nearly unchanged: Chroma normalizes it again."""
     return [entry.name for entry in folder.rglob("*") if entry.is_file() and _holds(entry.read_bytes(), vector)]
 
 
@@ -308,7 +308,7 @@ def test_erased_vectors_are_gone_from_chroma_and_from_its_files(file: Path, coun
 
 
 def _kept_in(folder: Path, vector: "np.ndarray[tuple[int], np.dtype[np.float32]]") -> list[str]:
-    """Return the files that hold a vector on purpose: the graph's file is written with whatever its unused memory held."""
+    """Return the files that contain a vector on purpose. Chroma also writes unused memory into its graph file."""
     return [name for name in _files_with_vector(folder, vector) if name != "data_level0.bin"]
 
 
@@ -333,7 +333,7 @@ def test_a_program_without_the_setting_keeps_the_queue_and_erases_the_folder(fil
     with opened(file, index=None) as plain:
         fill(plain, range(20, 25))
         assert rows(file, QUEUED) == [(5,)]
-        assert any("5 changes wait" in finding.detail for finding in plain.check())
+        assert any("5 changes are queued" in finding.detail for finding in plain.check())
         with plain.write() as tx:
             tx.remove_memories(["mem_ana_7"])
         assert plain.scrub([]) == (True, ())
@@ -406,8 +406,10 @@ def test_the_command_builds_the_index_anew(file: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "holdfast.cli", "doctor", "--rebuild-index", "--json", "--store", str(file)],
         env={**os.environ, "HOLDFAST_INDEX": "chroma", "HOLDFAST_EMBEDDER": "none", "HOLDFAST_HOME": str(file.parent)},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     (after,) = build_folders(file)
     assert after != before

@@ -1,4 +1,4 @@
-"""A whole memory with Chroma as its index, as a user opens it."""
+"""An engine with Chroma as its index, as a user opens it."""
 
 import contextlib
 import os
@@ -27,7 +27,7 @@ OpenMemory = Callable[..., Engine]
 
 @pytest.fixture
 def minilm() -> str:
-    """The name of the design's embedder, where its weights are."""
+    """The name of the Reachy preset's embedder. Skips if its weights are missing."""
     try:
         locate(find("all-minilm-l6-v2"), models_directory())
     except ModelError as error:
@@ -112,8 +112,11 @@ def test_nothing_is_fetched_and_nobody_is_told(tmp_path: Path) -> None:
     home.mkdir()
     done = subprocess.run(
         [sys.executable, "-c", QUIET, str(tmp_path / "memory.db")],
-        env={**os.environ, "HOME": str(home)}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env={**os.environ, "HOME": str(home)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert list(home.rglob("*")) == []
 
@@ -126,9 +129,21 @@ def test_a_memory_is_restored_with_chroma_in_use(open_memory: OpenMemory, folder
         memory.remember("likes the mountains", user="ana")
         memory.drain()
     done = subprocess.run(
-        [sys.executable, "-m", "holdfast.cli", "restore", str(tmp_path / "copy.db"), "--yes", "--store", str(folder / "memory.db")],
-        env={**os.environ, "HOLDFAST_INDEX": "chroma", "HOLDFAST_HOME": str(folder)}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "holdfast.cli",
+            "restore",
+            str(tmp_path / "copy.db"),
+            "--yes",
+            "--store",
+            str(folder / "memory.db"),
+        ],
+        env={**os.environ, "HOLDFAST_INDEX": "chroma", "HOLDFAST_HOME": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     memory = open_memory(settings={"index": "chroma"})
     assert [str(hit) for hit in memory.recall("what does she like?", user="ana")] == ["likes the sea"]

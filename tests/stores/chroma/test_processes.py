@@ -1,4 +1,4 @@
-"""One folder of Chroma's, several processes and threads: one has it, all find everything."""
+"""One Chroma folder and several processes and threads: one uses it, and all find everything."""
 
 import logging
 import os
@@ -41,8 +41,11 @@ store.close()
 def test_one_process_has_the_folder_and_others_search_in_memory(file: Path, caplog: pytest.LogCaptureFixture) -> None:
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER, str(file)],
-        cwd=Path(__file__).parents[3], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        cwd=Path(__file__).parents[3],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     assert owner.stdin
     assert owner.stdout
     try:
@@ -103,7 +106,7 @@ def test_a_search_inside_a_write_neither_waits_nor_fails(file: Path) -> None:
 
 
 def test_threads_that_search_write_remove_and_erase_at_once_stay_right(file: Path) -> None:
-    with opened(file, pace=Pace(beside=8, step=64, rest=0.0)) as store:
+    with opened(file, pace=Pace(max_scanned=8, batch_size=64, retry_seconds=0.0)) as store:
         fill(store, range(100))
         until = time.monotonic() + 3
         wrong: list[int] = []

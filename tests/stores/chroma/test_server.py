@@ -1,4 +1,4 @@
-"""Chroma on a server: several processes at once, and a store that does not care whether it is there."""
+"""Chroma on a server: used by several processes, and not needed for correct results."""
 
 import contextlib
 import socket
@@ -22,7 +22,7 @@ QUEUED = "SELECT count(*) FROM index_queue"
 
 
 class Server:
-    """A real server of Chroma's on a port of this machine."""
+    """A real Chroma server on a local port."""
 
     def __init__(self, folder: Path) -> None:
         with contextlib.closing(socket.socket()) as found:
@@ -41,8 +41,9 @@ class Server:
             pytest.skip("chromadb's own program is not installed beside this Python")
         self._process = subprocess.Popen(
             [str(program), "run", "--path", str(self._folder), "--host", "127.0.0.1", "--port", str(self.port)],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         until = time.monotonic() + 30
         while time.monotonic() < until:
             with contextlib.suppress(OSError):
@@ -152,7 +153,7 @@ def test_without_the_server_everything_works_in_memory_and_catches_up_later(
             fill(store, range(20))
             assert nearest(store, 3) == ["number 3"]
             assert nearest(store, 4) == ["number 4"]
-            assert [record.getMessage() for record in caplog.records if "searching in memory" in record.getMessage()]
+            assert [record.getMessage() for record in caplog.records if "Searches run in memory" in record.getMessage()]
             assert rows(file, QUEUED) == [(20,)]
             server.start()
             store._indexes.clear()

@@ -1,4 +1,4 @@
-"""The default store with Chroma as its index of vectors: the common suite, and what only two stores in step can get wrong."""
+"""The default store with Chroma as its index: the common suite, and checks that index and store agree."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,7 +16,7 @@ from tests.stores.chroma.support import EAGER
 pytest.importorskip("chromadb")
 
 STAYS = ("vector_log", "sequences", "vocabulary", "fulltext", "fulltext_data", "fulltext_idx", "sqlite_stat1")
-"""What stays by design, as in the default store."""
+"""Tables whose rows stay by design, as in the default store."""
 
 
 def open_with(folder: Path, index: str = "chroma") -> Iterator[OpenStore]:

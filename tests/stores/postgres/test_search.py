@@ -44,7 +44,7 @@ def _fill(store: Store) -> None:
 def stores(open_store: OpenPostgres, tmp_path: Path) -> tuple[Store, Store]:
     """The same memories in both stores. SQLite's word cache is off, so both read candidates by their rarest terms."""
     ours, theirs = open_store(), SQLiteStore(tmp_path / "memory.db")
-    theirs.words = WordCache(few=0)
+    theirs.words = WordCache(eager_terms=0)
     for store in (ours, theirs):
         _fill(store)
     return ours, theirs

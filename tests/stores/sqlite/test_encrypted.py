@@ -1,4 +1,4 @@
-"""An encrypted file: the common suite, and that nothing can be read without the key."""
+"""An encrypted file: the common suite, and that nothing is readable without the key."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ from holdfast.testing.samples import OpenStore, a_memory, a_message, remember, s
 
 KEY = "correct horse battery staple ñ"
 RAW_KEY = "raw:" + "5a" * 32
-"""A key that is used as it is, so that the suite need not derive one for each connection."""
+"""A raw key, so that the suite does not derive one for each connection."""
 WORDS = ("pangolin", "zanzibar", "quixotic")
 
 
@@ -34,7 +34,7 @@ class TestEncrypted(StoreSuite):
 
 
 def readable_words(folder: Path) -> set[tuple[str, str]]:
-    """Return which of the words can be read in which file, and whether a file shows that it is SQLite."""
+    """Return which words are readable in which file, and whether a file has SQLite's header."""
     return {
         (file.name, word)
         for file in folder.rglob("*")
@@ -70,7 +70,7 @@ def test_not_a_word_can_be_read_while_in_use_or_after(folder: Path, open_memory:
 
 
 def test_the_same_words_can_be_read_in_a_plain_file(tmp_path: Path) -> None:
-    """Or the test above would show nothing."""
+    """Without this, the test above would prove nothing."""
     store = SQLiteStore(tmp_path / "memory.db")
     remember(store, a_memory("a pangolin in zanzibar", key="quixotic"))
     found = {word for _, word in readable_words(tmp_path)}

@@ -1,4 +1,4 @@
-"""Cosines of what was found: the same from the index in memory as from the file."""
+"""Cosines between hits are the same from the in-memory index and from the file."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def test_the_index_in_memory_and_the_file_give_the_same_cosines(tmp_path: Path) 
     memory, model, items = _filled(tmp_path / "memory.db")
     with memory:
         from_file = services(memory).store.similarities(model, items)
-        memory.recall("garden", user="ana")  # now the index of this user is in memory
+        memory.recall("garden", user="ana")  # loads this user's index into memory
         from_memory = services(memory).store.similarities(model, items)
     assert from_file is not None
     assert from_memory is not None

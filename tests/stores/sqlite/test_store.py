@@ -1,4 +1,4 @@
-"""The default store: the common suite, and what only a SQLite file can get wrong."""
+"""The default store: the common suite, and checks specific to a SQLite file."""
 
 import contextlib
 import os
@@ -48,7 +48,7 @@ class TestSQLite(StoreSuite):
     def row_counts(self, tmp_path: Path) -> RowCounts | None:
         def count() -> Mapping[str, int]:
             connection = apsw.Connection(str(tmp_path / "memory.db"))
-            # The log of changes of vectors and the numbers already given stay by design; so does the index's own bookkeeping.
+            # The log of vector changes, the sequences and the full-text index's internal tables stay by design.
             tables = [
                 name
                 for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
@@ -170,7 +170,7 @@ def test_a_read_only_folder_gives_a_clear_error(inside: str) -> None:
 
 
 def _as_nobody(call: Callable[[], str]) -> str:
-    """Run something in a child process without privileges (permissions do not bind the superuser); returns what it said."""
+    """Run a function in a child without privileges, because permissions do not apply to root. Returns its output."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -206,7 +206,7 @@ def test_every_way_in_says_that_the_store_is_closed(open_store: OpenStore, tmp_p
 
 def test_a_nested_write_on_one_thread_is_refused(open_store: OpenStore) -> None:
     store = open_store()
-    with store.write(), pytest.raises(StoreError, match="already under way"), store.write():
+    with store.write(), pytest.raises(StoreError, match="already has an open write"), store.write():
         pass
 
 

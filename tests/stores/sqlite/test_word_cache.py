@@ -1,4 +1,4 @@
-"""Words of small partitions in memory: the same answers as the full-text index gives, however the file changes meanwhile."""
+"""The word cache returns the same results as the full-text index, whatever is written meanwhile."""
 
 import threading
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ def asked(cache: WordCache, memory: Engine, user: str) -> list[Match] | None:
 
 
 def by_index(memory: Engine, query: str, where: SearchFilter = LIVE) -> list[Match]:
-    """Return what the full-text index says, with nothing in memory."""
+    """Return the results of the full-text index, with an empty cache."""
     store = store_of(memory)
     seen = partitions.visible(store.connection, where.reader, where.spaces)
     return fulltext.search(store.connection, store.tenant, seen, query, languages=("en", "es"), limit=50)
@@ -104,7 +104,7 @@ def test_a_filter_and_a_session_to_leave_out_are_kept(tmp_path: Path) -> None:
 
 
 def idle(store: SQLiteStore) -> None:
-    """Do what is done when nobody asks."""
+    """Run the store's idle work until none is left."""
     while store.tidy():
         pass
 
@@ -112,10 +112,10 @@ def idle(store: SQLiteStore) -> None:
 def test_many_texts_are_left_to_the_full_text_index_until_they_were_searched_often(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         store = store_of(memory)
-        store.words = WordCache(few=10, per_search=10)
+        store.words = WordCache(eager_terms=10, terms_per_search=10)
         for number in range(4):
             memory.remember(f"the heron of pond {number}", user="ana")
-        for _ in range(3):  # 36 terms, each in two stems, of which a search pays for 10
+        for _ in range(3):  # 36 terms, and each search pays for 10
             assert len(by_words(memory, "heron")) == 4
             idle(store)
             assert store.words.terms == 0
@@ -128,7 +128,7 @@ def test_many_texts_are_left_to_the_full_text_index_until_they_were_searched_oft
 def test_what_was_read_when_idle_grows_with_what_is_added_and_goes_with_what_is_removed(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         store = store_of(memory)
-        store.words = WordCache(few=10, per_search=100)
+        store.words = WordCache(eager_terms=10, terms_per_search=100)
         ids = [memory.remember(f"the heron of pond {number}", user="ana").id for number in range(4)]
         by_words(memory, "heron")
         idle(store)
@@ -210,7 +210,7 @@ def test_what_another_process_erased_goes_with_the_next_search_by_anyone(tmp_pat
 
 def test_only_so_much_is_kept_and_everyone_is_answered(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
-        cache = WordCache(kept=4000)
+        cache = WordCache(max_bytes=4000)
         for user in "abcdefab":
             for number in range(4):
                 memory.remember(f"heron {number}", user=user)

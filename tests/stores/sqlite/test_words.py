@@ -1,4 +1,4 @@
-"""BM25 over words in memory: the same, to the last bit, as counting the words of every window."""
+"""In-memory BM25 returns exactly the same scores as the SQL implementation."""
 
 import random
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.protocols import Match, Space
 from holdfast.stores.sql import bm25
-from holdfast.stores.sqlite.choices import AllowedItems
+from holdfast.stores.sqlite.allowed_items import AllowedItems
 from holdfast.stores.sqlite.words import PartitionState, PartitionTerms, rank
 
 VOCABULARY = [f"word{number}" for number in range(40)]
@@ -18,7 +18,7 @@ Window = tuple[int, int, int, str]
 
 
 def made_up(count: int) -> list[Window]:
-    """Return item, window, partition and terms; some items have several windows, some windows say the same."""
+    """Return random rows (item, chunk, partition, terms). Some items have several chunks, and some chunks are equal."""
     chance = random.Random(count)
     windows: list[Window] = []
     for item in range(1, count):
@@ -42,7 +42,7 @@ def in_memory(windows: Sequence[Window]) -> dict[int, PartitionTerms]:
 
 
 def counted(windows: Sequence[Window], limit: int) -> list[Match]:
-    """Return what the other implementation says of all windows, best first."""
+    """Return the ranking of all chunks by the reference implementation, best first."""
     held = [set(terms.split()) for *_, terms in windows]
     common = [(sum(spelling in each for each in held for spelling in spellings), spellings) for spellings in WANTED]
     totals = len(windows), sum(len(terms.split()) for *_, terms in windows)

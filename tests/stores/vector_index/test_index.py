@@ -1,4 +1,4 @@
-"""The vector index against a brute-force model, at every size regime, and its recall where it is approximate."""
+"""The vector index compared with a brute-force model at every size, and its recall where it is approximate."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def coded(seed: int, dimensions: int = DIMENSIONS) -> tuple[NDArray[np.int8], fl
 def mixture(
     count: int, queries: int, dimensions: int, *, seed: int = 1, crowd: float = 0.0
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Unit vectors as sentence models make them: a large common part, topics, subtopics of unequal size, noise.
+    """Return unit vectors distributed like sentence embeddings: a large common part, topics, unequal subtopics, noise.
 
-    The variance falls over the directions about as measured on embedded sentences of real conversations (half of it
-    in 40 of 384). `crowd` is a share of all vectors that one single subtopic takes.
+    The variance falls over the directions about as measured on sentences of real conversations (half of it in 40 of
+    384). `crowd` is the share of all vectors in a single subtopic.
     """
     rng = np.random.default_rng(seed)
     rotation = np.linalg.qr(rng.standard_normal((dimensions, dimensions)))[0]
@@ -76,7 +76,7 @@ def filled(points: NDArray[np.float32]) -> VectorIndex:
 def recall(
     index: VectorIndex, points: NDArray[np.float32], queries: NDArray[np.float32], allowed: NDArray[np.int64] | None
 ) -> float:
-    """The share of results as good as the true tenth (equal vectors are equally right)."""
+    """Return the share of results as good as the true tenth. Equal vectors are equally right."""
     stored = dequantize(*quantize(points))
     among = stored if allowed is None else stored[allowed]
     tenth = np.partition(queries @ among.T, len(among) - 10, axis=1)[:, len(among) - 10].clip(max=1)
@@ -91,11 +91,11 @@ def recall(
 
 @pytest.fixture(params=REGIMES)
 def tuning(request: pytest.FixtureRequest) -> Tuning:
-    """Each sieve in turn, at sizes a test can search by hand."""
+    """Each sieve in turn, at sizes small enough for brute force."""
     return REGIMES[request.param]
 
 
-# --- against the model --------------------------------------------------------------------------------------
+# --- comparison with the model --------------------------------------------------------------------------------------
 
 
 class Put(NamedTuple):
@@ -130,7 +130,7 @@ steps = st.lists(
 
 
 class Model:
-    """The same thing the slow way."""
+    """Brute-force reference implementation."""
 
     def __init__(self) -> None:
         self.rows: dict[tuple[int, int], int] = {}
@@ -175,7 +175,7 @@ def apply(index: VectorIndex, model: Model, step: Put | Load | Remove | Search) 
 
 
 def assert_sieve_describes_rows(index: VectorIndex) -> None:
-    """Whatever was put, replaced, moved and removed, the sieve shows each row where the table has it."""
+    """Assert that the sieve agrees with the table for every row, after any sequence of changes."""
     rows, sieve = index._rows, index._sieve
     every = np.arange(rows.count)
     if isinstance(sieve, FloatSieve):
@@ -206,7 +206,7 @@ def test_any_order_of_changes_and_searches_agrees_with_brute_force(name: str, st
 def test_narrow_sieves_still_give_k_true_results(
     name: str, steps: list[Put | Load | Remove | Search], seed: int, k: int, allowed: set[int] | None
 ) -> None:
-    """With so few candidates that the sieve must be asked again, k items come back, each allowed and with its cosine."""
+    """Even if too few candidates force the search to widen, k items are returned, all allowed and with their cosines."""
     index, model = VectorIndex(DIMENSIONS, tuning=NARROW[name]), Model()
     for step in steps:
         if not isinstance(step, Search):
@@ -236,7 +236,7 @@ def test_recall_at_ten_is_at_least_098(count: int, dimensions: int, sieve: type)
 
 
 def test_recall_bends_but_holds_in_a_crowd() -> None:
-    """The hard case for sketches: a fifth of everything is one subtopic, told apart by noise alone."""
+    """The hard case for sketches: a fifth of all vectors is one subtopic and differs only by noise."""
     points, queries = mixture(20_000, 60, 384, crowd=0.2)
     assert recall(filled(points), points, queries, None) >= 0.95
 
@@ -265,7 +265,7 @@ def test_allowed_items_far_from_the_query_are_found() -> None:
     np.testing.assert_allclose([each.similarity for each in found], np.sort(expected)[::-1][:20], atol=2e-3)
 
 
-# --- promises in single cases -------------------------------------------------------------------------------
+# --- single cases -------------------------------------------------------------------------------
 
 
 def test_quantising_keeps_cosines_to_a_thousandth() -> None:
@@ -383,7 +383,7 @@ def test_rows_that_cannot_be_right_are_refused() -> None:
         index.put(1, 0, code.astype(np.float32), scale)
     with pytest.raises(ValueError, match="scale"):
         index.put(1, 0, code, float("nan"))
-    with pytest.raises(ValueError, match="equally many"):
+    with pytest.raises(ValueError, match="same length"):
         index.load(np.arange(1), np.zeros(2, np.int32), code[None, :], np.array([scale], np.float32))
     with pytest.raises(ValueError, match="dimension"):
         VectorIndex(0)
@@ -412,7 +412,7 @@ def test_memory_comes_back_after_removal() -> None:
 
 
 def test_searches_beside_changes_see_whole_states() -> None:
-    """A writer replaces and removes while readers search: each answer is one that some moment could give."""
+    """A writer replaces and removes while readers search. Each result matches some complete state."""
     index = filled(mixture(4_500, 1, DIMENSIONS)[0])
     done = threading.Event()
     failures: list[object] = []

@@ -1,4 +1,4 @@
-"""Answers of models as they really come: wrapped, cut off, badly quoted, huge; and what a schema keeps of them."""
+"""Tests of reading a model's JSON, wrapped, truncated, badly quoted or huge, and of fitting it to a schema."""
 
 import json
 import time
@@ -59,11 +59,19 @@ READ = [
     ("[1 2 3]", [1, 2, 3]),
     ('{"a": "x"\n "b": "y"}', {"a": "x", "b": "y"}),
     ("[1, /* one */ 2, // two\n 3]", [1, 2, 3]),
+    ('{"a": "x", // the name\n "b": "y" /* the other */, "c": "z" // the last\n}', {"a": "x", "b": "y", "c": "z"}),
+    ('["x", // one\n "y" /* two */, "z"]', ["x", "y", "z"]),
+    ('{"a": "see "docs" // here", "b": "y"}', {"a": 'see "docs" // here', "b": "y"}),
+    ('{"a": "see "docs" // here"\n}', {"a": 'see "docs" // here'}),
     ('{{"facts": []}}', {"facts": []}),
     ('{"a": 1}\n{"a": 2}', [{"a": 1}, {"a": 2}]),
     ('Message [3] says nothing: {"facts": []}', {"facts": []}),
     ('[don\'t know] {"a": 1}', {"a": 1}),
     ('<think>{"a": 0, "b": "a long draft of it all"}</think>{"a": 5}', {"a": 5}),
+    ('<thinking>{"a": 0, "b": "a long draft of it all"}</thinking>{"a": 5}', {"a": 5}),
+    ('Perhaps {"a": 0, "b": "a long draft"}\n</think>\n\n{"a": 5}', {"a": 5}),
+    ('{"a": "the tag </think> ends it", "b": {"c": 1}}', {"a": "the tag </think> ends it", "b": {"c": 1}}),
+    ('{"a": 5}</think>\n', {"a": 5}),
     ("42", 42),
     ("```\ntrue\n```", True),
     ('"see [1]"', "see [1]"),
@@ -80,6 +88,20 @@ CUT = [
     ('{"a": ["x", "y"', {"a": ["x", "y"]}),
     ('```json\n{"a": "x", "b": "unfin\n```\nThat is all "so far".', {"a": "x"}),
 ]
+
+
+UNCLOSED = [
+    ('{"a": "x, "b": "y"}', {"b": "y"}),
+    ('{"a": "x\n "b": "y", "c": 3}', {"b": "y", "c": 3}),
+    ('{"a": 1, "b": "x", // the "name"\n "c": "y"}', {"a": 1, "c": "y"}),
+    ('[{"t": "x, "n": 6}, {"t": "y", "n": 2}]', [{"n": 6}, {"t": "y", "n": 2}]),
+]
+
+
+@pytest.mark.parametrize(("text", "value"), UNCLOSED)
+def test_a_string_without_closing_quote_is_dropped_and_swallows_no_key(text: str, value: Any) -> None:
+    reading = read(text)
+    assert (reading.value, reading.whole) == (value, False)
 
 
 @pytest.mark.parametrize(("text", "value"), READ)
@@ -110,6 +132,9 @@ HUGE = {
     "spaces": "[" + " " * 2_000_000,
     "deep": "[" * 10_000 + "]" * 10_000,
     "deep objects": '{"a":' * 10_000 + "1" + "}" * 10_000,
+    "texts without closing quotes": "{" + '"a": "x, ' * 100_000 + '"}',
+    "stars in a comment": '{"a": "x" /*' + "*" * 1_000_000,
+    "spaces after a text": '{"a": "x"' + " " * 990_000 + "y}",
     "backslashes": '["' + "\\" * 999_999,
 }
 
@@ -123,7 +148,7 @@ def test_a_huge_or_deep_answer_takes_bounded_time(name: str) -> None:
         value = None
     took = time.thread_time() - began
     assert took < 20, f"{took:.1f} s"
-    json.dumps(value)  # whatever came out is no deeper than others can walk
+    json.dumps(value)  # the result is not too deep for recursive code
 
 
 def test_an_answer_beyond_the_limit_counts_as_cut_off() -> None:
@@ -223,7 +248,7 @@ FENCES = st.sampled_from([("", ""), ("```json\n", "\n```"), ("```\n", "\n```"), 
 
 
 def fits(value: Any, schema: Schema) -> bool:
-    """Judge by the letter, without any mending: the other half of the promise."""
+    """Return True if a value satisfies a schema exactly, without any repair."""
     types = schema.get("type", ())
     names = (types,) if isinstance(types, str) else tuple(types)
     if not names:
@@ -297,7 +322,7 @@ def test_sound_json_is_read_exactly(value: Any, indent: int | None) -> None:
 
 
 def _storable(written: str) -> str:
-    """Replace in JSON text what no store takes, by hand and by another way than the reader does."""
+    """Replace characters that cannot be stored in JSON text, by a different method than the reader's."""
     walked = json.loads(written)
 
     def walk(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Secrets are taken out of a text; what people merely say about them, and ordinary numbers, stay."""
+"""Secrets are redacted. Statements about secrets, and ordinary numbers, stay."""
 
 import time
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from holdfast.text.secrets.redact import redact
 
-# Keys are put together here, so that nobody's scanner takes this file for a leak.
+# Keys are assembled from parts, so that secret scanners do not report this file.
 MIX = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0"
 OPENAI = f"sk-{MIX}"
 OPENAI_PROJECT = f"sk-proj-{MIX}_{MIX[:20]}-{MIX[:9]}"
@@ -30,7 +30,7 @@ PGP = f"-----BEGIN PGP PRIVATE KEY BLOCK-----\n\n{MIX}\n=ab1C\n-----END PGP PRIV
 SEED = "abandon ability able about above absent absorb abstract absurd abuse access accident"
 VISA, AMEX, MASTER = "4111 1111 1111 1111", "378282246310005", "5555-5555-5555-4444"
 
-# What is said, the secret in it, and its kind.
+# Text, the secret in it, and its kind.
 SECRET = [
     (f"My OpenAI key is {OPENAI}", OPENAI, "api key"),
     (f"export OPENAI_API_KEY={OPENAI_PROJECT}", OPENAI_PROJECT, "api key"),

@@ -1,4 +1,4 @@
-"""The first person becomes the third, in English and in Spanish, or a report of what was said."""
+"""First-person statements become third-person sentences or quotations, in English and in Spanish."""
 
 import pytest
 

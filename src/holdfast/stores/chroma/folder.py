@@ -1,7 +1,8 @@
-"""The folder beside a store that holds builds of an index, and who may use each: one process at a time.
+"""The folder next to a store that holds the builds of an index, and their locks.
 
-A build is a folder with a name that is never given again, so a new build always starts with new files. Its lock is a
-SQLite lock on a file beside it: the system lets go of it when a process ends, however it ends.
+Only one process at a time may use a build. Each build is a folder whose name is never reused, so a new build always
+starts with new files. Its lock is a SQLite lock on a file next to it, which the operating system releases however
+a process ends.
 """
 
 import contextlib
@@ -19,42 +20,42 @@ _IS_BUILD = re.compile(r"[0-9a-f]{16}(\.lock)?")
 
 
 class BuildLock:
-    """The right to use a build, until it is released."""
+    """An exclusive lock on a build, held until it is released."""
 
     def __init__(self, build: Path) -> None:
-        """Take it; raises `IndexBusy` while another process has it."""
+        """Acquire the lock. Raises `IndexBusy` if another process holds it."""
         try:
             build.parent.mkdir(parents=True, exist_ok=True)
             self._connection = apsw.Connection(str(_lock_of(build)))
         except (OSError, apsw.Error) as error:
-            raise IndexUnavailable(f"{build.parent} cannot be used: {error}") from error
+            raise IndexUnavailable(f"{build.parent} cannot be used as the index folder: {error}") from error
         try:
-            self._connection.pragma("journal_mode", "memory")  # nothing is ever written, and no other file is wanted
+            self._connection.pragma("journal_mode", "memory")  # nothing is ever written, so no journal file is needed
             self._connection.execute("BEGIN EXCLUSIVE")
         except apsw.Error as error:
             self._connection.close()
             if isinstance(error, apsw.BusyError):
-                raise IndexBusy(f"another process uses {build}") from error
+                raise IndexBusy(f"another process is using {build}") from error
             raise IndexUnavailable(f"{_lock_of(build)} cannot be locked: {error}") from error
 
     def release(self) -> None:
-        """Let others have it."""
+        """Release the lock."""
         self._connection.close()
 
 
 def folder_of(store: Path) -> Path:
-    """Return the folder beside a store's file."""
+    """Return the index folder of a store's file."""
     return store.with_name(store.name + ".chroma")
 
 
 def remove_stale(folder: Path, current: Callable[[], Collection[str]]) -> bool:
-    """Remove the builds that do not count any more; False while another process has one of them."""
+    """Remove the builds that are not current. Returns False if another process is still using one of them."""
     if not folder.is_dir():
         return True
     names = {entry.name.removesuffix(_LOCK) for entry in folder.iterdir() if _IS_BUILD.fullmatch(entry.name)}
-    stale = names - set(current())  # asked after the names were read: what is begun meanwhile is not among them
-    left = [name for name in sorted(stale) if not _remove(folder / name)]
-    return not left
+    stale = names - set(current())  # read after the folder, so that builds started meanwhile are not stale
+    not_removed = [name for name in sorted(stale) if not _remove(folder / name)]
+    return not not_removed
 
 
 def _remove(build: Path) -> bool:
@@ -68,7 +69,7 @@ def _remove(build: Path) -> bool:
         hold.release()
     gone = not build.exists()
     if gone:
-        with contextlib.suppress(OSError):  # on some systems not while someone looks at it; the next one to clean up will
+        with contextlib.suppress(OSError):  # some systems refuse while it is open; the next cleanup removes it
             _lock_of(build).unlink(missing_ok=True)
     return gone
 

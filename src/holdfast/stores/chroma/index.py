@@ -1,7 +1,7 @@
-"""Chroma as an index of vectors: embedded in a folder beside the store, or on a server.
+"""Chroma as an external vector index: embedded in a folder next to the store, or on a server.
 
-Only keys, partitions and vectors are given to it: no text, no embedding function (it would be downloaded), and
-no telemetry. One process at a time may have an embedded folder open: with two, Chroma misses what the other one wrote.
+Chroma receives only keys, partitions and vectors: no text, no embedding function (it would be downloaded), and no
+telemetry. Only one process at a time opens an embedded folder. With two, Chroma misses what the other one wrote.
 """
 
 import contextlib
@@ -25,27 +25,28 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_AT_ONCE = 1000
-_SECONDS = 10.0
-"""How long a server may take to answer."""
-_EFFORT = {"space": "cosine", "ef_construction": 128, "ef_search": 160}
+_BATCH = 1000
+"""Maximum number of vectors per call to Chroma."""
+_TIMEOUT_SECONDS = 10.0
+"""Timeout for a server's response, in seconds."""
+_HNSW = {"space": "cosine", "ef_construction": 128, "ef_search": 160}
 
 
 def chroma_place(setting: str, store: Path) -> IndexPlace:
-    """Return where a setting (``chroma``, ``chroma:http://host:8000``) wants the index."""
+    """Return the place that a setting names: ``chroma`` or ``chroma:http://host:8000``."""
     if importlib.util.find_spec("chromadb") is None:
-        raise ExtraMissing("The index `chroma` needs chromadb: pip install 'holdfast[chroma]'.")
+        raise ExtraMissing("The index `chroma` needs the package chromadb. Run: pip install 'holdfast[chroma]'")
     _, _, url = setting.partition(":")
     if not url:
         return EmbeddedChroma(store)
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or parts.query or parts.username:
-        raise SettingsError(f"A Chroma server is named as in chroma:http://localhost:8000, not {setting!r}.")
+        raise SettingsError(f"{setting!r} does not name a Chroma server. Write it like chroma:http://localhost:8000.")
     return ChromaServer(store, url)
 
 
 class ChromaCollection:
-    """One build of an index, as a collection of Chroma's."""
+    """One build of an index, stored as a Chroma collection."""
 
     def __init__(
         self,
@@ -62,85 +63,85 @@ class ChromaCollection:
 
     @property
     def mark(self) -> str:
-        """The mark of the last changes it took, wholly or in part."""
+        """Mark of the last batch that was applied, completely or in part."""
         return str((self._collection.metadata or {}).get("mark", ""))
 
     @contextlib.contextmanager
-    def _asking(self) -> Iterator[Any]:
-        """Give the collection; its files may be written by any call."""
-        with _translated(local=self._manifest is not None):
+    def _calling(self) -> Iterator[Any]:
+        """Yield the collection for one call, then update the manifest, because any call can write files."""
+        with _translate_errors(local=self._manifest is not None):
             yield self._collection
         if self._manifest is not None:
             self._manifest.renew()
 
     @contextlib.contextmanager
     def applying(self) -> Iterator[None]:
-        """Be the only one to change it."""
+        """Hold the exclusive right to change the index."""
         with self._lock:
             yield
 
     def note(self, mark: str) -> None:
-        """Keep the mark of the changes that come now."""
-        with self._asking() as collection:
+        """Store the mark of the batch that follows."""
+        with self._calling() as collection:
             collection.modify(metadata={"mark": mark})
 
     def add(self, keys: Sequence[VectorKey], vectors: "NDArray[np.float32]") -> None:
-        """Take vectors in, in the place of those it has under these keys."""
-        for start in range(0, len(keys), _AT_ONCE):
-            some = keys[start : start + _AT_ONCE]
-            with self._asking() as collection:
+        """Add vectors, or replace those with the same keys."""
+        for start in range(0, len(keys), _BATCH):
+            batch = keys[start : start + _BATCH]
+            with self._calling() as collection:
                 collection.upsert(
-                    ids=[_id(key) for key in some],
-                    embeddings=vectors[start : start + _AT_ONCE],
-                    metadatas=[{"partition": key.partition} for key in some],
+                    ids=[_id(key) for key in batch],
+                    embeddings=vectors[start : start + _BATCH],
+                    metadatas=[{"partition": key.partition} for key in batch],
                 )
 
     def remove(self, keys: Sequence[VectorKey]) -> None:
-        """Let go of vectors; those it does not have are passed over."""
-        for start in range(0, len(keys), _AT_ONCE):
-            with self._asking() as collection:
-                collection.delete(ids=[_id(key) for key in keys[start : start + _AT_ONCE]])
+        """Remove vectors. Ignores keys that it does not have."""
+        for start in range(0, len(keys), _BATCH):
+            with self._calling() as collection:
+                collection.delete(ids=[_id(key) for key in keys[start : start + _BATCH]])
 
     def search(self, query: "NDArray[np.float32]", partitions: Collection[int], limit: int) -> list[VectorKey]:
-        """Return about the nearest by cosine, of these partitions alone."""
-        with self._asking() as collection:
+        """Return the approximate nearest vectors by cosine, only from these partitions."""
+        with self._calling() as collection:
             found = collection.query(
                 query_embeddings=[query], n_results=limit, where={"partition": {"$in": sorted(partitions)}}, include=[]
             )
         return [_key(id) for id in found["ids"][0]]
 
     def count(self) -> int:
-        """Count its vectors."""
-        with self._asking() as collection:
+        """Count the vectors."""
+        with self._calling() as collection:
             return int(collection.count())
 
     def keys(self) -> set[VectorKey]:
-        """Return what it has."""
+        """Return the keys of all vectors."""
         found: set[VectorKey] = set()
         total = self.count()
-        for offset in range(0, total, _AT_ONCE):
-            with self._asking() as collection:
-                found.update(map(_key, collection.get(limit=_AT_ONCE, offset=offset, include=[])["ids"]))
+        for offset in range(0, total, _BATCH):
+            with self._calling() as collection:
+                found.update(map(_key, collection.get(limit=_BATCH, offset=offset, include=[])["ids"]))
         return found
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the index."""
         self._close()
 
 
 @dataclass(slots=True)
 class _Shared:
-    """An open folder, used by every store of this process that is on it."""
+    """An open folder, shared by all stores of this process that use it."""
 
     client: Any
-    hold: BuildLock
+    build_lock: BuildLock
     manifest: Manifest
     lock: Any
     users: int = 0
 
 
 class _Folders:
-    """The folders this process has open. A forked child keeps away from Chroma: its threads stayed with the parent."""
+    """The folders that this process has open. A forked child never uses Chroma, because its threads stay in the parent."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -149,31 +150,31 @@ class _Folders:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """Leave everything as it is, and never touch it."""
+        """Set the inherited folders aside without closing or using them."""
         self._lock = threading.Lock()
         if self._open:
             self._inherited.append(self._open)
         self._open = {}
 
     def use(self, folder: Path) -> _Shared:
-        """Open a folder, or use it with the others."""
+        """Open a folder, or share it if it is open already."""
         if self._inherited:
             raise IndexUnavailable("this process was forked from one that has Chroma open")
         with self._lock:
             if folder not in self._open:
-                hold = BuildLock(folder)
+                build_lock = BuildLock(folder)
                 try:
-                    _refuse_damaged(folder)
-                    self._open[folder] = _Shared(_embedded_client(folder), hold, Manifest(folder), threading.RLock())
+                    _check_intact(folder)
+                    self._open[folder] = _Shared(_embedded_client(folder), build_lock, Manifest(folder), threading.RLock())
                 except BaseException:
-                    hold.release()
+                    build_lock.release()
                     raise
             shared = self._open[folder]
             shared.users += 1
             return shared
 
     def leave(self, folder: Path, shared: _Shared) -> None:
-        """Close a folder when nobody uses it any more."""
+        """Stop using a folder. The last user closes it."""
         with self._lock:
             if self._open.get(folder) is not shared:
                 return
@@ -182,14 +183,14 @@ class _Folders:
                 del self._open[folder]
                 shared.client.close()
                 shared.manifest.renew()
-                shared.hold.release()
+                shared.build_lock.release()
 
 
 _folders = _Folders()
 
 
 class EmbeddedChroma:
-    """Chroma in this process, in a folder beside the store."""
+    """Chroma in this process, in a folder next to the store."""
 
     name = "chroma"
     home = ""
@@ -198,15 +199,15 @@ class EmbeddedChroma:
         self._folder = folder_of(store.absolute())
 
     def describe(self) -> str:
-        """Say where it is."""
+        """Return the folder's path."""
         return str(self._folder)
 
     def open(self, build: Build) -> ChromaCollection:
         """Open a build's folder."""
         folder = self._folder / build.build
         if build.mark and not folder.is_dir():
-            raise IndexInvalid("its folder is gone")
-        with _translated(local=True):
+            raise IndexInvalid("its folder is missing")
+        with _translate_errors(local=True):
             shared = _folders.use(folder)
             try:
                 collection = _collection(shared.client, build)
@@ -217,13 +218,13 @@ class EmbeddedChroma:
             collection, lock=shared.lock, close=_once(lambda: _folders.leave(folder, shared)), manifest=shared.manifest
         )
 
-    def discard(self, build: str, counting: Callable[[], Collection[str]]) -> None:  # noqa: ARG002  (the seam's signature)
-        """Remove every folder that does not count any more."""
-        remove_stale(self._folder, counting)
+    def discard(self, build: str, current: Callable[[], Collection[str]]) -> None:  # noqa: ARG002  (required by the protocol)
+        """Remove every build that is not current."""
+        remove_stale(self._folder, current)
 
 
 class ChromaServer:
-    """Chroma on a server; several processes may use it at once."""
+    """Chroma on a server, shared by several processes."""
 
     def __init__(self, store: Path, url: str) -> None:
         self.name = f"chroma:{url.rstrip('/')}"
@@ -234,12 +235,12 @@ class ChromaServer:
         self._port = parts.port or (443 if self._tls else 8000)
 
     def describe(self) -> str:
-        """Say where it is."""
+        """Return the server's URL."""
         return self.name.partition(":")[2]
 
     def open(self, build: Build) -> ChromaCollection:
         """Open a build's collection."""
-        with _translated(local=False):
+        with _translate_errors(local=False):
             client = self._client()
             try:
                 collection = _collection(client, build)
@@ -248,10 +249,10 @@ class ChromaServer:
                 raise
         return ChromaCollection(collection, lock=_ServerLock(self._locks / build.build), close=_once(client.close))
 
-    def discard(self, build: str, counting: Callable[[], Collection[str]]) -> None:
-        """Delete a build's collection, if the server is there."""
-        remove_stale(self._locks, counting)
-        with contextlib.suppress(IndexUnavailable, IndexInvalid), _translated(local=False):
+    def discard(self, build: str, current: Callable[[], Collection[str]]) -> None:
+        """Delete a build's collection if the server is reachable, and stale lock files."""
+        remove_stale(self._locks, current)
+        with contextlib.suppress(IndexUnavailable, IndexInvalid), _translate_errors(local=False):
             client = self._client()
             try:
                 client.delete_collection(_name(build))
@@ -259,23 +260,26 @@ class ChromaServer:
                 client.close()
 
     def _client(self) -> Any:
-        # Asked for by itself first: Chroma's own client waits for an answer for ever.
-        socket.create_connection((self._host, self._port), timeout=_SECONDS).close()
-        import chromadb  # noqa: PLC0415  (heavy, and only there with the extra)
+        # Test the connection first, because Chroma's client waits for a response without a timeout.
+        socket.create_connection((self._host, self._port), timeout=_TIMEOUT_SECONDS).close()
+        import chromadb  # noqa: PLC0415  (slow to import, and optional)
 
         settings = chromadb.Settings(
-            _env_file=None, anonymized_telemetry=False, chroma_otel_collection_endpoint="",
-            chroma_server_host=self._host, chroma_server_http_port=self._port,
-        )  # fmt: skip
+            _env_file=None,
+            anonymized_telemetry=False,
+            chroma_otel_collection_endpoint="",
+            chroma_server_host=self._host,
+            chroma_server_http_port=self._port,
+        )
         client = chromadb.HttpClient(host=self._host, port=self._port, ssl=self._tls, settings=settings)
         session = getattr(getattr(client, "_server", None), "_session", None)
         if session is not None:
-            session.timeout = _SECONDS
+            session.timeout = _TIMEOUT_SECONDS
         return client
 
 
 class _ServerLock:
-    """The right to change a server's collection, for as long as a change takes; all who write share the store's machine."""
+    """Lock for changes of a server's collection. A local file suffices: all writers run on the store's machine."""
 
     def __init__(self, build: Path) -> None:
         self._build = build
@@ -288,50 +292,56 @@ class _ServerLock:
         self._held.pop().release()
 
 
-def _refuse_damaged(folder: Path) -> None:
+def _check_intact(folder: Path) -> None:
     if folder.is_dir() and not Manifest(folder).is_intact():
-        raise IndexInvalid("its files are damaged, or were half written when a process ended")
+        raise IndexInvalid("its files are damaged or incomplete")
 
 
 def _embedded_client(folder: Path) -> Any:
-    import chromadb  # noqa: PLC0415  (heavy, and only there with the extra)
+    import chromadb  # noqa: PLC0415  (slow to import, and optional)
 
     settings = chromadb.Settings(
-        _env_file=None, anonymized_telemetry=False, chroma_otel_collection_endpoint="",
-        chroma_api_impl="chromadb.api.rust.RustBindingsAPI", allow_reset=False,
-    )  # fmt: skip
+        _env_file=None,
+        anonymized_telemetry=False,
+        chroma_otel_collection_endpoint="",
+        chroma_api_impl="chromadb.api.rust.RustBindingsAPI",
+        allow_reset=False,
+    )
     return chromadb.PersistentClient(path=os.fspath(folder), settings=settings)
 
 
 def _collection(client: Any, build: Build) -> Any:
-    """Return the collection of a build; only one that has not taken anything yet may be missing."""
+    """Return a build's collection. Creates it only if the build has no changes yet."""
     if build.mark:
         return client.get_collection(_name(build.build), embedding_function=None)
     return client.get_or_create_collection(
-        _name(build.build), embedding_function=None, metadata={"mark": ""}, configuration={"hnsw": _EFFORT}
+        _name(build.build), embedding_function=None, metadata={"mark": ""}, configuration={"hnsw": _HNSW}
     )
 
 
 @contextlib.contextmanager
-def _translated(*, local: bool) -> Iterator[None]:
-    """Say of an error whether the index is away for a while or lost; what goes wrong in our own folder stays wrong."""
+def _translate_errors(*, local: bool) -> Iterator[None]:
+    """Raise Chroma's errors as `IndexUnavailable` (try later) or `IndexInvalid` (rebuild).
+
+    In our own folder every Chroma error means a rebuild.
+    """
     import httpx  # noqa: PLC0415  (comes with chromadb)
-    from chromadb.errors import ChromaError, NotFoundError  # noqa: PLC0415  (heavy)
+    from chromadb.errors import ChromaError, NotFoundError  # noqa: PLC0415  (slow to import)
 
     try:
         yield
     except ChromaError as error:
-        is_lost = local or isinstance(error, NotFoundError)
-        raise (IndexInvalid if is_lost else IndexUnavailable)(f"Chroma: {error}") from error
+        is_invalid = local or isinstance(error, NotFoundError)
+        raise (IndexInvalid if is_invalid else IndexUnavailable)(f"Chroma: {error}") from error
     except (httpx.HTTPError, OSError, ValueError, AttributeError, RuntimeError) as error:
-        # ValueError: no server there. AttributeError: another thread has closed it.
+        # ValueError: no server at the address. AttributeError: another thread closed the client.
         raise IndexUnavailable(f"Chroma: {error}") from error
 
 
 def _once(close: Callable[[], None]) -> Callable[[], None]:
-    """Return a way to close that closes once."""
-    left = [close]
-    return lambda: left.pop()() if left else None
+    """Return a function that calls ``close`` the first time only."""
+    pending = [close]
+    return lambda: pending.pop()() if pending else None
 
 
 def _name(build: str) -> str:

@@ -1,7 +1,7 @@
-"""Hashes of an embedded index's files, so that damaged ones are never handed to the library that made them.
+"""Hashes of an embedded index's files, so that Chroma never opens damaged ones.
 
-Chroma's native code trusts its graph files: given damaged ones, or some that were half written when a process was
-killed, it does not raise an error but ends the process. Its SQLite file it does check.
+Chroma's native code trusts its graph files. If they are damaged, or half written by a killed process, it crashes the
+process instead of raising an error. It does check its SQLite file.
 """
 
 import contextlib
@@ -14,14 +14,14 @@ _NAME = "manifest.json"
 
 
 class Manifest:
-    """What the files of one build should be."""
+    """The expected hashes of one build's files."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._seen: dict[str, tuple[int, int]] | None = None
+        self._recorded: dict[str, tuple[int, int]] | None = None
 
     def is_intact(self) -> bool:
-        """Tell whether the files are as they were when they were last looked at."""
+        """Return True if the files match the recorded hashes."""
         try:
             expected = json.loads((self._folder / _NAME).read_bytes())
             return bool(expected == self._hashes())
@@ -29,15 +29,15 @@ class Manifest:
             return False
 
     def renew(self) -> None:
-        """Look at the files again, if any was written since."""
-        with contextlib.suppress(OSError):  # a file that vanishes meanwhile, or a full disk: the next open sees a difference
+        """Record the files' hashes again if a file was written since."""
+        with contextlib.suppress(OSError):  # a file was removed meanwhile, or the disk is full: the next open finds a mismatch
             present = {name: (file.stat().st_size, file.stat().st_mtime_ns) for name, file in self._files()}
-            if present == self._seen:
+            if present == self._recorded:
                 return
             written = self._folder / f"{_NAME}.new"
             written.write_text(json.dumps(self._hashes(), sort_keys=True), "utf-8")
             written.replace(self._folder / _NAME)
-            self._seen = present
+            self._recorded = present
 
     def _files(self) -> Iterator[tuple[str, Path]]:
         for file in sorted(self._folder.glob("*/*")):

@@ -1,7 +1,7 @@
-"""The seam for an index of vectors outside the file: what it must do, and how it fails.
+"""Interface of an external vector index, and its errors.
 
-The table ``vectors`` is the truth. An index holds copies of its vectors under their keys, never a text, and is fed
-from a queue (``queued_index``). Losing one costs a rebuild, and meanwhile the index in memory answers.
+The ``vectors`` table is authoritative. An index holds copies of its vectors under their keys, never text, and is fed
+from a queue (``queued_index``). If the index is lost, it is rebuilt, and meanwhile searches run in memory.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 
 class IndexUnavailable(StoreError):
-    """The index cannot be used now: another process has it, or its server does not answer."""
+    """The index cannot be used now: another process is using it, or its server does not answer."""
 
 
 class IndexBusy(IndexUnavailable):
-    """Another process has it."""
+    """Another process is using the index."""
 
 
 class IndexInvalid(StoreError):
-    """The index is missing, damaged, or not of this moment, and must be built anew."""
+    """The index is missing, damaged, or does not match the store, and must be rebuilt."""
 
 
 class VectorKey(NamedTuple):
-    """Which vector of a model."""
+    """Identifies one vector of a model."""
 
     partition: int
     item: int
@@ -36,79 +36,88 @@ class VectorKey(NamedTuple):
 
 
 class Build(NamedTuple):
-    """One build of an index, as the file knows it."""
+    """One build of an index, as recorded in the file."""
 
     model: int
     place: str
+    """Name of the place that holds it."""
     home: str
+    """Path of the store it belongs to, or '' if it is copied along with the store."""
     build: str
+    """Random name of the build."""
     mark: str
+    """Mark of the last batch that was applied, '' if there was none."""
     next: str
+    """Mark of a batch that is being applied, '' if there is none."""
     removed: int
+    """Number of vectors removed since the build started. Its files may still contain them."""
 
 
 class ExternalIndex(Protocol):
-    """One build of an index of one model's vectors."""
+    """One build of an external index of one model's vectors."""
 
     @property
     def mark(self) -> str:
-        """The mark of the last changes it took, wholly or in part."""
+        """Mark of the last batch that was applied, completely or in part."""
         ...
 
     def applying(self) -> AbstractContextManager[None]:
-        """Be the only one to change it; raises `IndexUnavailable` where another process is at it."""
+        """Hold the exclusive right to change the index. Raises `IndexBusy` if another process is changing it."""
         ...
 
     def note(self, mark: str) -> None:
-        """Keep the mark of the changes that come now."""
+        """Store the mark of the batch that follows."""
         ...
 
     def add(self, keys: Sequence[VectorKey], vectors: "NDArray[np.float32]") -> None:
-        """Take vectors in, in the place of those it has under these keys."""
+        """Add vectors, or replace those with the same keys."""
         ...
 
     def remove(self, keys: Sequence[VectorKey]) -> None:
-        """Let go of vectors; those it does not have are passed over."""
+        """Remove vectors. Ignores keys that it does not have."""
         ...
 
     def search(self, query: "NDArray[np.float32]", partitions: Collection[int], limit: int) -> list[VectorKey]:
-        """Return about the nearest by cosine, of these partitions alone; fewer than ``limit`` means that these are all."""
+        """Return the approximate nearest vectors by cosine, only from these partitions.
+
+        Fewer than ``limit`` results mean that the partitions have no more vectors.
+        """
         ...
 
     def count(self) -> int:
-        """Count its vectors."""
+        """Count the vectors."""
         ...
 
     def keys(self) -> set[VectorKey]:
-        """Return what it has."""
+        """Return the keys of all vectors."""
         ...
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the index."""
         ...
 
 
 class IndexPlace(Protocol):
-    """Where builds of indexes are kept."""
+    """A place where builds of indexes are kept."""
 
     @property
     def name(self) -> str:
-        """What the file records of it."""
+        """Name of the place, as recorded in the file."""
         ...
 
     @property
     def home(self) -> str:
-        """Whose file a build must have been made for; '' where a copy of the file takes a copy of the index along."""
+        """Path of the store that a build belongs to. Empty if the index is copied along with the file."""
         ...
 
     def open(self, build: Build) -> ExternalIndex:
-        """Open a build, a new one empty."""
+        """Open a build. A new build is empty."""
         ...
 
-    def discard(self, build: str, counting: Callable[[], Collection[str]]) -> None:
-        """Remove a build that does not count any more, if it can be removed now; ``counting`` names those that do."""
+    def discard(self, build: str, current: Callable[[], Collection[str]]) -> None:
+        """Remove a build that is no longer current, if possible now. ``current`` returns the names of the current builds."""
         ...
 
     def describe(self) -> str:
-        """Say where it is, for people."""
+        """Return the location for messages."""
         ...

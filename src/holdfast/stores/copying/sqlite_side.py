@@ -15,7 +15,7 @@ from holdfast.stores.sql.connection import Connection, Row, fetch, fetch_value
 from holdfast.stores.sql.migrations import COPYING, Migration, migrations
 from holdfast.stores.sql.rows import marks
 from holdfast.stores.sqlite import fulltext
-from holdfast.stores.sqlite.connection import SQLiteConnections, translated
+from holdfast.stores.sqlite.connection import SQLiteConnections, translate_errors
 from holdfast.stores.sqlite.dialect import FileConnection
 from holdfast.stores.sqlite.migrate import migrate
 from holdfast.stores.vector_index.index import dequantize, quantize
@@ -52,7 +52,7 @@ class SQLiteSide(Side):
 
     def guard(self) -> contextlib.AbstractContextManager[None]:
         """Translate SQLite's errors."""
-        return translated(self._path)
+        return translate_errors(self._path)
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:

@@ -1,7 +1,7 @@
-"""Connections to one SQLite file: a single writer a process, a reader a thread, fresh ones after a fork.
+"""Connections to one SQLite file: one writer per process, one reader per thread, new ones after a fork.
 
-Committed means on disk (WAL with ``synchronous=FULL``), deleted means overwritten (``secure_delete``), and
-a busy file means waiting: another process's lock reaches a caller only after a whole minute.
+A commit is on disk when it returns (WAL with ``synchronous=FULL``). Deleted data is overwritten (``secure_delete``).
+If another process holds the lock, a call waits up to 60 seconds before it fails.
 """
 
 import contextlib
@@ -19,9 +19,10 @@ from holdfast.runtime import forks
 from holdfast.stores.sqlite.dialect import FileConnection
 
 BUSY_SECONDS = 60.0
+"""Seconds to wait for a lock before a call fails."""
 
 _inherited: list[object] = []
-"""What a child got from a fork in the midst of a transaction: to close it there would disturb the parent."""
+"""Connections that a child process got from a fork during a transaction. Closing them would disturb the parent."""
 
 
 class SQLiteConnections:
@@ -41,7 +42,7 @@ class SQLiteConnections:
         self._readers: weakref.WeakSet[FileConnection] = weakref.WeakSet()
 
     def before_fork(self) -> None:
-        """Close what is open, so that neither process has the other's idea of who holds which lock."""
+        """Close idle connections, so that the child does not inherit the parent's view of file locks."""
         for reader in list(self._readers):
             reader.close()
         self._local = threading.local()
@@ -50,14 +51,14 @@ class SQLiteConnections:
             self._writer = None
 
     def after_fork(self) -> None:
-        """Begin anew in the child."""
+        """Start without connections in the child. Inherited ones are kept referenced and never used."""
         _inherited.extend([self._writer, self._local, *self._readers])
         self._start()
 
     def reader(self) -> FileConnection:
-        """Return this thread's own connection for reading."""
+        """Return this thread's read-only connection. Opens it on first use."""
         if self._closed:
-            raise StoreClosed(f"{self.path} has been closed.")
+            raise StoreClosed(f"{self.path} is closed. Open the store again.")
         connection: FileConnection | None = getattr(self._local, "connection", None)
         if connection is None:
             connection = self._connect()
@@ -68,10 +69,10 @@ class SQLiteConnections:
 
     @contextlib.contextmanager
     def fresh(self) -> Iterator[FileConnection]:
-        """Open a connection for one use: full-text checks read a connection's cached structure as it was."""
+        """Open a connection for one use. The full-text integrity check must not see a cached index structure."""
         if self._closed:
-            raise StoreClosed(f"{self.path} has been closed.")
-        with translated(self.path):
+            raise StoreClosed(f"{self.path} is closed. Open the store again.")
+        with translate_errors(self.path):
             connection = self._connect()
             try:
                 yield connection
@@ -80,16 +81,18 @@ class SQLiteConnections:
 
     @contextlib.contextmanager
     def writing(self, *, durable: bool = True) -> Iterator[FileConnection]:
-        """Hold the process's write lock and a write transaction; commits at the end, rolls back on an error.
+        """Hold the process's write lock and a transaction. Commits at the end and rolls back on an error.
 
-        ``durable=False`` skips the sync of this commit, for what can be made again (vectors, last use).
+        ``durable=False`` commits without syncing to disk. Use it for data that can be derived again, such as vectors.
         """
-        with self._write_lock, translated(self.path):
+        with self._write_lock, translate_errors(self.path):
             if self._closed:
-                raise StoreClosed(f"{self.path} has been closed.")
+                raise StoreClosed(f"{self.path} is closed. Open the store again.")
             connection = self._open_writer()
             if connection.in_transaction:
-                raise StoreError("A write transaction is already under way on this thread.")
+                raise StoreError(
+                    "This thread already has an open write transaction. Nothing was written; finish that transaction first."
+                )
             connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -101,10 +104,13 @@ class SQLiteConnections:
             connection.execute("COMMIT")
 
     @contextlib.contextmanager
-    def writing_at_once(self, *, durable: bool = True) -> Iterator[FileConnection]:
-        """Write if no thread of this process does: who searches must neither wait for a writer nor stand in a fork's way."""
+    def try_writing(self, *, durable: bool = True) -> Iterator[FileConnection]:
+        """Like ``writing``, but raise ``StoreBusy`` if another thread of this process is writing.
+
+        For writes during a search, which must not wait for a writer and must not delay a fork.
+        """
         if not self._write_lock.acquire(blocking=False):
-            raise StoreBusy(f"Another thread is writing to {self.path}.")
+            raise StoreBusy(f"Another thread is writing to {self.path}. Nothing was written; try again.")
         try:
             with self.writing(durable=durable) as connection:
                 yield connection
@@ -113,21 +119,21 @@ class SQLiteConnections:
 
     @contextlib.contextmanager
     def exclusive(self) -> Iterator[FileConnection]:
-        """Hold the process's write lock with no transaction open, for VACUUM and checkpoints."""
-        with self._write_lock, translated(self.path):
+        """Hold the process's write lock without a transaction, for VACUUM and checkpoints."""
+        with self._write_lock, translate_errors(self.path):
             if self._closed:
-                raise StoreClosed(f"{self.path} has been closed.")
+                raise StoreClosed(f"{self.path} is closed. Open the store again.")
             yield self._open_writer()
 
     def _open_writer(self) -> FileConnection:
         if self._writer is None:
             self._writer = self._connect()
-            # A large batch touches pages all over the indexes: spilling them made one of 2,000 memories five times slower.
+            # A large batch changes pages across all indexes. With a small cache they spill: 2,000 memories took 5 times as long.
             self._writer.execute("PRAGMA cache_size = -64000")
         return self._writer
 
     def close(self) -> None:
-        """Close every connection; the last one out folds the write-ahead log into the file."""
+        """Close every connection. Closing the last one checkpoints the write-ahead log into the file."""
         with self._write_lock, forks.fork_guard:
             self._closed = True
             for connection in [*self._readers, self._writer]:
@@ -137,12 +143,12 @@ class SQLiteConnections:
             self._readers.clear()
 
     def _connect(self) -> FileConnection:
-        with translated(self.path):
+        with translate_errors(self.path):
             connection = FileConnection(str(self.path))
             set_busy_timeout(connection)
             if self._key is not None:
                 unlock(connection, self._key)
-            readable(connection, self.path, encrypted=self._key is not None)
+            check_readable(connection, self.path, encrypted=self._key is not None)
             enable_wal(connection)
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA secure_delete = ON")
@@ -153,73 +159,81 @@ class SQLiteConnections:
 
 
 def unlock(connection: apsw.Connection, key: str) -> None:
-    """Give a connection the file's key; says so if this SQLite cannot encrypt."""
+    """Set the encryption key of a connection. Raises ``StoreLocked`` if the installed SQLite cannot encrypt."""
     if not hasattr(apsw, "mc_version"):
-        raise StoreLocked("This Python has plain apsw, which cannot encrypt: pip install --force-reinstall apsw-sqlite3mc")
+        raise StoreLocked(
+            "The installed apsw cannot encrypt, so the store was not opened. Run: pip install --force-reinstall apsw-sqlite3mc"
+        )
     connection.pragma("cipher", "chacha20")
     connection.pragma("key", key)
 
 
-def readable(connection: apsw.Connection, path: Path, *, encrypted: bool) -> None:
-    """Make sure the file opens with what we have, before anything is written to it."""
+def check_readable(connection: apsw.Connection, path: Path, *, encrypted: bool) -> None:
+    """Raise an error if the file cannot be read as it is or with the given key. Writes nothing."""
     try:
         connection.execute("SELECT count(*) FROM sqlite_schema").get  # noqa: B018  (runs the query)
     except apsw.NotADBError as error:
         if encrypted:
-            raise StoreLocked(f"The key does not open {path}.") from error
+            raise StoreLocked(
+                f"The key does not open {path}. Nothing was changed; check HOLDFAST_KEY or open(key=...)."
+            ) from error
         with path.open("rb") as stream:
             begins_like_sqlite = stream.read(15) == b"SQLite format 3"
         if begins_like_sqlite:
             raise StoreCorrupt(f"{path} is damaged: {error}. Restore a backup with `holdfast restore`.") from error
         raise StoreLocked(
-            f"{path} is encrypted or is not a Holdfast file. If it is encrypted, give its key: HOLDFAST_KEY or open(key=...)."
+            f"{path} is encrypted or is not a Holdfast file. If it is encrypted, set its key with HOLDFAST_KEY or open(key=...)."
         ) from error
 
 
 @contextlib.contextmanager
-def translated(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into ours, which say what to do; no fork happens meanwhile."""
+def translate_errors(path: Path) -> Iterator[None]:
+    """Raise SQLite's errors as Holdfast's, with advice. Also blocks forks while the block runs."""
     try:
         with forks.fork_guard:
             yield
     except apsw.BusyError as error:
-        raise StoreBusy(f"{path} was locked by another process for {BUSY_SECONDS:.0f} s. Stop it, or try again.") from error
+        raise StoreBusy(
+            f"{path} was locked by another process for {BUSY_SECONDS:.0f} s. Nothing was written; stop that process or try again."
+        ) from error
     except (apsw.CorruptError, apsw.NotADBError) as error:
         raise StoreCorrupt(f"{path} is damaged: {error}. Run `holdfast doctor`, then restore a backup.") from error
     except apsw.FullError as error:
-        raise StoreError(
-            f"The disk that holds {path} is full. Nothing of this write was kept; free space and repeat it."
-        ) from error
+        raise StoreError(f"The disk that holds {path} is full. Nothing was written. Free some space and retry.") from error
     except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
         raise StoreError(f"{path} cannot be written: {error}. Check the folder and its permissions.") from error
     except UnicodeDecodeError as error:
-        raise StoreCorrupt(f"{path} holds text that is no longer valid. Run `holdfast doctor`, then restore a backup.") from error
+        raise StoreCorrupt(
+            f"{path} contains invalid text, so it is damaged. Run `holdfast doctor`, then restore a backup."
+        ) from error
     except (UnicodeEncodeError, OverflowError) as error:
-        raise InvalidInput(f"A value cannot be stored or looked for: {error}.") from error
+        raise InvalidInput(f"A value cannot be stored or searched for: {error}.") from error
     except apsw.ThreadingViolationError as error:
-        raise StoreClosed(f"{path} was closed while in use.") from error
+        raise StoreClosed(f"{path} was closed while this thread was using it.") from error
     except apsw.ConnectionClosedError as error:
-        raise StoreClosed(f"{path} has been closed.") from error
+        raise StoreClosed(f"{path} is closed. Open the store again.") from error
     except apsw.Error as error:
         raise StoreError(f"{path}: {error}") from error
 
 
 def close_when_idle(connection: apsw.Connection) -> None:
-    """Close a connection once the thread that reads with it is done; it meets a closed store with its next question."""
+    """Close a connection as soon as no thread is reading with it. Later reads on it raise ``StoreClosed``."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:
             connection.close()
         except apsw.ThreadingViolationError:
             if time.monotonic() > deadline:
-                raise StoreBusy("A thread is still reading from the store; it could not be closed.") from None
+                raise StoreBusy(
+                    "A thread is still reading from the store, so the store was not closed. Stop that thread and close it again."
+                ) from None
             time.sleep(0.002)
         else:
             return
 
 
 def enable_wal(connection: apsw.Connection) -> None:
-    """Put a file into WAL mode. SQLite does not wait for its lock here: processes that make a file at once would fail."""
+    """Switch a file to WAL mode. Retries on a lock, because SQLite's busy handler does not cover this statement."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -233,7 +247,7 @@ def enable_wal(connection: apsw.Connection) -> None:
 
 
 def set_busy_timeout(connection: apsw.Connection) -> None:
-    """Let a connection wait for locks, retrying soon and at random so that no process starves."""
+    """Let a connection wait for locks. It retries at short random intervals so that no process starves."""
     started = 0.0
 
     def wait(attempt: int) -> bool:

@@ -1,4 +1,4 @@
-"""How SQLite spells what PostgreSQL spells differently."""
+"""SQL that SQLite and PostgreSQL write differently: the SQLite version."""
 
 import contextlib
 from collections.abc import Hashable, Iterator, Sequence
@@ -10,33 +10,34 @@ from holdfast.stores.sql.connection import Connection, Part, Primitive, SQLDiale
 from holdfast.stores.sql.rows import dump, marks
 
 _MANY = 500
+"""Maximum number of values bound one by one."""
 _MAX_CACHED_ANSWERS = 10_000
-"""Answers that are kept from one moment to the next."""
+"""Maximum number of cached query results per connection."""
 
 
 class SQLiteDialect:
-    """SQLite's spelling."""
+    """SQL in SQLite's syntax."""
 
     no_limit: int | None = -1
 
     def next_number(self, connection: Connection, name: str) -> int:
-        """Return a number that was never given before, also not to something since removed."""
-        # Not one statement with RETURNING or ON CONFLICT: SQLite makes a savepoint for those, and before each of these the
-        # full-text index writes down what it has gathered, as a segment of its own. A large batch took five times as long.
+        """Return the next number of a sequence. Numbers are never reused, even after a removal."""
+        # RETURNING or ON CONFLICT would need one statement, but SQLite opens a savepoint for them, and each savepoint makes
+        # the full-text index flush its pending terms as a separate segment. A large batch took five times as long.
         connection.execute("UPDATE sequences SET value = value + 1 WHERE name = ?", (name,))
         if not connection.changes():
             connection.execute("INSERT INTO sequences (name, value) VALUES (?, 1)", (name,))
         value: int = fetch_value(connection, "SELECT value FROM sequences WHERE name = ?", (name,))
         return value
 
-    def among(self, column: str, wanted: Sequence[object]) -> Part:
-        """Return the condition that a column is one of these values; a long list is bound as one JSON array."""
-        if len(wanted) > _MANY:
-            return f"{column} IN (SELECT value FROM json_each(?))", dump(list(wanted))
-        return f"{column} IN ({marks(wanted)})", *wanted
+    def among(self, column: str, values: Sequence[object]) -> Part:
+        """Return the condition that a column has one of these values. A long list is bound as one JSON array."""
+        if len(values) > _MANY:
+            return f"{column} IN (SELECT value FROM json_each(?))", dump(list(values))
+        return f"{column} IN ({marks(values)})", *values
 
     def metadata_entry(self, key: str, operator: str, value: Primitive) -> Part:
-        """Return the condition that an entry of the metadata compares with a value of the same JSON type."""
+        """Return the condition that compares a metadata entry with a value of the same JSON type."""
         types = _json_types(value)
         sql = (
             "EXISTS (SELECT 1 FROM json_each(metadata) AS entry WHERE entry.key = ? "
@@ -45,20 +46,20 @@ class SQLiteDialect:
         return sql, key, *types, int(value) if isinstance(value, bool) else value
 
     def in_payload(self, part: str) -> str:
-        """Return what a job's payload says of a part of a scope, or of a session."""
+        """Return the expression that reads a scope part or session from a job's payload."""
         return f"json_extract(payload, '$.{part}')"
 
     def day_of(self, column: str) -> str:
-        """Return the day, in UTC, of a time."""
+        """Return the expression for the UTC day of a time column."""
         return f"date({column} / 1000000, 'unixepoch')"
 
     def is_shared_with(self) -> str:
-        """Return the condition that an app's ``sharing`` holds one name, or all."""
+        """Return the condition that an app's ``sharing`` list contains a name or ``*``."""
         return "EXISTS (SELECT 1 FROM json_each(sharing) WHERE value IN (?, '*'))"
 
 
 def _json_types(value: Primitive) -> tuple[str, ...]:
-    """Return the types under which json_each knows values like this one."""
+    """Return the names that ``json_each`` gives to values of this type."""
     if value is None:
         return ("null",)
     if isinstance(value, bool):
@@ -70,24 +71,24 @@ SQLITE = SQLiteDialect()
 
 
 class FileConnection(apsw.Connection):
-    """A connection to a SQLite file that knows how SQLite spells things."""
+    """A connection to a SQLite file with its dialect and a cache of small query results."""
 
     dialect: SQLDialect = SQLITE
     known: dict[Hashable, Any] | None = None
-    _kept: tuple[int, dict[Hashable, Any]] = (-1, {})
+    _cached: tuple[int, dict[Hashable, Any]] = (-1, {})
 
     @contextlib.contextmanager
-    def moment(self) -> Iterator[None]:
-        """See the file as it is now for as long as this lasts, whatever others write. For a connection that only reads.
+    def snapshot(self) -> Iterator[None]:
+        """Read within one snapshot of the file, regardless of other writers. For read-only connections.
 
-        What is small and asked again and again is kept, also for the next moment, unless the file was written to meanwhile.
+        Small results that are read repeatedly stay cached for later snapshots, until another connection writes to the file.
         """
         self.execute("BEGIN")
         try:
             version = self.pragma("data_version")
-            if self._kept[0] != version or len(self._kept[1]) > _MAX_CACHED_ANSWERS:
-                self._kept = (version, {})
-            self.known = self._kept[1]
+            if self._cached[0] != version or len(self._cached[1]) > _MAX_CACHED_ANSWERS:
+                self._cached = (version, {})
+            self.known = self._cached[1]
             yield
         finally:
             self.known = None

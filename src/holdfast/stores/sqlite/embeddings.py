@@ -1,8 +1,8 @@
 """Vectors in the file, and the in-memory indexes that search them.
 
-The table is the truth. A partition's ``version`` grows with every change of its vectors and a short log
-says which items changed, so each process brings its own index up to date before it searches. Vectors of
-different models live under different numbers and never meet.
+The ``vectors`` table is authoritative. Each change of a partition's vectors increments the partition's ``version`` and adds
+the item to a short log. Each process uses them to update its index before a search. Vectors of different models have
+different model numbers and are never compared.
 """
 
 import itertools
@@ -29,16 +29,17 @@ use_model = vector_tables.use_model
 want = vector_tables.want
 
 _LOG_LENGTH = 1000
-"""Changes a partition remembers; an index further behind is read anew."""
+"""Number of changes logged per partition. An index further behind is reloaded from the table."""
 _CACHE_BYTES = 512 * 1024 * 1024
+"""Maximum size in bytes of all cached indexes."""
 _RECENT_INDEXES = 8
-"""Indexes in which the vectors of what was just found are looked for before the file is asked."""
+"""Number of recently searched indexes in which ``codes_of`` looks for vectors before they are read from the file."""
 
 
 def put(
     connection: FileConnection, tenant: str, name: str, chunks: Sequence[tuple[int, int]], vectors: "NDArray[np.float32]"
 ) -> int:
-    """Store vectors for the windows that still wait for one; a text that went away meanwhile is passed over."""
+    """Store vectors of chunks that still wait for one. Skips chunks whose text was removed meanwhile."""
     model = model_number(connection, tenant, name)
     if model is None or not chunks:
         return 0
@@ -66,7 +67,7 @@ def put(
 
 
 def remove(connection: FileConnection, tenant: str, partition: int, item: int) -> int:
-    """Remove an item's vectors; returns how many there were."""
+    """Remove an item's vectors. Returns how many there were."""
     removed = 0
     for (model,) in fetch(connection, "SELECT model FROM models WHERE tenant = ?", (tenant,)):
         where = (tenant, partition, model, item)
@@ -79,7 +80,7 @@ def remove(connection: FileConnection, tenant: str, partition: int, item: int) -
 
 
 def move(connection: FileConnection, tenant: str, old: tuple[int, int], new: tuple[int, int]) -> None:
-    """Give an item's vectors to another (partition, item): the same text under a new number."""
+    """Move an item's vectors to another (partition, item), where the same text has a new number."""
     for table in ("vectors", "unembedded"):
         for (model,) in fetch(connection, "SELECT model FROM models WHERE tenant = ?", (tenant,)):
             connection.execute(
@@ -91,7 +92,7 @@ def move(connection: FileConnection, tenant: str, old: tuple[int, int], new: tup
 
 
 def _log(connection: FileConnection, tenant: str, partition: int, item: int) -> None:
-    # Without RETURNING, which would make many small segments of the full-text index: see SQLiteDialect.next_number.
+    # No RETURNING: it would split the full-text index into many small segments (see SQLiteDialect.next_number).
     where = (tenant, partition)
     connection.execute("UPDATE partitions SET version = version + 1 WHERE tenant = ? AND partition = ?", where)
     version: int | None = fetch_value(connection, "SELECT version FROM partitions WHERE tenant = ? AND partition = ?", where)
@@ -108,7 +109,7 @@ def _log(connection: FileConnection, tenant: str, partition: int, item: int) -> 
 
 
 class IndexCache:
-    """This process's indexes, each as current as the last search that used it."""
+    """This process's vector indexes. Each is updated when a search uses it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -117,7 +118,7 @@ class IndexCache:
         self._total = 0
 
     def clear(self) -> None:
-        """Forget everything, so that nothing erased lives on in memory."""
+        """Drop all indexes, so that no erased data stays in memory."""
         with self._lock:
             self._indexes.clear()
             self._sizes.clear()
@@ -150,7 +151,7 @@ class IndexCache:
         return found[:limit]
 
     def _current(self, connection: FileConnection, tenant: str, model: int, partitions: Sequence[int]) -> dict[int, VectorIndex]:
-        """Return the partitions' indexes, brought up to date within one snapshot of the file where they are not."""
+        """Return the partitions' indexes. Outdated ones are updated within one snapshot of the file."""
         ready = self._ready(model, _versions(connection, tenant, partitions))
         if ready is not None:
             return ready
@@ -158,27 +159,30 @@ class IndexCache:
         with self._lock, connection:
             versions = _versions(connection, tenant, partitions)
             for partition, version in versions.items():
-                index = self._follow(connection, tenant, model, partition, version) if version else None
+                index = self._update(connection, tenant, model, partition, version) if version else None
                 if index is not None:
                     current[partition] = index
             self._evict(keep=len(current))
         return current
 
     def _ready(self, model: int, versions: Mapping[int, int]) -> dict[int, VectorIndex] | None:
-        """Return the indexes if all are current; most searches find them so, and must not wait for another's reading."""
+        """Return the indexes if all are current, otherwise None.
+
+        Most searches find current indexes, and do not have to wait while another thread loads one.
+        """
         with self._lock:
             found = {partition: self._indexes.get((partition, model)) for partition, version in versions.items() if version}
-            # One that another thread has brought further will do: what is not there yet, or no more, is not read afterwards.
+            # A newer index is fine: items that this snapshot does not have are dropped when their rows are read.
             ready = {partition: have[1] for partition, have in found.items() if have and have[0] >= versions[partition]}
             if len(ready) < len(found):
                 return None
             for partition, index in ready.items():
                 self._indexes.move_to_end((partition, model))
-                self._weigh((partition, model), index)
+                self._record_size((partition, model), index)
         return ready
 
-    def _follow(self, connection: FileConnection, tenant: str, model: int, partition: int, version: int) -> VectorIndex | None:
-        """Return a partition's index as of its present version; None while it has no vector of this model."""
+    def _update(self, connection: FileConnection, tenant: str, model: int, partition: int, version: int) -> VectorIndex | None:
+        """Return a partition's index at this version. None if the partition has no vectors of the model."""
         have, index = self._indexes.get((partition, model), (-1, None))
         if index is None or version - have > _LOG_LENGTH - 100:
             index = _load(connection, tenant, model, partition)
@@ -191,28 +195,28 @@ class IndexCache:
                 (tenant, partition, have),
             )
             for (item,) in changed:
-                _refresh(connection, (tenant, partition, model, item), index)
+                _reload_item(connection, (tenant, partition, model, item), index)
         self._indexes[(partition, model)] = (max(have, version), index)
         self._indexes.move_to_end((partition, model))
-        self._weigh((partition, model), index)
+        self._record_size((partition, model), index)
         return index
 
-    def _weigh(self, key: tuple[int, int], index: VectorIndex) -> None:
-        """Note an index's size, which a search may have changed; to ask all of them each time would cost more than a search."""
+    def _record_size(self, key: tuple[int, int], index: VectorIndex) -> None:
+        """Record an index's size, which a search can change. Summing all sizes each time would cost more than a search."""
         size = index.nbytes
         self._total += size - self._sizes.get(key, 0)
         self._sizes[key] = size
 
     def _evict(self, *, keep: int) -> None:
-        """Drop the longest unused indexes over the limit, but none that is needed right now."""
+        """Evict the least recently used indexes beyond the limit, except the ``keep`` newest."""
         while self._total > _CACHE_BYTES and len(self._indexes) > keep:
             key, _ = self._indexes.popitem(last=False)
             self._total -= self._sizes.pop(key, 0)
 
     def codes_of(self, model: int, items: Sequence[int]) -> "tuple[list[int], NDArray[np.int8]] | None":
-        """Return the codes of the items' first windows, and which item each is of; None unless all are here in memory.
+        """Return the items and the codes of their first chunks, or None unless all of them are in memory.
 
-        Looked for in what was searched last: a vector stays the same as long as its item is there.
+        Searches only recently used indexes. That is safe: an item's vector never changes while the item exists.
         """
         with self._lock:
             recent = itertools.islice(reversed(self._indexes.items()), _RECENT_INDEXES)
@@ -229,14 +233,14 @@ class IndexCache:
 
 
 def _versions(connection: FileConnection, tenant: str, partitions: Sequence[int]) -> dict[int, int]:
-    """Return how often each partition's vectors have changed."""
+    """Return each partition's version, which counts the changes of its vectors."""
     sql = f"SELECT partition, version FROM partitions WHERE tenant = ? AND partition IN ({marks(partitions)})"
     values = (tenant, *partitions)
     return cached_fetch(connection, ("versions", values), lambda: dict(connection.execute(sql, values)))
 
 
 def _load(connection: FileConnection, tenant: str, model: int, partition: int) -> VectorIndex | None:
-    """Read a partition's vectors whole; None if there are none."""
+    """Load all vectors of a partition into a new index. None if there are none."""
     rows = fetch(
         connection,
         "SELECT item, window, scale, code FROM vectors WHERE tenant = ? AND partition = ? AND model = ?",
@@ -255,8 +259,8 @@ def _load(connection: FileConnection, tenant: str, model: int, partition: int) -
     return index
 
 
-def _refresh(connection: FileConnection, owner: tuple[str, int, int, int], index: VectorIndex) -> None:
-    """Bring one item of an index up to date."""
+def _reload_item(connection: FileConnection, owner: tuple[str, int, int, int], index: VectorIndex) -> None:
+    """Replace one item's vectors in an index with those in the file."""
     rows = fetch(
         connection,
         "SELECT window, scale, code FROM vectors WHERE tenant = ? AND partition = ? AND model = ? AND item = ?",

@@ -1,8 +1,8 @@
-"""Full text: what is written to the index, and BM25 over just the partitions a reader may see.
+"""Full-text index: writes, and BM25 search over the partitions that a reader may see.
 
-Terms are indexed with their partition's number in front, so one user's search neither reads another's
-postings nor is ranked by how others write. Rare terms select the candidates and all terms score them,
-which bounds the work of a question made of common words.
+Terms are indexed with their partition's number as a prefix. So one user's search neither reads another user's postings
+nor depends on their statistics. Rare terms select the candidates and all terms score them, which bounds the work
+for a query of common words.
 """
 
 import json
@@ -14,26 +14,26 @@ from holdfast.protocols import Match, Space
 from holdfast.stores.sql import bm25
 from holdfast.stores.sql.connection import Connection, Row, cached_fetch, fetch
 from holdfast.stores.sql.rows import marks
-from holdfast.stores.sqlite.choices import AllowedItems
+from holdfast.stores.sqlite.allowed_items import AllowedItems
 from holdfast.stores.sqlite.dialect import FileConnection
 from holdfast.stores.sqlite.word_cache import WordCache
 from holdfast.text.terms import document_terms, query_terms
-from holdfast.text.windows import chunk_spans
+from holdfast.text.chunks import chunk_spans
 
 _MAX_CHUNKS = 4096
-"""Windows an item can have; a full-text rowid is item * _WINDOWS + window."""
+"""Maximum number of chunks per item. A full-text rowid is ``item * _MAX_CHUNKS + chunk``."""
 _FEW_ALLOWED = 200
-"""Where a filter allows no more items than this, all of them are scored: that is less than to find the words of everyone."""
+"""If a filter allows at most this many items, score all of them. That is faster than searching the full-text index."""
 FEW_SEGMENTS = 3
-"""Segments more than there were when nothing was left to merge for it to be worth another look."""
+"""Number of new segments since the last complete merge that makes another merge worthwhile."""
 _MERGED_AT_ONCE = 128
-"""Pages merged in one transaction: other writers wait a few milliseconds at most."""
+"""Pages merged per transaction. Other writers wait a few milliseconds at most."""
 
 
 def index(
     connection: apsw.Connection, tenant: str, place: tuple[int, int], text: str, language: str | None, *, heading: str = ""
 ) -> int:
-    """Index the windows of a (partition, item), each under the heading; returns how many there are."""
+    """Index the chunks of a (partition, item), each with the heading's terms. Returns the number of chunks."""
     partition, item = place
     spans = chunk_spans(text)
     above = document_terms(heading, language)
@@ -44,20 +44,20 @@ def index(
 
 
 def unindex(connection: apsw.Connection, tenant: str, item: int) -> None:
-    """Take an item's windows out of the index, terms and all."""
+    """Remove an item's chunks and their terms from the index."""
     for window, partition, terms in fetch(
         connection, "SELECT window, partition, terms FROM units WHERE tenant = ? AND item = ?", (tenant, item)
     ):
         connection.execute(
             "INSERT INTO fulltext (fulltext, rowid, terms) VALUES ('delete', ?, ?)",
-            (item * _MAX_CHUNKS + window, _marked(partition, terms)),
+            (item * _MAX_CHUNKS + window, _prefixed(partition, terms)),
         )
         _count(connection, tenant, partition, -1, -_length(terms))
     connection.execute("DELETE FROM units WHERE tenant = ? AND item = ?", (tenant, item))
 
 
 def move(connection: apsw.Connection, tenant: str, item: int, new_item: int, partition: int) -> int:
-    """Index an item's windows as another item's in another partition, without reading the text again."""
+    """Reindex an item's chunks under another item number and partition, with the stored terms. Returns the number of chunks."""
     units = fetch(connection, "SELECT window, start, length, terms FROM units WHERE tenant = ? AND item = ?", (tenant, item))
     unindex(connection, tenant, item)
     for window, start, length, terms in units:
@@ -77,7 +77,10 @@ def search(
     allowed: AllowedItems | None = None,
     excluded: Collection[int] = (),
 ) -> list[Match]:
-    """Rank the windows that share terms with a query, the best window of each item; few windows by their words in memory."""
+    """Rank the items that share terms with a query, each by its best chunk.
+
+    Uses the word cache when it holds all the partitions, and the full-text index otherwise.
+    """
     wanted = query_terms(query, languages) if partitions else []
     if not wanted:
         return []
@@ -102,7 +105,7 @@ def search(
 def _matches(
     connection: FileConnection, partitions: Mapping[int, Space], known: list[bm25.Counted], *, bound: int | None, limit: int
 ) -> dict[int, float]:
-    """Return the rowids that hold the rarest terms, each with the rarity of what it holds."""
+    """Return the rowids that contain the rarest terms, each with the summed rarity of its terms."""
     weights: dict[int, float] = {}
     order = "rank" if bm25.is_ranked(known, limit) else "rowid DESC"
     sql = f"SELECT rowid FROM fulltext WHERE fulltext MATCH ? ORDER BY {order} LIMIT ?"
@@ -126,7 +129,7 @@ def _rank(
     *,
     limit: int,
 ) -> list[Match]:
-    """Score candidates by BM25 with the reader's own statistics."""
+    """Score candidates by BM25 with the statistics of the visible partitions."""
     if not read:
         return []
     numbers = list(partitions)
@@ -136,7 +139,7 @@ def _rank(
 
 
 def _units_of(connection: FileConnection, tenant: str, items: Sequence[int]) -> list[Row]:
-    """Return item, window, partition and terms of every window of some items."""
+    """Return item, chunk, partition and terms of every chunk of these items."""
     sql = (
         "SELECT units.item, units.window, units.partition, units.terms FROM json_each(?) AS wanted CROSS JOIN units "
         "ON units.tenant = ? AND units.item = wanted.value"
@@ -145,7 +148,7 @@ def _units_of(connection: FileConnection, tenant: str, items: Sequence[int]) -> 
 
 
 def _read_units(connection: FileConnection, tenant: str, rows: Sequence[int]) -> list[Row]:
-    """Return item, window, partition and terms of each rowid, in their order; one statement takes half the time of many."""
+    """Return item, chunk, partition and terms of each rowid, in order. One statement takes half the time of many."""
     sql = (
         "SELECT units.item, units.window, units.partition, units.terms FROM json_each(?) AS wanted CROSS JOIN units "
         f"ON units.tenant = ? AND units.item = wanted.value / {_MAX_CHUNKS} AND units.window = wanted.value % {_MAX_CHUNKS}"
@@ -154,18 +157,20 @@ def _read_units(connection: FileConnection, tenant: str, rows: Sequence[int]) ->
 
 
 def quote_fts(partitions: Mapping[int, Space], spellings: Collection[str]) -> str:
-    """Return one query term as full-text syntax: every spelling in every partition, each in quotes."""
+    """Return one query term in full-text syntax: every spelling in every partition, each quoted."""
     return " OR ".join(
-        '"' + _marked(partition, spelling).replace('"', '""') + '"' for partition in partitions for spelling in sorted(spellings)
+        '"' + _prefixed(partition, spelling).replace('"', '""') + '"'
+        for partition in partitions
+        for spelling in sorted(spellings)
     )
 
 
 def _frequencies(
     connection: FileConnection, partitions: Mapping[int, Space], wanted: Sequence[frozenset[str]]
 ) -> list[bm25.Counted]:
-    """Return in how many windows each term occurs under any of its spellings, the rarest first."""
+    """Return each term with the number of chunks that contain any of its spellings, rarest first."""
     counts: dict[str, int] = {}
-    marked = {spelling: [_marked(partition, spelling) for partition in partitions] for each in wanted for spelling in each}
+    marked = {spelling: [_prefixed(partition, spelling) for partition in partitions] for each in wanted for spelling in each}
     every = [term for terms in marked.values() for term in terms]
     sql = f"SELECT term, doc FROM vocabulary WHERE term IN ({marks(every)})"
     counts.update(fetch(connection, sql, every))
@@ -174,23 +179,26 @@ def _frequencies(
 
 
 def segments(connection: apsw.Connection) -> list[int]:
-    """Return the sizes of the index's segments; every search looks into each of them."""
+    """Return the sizes of the index's segments. Every search reads all of them."""
     return [row[0] for row in connection.execute("SELECT count(*) FROM fulltext_idx GROUP BY segid")]
 
 
-def scattered(sizes: Sequence[int]) -> bool:
-    """Tell whether merging all segments would pay: the small ones are several and a good part of the largest.
+def should_merge_all(sizes: Sequence[int]) -> bool:
+    """Return True if merging all segments is worthwhile: several small ones that add up to a quarter of the largest.
 
-    One is best, but merging rewrites the large one too, which must be rare enough that a small board's memory card does not
-    wear out.
+    A single segment is fastest to search, but a full merge rewrites the largest one too. It must stay rare enough not to
+    wear out the memory card of a small board.
     """
     return len(sizes) > FEW_SEGMENTS and 4 * (sum(sizes) - max(sizes)) >= max(sizes)
 
 
 def merge(connection: apsw.Connection, *, everything: bool) -> bool:
-    """Merge some pages: of small segments that have become many or, once begun, of all; False when nothing is left to merge."""
+    """Merge some pages. Returns False when nothing is left to merge.
+
+    ``everything`` starts a merge of all segments, which later calls continue. Otherwise only small segments are merged.
+    """
     before = connection.total_changes()
-    # A negative number means: all segments, whatever their levels. Positive ones go on with that, if it was begun.
+    # A negative page count starts a merge of all segments at any level; a positive one continues such a merge.
     pages = -_MERGED_AT_ONCE if everything else _MERGED_AT_ONCE
     connection.execute("INSERT INTO fulltext (fulltext, rank) VALUES ('merge', ?)", (pages,))
     return connection.total_changes() - before > 1
@@ -202,21 +210,21 @@ def _add_unit(connection: apsw.Connection, row: tuple[str, int, int, int, int, i
         "INSERT INTO units (tenant, item, window, partition, start, length, terms) VALUES (?, ?, ?, ?, ?, ?, ?)", row
     )
     connection.execute(
-        "INSERT INTO fulltext (rowid, terms) VALUES (?, ?)", (item * _MAX_CHUNKS + window, _marked(partition, terms))
+        "INSERT INTO fulltext (rowid, terms) VALUES (?, ?)", (item * _MAX_CHUNKS + window, _prefixed(partition, terms))
     )
     _count(connection, row[0], partition, 1, _length(terms))
 
 
 def add_copied(connection: Connection, units: Iterable[tuple[int, int, int, str]]) -> None:
-    """Index windows (item, window, partition, terms) whose rows and counts were copied from elsewhere."""
+    """Index chunks (item, chunk, partition, terms) whose rows and counts were copied from another store."""
     connection.executemany(
         "INSERT INTO fulltext (rowid, terms) VALUES (?, ?)",
-        ((item * _MAX_CHUNKS + window, _marked(partition, terms)) for item, window, partition, terms in units),
+        ((item * _MAX_CHUNKS + window, _prefixed(partition, terms)) for item, window, partition, terms in units),
     )
 
 
 def remove_all(connection: Connection) -> None:
-    """Empty the index, whoever's windows it holds."""
+    """Empty the index for all tenants."""
     connection.execute("INSERT INTO fulltext (fulltext) VALUES ('delete-all')")
 
 
@@ -227,8 +235,8 @@ def _count(connection: apsw.Connection, tenant: str, partition: int, units: int,
     )
 
 
-def _marked(partition: int, terms: str) -> str:
-    """Put the partition's number before each term."""
+def _prefixed(partition: int, terms: str) -> str:
+    """Prefix each term with the partition's number."""
     return " ".join(f"p{partition}x{term}" for term in terms.split(" ") if term)
 
 

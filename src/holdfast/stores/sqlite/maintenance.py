@@ -1,4 +1,4 @@
-"""Looking after a SQLite file: counting, checking, overwriting what was removed, copying."""
+"""Maintenance of a SQLite file: counts, checks, scrubbing and backups."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,16 +17,16 @@ from holdfast.stores.sqlite.dialect import FileConnection
 from holdfast.types import Finding
 
 _REWRITE_UP_TO = 256 * 1024 * 1024
-"""Files up to this size are rewritten whole after an erasure; larger ones only if the scan finds something."""
+"""Maximum size in bytes of a file that is always vacuumed after an erasure. A larger one only if the scan finds residue."""
 
 
 def stats(connection: FileConnection, tenant: str, path: Path) -> Mapping[str, Any]:
-    """Count what a tenant has in the file."""
+    """Count a tenant's rows, and the bytes of the file."""
     return {**counts.stats(connection, tenant), "bytes": sum(file.stat().st_size for file in store_files(path))}
 
 
 def check(connection: FileConnection, tenant: str, path: Path, *, deep: bool) -> list[Finding]:
-    """Check structure, full text, vectors, and with ``deep`` every row's hash."""
+    """Check structure, full text and vectors. ``deep`` also verifies every row's hash."""
     findings = [
         Finding(check="sqlite", ok=True, detail=f"SQLite {apsw.sqlite_lib_version()}, apsw {apsw.apsw_version()}"),
         _structure(connection),
@@ -55,9 +55,12 @@ def _full_text(connection: FileConnection) -> Finding:
     indexed = fetch_value(connection, "SELECT count(*) FROM fulltext_docsize")
     if units != indexed:
         return Finding(
-            check="full text", ok=False, detail=f"{indexed} of {units} windows indexed", remedy="Restore a backup, or report this"
+            check="full text",
+            ok=False,
+            detail=f"{indexed} of {units} chunks indexed",
+            remedy="Restore a backup: holdfast restore FILE",
         )
-    return Finding(check="full text", ok=True, detail=f"{units} windows indexed")
+    return Finding(check="full text", ok=True, detail=f"{units} chunks indexed")
 
 
 def _hashes(connection: FileConnection, tenant: str, table: str, columns: str, expected: counts.Expected) -> Finding:
@@ -69,13 +72,13 @@ def _hashes(connection: FileConnection, tenant: str, table: str, columns: str, e
             row = fetch(connection, f"SELECT {columns} FROM {table} WHERE tenant = ? AND {key} = ?", (tenant, number))[0]
             if expected(row) != row[-1]:
                 bad.append(row[1])
-        except UnicodeDecodeError:  # flipped bits need not make valid text
+        except UnicodeDecodeError:  # damaged bytes may be invalid UTF-8
             bad.append(f"{key} {number}")
     return counts.hashes_finding(table, seen, bad)
 
 
 def scrub(connection: FileConnection, path: Path, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
-    """Make removed bytes unreadable; tells whether the log could be emptied, and which files hold a needle."""
+    """Overwrite removed data. Returns whether the log could be emptied, and the files that still contain a needle."""
     connection.execute("PRAGMA synchronous = FULL")
     if path.stat().st_size <= _REWRITE_UP_TO:
         connection.execute("VACUUM")
@@ -90,14 +93,14 @@ def scrub(connection: FileConnection, path: Path, needles: Sequence[bytes]) -> t
 
 
 def _residue(connection: FileConnection, path: Path, needles: Sequence[bytes]) -> tuple[str, ...]:
-    """Return the files that hold a needle which no living row explains: others may have said the same."""
+    """Return the files that contain a needle which no present row contains. Another row may hold the same text."""
     found = files_holding(connection, path, needles)
-    explained = {needle for needle in set().union(*found.values()) if _lives(connection, needle)}
+    explained = {needle for needle in set().union(*found.values()) if _occurs_in_rows(connection, needle)}
     return tuple(file for file, here in found.items() if here - explained)
 
 
-def _lives(connection: FileConnection, needle: bytes) -> bool:
-    """Tell whether any row of any tenant holds these bytes."""
+def _occurs_in_rows(connection: FileConnection, needle: bytes) -> bool:
+    """Return True if a row of any tenant contains these bytes."""
     return bool(
         fetch_value(
             connection,
@@ -114,52 +117,54 @@ def _lives(connection: FileConnection, needle: bytes) -> bool:
 
 
 def _empty_log(connection: FileConnection) -> bool:
-    """Fold the write-ahead log into the file; False while a reader still needs it."""
+    """Checkpoint and truncate the write-ahead log. Returns False while a reader still needs it."""
     connection.set_busy_timeout(2000)
     try:
         busy = bool(fetch_value(connection, "PRAGMA wal_checkpoint(TRUNCATE)"))
     finally:
         set_busy_timeout(connection)
-    # Nobody syncs the truncated log before the next write: without one, a power cut would bring it back.
+    # SQLite syncs the truncated log only with the next write, so write now: after a power cut the old log would be back.
     next_number(connection, "scrub")
     return not busy
 
 
 def store_files(path: Path) -> list[Path]:
-    """Return the file and those SQLite keeps beside it."""
+    """Return the store's file, and its log and journal if they exist."""
     return [file for suffix in ("", "-wal", "-journal") if (file := path.with_name(path.name + suffix)).exists()]
 
 
 def files_holding(connection: FileConnection, path: Path, needles: Sequence[bytes]) -> dict[str, set[bytes]]:
-    """Return which of the needles (of at least 8 bytes) occur in the file and in its log."""
-    wanted = [needle for needle in needles if len(needle) >= 8]
-    if not wanted:
+    """Return the needles of at least 8 bytes that occur in the file and in its log, by file name."""
+    long_enough = [needle for needle in needles if len(needle) >= 8]
+    if not long_enough:
         return {}
     files = (path, path.with_name(path.name + "-wal"))
-    found = {str(file): held(_blocks(connection, which, file), wanted) for which, file in enumerate(files) if file.exists()}
+    found = {str(file): held(_blocks(connection, which, file), long_enough) for which, file in enumerate(files) if file.exists()}
     return {file: here for file, here in found.items() if here}
 
 
 def _blocks(connection: FileConnection, which: int, file: Path, step: int = 1 << 22) -> Iterator[bytes]:
-    """Read a file through SQLite: a process that opens and closes it by itself lets go of its locks on it."""
+    """Read a file in blocks through SQLite. If this process opened and closed it directly, it would lose its locks on it."""
     size = file.stat().st_size
     for offset in range(0, size, step):
         yield connection.read("main", which, offset, min(step, size - offset))[1]
 
 
 def backup(connection: FileConnection, target: Path) -> None:
-    """Write a compact copy: no removed data, no log beside it."""
+    """Write a compact copy without removed data. The copy needs no log file."""
     if target.exists():
-        raise InvalidInput(f"{target} exists already; name a new file.")
+        raise InvalidInput(f"{target} already exists. No backup was written; choose a new file name.")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         connection.execute("VACUUM INTO ?", (str(target),))
     except (apsw.SQLError, apsw.CantOpenError, OSError) as error:
-        raise StoreError(f"The backup to {target} failed: {error}. Check the folder and its permissions.") from error
+        raise StoreError(
+            f"The backup to {target} failed: {error}. The store is unchanged. Check the folder, its permissions and free space."
+        ) from error
 
 
 def note_backup(connection: FileConnection, tenant: str, target: Path) -> None:
-    """Remember that a backup exists, so that erasing can name it."""
+    """Record that a backup exists, so that an erasure can list it."""
     connection.execute(
         "INSERT OR REPLACE INTO backups (tenant, path, at) VALUES (?, ?, ?)",
         (tenant, str(target.resolve()), time.time_ns() // 1000),

@@ -1,8 +1,7 @@
-"""Bringing a file to this version's schema.
+"""Migrations: bring a file to this version's schema.
 
-Migrations are numbered ``.sql`` files, only ever appended. Each runs in a transaction together with the
-record that it ran; a record whose text has changed since, or that this version does not know, stops us
-before anything is touched.
+Migrations are numbered ``.sql`` files that are only ever appended. Each runs in one transaction with the record that
+it ran. If a recorded migration has changed since, or is unknown to this version, opening fails before anything is written.
 """
 
 from holdfast.errors import StoreError
@@ -11,7 +10,7 @@ from holdfast.stores.sql.migrations import Migration, migrations, pending
 from holdfast.stores.sqlite.dialect import FileConnection
 
 APPLICATION_ID = 0x486F6C64
-"""Written into the header of every file of ours."""
+"""Identifies Holdfast files in the SQLite header."""
 _RECORDS = """
 CREATE TABLE IF NOT EXISTS migrations (
     number INTEGER NOT NULL PRIMARY KEY,
@@ -22,16 +21,16 @@ CREATE TABLE IF NOT EXISTS migrations (
 
 
 def migrate(connection: FileConnection) -> None:
-    """Apply what is missing, in one transaction a step; a file that some other program made is left alone."""
+    """Apply the pending migrations, each in its own transaction. Raises an error for files of other programs."""
     known = list(migrations())
-    # Tables first: another process may be making them this moment, and its mark is there as soon as they are.
+    # Count tables before reading the id: a process that creates the file now commits both in one transaction.
     if fetch_value(connection, "SELECT count(*) FROM sqlite_schema") and connection.pragma("application_id") != APPLICATION_ID:
-        raise StoreError("This SQLite file was not made by Holdfast. Nothing was changed; name another file.")
+        raise StoreError("This SQLite file was not created by Holdfast. Nothing was changed; choose another file.")
     if _pending(connection, known):
         for migration in known:
             with _immediate(connection):
                 connection.execute(_RECORDS)
-                if migration in _pending(connection, known):  # another process may have been faster
+                if migration in _pending(connection, known):  # another process may have applied it meanwhile
                     connection.execute(migration.sql)
                     connection.execute(
                         "INSERT INTO migrations (number, name, sha256) VALUES (?, ?, ?)",
@@ -47,7 +46,7 @@ def _pending(connection: FileConnection, known: list[Migration]) -> list[Migrati
 
 
 class _immediate:  # noqa: N801  (reads as a statement)
-    """A write transaction on a bare connection."""
+    """Context manager for a write transaction on a bare connection."""
 
     def __init__(self, connection: FileConnection) -> None:
         self._connection = connection

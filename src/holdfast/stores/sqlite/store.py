@@ -1,4 +1,4 @@
-"""The default store: everything in one SQLite file, several threads and processes at once."""
+"""The default store: one SQLite file, shared by several threads and processes."""
 
 import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -18,11 +18,11 @@ from holdfast.stores.sql.reads import SQLReads
 from holdfast.stores.sql.rows import SEARCHED_TEXT, marks
 from holdfast.stores.sql.transaction import SQLTransaction
 from holdfast.stores.sqlite import embeddings, fulltext, maintenance
-from holdfast.stores.sqlite.choices import AllowedItems, AllowedItemsCache
-from holdfast.stores.sqlite.connection import SQLiteConnections, translated
+from holdfast.stores.sqlite.allowed_items import AllowedItems, AllowedItemsCache
+from holdfast.stores.sqlite.connection import SQLiteConnections, translate_errors
 from holdfast.stores.sqlite.dialect import FileConnection
 from holdfast.stores.sqlite.migrate import migrate
-from holdfast.stores.sqlite.queued_index import care
+from holdfast.stores.sqlite.queued_index import maintenance as index_maintenance
 from holdfast.stores.sqlite.queued_index.feed import Pace
 from holdfast.stores.sqlite.queued_index.index import QueuedIndex
 from holdfast.stores.sqlite.word_cache import WordCache
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class SQLiteTransaction(SQLTransaction):
-    """A write to the file."""
+    """A write transaction on the file."""
 
     _text = fulltext
     _vectors = embeddings
@@ -44,13 +44,13 @@ class SQLiteTransaction(SQLTransaction):
         self.path = path
 
     def guard(self, ask: Callable[[], R]) -> R:
-        """Ask, and turn SQLite's errors into ours; no fork happens meanwhile."""
-        with translated(self.path):
+        """Run a read. Raises SQLite's errors as Holdfast's and blocks forks meanwhile."""
+        with translate_errors(self.path):
             return ask()
 
 
 class SQLiteStore(SQLReads):
-    """One tenant's rows in one file."""
+    """One tenant's data in one file."""
 
     def __init__(
         self,
@@ -64,27 +64,29 @@ class SQLiteStore(SQLReads):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise StoreError(f"{path.parent} cannot be used as a folder: {error}.") from error
+            raise StoreError(
+                f"The folder {path.parent} cannot be created: {error}. Check its permissions, or choose another path."
+            ) from error
         self.path = path
         self.tenant = tenant
         self._encrypted = key is not None
         self._connections = SQLiteConnections(path, key=key)
         self._indexes = embeddings.IndexCache()
         self.words = WordCache()
-        self._chosen = AllowedItemsCache()
-        self._outside: QueuedIndex | None = None
+        self._allowed_items = AllowedItemsCache()
+        self._external: QueuedIndex | None = None
         if index is not None:
-            self._outside = QueuedIndex(self._connections, tenant, memory=self._indexes, place=index, pace=pace)
+            self._external = QueuedIndex(self._connections, tenant, memory=self._indexes, place=index, pace=pace)
         self._merging = False
         self._settled = 1
-        """Segments of the full-text index that were left when there last was nothing to merge."""
+        """Segments of the full-text index after the last complete merge."""
         self._tidied: tuple[int, int] | None = None
         with self._connections.exclusive() as connection:
             migrate(connection)
 
     @property
     def connection(self) -> FileConnection:
-        """This thread's connection for reading."""
+        """This thread's read-only connection."""
         return self._connections.reader()
 
     @property
@@ -94,44 +96,51 @@ class SQLiteStore(SQLReads):
 
     @property
     def is_local(self) -> bool:
-        """True, unless an index outside is asked."""
-        return self._outside is None
+        """True unless an external index is used."""
+        return self._external is None
 
     def guard(self, ask: Callable[[], R]) -> R:
-        """Ask, and turn SQLite's errors into ours; no fork happens meanwhile."""
-        if self.connection.known is not None:  # in a moment, which is guarded as a whole
+        """Run a read. Raises SQLite's errors as Holdfast's and blocks forks meanwhile."""
+        if self.connection.known is not None:  # inside a snapshot, which is guarded as a whole
             return ask()
-        with translated(self.path):
+        with translate_errors(self.path):
             return ask()
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Run several reads in one snapshot. An external index is not part of it: with one, there is no snapshot."""
-        if self._outside is not None or self.connection.known is not None:
+        """Run several reads in one snapshot. With an external index there is no snapshot."""
+        if self._external is not None or self.connection.known is not None:
             yield
             return
-        with translated(self.path), self.connection.moment():
+        with translate_errors(self.path), self.connection.snapshot():
             yield
 
     @contextlib.contextmanager
     def write(self, *, durable: bool = True) -> Iterator[SQLiteTransaction]:
-        """Begin a transaction; it is on disk when the block ends, and undone if the block raises."""
+        """Open a write transaction. It is on disk when the block ends, and rolled back if the block raises."""
         with self._connections.writing(durable=durable) as connection:
             yield SQLiteTransaction(connection, tenant=self.tenant, path=self.path)
 
     @guarded
     def find_text(self, query: str, where: SearchFilter, *, languages: Sequence[str], limit: int) -> list[Match]:
-        """Rank by BM25 within the reader's own partitions."""
+        """Rank items by BM25 within the partitions that the reader may see."""
         seen = partitions.visible(self.connection, where.reader, where.spaces)
         chosen = self._allowed(where, seen)
         return fulltext.search(
-            self.connection, self.tenant, seen, query,
-            languages=languages, limit=limit, words=self.words, allowed=chosen, excluded=self._excluded(where),
-        )  # fmt: skip
+            self.connection,
+            self.tenant,
+            seen,
+            query,
+            languages=languages,
+            limit=limit,
+            words=self.words,
+            allowed=chosen,
+            excluded=self._excluded(where),
+        )
 
     @guarded
     def find_vectors(self, model: str, query: "NDArray[np.float32]", where: SearchFilter, *, limit: int) -> list[Match]:
-        """Rank by cosine within the reader's own partitions, the best window of each item."""
+        """Rank items by cosine within the partitions that the reader may see, each by its best chunk."""
         number = vector_tables.model_number(self.connection, self.tenant, model)
         if number is None:
             return []
@@ -139,15 +148,21 @@ class SQLiteStore(SQLReads):
         if not seen:
             return []
         chosen = self._allowed(where, seen)
-        return (self._outside or self._indexes).search(
-            self.connection, self.tenant, number, query, seen,
-            limit=limit, allowed=chosen and chosen.ascending, excluded=self._excluded(where),
-        )  # fmt: skip
+        return (self._external or self._indexes).search(
+            self.connection,
+            self.tenant,
+            number,
+            query,
+            seen,
+            limit=limit,
+            allowed=chosen and chosen.ascending,
+            excluded=self._excluded(where),
+        )
 
     def _allowed(self, where: SearchFilter, seen: Mapping[int, Space]) -> AllowedItems | None:
-        """Return the items that have the wanted kinds, metadata and time, or None when all may be found."""
+        """Return the items that match the filter's kinds, metadata and time, or None if there is no such filter."""
         if where.said and "message" in where.spaces:
-            return self._said(where, seen)
+            return self._messages_in_periods(where, seen)
         if where.kinds is None and not where.where:
             return None
         clauses = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
@@ -158,22 +173,22 @@ class SQLiteStore(SQLReads):
         if where.where:
             add_metadata(clauses, where.where)
         sql = f"SELECT item FROM memories WHERE {clauses.sql}"
-        wanted = (sql, repr(clauses.values))
-        return self._chosen.get(self.connection, wanted, lambda: (row[0] for row in self._rows(sql, clauses.values)))
+        query = (sql, repr(clauses.values))
+        return self._allowed_items.get(self.connection, query, lambda: (row[0] for row in self._rows(sql, clauses.values)))
 
-    def _said(self, where: SearchFilter, seen: Mapping[int, Space]) -> AllowedItems:
-        """Return the messages that were said at the wanted time."""
+    def _messages_in_periods(self, where: SearchFilter, seen: Mapping[int, Space]) -> AllowedItems:
+        """Return the messages that were sent in the filter's periods."""
         clauses = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
         clauses.among("partition", [number for number, space in seen.items() if space == "message"])
         said_in(clauses, "at", where.said)
         sql = f"SELECT seq FROM messages WHERE {clauses.sql}"
-        ask = (sql, repr(clauses.values))
+        query = (sql, repr(clauses.values))
         return cached_fetch(
-            self.connection, ask, lambda: AllowedItems.of(frozenset(row[0] for row in self._rows(sql, clauses.values)))
+            self.connection, query, lambda: AllowedItems.of(frozenset(row[0] for row in self._rows(sql, clauses.values)))
         )
 
     def _excluded(self, where: SearchFilter) -> set[int]:
-        """Return the messages of the session that is to be left out."""
+        """Return the messages of the session that the filter excludes."""
         if where.without_session is None or "message" not in where.spaces:
             return set()
         rows = self._rows("SELECT seq FROM messages WHERE tenant = ? AND session = ?", (self.tenant, where.without_session))
@@ -183,7 +198,7 @@ class SQLiteStore(SQLReads):
     def missing_vectors(
         self, model: str, *, reader: Scope | None = None, windows: Collection[tuple[int, int]] | None = None, limit: int
     ) -> list[MissingVector]:
-        """List windows that have no vector of this model yet: a reader's memories first, and the newest first."""
+        """List chunks without a vector of this model: the reader's memories first, then messages, newest first."""
         connection = self.connection
         number = vector_tables.model_number(connection, self.tenant, model)
         if number is None or (windows is not None and not windows):
@@ -201,7 +216,7 @@ class SQLiteStore(SQLReads):
         return [MissingVector(item, window, text) for item, window in found if (text := self._chunk(item, window)) is not None]
 
     def _chunk(self, item: int, window: int) -> str | None:
-        """Return the text of one window as it is embedded, with who said it; None if it has just gone."""
+        """Return the text of one chunk as it is embedded, with its speaker. None if it was just removed."""
         found: str | None = fetch_value(
             self.connection,
             "SELECT owner.heading || substr(owner.text, units.start + 1, units.length) FROM units, ("
@@ -214,7 +229,7 @@ class SQLiteStore(SQLReads):
 
     @guarded
     def similarities(self, model: str, items: Sequence[int]) -> "NDArray[np.float32] | None":
-        """Return the cosine of each pair of items by their first windows, zero where a vector is missing."""
+        """Return the cosine of each pair of items by their first chunks, 0 where a vector is missing."""
         number = vector_tables.model_number(self.connection, self.tenant, model)
         if number is None or not items:
             return None
@@ -234,81 +249,84 @@ class SQLiteStore(SQLReads):
 
     @guarded
     def stats(self) -> Mapping[str, Any]:
-        """Count what is stored."""
+        """Count the stored rows and bytes."""
         return maintenance.stats(self.connection, self.tenant, self.path)
 
     def check(self, *, deep: bool = True) -> list[Finding]:
-        """Check the file, and with ``deep`` every row's hash."""
+        """Check the file. ``deep`` also verifies every row's hash."""
         with self._connections.fresh() as connection:
             findings = maintenance.check(connection, self.tenant, self.path, deep=deep)
-            return [*findings, *care.check(self._connections, self.tenant, self._outside, deep=deep)]
+            return [*findings, *index_maintenance.check(self._connections, self.tenant, self._external, deep=deep)]
 
     def tidy(self) -> bool:
-        """Do what makes searches faster: merge segments of the full-text index, feed an index outside, read words into memory."""
-        return self._merge_some() or self._feed_some() or self._read_words()
+        """Do one step of work that makes searches faster. Returns False if there is none.
+
+        Merges segments of the full-text index, feeds an external index, and loads words into memory.
+        """
+        return self._merge_some() or self._feed_some() or self._load_words()
 
     @guarded
-    def _read_words(self) -> bool:
+    def _load_words(self) -> bool:
         if not self.words.is_used:
             return False
         with self.snapshot():
-            return self.words.read_wanted(self.connection, self.tenant)
+            return self.words.load_waiting(self.connection, self.tenant)
 
     @guarded
     def _feed_some(self) -> bool:
-        return self._outside is not None and self._outside.tidy()
+        return self._external is not None and self._external.tidy()
 
     @guarded
     def rebuild_index(self) -> int:
-        """Build an index outside the file anew; without one, remove what may be left of one. Returns how many vectors it has."""
-        if self._outside is not None:
-            return self._outside.rebuild()
-        care.give_up(self._connections, self.tenant, self.path)
+        """Rebuild the external index. Returns its number of vectors. Without one, remove any leftovers and return 0."""
+        if self._external is not None:
+            return self._external.rebuild()
+        index_maintenance.remove_all(self._connections, self.tenant, self.path)
         return 0
 
     def _merge_some(self) -> bool:
-        # Looked at first, and by itself: who waits for the write lock must not stand in a fork's way meanwhile.
+        # Read the segments before taking the write lock, outside fork_guard: waiting for the lock must not delay a fork.
         sizes = [] if self._merging else self._new_segments()
         if not self._merging and not sizes:
             return False
         with self._connections.writing(durable=False) as connection:
-            self._merging = fulltext.merge(connection, everything=fulltext.scattered(sizes))
+            self._merging = fulltext.merge(connection, everything=fulltext.should_merge_all(sizes))
             if not self._merging:
                 self._settled = len(fulltext.segments(connection))
         return True
 
     @guarded
     def _new_segments(self) -> list[int]:
-        """Return the sizes of the full-text index's segments if some came that are worth merging; else nothing."""
+        """Return the sizes of the full-text index's segments if a merge is worthwhile, otherwise an empty list."""
         version = (id(self.connection), self.connection.pragma("data_version"))
         if version == self._tidied:
             return []
         sizes = fulltext.segments(self.connection)
         self._settled = min(self._settled, len(sizes))
-        if fulltext.scattered(sizes) or len(sizes) > self._settled + fulltext.FEW_SEGMENTS:
+        if fulltext.should_merge_all(sizes) or len(sizes) > self._settled + fulltext.FEW_SEGMENTS:
             return sizes
         self._tidied = version
         return []
 
     def scrub(self, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
-        """Overwrite what was removed, in the file and in its log."""
-        self._forget_indexes()
-        clean = care.scrub(self._connections, self.tenant, self.path, self._outside)
+        """Overwrite removed data in the file and its log."""
+        self._clear_caches()
+        clean = index_maintenance.scrub(self._connections, self.tenant, self.path, self._external)
         with self._connections.exclusive() as connection:
             complete, residue = maintenance.scrub(connection, self.path, [] if self._encrypted else needles)
-        # A reader that began before may have brought back what was to go; none that begins now can.
-        self._forget_indexes()
+        # A reader that started earlier may have cached erased data again. Readers that start now cannot.
+        self._clear_caches()
         return complete and clean, residue
 
-    def _forget_indexes(self) -> None:
-        """Let go of what is kept in memory; no fork happens meanwhile, which would copy the locks as held."""
+    def _clear_caches(self) -> None:
+        """Clear the in-memory caches. Blocks forks meanwhile, which would copy held locks."""
         with forks.fork_guard:
             self._indexes.clear()
             self.words.clear()
-            self._chosen.clear()
+            self._allowed_items.clear()
 
     def backup(self, target: Path) -> None:
-        """Write a consistent copy that holds no removed data, and remember that it exists."""
+        """Write a consistent copy without removed data, and record that it exists."""
         with self._connections.exclusive() as connection:
             maintenance.backup(connection, target)
         with self._connections.writing() as connection:
@@ -316,12 +334,12 @@ class SQLiteStore(SQLReads):
 
     @guarded
     def backups(self) -> list[str]:
-        """List the backups this store knows of, whichever tenant asked for them: a backup holds the whole file."""
+        """List the known backups of all tenants, because each backup contains the whole file."""
         return [row[0] for row in self._rows("SELECT path FROM backups GROUP BY path ORDER BY max(at)")]
 
     def close(self) -> None:
-        """Let go of the file; what was written stays."""
-        if self._outside is not None:
-            self._outside.release()
+        """Close the file and drop the caches."""
+        if self._external is not None:
+            self._external.release()
         self._connections.close()
-        self._forget_indexes()
+        self._clear_caches()

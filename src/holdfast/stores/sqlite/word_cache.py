@@ -1,9 +1,9 @@
-"""The words of partitions in memory, each as current as the last search that used it.
+"""Cache of the words of partitions. Each entry is updated when a search uses it.
 
-Most people have few texts. To look up each word of a question in the full-text index takes several times as long as to find them
-here, where all that is asked of the file is whether anything has changed. Few texts are read when they are first asked for.
-Many take a moment to read, so that is done while there is nothing else to do, and only once the full-text index was asked so
-often that reading them would have been the cheaper way.
+Most users have few texts. Finding their words in memory is several times faster than looking up each word of a query in
+the full-text index; the file is only read to see whether anything changed. Small partitions are loaded on their first
+search. Large ones take longer, so they are loaded when the process is idle, and only after enough searches that loading
+would have been cheaper.
 """
 
 import threading
@@ -14,60 +14,62 @@ from typing import NamedTuple
 from holdfast.protocols import Match, Space
 from holdfast.stores.sql.connection import Row, cached_fetch, fetch
 from holdfast.stores.sql.rows import marks
-from holdfast.stores.sqlite.choices import AllowedItems
+from holdfast.stores.sqlite.allowed_items import AllowedItems
 from holdfast.stores.sqlite.dialect import FileConnection
 from holdfast.stores.sqlite.words import PartitionState, PartitionTerms, rank
 
 _EAGER_TERMS = 20_000
-"""Terms of a partition that are read at once: in a hundredth of a second, or two."""
+"""Maximum number of terms of a partition that is loaded on its first search, which takes 10 to 20 ms."""
 _TERMS_PER_SEARCH = 10_000
-"""Terms that could have been read in about the time that a search of the full-text index takes longer than one in memory."""
+"""Number of terms that could be loaded in the time that one search saves when it runs in memory."""
 _MAX_BYTES = 32 * 1024 * 1024
-"""Bytes kept in all."""
+"""Maximum size of the cache in bytes."""
 
 
-class _Moment(NamedTuple):
-    """When a search began: after how many items of the file, and how many times that this cache was emptied."""
+class _SearchStart(NamedTuple):
+    """The state in which a search began: the highest item number of the file, and how often this cache had been cleared."""
 
-    given: int
+    last_item: int
     clearings: int
 
 
 class WordCache:
-    """This process's words."""
+    """This process's cache of words."""
 
-    def __init__(self, *, few: int = _EAGER_TERMS, per_search: int = _TERMS_PER_SEARCH, kept: int = _MAX_BYTES) -> None:
-        self._few = few
-        self._per_search = per_search
-        self._kept = kept
+    def __init__(
+        self, *, eager_terms: int = _EAGER_TERMS, terms_per_search: int = _TERMS_PER_SEARCH, max_bytes: int = _MAX_BYTES
+    ) -> None:
+        self._eager_terms = eager_terms
+        self._terms_per_search = terms_per_search
+        self._max_bytes = max_bytes
         self._lock = threading.Lock()
         self._words: OrderedDict[int, PartitionTerms] = OrderedDict()
-        self._wanted: dict[int, int] = {}
-        """Partitions too large to be read at once, and how many terms searches have paid for."""
+        self._waiting: dict[int, int] = {}
+        """Large partitions that were searched, each with the number of terms that its searches would have paid for."""
         self._total = 0
         self._scrubs = 0
         self._clearings = 0
 
     @property
     def terms(self) -> int:
-        """How many terms are kept."""
+        """Number of cached terms."""
         with self._lock:
             return sum(words.state.terms for words in self._words.values())
 
     @property
     def nbytes(self) -> int:
-        """About how many bytes are kept."""
+        """Approximate size of the cache in bytes."""
         return self._total
 
     @property
     def is_used(self) -> bool:
-        """Whether there is anything here, or anything that should be."""
-        return bool(self._words or self._wanted)
+        """True if the cache holds a partition or one waits to be loaded."""
+        return bool(self._words or self._waiting)
 
     def clear(self) -> None:
-        """Forget everything, so that nothing erased lives on in memory."""
+        """Drop all entries, so that no erased data stays in memory."""
         with self._lock:
-            self._words, self._wanted, self._total = OrderedDict(), {}, 0
+            self._words, self._waiting, self._total = OrderedDict(), {}, 0
             self._clearings += 1
 
     def search(
@@ -81,54 +83,57 @@ class WordCache:
         allowed: AllowedItems | None = None,
         excluded: Collection[int] = (),
     ) -> list[Match] | None:
-        """Rank the windows that share terms with a query by BM25, the best of each item; None where not all are in memory."""
+        """Rank the items that share terms with a query by BM25, each by its best chunk.
+
+        Returns None if a partition is not in memory and too large to be loaded now.
+        """
         if "archive" in partitions.values():
             return None
-        moment = self._begin(connection)
+        start = self._begin(connection)
         words: dict[int, PartitionTerms] = {}
         for number, state in _states(connection, tenant, tuple(partitions)).items():
-            current = self._current(connection, tenant, number, state, moment)
+            current = self._current(connection, tenant, number, state, start)
             if current is None:
                 return None
             words[number] = current
         return rank(words, partitions, wanted, limit=limit, allowed=allowed, excluded=excluded)
 
-    def read_wanted(self, connection: FileConnection, tenant: str) -> bool:
-        """Read a partition that was searched often enough for that to pay, and forget what was erased; False if there is none."""
-        moment = self._begin(connection)
+    def load_waiting(self, connection: FileConnection, tenant: str) -> bool:
+        """Load one large partition that was searched often enough. Returns False if there is none."""
+        start = self._begin(connection)
         with self._lock:
-            asked = tuple(self._wanted)
-        states = _states(connection, tenant, asked) if asked else {}
-        for number in asked:
+            waiting = tuple(self._waiting)
+        states = _states(connection, tenant, waiting) if waiting else {}
+        for number in waiting:
             state = states.get(number)
             if state is not None and not self._is_due(number, state):
                 continue
             with self._lock:
-                self._wanted.pop(number, None)
-            if state is not None and state.terms > self._few:
-                self._read(connection, tenant, number, state, moment)
+                self._waiting.pop(number, None)
+            if state is not None and state.terms > self._eager_terms:
+                self._load(connection, tenant, number, state, start)
                 return True
         return False
 
     def _is_due(self, number: int, state: PartitionState) -> bool:
-        """Tell whether a wanted partition is to be read, or has become one of those that are read at once."""
+        """Return True if a waiting partition should be loaded now, or has become small enough not to wait."""
         with self._lock:
-            return self._wanted.get(number, 0) >= state.terms or state.terms <= self._few
+            return self._waiting.get(number, 0) >= state.terms or state.terms <= self._eager_terms
 
-    def _begin(self, connection: FileConnection) -> _Moment:
-        """Forget everything if somebody, in whichever process, has had something erased since; returns what holds now."""
+    def _begin(self, connection: FileConnection) -> _SearchStart:
+        """Clear the cache if any process erased data since the last search. Returns the state in which this search begins."""
         clearings = self._clearings
-        scrubs, given = _counters(connection)
+        scrubs, last_item = _counters(connection)
         if scrubs != self._scrubs:
             self.clear()
             self._scrubs = scrubs
             clearings += 1
-        return _Moment(given, clearings)
+        return _SearchStart(last_item, clearings)
 
     def _current(
-        self, connection: FileConnection, tenant: str, number: int, state: PartitionState, moment: _Moment
+        self, connection: FileConnection, tenant: str, number: int, state: PartitionState, start: _SearchStart
     ) -> PartitionTerms | None:
-        """Return a partition's words as of its present state; what was only added is read and added."""
+        """Return a partition's words in its present state, or None if they must wait to be loaded. Only new chunks are read."""
         with self._lock:
             words = self._words.get(number)
             if words is not None:
@@ -137,50 +142,50 @@ class WordCache:
             return words
         added = _added(connection, tenant, number, words, state)
         if words is not None and added is not None:
-            return self._keep(number, PartitionTerms.of(added, state, words, given=moment.given), moment)
-        if state.terms <= self._few:
-            return self._read(connection, tenant, number, state, moment)
-        if state.nbytes <= self._kept:
-            self._want(number, moment)
+            return self._keep(number, PartitionTerms.of(added, state, words, last_item=start.last_item), start)
+        if state.terms <= self._eager_terms:
+            return self._load(connection, tenant, number, state, start)
+        if state.nbytes <= self._max_bytes:
+            self._count_search(number, start)
         return None
 
-    def _want(self, number: int, moment: _Moment) -> None:
-        """Note that a partition is searched, and forget what is known of an earlier state of it."""
+    def _count_search(self, number: int, start: _SearchStart) -> None:
+        """Count a search of a large partition, and drop its outdated entry."""
         with self._lock:
-            self._wanted[number] = self._wanted.get(number, 0) + self._per_search
+            self._waiting[number] = self._waiting.get(number, 0) + self._terms_per_search
             words = self._words.get(number)
-            if words is not None and words.given <= moment.given:
+            if words is not None and words.last_item <= start.last_item:
                 del self._words[number]
                 self._total -= words.nbytes
 
-    def _read(
-        self, connection: FileConnection, tenant: str, number: int, state: PartitionState, moment: _Moment
+    def _load(
+        self, connection: FileConnection, tenant: str, number: int, state: PartitionState, start: _SearchStart
     ) -> PartitionTerms:
         return self._keep(
-            number, PartitionTerms.of(_units(connection, tenant, number, after=0), state, given=moment.given), moment
+            number, PartitionTerms.of(_units(connection, tenant, number, after=0), state, last_item=start.last_item), start
         )
 
-    def _keep(self, number: int, words: PartitionTerms, moment: _Moment) -> PartitionTerms:
-        """Keep a partition's words, at the cost of those not asked for longest; returns them."""
-        # Outside of one moment, something may have changed between the two questions.
-        if not words.is_whole or words.nbytes > self._kept:
+    def _keep(self, number: int, words: PartitionTerms, start: _SearchStart) -> PartitionTerms:
+        """Cache a partition's words and evict the least recently used beyond the limit. Returns the words."""
+        # Without a snapshot, another process may have written between the two reads.
+        if not words.is_whole or words.nbytes > self._max_bytes:
             return words
         with self._lock:
             before = self._words.get(number)
-            # Something was erased while this was read, or another thread sees a later moment than this one.
-            if self._clearings != moment.clearings or (before is not None and before.given > moment.given):
+            # Data was erased while this was read, or another thread has cached a newer state.
+            if self._clearings != start.clearings or (before is not None and before.last_item > start.last_item):
                 return words
             self._total += words.nbytes - (before.nbytes if before else 0)
             self._words[number] = words
             self._words.move_to_end(number)
-            while self._total > self._kept:
-                _, gone = self._words.popitem(last=False)
-                self._total -= gone.nbytes
+            while self._total > self._max_bytes:
+                _, evicted = self._words.popitem(last=False)
+                self._total -= evicted.nbytes
         return words
 
 
 def _counters(connection: FileConnection) -> tuple[int, int]:
-    """Return how often something was erased from the file, and how many items were ever added to it."""
+    """Return the number of erasures in the file, and the highest item number."""
     sql = "SELECT name, value FROM sequences WHERE name IN ('scrub', 'item')"
 
     def read() -> tuple[int, int]:
@@ -191,7 +196,7 @@ def _counters(connection: FileConnection) -> tuple[int, int]:
 
 
 def _states(connection: FileConnection, tenant: str, numbers: tuple[int, ...]) -> dict[int, PartitionState]:
-    """Return what each partition holds now."""
+    """Return the present state of each partition."""
 
     def read() -> dict[int, PartitionState]:
         newest = "SELECT max(item) FROM units WHERE units.tenant = partitions.tenant AND units.partition = partitions.partition"
@@ -205,7 +210,7 @@ def _states(connection: FileConnection, tenant: str, numbers: tuple[int, ...]) -
 def _added(
     connection: FileConnection, tenant: str, number: int, words: PartitionTerms | None, state: PartitionState
 ) -> list[Row] | None:
-    """Return the windows added since; None if they do not account for the present state."""
+    """Return the chunks added since the cached state. None if additions alone do not explain the present state."""
     if words is None or state.chunks < words.state.chunks or state.newest < words.state.newest:
         return None
     added = _units(connection, tenant, number, after=words.state.newest)

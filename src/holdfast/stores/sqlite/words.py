@@ -1,6 +1,6 @@
-"""The words of a partition in memory, and BM25 over all of its windows.
+"""The words of a partition in memory, and BM25 over all of its chunks.
 
-What is found, and in which order, is the same as :func:`holdfast.stores.sql.bm25.rank` says, to the last bit.
+Results and their order are exactly those of :func:`holdfast.stores.sql.bm25.rank`.
 """
 
 import itertools
@@ -17,7 +17,7 @@ import numpy as np
 from holdfast.protocols import Match, Space
 from holdfast.stores.sql.bm25 import K1, B
 from holdfast.stores.sql.connection import Row
-from holdfast.stores.sqlite.choices import AllowedItems
+from holdfast.stores.sqlite.allowed_items import AllowedItems
 from holdfast.stores.vector_index.rows import contains
 
 if TYPE_CHECKING:
@@ -26,26 +26,26 @@ if TYPE_CHECKING:
     Numbers: TypeAlias = array[int]
 
 Postings: TypeAlias = "Numbers"
-"""For each window that holds a term its place and, after it, how often it does."""
+"""Flat array of pairs: the row of a chunk that contains the term, and how often it does."""
 WeightedTerms: TypeAlias = "tuple[float, list[tuple[int, list[Postings]]]]"
-"""What a term is worth, and for each partition that has it where each of its spellings stands."""
+"""The weight of a term, and per partition the postings of each of its spellings."""
 FoundChunk: TypeAlias = tuple[float, int, int, int]
-"""Score, item, window and partition; the first two as negatives, so that the best and newest come first."""
+"""Score, item, chunk and partition. Score and item are negated, so that sorting puts the best and newest first."""
 
 _MAX_SCALAR_CHUNKS = 512
-"""Windows up to which they are scored one by one: numpy takes its time to begin."""
+"""Up to this many chunks are scored in plain Python. For few, numpy's overhead is larger than its gain."""
 _OVERFETCH = 4
-"""Windows looked at for each match that is wanted: an item may have several."""
+"""Chunks examined per requested match, because an item can have several."""
 _PER_TERM, _PER_WORD, _PER_CHUNK = 8, 140, 16
-"""Bytes of a term in a window, of a word with all its places, and of a window."""
+"""Estimated bytes per posting, per distinct word, and per chunk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionState:
-    """What tells one state of a partition from every other: items are numbered upwards, and no number is given twice.
+    """Counts that identify a partition's state. Item numbers increase and are never reused.
 
-    An addition raises the newest number; without one, a removal lowers the count. Archives alone are filled otherwise: an
-    older wording goes there under the number it had.
+    So an addition raises ``newest``, and a removal without an addition lowers ``chunks``. This does not hold for archives,
+    where an old revision arrives with the number it had before.
     """
 
     chunks: int
@@ -54,27 +54,27 @@ class PartitionState:
 
     @property
     def nbytes(self) -> int:
-        """How many bytes its terms take, whatever their words."""
+        """Size of its postings in bytes."""
         return _PER_TERM * self.terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionTerms:
-    """The windows of a partition as of one state, by what stands in them."""
+    """An inverted index of one partition's chunks in one state."""
 
     state: PartitionState
     items: "Numbers"
     chunks: "Numbers"
     lengths: "Numbers"
     places: Mapping[str, Postings]
-    given: int = 0
-    """How many items the whole file had ever held when this was read: more, at a later moment."""
+    last_item: int = 0
+    """Highest item number of the whole file when this was read. It orders two versions by age."""
 
     @classmethod
     def of(
-        cls, rows: Sequence[Row], state: PartitionState, before: "PartitionTerms | None" = None, *, given: int = 0
+        cls, rows: Sequence[Row], state: PartitionState, before: "PartitionTerms | None" = None, *, last_item: int = 0
     ) -> "PartitionTerms":
-        """Take in (item, window, terms) of windows, after those that are known."""
+        """Index the (item, chunk, terms) of new chunks, appended to those of ``before``."""
         start = len(before.items) if before else 0
         new: dict[str, Postings] = {}
         lengths = array("I")
@@ -82,29 +82,33 @@ class PartitionTerms:
             terms = text.split(" ") if text else []
             lengths.append(len(terms))
             for term, count in Counter(terms).items():
-                held = new.get(term)
-                if held is None:
-                    held = new[term] = array("I")
-                held.extend((place, count))
-        items, windows = array("q", [row[0] for row in rows]), array("I", [row[1] for row in rows])
+                postings = new.get(term)
+                if postings is None:
+                    postings = new[term] = array("I")
+                postings.extend((place, count))
+        items, chunks = array("q", [row[0] for row in rows]), array("I", [row[1] for row in rows])
         if before is None:
-            return cls(state=state, items=items, chunks=windows, lengths=lengths, places=new, given=given)
+            return cls(state=state, items=items, chunks=chunks, lengths=lengths, places=new, last_item=last_item)
         return cls(
-            state=state, given=given, items=before.items + items, chunks=before.chunks + windows, lengths=before.lengths + lengths,
-            # Whoever searches what was known goes on with that: nothing of it is changed.
-            places={**before.places, **{term: before.places.get(term, _NOWHERE) + held for term, held in new.items()}},
-        )  # fmt: skip
+            state=state,
+            last_item=last_item,
+            items=before.items + items,
+            chunks=before.chunks + chunks,
+            lengths=before.lengths + lengths,
+            # Copied, not changed: other threads may be searching `before`.
+            places={**before.places, **{term: before.places.get(term, _NOWHERE) + added for term, added in new.items()}},
+        )
 
     @property
     def is_whole(self) -> bool:
-        """Whether this is what the state says, and not what another process made of it meanwhile."""
+        """True if the content matches the state. It does not if another process wrote between the two reads."""
         terms = int(np.frombuffer(self.lengths, dtype=np.uint32).sum()) if self.lengths else 0
         newest = int(np.frombuffer(self.items, dtype=np.int64).max()) if self.items else 0
         return (len(self.items), terms, newest) == (self.state.chunks, self.state.terms, self.state.newest)
 
     @property
     def nbytes(self) -> int:
-        """About how many bytes this takes, at most."""
+        """Estimated upper bound of the size in bytes."""
         return self.state.nbytes + _PER_WORD * len(self.places) + _PER_CHUNK * len(self.items)
 
 
@@ -120,42 +124,42 @@ def rank(
     allowed: AllowedItems | None = None,
     excluded: Collection[int] = (),
 ) -> list[Match]:
-    """Return the items whose windows fit the wanted terms best, as a share of what one full match would get."""
+    """Return the items whose chunks match the terms best. Scores are shares of the score of a full match."""
     total = sum(each.state.chunks for each in words.values())
     average = max(sum(each.state.terms for each in words.values()) / total, 1.0) if total else 1.0
-    terms = _weighed(words, wanted, total)
+    terms = _weighted(words, wanted, total)
     if total <= _MAX_SCALAR_CHUNKS:
-        found = _one_by_one(words, terms, average)
-        may = (one for one in found if -one[1] not in excluded and (allowed is None or -one[1] in allowed.items))
-        best = _best_chunks(may)
+        found = _score_rows(words, terms, average)
+        visible = (one for one in found if -one[1] not in excluded and (allowed is None or -one[1] in allowed.items))
+        best = _best_chunks(visible)
     else:
-        best = _at_once(words, terms, average, limit=limit, allowed=allowed, excluded=excluded)
-    return [Match(-item, window, min(-score, 1.0), partitions[number]) for score, item, window, number in best[:limit]]
+        best = _score_arrays(words, terms, average, limit=limit, allowed=allowed, excluded=excluded)
+    return [Match(-item, chunk, min(-score, 1.0), partitions[number]) for score, item, chunk, number in best[:limit]]
 
 
-def _weighed(words: Mapping[int, PartitionTerms], wanted: Sequence[frozenset[str]], total: int) -> list[WeightedTerms]:
-    """Return what each term is worth and where it stands, the rarest first."""
+def _weighted(words: Mapping[int, PartitionTerms], wanted: Sequence[frozenset[str]], total: int) -> list[WeightedTerms]:
+    """Return the weight and the postings of each term, rarest first."""
     found: list[tuple[int, list[tuple[int, list[Postings]]]]] = []
     for spellings in wanted:
         held = [(number, [each.places[one] for one in spellings if one in each.places]) for number, each in words.items()]
-        # How common it is, by spelling, as the full-text index counts.
+        # Document frequency, summed over spellings as the full-text index counts it.
         found.append((sum(len(some) for _, each in held for some in each) // 2, [pair for pair in held if pair[1]]))
     found.sort(key=itemgetter(0))
-    weights = [math.log1p((max(total - common, 0) + 0.5) / (common + 0.5)) for common, _ in found]
+    weights = [math.log1p((max(total - frequency, 0) + 0.5) / (frequency + 0.5)) for frequency, _ in found]
     full = sum(weights) or 1.0
     return [(weight * (K1 + 1) / full, held) for weight, (_, held) in zip(weights, found, strict=True)]
 
 
 def _best_chunks(found: Iterable[FoundChunk]) -> list[FoundChunk]:
-    """Return the best window of each item, the best item first."""
+    """Return the best chunk of each item, best item first."""
     best: dict[int, FoundChunk] = {}
     for one in sorted(found):
         best.setdefault(one[1], one)
     return list(best.values())
 
 
-def _one_by_one(words: Mapping[int, PartitionTerms], terms: Sequence[WeightedTerms], average: float) -> Iterator[FoundChunk]:
-    """Yield every window that holds one of the terms."""
+def _score_rows(words: Mapping[int, PartitionTerms], terms: Sequence[WeightedTerms], average: float) -> Iterator[FoundChunk]:
+    """Yield every chunk that contains a term, scored in plain Python."""
     scores: dict[tuple[int, int], float] = {}
     for share, held in terms:
         for number, postings in held:
@@ -171,7 +175,7 @@ def _one_by_one(words: Mapping[int, PartitionTerms], terms: Sequence[WeightedTer
         yield -score, -words[number].items[row], words[number].chunks[row], number
 
 
-def _at_once(
+def _score_arrays(
     words: Mapping[int, PartitionTerms],
     terms: Sequence[WeightedTerms],
     average: float,
@@ -180,7 +184,7 @@ def _at_once(
     allowed: AllowedItems | None,
     excluded: Collection[int],
 ) -> list[FoundChunk]:
-    """Return the best windows of as many items as are wanted, or of all that hold one of the terms."""
+    """Return the best chunks of at least ``limit`` items, or of all that contain a term, scored with numpy."""
     found: dict[int, tuple[NDArray[np.intp], NDArray[np.float64]]] = {}
     gone = np.sort(np.fromiter(excluded, dtype=np.int64, count=len(excluded)))
     for number, each in words.items():
@@ -196,14 +200,14 @@ def _at_once(
     width = _OVERFETCH * max(limit, 1)
     while True:
         min_score = np.partition(every, len(every) - width)[len(every) - width] if len(every) > width else 0.0
-        best = _best_chunks(itertools.chain(*(_as_good(n, words[n], *found[n], min_score) for n in words)))
+        best = _best_chunks(itertools.chain(*(_at_least(n, words[n], *found[n], min_score) for n in words)))
         if len(best) >= limit or width >= len(every):
             return best
         width *= 4
 
 
 def _scores(words: PartitionTerms, terms: "Sequence[tuple[float, list[Postings]]]", average: float) -> "NDArray[np.float64]":
-    """Return the score of every window: zero where it holds none of the terms."""
+    """Return the score of every chunk, 0 where it contains none of the terms."""
     lengths = np.frombuffer(words.lengths, dtype=np.uint32)
     scores = np.zeros(len(lengths))
     for share, postings in terms:
@@ -213,7 +217,7 @@ def _scores(words: PartitionTerms, terms: "Sequence[tuple[float, list[Postings]]
 
 
 def _counted(postings: Sequence[Postings]) -> "tuple[NDArray[np.uint32], NDArray[np.uint32]]":
-    """Return the windows that hold any of a term's spellings, and how often each holds them in all."""
+    """Return the chunks that contain any of a term's spellings, and the total count in each."""
     pairs = [np.frombuffer(each, dtype=np.uint32) for each in postings]
     if len(pairs) == 1:
         return pairs[0][0::2], pairs[0][1::2]
@@ -224,10 +228,10 @@ def _counted(postings: Sequence[Postings]) -> "tuple[NDArray[np.uint32], NDArray
     return rows[first], np.add.reduceat(counts, first)
 
 
-def _as_good(
+def _at_least(
     number: int, words: PartitionTerms, rows: "NDArray[np.intp]", scores: "NDArray[np.float64]", min_score: float
 ) -> Iterator[FoundChunk]:
-    """Yield the windows of a partition that score at least so much."""
+    """Yield the chunks of a partition that score at least ``min_score``."""
     enough = scores >= min_score
     for row, score in zip(rows[enough].tolist(), scores[enough].tolist(), strict=True):
         yield -score, -words.items[row], words.chunks[row], number

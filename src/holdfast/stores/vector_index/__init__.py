@@ -1,1 +1,1 @@
-"""Nearest vectors in memory, by cosine: exact, by sign bits, or by cells as it grows. Start with ``index.py``."""
+"""In-memory nearest-neighbor search by cosine: exact, by sketches, or by cells, depending on size. Start with ``index.py``."""

@@ -1,13 +1,13 @@
-"""The third sieve: above 150,000 rows only the cells near the query are looked into.
+"""Candidate search above 150,000 rows: only the cells near the query are compared.
 
-A few hundred cell centres are learned by k-means from a sample (seconds for a million rows, on the first
-search after loading). Each row belongs to the nearest centre, and the sketches lie in cell order, so a cell is
-one slice of memory. A search takes the cells nearest to the query until they hold a fixed share of all rows,
-compares sketches there, and leaves the scoring of the best to `VectorIndex`.
+k-means on a sample learns a few hundred cell centers, on the first search after loading (seconds for a million rows).
+Each row belongs to its nearest center. Sketches are stored in cell order, so a cell is one slice of memory. A search
+takes the cells nearest to the query until they hold a fixed share of all rows, compares the sketches there, and leaves
+the scoring of the best ones to `VectorIndex`.
 
-New and changed rows wait in a tail behind the cells that every search compares too; when it gets long, it is
-sorted in. When the rows have changed by half since the centres were learned, `fits()` says so and the index
-builds a new one.
+New and changed rows go into a tail after the cells, which every search compares too. A long tail is sorted into the
+cells. Once half of the rows have changed since the centers were learned, `fits()` returns False and the index builds a
+new `CellSieve`.
 """
 
 from __future__ import annotations
@@ -27,23 +27,29 @@ if TYPE_CHECKING:
     Places = NDArray[np.int32]
 
 _CELLS: Final = 512
+"""Maximum number of cells."""
 _ROUNDS: Final = 5
+"""Iterations of k-means."""
 _SHARE_READ: Final = 0.25
-"""Part of all rows one search compares. Real sentences crowd less than one hopes: of the true best ten, 0.94
-lie in the nearest tenth of them, 0.98 in a fifth, 0.99 in a quarter."""
+"""Share of all rows that one search compares. Measured on real sentences: of the true best ten, 0.94 are in the nearest
+tenth of the rows, 0.98 in a fifth, 0.99 in a quarter.
+"""
 _TAIL_SHARE: Final = 32
+"""The tail is sorted in when it exceeds 1/32 of all places."""
 _GONE: Final = -1
+"""Marks a place whose row was removed or moved."""
 
 
 class CellSieve:
-    """Sketches in cell order, with a tail of newcomers.
+    """Candidate search over sketches in cell order, with a tail of new rows.
 
-    A *place* is a number in `_sketches`. `_row_at[place]` is its row or -1, `_place_of[row]` the way back.
+    A *place* is a position in `_sketches`. `_row_at[place]` is its row, or -1 if the row is gone.
+    `_place_of[row]` is the inverse.
     """
 
     __slots__ = (
         "_built",
-        "_centres",
+        "_centers",
         "_changes",
         "_place_of",
         "_row_at",
@@ -61,11 +67,11 @@ class CellSieve:
         self._built = rows.count
         self._changes = 0
         self._sketcher = Sketcher(rows)
-        self._centres = _Centers(_learn(rows, tuning.sample_per_cell))
+        self._centers = _Centers(_learn(rows, tuning.sample_per_cell))
         self._place_of: Places = np.empty(0, np.int32)
         self._sketches = Sketches.empty(self._sketcher.words, 0)
         self._row_at: Places = np.empty(0, np.int32)
-        self._starts = np.zeros(len(self._centres) + 1, np.intp)
+        self._starts = np.zeros(len(self._centers) + 1, np.intp)
         self._used = 0
         self.added(0)
         self._sort_in()
@@ -73,22 +79,22 @@ class CellSieve:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of sketches, places and centres."""
-        arrays: tuple[NDArray[Any], ...] = (self._row_at, self._place_of, self._centres.vectors)
+        """Bytes of sketches, places and centers."""
+        arrays: tuple[NDArray[Any], ...] = (self._row_at, self._place_of, self._centers.vectors)
         return self._sketches.nbytes + sum(array.nbytes for array in arrays)
 
     def fits(self) -> bool:
-        """Tell whether the centres still describe the rows and there are enough to be worth it."""
+        """Return True if there are enough rows for cells and at most half of them changed since the centers were learned."""
         return self._rows.count > self._tuning.bits_limit // 2 and self._changes <= self._built // 2
 
     def width(self, k: int) -> int:
-        """Return how many candidates hold the best `k`, nearly surely."""
+        """Return the number of candidates that almost surely contain the best `k`."""
         return sketch_width(self._rows, k, self._tuning)
 
     # --- following the rows ---------------------------------------------------------------------------------
 
     def added(self, start: int) -> None:
-        """Put the new rows into the tail."""
+        """Append the new rows to the tail."""
         count = self._rows.count
         self._changes += count - start
         if count > len(self._place_of):
@@ -98,13 +104,13 @@ class CellSieve:
             self._append(np.arange(low, high), self._rows.vectors(slice(low, high)))
 
     def changed(self, row: int) -> None:
-        """Leave the old place and stand in the tail."""
+        """Free the row's place and append the row to the tail."""
         self._changes += 1
         self._row_at[self._place_of[row]] = _GONE
         self._append(np.array([row]), self._rows.vectors(slice(row, row + 1)))
 
     def removed(self, row: int, moved: int) -> None:
-        """Leave the place and give the moved row its new number."""
+        """Free the row's place, and record that row `moved` now has the number `row`."""
         self._changes += 1
         self._row_at[self._place_of[row]] = _GONE
         if row != moved:
@@ -125,7 +131,7 @@ class CellSieve:
     # --- searching ------------------------------------------------------------------------------------------
 
     def candidates(self, query: Floats, want: int) -> RowNumbers:
-        """Return the best `want` by sketch in the cells nearest to the query and in the tail."""
+        """Return the best `want` rows by sketch, from the cells nearest to the query and from the tail."""
         tail = int(self._used - self._starts[-1])
         if tail > max(self._tuning.min_tail, self._used // _TAIL_SHARE):
             self._sort_in()
@@ -138,22 +144,22 @@ class CellSieve:
         return found
 
     def _nearest_cells(self, query: Floats, read: int) -> list[slice]:
-        """Return the cells nearest to the query, as many as together hold `read` rows."""
-        order = np.argsort(-self._centres.closeness(query[None, :])[0])
+        """Return the cells nearest to the query that together hold at least `read` rows."""
+        order = np.argsort(-self._centers.closeness(query[None, :])[0])
         held = np.cumsum((self._starts[1:] - self._starts[:-1])[order])
         near = order[: int(np.searchsorted(held, read)) + 1]
         return list(map(slice, self._starts[near], self._starts[near + 1]))
 
     def _sort_in(self) -> None:
-        """Give the tail's rows to their cells and drop the places nobody stands on."""
+        """Sort the tail's rows into their cells and drop free places."""
         sorted_end = int(self._starts[-1])
         cells = np.empty(self._used, np.int32)
-        cells[:sorted_end] = np.repeat(np.arange(len(self._centres)), np.diff(self._starts))
+        cells[:sorted_end] = np.repeat(np.arange(len(self._centers)), np.diff(self._starts))
         for low in range(sorted_end, self._used, PASS):
             rows = self._row_at[low : min(low + PASS, self._used)]
-            cells[low : low + len(rows)] = self._centres.nearest(self._rows.vectors(np.maximum(rows, 0)))
-        cells[self._row_at[: self._used] == _GONE] = len(self._centres)
-        alive = np.bincount(cells, minlength=len(self._centres))[: len(self._centres)]
+            cells[low : low + len(rows)] = self._centers.nearest(self._rows.vectors(np.maximum(rows, 0)))
+        cells[self._row_at[: self._used] == _GONE] = len(self._centers)
+        alive = np.bincount(cells, minlength=len(self._centers))[: len(self._centers)]
         order = np.argsort(cells, kind="stable")[: alive.sum()]
         self._sketches = self._sketches.ordered(order)
         self._row_at = self._row_at[order]
@@ -163,7 +169,7 @@ class CellSieve:
 
 
 class _Centers:
-    """Cell centres and which of them is nearest; by distance, since centres are shorter than unit length."""
+    """Cell centers. Nearness is by distance, not cosine, because centers are shorter than unit length."""
 
     __slots__ = ("_half", "vectors")
 
@@ -175,36 +181,36 @@ class _Centers:
         return len(self.vectors)
 
     def closeness(self, vectors: Floats) -> Floats:
-        """Return for each vector (down) and centre (across) a number that is greater the nearer they are."""
+        """Return a matrix of nearness, larger for nearer: one row per vector, one column per center."""
         closeness: Floats = vectors @ self.vectors.T
         closeness -= self._half
         return closeness
 
     def nearest(self, vectors: Floats) -> RowNumbers:
-        """Return the number of each vector's nearest centre."""
+        """Return the index of each vector's nearest center."""
         nearest: RowNumbers = self.closeness(vectors).argmax(axis=1)
         return nearest
 
 
 def _learn(rows: VectorRows, sample_per_cell: int) -> Floats:
-    """Return centres by k-means over a sample drawn with a fixed seed: the same rows give the same cells."""
+    """Learn the centers by k-means on a sample. The seed is fixed, so the same rows produce the same cells."""
     cells = min(_CELLS, max(1, rows.count // sample_per_cell))
     size = min(rows.count, cells * sample_per_cell)
     chosen = np.random.default_rng(0).choice(rows.count, size, replace=False)
     sample = rows.vectors(chosen)
-    centres = sample[:cells].copy()
+    centers = sample[:cells].copy()
     for _ in range(_ROUNDS):
-        nearest = np.concatenate([_Centers(centres).nearest(sample[low : low + PASS]) for low in range(0, size, PASS)])
+        nearest = np.concatenate([_Centers(centers).nearest(sample[low : low + PASS]) for low in range(0, size, PASS)])
         order = np.argsort(nearest, kind="stable")
         held, starts = np.unique(nearest[order], return_index=True)
         sizes = np.diff(np.append(starts, size)).astype(np.float32)
-        # A centre that nobody is nearest to keeps its place.
-        centres[held] = np.add.reduceat(sample[order], starts, axis=0) / sizes[:, None]
-    return centres
+        # A center to which no row is nearest stays where it is.
+        centers[held] = np.add.reduceat(sample[order], starts, axis=0) / sizes[:, None]
+    return centers
 
 
 def _grown(places: Places, min_rows: int) -> Places:
-    """Return a longer copy, with an eighth to spare once it grows by steps."""
+    """Return a longer copy, with an eighth of spare capacity except on the first allocation."""
     grown = np.full(min_rows + (min_rows // 8 if len(places) else 0), _GONE, np.int32)
     grown[: len(places)] = places
     return grown

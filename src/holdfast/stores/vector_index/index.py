@@ -1,14 +1,18 @@
-"""Nearest vectors in memory: the vectors of one scope and one model, searched by cosine.
+"""In-memory vector index of one partition and one model, searched by cosine.
 
-The truth is a table elsewhere; the caller loads a `VectorIndex` from it and repeats each change here. Vectors
-are unit length, stored as int8 codes with one scale each (`quantize`); an item may have several windows, and a
-search gives each item once, by its best window.
+The vectors are stored elsewhere. The caller loads a `VectorIndex` and applies each later change to it. Vectors have unit
+length and are stored as int8 codes with one scale each (`quantize`). An item can have several chunks; a search returns
+each item once, with its best chunk.
 
-Promises: a search sees each change wholly or not at all, from any thread. Similarities are cosines, true to about
-0.001, computed from the stored codes in the same order whatever the size, so equal vectors tie and ties go to
-the smaller item. Up to `Tuning.exact_limit` vectors, and whenever few items are allowed, the answer is exact; above, it
-holds the true best ten to 0.98 and better. `k` results come back whenever `k` items (allowed ones, where
-`allowed` is given) exist. Memory is about 1.25 bytes a dimension and vector.
+Guarantees:
+
+- A search from any thread sees each change completely or not at all.
+- Similarities are cosines with an error of about 0.001. They are computed from the stored codes in the same order at any
+  size, so equal vectors tie, and ties go to the smaller item.
+- Results are exact up to `Tuning.exact_limit` vectors, and whenever few items are allowed. Above that limit they contain
+  at least 0.98 of the true best ten.
+- A search returns `k` results whenever `k` (allowed) items exist.
+- Memory use is about 1.25 bytes per dimension and vector.
 """
 
 from __future__ import annotations
@@ -30,10 +34,11 @@ __all__ = ["VectorIndex", "VectorMatch", "dequantize", "quantize"]
 
 _ONE: Final = np.float32(1)
 _LARGEST: Final = 127
+"""Largest absolute value of a code."""
 
 
 class VectorMatch(NamedTuple):
-    """An item, the window of it that is nearest to the query, and the cosine between them."""
+    """An item, its chunk nearest to the query, and their cosine."""
 
     item: int
     chunk: int
@@ -41,12 +46,12 @@ class VectorMatch(NamedTuple):
 
 
 def quantize(vectors: Floats) -> tuple[Codes, Floats]:
-    """Codes and one scale per vector such that `scale * code` is nearly the vector; a zero vector has scale 0."""
+    """Return int8 codes and one scale per vector, where `scale * code` approximates the vector. A zero vector has scale 0."""
     vectors = np.asarray(vectors, np.float32)
     if vectors.ndim != 2:
-        raise ValueError(f"quantize wants a matrix, one vector a row; got {vectors.ndim} dimensions")
+        raise ValueError(f"quantize needs a matrix with one vector per row, not an array of {vectors.ndim} dimensions")
     if not np.isfinite(vectors).all():
-        raise ValueError("a vector holds NaN or infinity")
+        raise ValueError("a vector contains NaN or infinity")
     scales: Floats = np.abs(vectors).max(axis=1, initial=0.0) / np.float32(_LARGEST)
     divisors = np.where(scales > 0, scales, np.float32(1))
     codes = np.clip(np.rint(vectors / divisors[:, None]), -_LARGEST, _LARGEST)
@@ -54,19 +59,19 @@ def quantize(vectors: Floats) -> tuple[Codes, Floats]:
 
 
 def dequantize(codes: Codes, scales: Floats) -> Floats:
-    """The vectors that `quantize` made these codes and scales of, to within half a scale per number."""
+    """Return the vectors that were quantized to these codes and scales, each number to within half a scale."""
     vectors: Floats = codes.astype(np.float32) * scales[:, None]
     return vectors
 
 
 class VectorIndex:
-    """The vectors of one partition, kept current by its owner and searchable at any moment."""
+    """Searchable vectors of one partition. Thread-safe; the owner applies changes."""
 
     __slots__ = ("_lock", "_rows", "_sieve", "_tuning")
 
     def __init__(self, dimensions: int, *, tuning: Tuning = DEFAULT) -> None:
         if dimensions < 1:
-            raise ValueError(f"vectors have at least one dimension, not {dimensions}")
+            raise ValueError(f"dimensions must be at least 1, not {dimensions}")
         self._lock = Lock()
         self._tuning = tuning
         self._rows = VectorRows(dimensions, tuning)
@@ -77,19 +82,19 @@ class VectorIndex:
 
     @property
     def dimensions(self) -> int:
-        """How many numbers a vector has."""
+        """Dimensions of a vector."""
         return self._rows.dimensions
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory held, search structures included."""
+        """Bytes of memory in use, including search structures."""
         with self._lock:
             return self._rows.nbytes + (self._sieve.nbytes if self._sieve else 0)
 
-    # --- keeping current ------------------------------------------------------------------------------------
+    # --- changes ------------------------------------------------------------------------------------
 
     def load(self, items: Items, chunks: Chunks, codes: Codes, scales: Floats) -> None:
-        """Put many vectors at once; of several with the same item and window the last counts."""
+        """Add or replace many vectors. If an (item, chunk) pair occurs twice, the last one wins."""
         self._check(items, chunks, codes, scales)
         last = _last_of_each(items, chunks)
         if last is not None:
@@ -104,33 +109,33 @@ class VectorIndex:
                 self._append(items[new], chunks[new], codes[new], scales[new])
 
     def put(self, item: int, chunk: int, code: Codes, scale: float) -> None:
-        """Add one vector, or replace the one this item has for this window."""
+        """Add a vector, or replace the one with the same item and chunk."""
         scales = np.array([scale], np.float32)
         self._check(np.array([item]), np.array([chunk], np.int32), code[None, :], scales)
         with self._lock:
             self._put(item, chunk, code, scale)
 
     def remove(self, item: int) -> int:
-        """Remove all windows of an item and say how many there were."""
+        """Remove all chunks of an item. Returns how many there were."""
         with self._lock:
             rows = self._rows.find(item)
-            for row in rows[::-1].tolist():  # from the end, so that no move touches a row still to go
+            for row in rows[::-1].tolist():  # from the end, so that no move affects a row that is still to be removed
                 moved = self._rows.remove(row)
                 if self._sieve:
                     self._sieve.removed(row, moved)
             return len(rows)
 
     def prepare(self) -> None:
-        """Build now what the next search would build first: seconds for a million vectors after a load."""
+        """Build the search structures now instead of in the next search. Takes seconds for a million vectors after a load."""
         with self._lock:
             self._current_sieve()
 
-    # --- asking ---------------------------------------------------------------------------------------------
+    # --- searches ---------------------------------------------------------------------------------------------
 
     def search(self, query: Floats, k: int, *, allowed: Items | None = None) -> list[VectorMatch]:
-        """The `k` items nearest to the query, best first; `allowed` leaves out all others before ranking.
+        """Return the `k` items nearest to the query, best first, only from `allowed` if given.
 
-        `allowed` in ascending order without repeats is fastest.
+        `allowed` is fastest in ascending order without duplicates.
         """
         query = self._unit(query)
         if allowed is not None:
@@ -143,7 +148,7 @@ class VectorIndex:
             return self._search_allowed(query, k, allowed)
 
     def vectors_of(self, items: Sequence[int] | Items) -> Floats:
-        """The vector of each item's first window, one a row; zeros for an item that is not here."""
+        """Return the vector of each item's first chunk, one per row; zeros for a missing item."""
         vectors = np.zeros((len(items), self.dimensions), np.float32)
         with self._lock:
             for place, item in enumerate(items):
@@ -154,7 +159,7 @@ class VectorIndex:
         return vectors
 
     def first_codes(self, items: Sequence[int]) -> tuple[list[int], Codes]:
-        """The items among these that are here, and the code of each one's first window, as it is stored."""
+        """Return the items that have a vector for chunk 0, and the stored code of each."""
         with self._lock:
             rows = self._rows.find_all(np.array(sorted(set(items)), np.int64))
             rows = rows[self._rows.chunks[rows] == 0]
@@ -179,7 +184,7 @@ class VectorIndex:
 
     def _current_sieve(self) -> Sieve:
         if self._sieve is None or not self._sieve.fits():
-            self._sieve = None  # first free the old one's memory
+            self._sieve = None  # free the old one's memory first
             if self._rows.count <= self._tuning.exact_limit:
                 self._sieve = FloatSieve(self._rows, self._tuning)
             elif self._rows.count <= self._tuning.bits_limit:
@@ -195,7 +200,7 @@ class VectorIndex:
             found = self._rank(query, k, sieve.candidates(query, want))
             if len(found) == k:
                 return found
-            want *= 4  # windows of the same few items filled the candidates
+            want *= 4  # chunks of the same few items filled the candidates
         return self._rank(query, k, np.arange(self._rows.count))
 
     def _search_allowed(self, query: Floats, k: int, allowed: Items) -> list[VectorMatch]:
@@ -211,11 +216,11 @@ class VectorIndex:
                     found = self._rank(query, k, rows)
                     if len(found) == k:
                         return found
-                want *= 4  # the allowed items are far from the query: look further
+                want *= 4  # the allowed items are far from the query: take more candidates
         return self._rank(query, k, self._rows.find_all(allowed))
 
     def _rank(self, query: Floats, k: int, rows: RowNumbers) -> list[VectorMatch]:
-        """The best `k` items among these rows, by exact similarity."""
+        """Return the best `k` items among these rows, by exact similarity."""
         take = k + 8
         if len(rows) <= 2 * take:
             return self._exact_rank(query, k, rows)
@@ -229,34 +234,34 @@ class VectorIndex:
 
     def _exact_rank(self, query: Floats, k: int, rows: RowNumbers) -> list[VectorMatch]:
         losses = np.maximum(np.minimum(-self._rows.exact_products(rows, query), _ONE), -_ONE)
-        items, windows = self._rows.items.take(rows), self._rows.chunks.take(rows)
+        items, chunks = self._rows.items.take(rows), self._rows.chunks.take(rows)
         best: dict[int, VectorMatch] = {}
-        # Plain tuples sort faster than numpy arrays do when they are few, and they nearly always are.
-        for loss, item, window in sorted(zip(losses.tolist(), items.tolist(), windows.tolist(), strict=True)):
+        # There are nearly always few rows, and then Python sorts tuples faster than numpy sorts arrays.
+        for loss, item, chunk in sorted(zip(losses.tolist(), items.tolist(), chunks.tolist(), strict=True)):
             if item not in best:
-                best[item] = VectorMatch(item, window, 0.0 - loss)
+                best[item] = VectorMatch(item, chunk, 0.0 - loss)
                 if len(best) == k:
                     break
         return list(best.values())
 
-    # --- refusing what cannot be right ----------------------------------------------------------------------
+    # --- input checks ----------------------------------------------------------------------
 
     def _check(self, items: Items, chunks: Chunks, codes: Codes, scales: Floats) -> None:
         if codes.dtype != np.int8 or codes.shape != (len(items), self.dimensions):
-            raise ValueError(f"codes are int8 with {self.dimensions} a row, not {codes.dtype} {codes.shape}")
+            raise ValueError(f"codes must be int8 with {self.dimensions} per row, not {codes.dtype} of shape {codes.shape}")
         if chunks.shape != items.shape or scales.shape != items.shape:
-            raise ValueError("items, windows and scales must be equally many")
+            raise ValueError("items, chunks and scales must have the same length")
         if not np.isfinite(scales).all():
-            raise ValueError("a scale is NaN or infinity")
+            raise ValueError("a scale is NaN or infinite")
 
     def _unit(self, query: Floats) -> Floats:
         query = np.asarray(query, np.float32)
         if query.shape != (self.dimensions,):
             raise ValueError(f"the query must have {self.dimensions} numbers, not shape {query.shape}")
-        exact = query.astype(np.float64)  # squares of large or tiny float32 numbers leave its range
+        exact = query.astype(np.float64)  # squares of very large or small float32 numbers overflow or underflow
         length = np.sqrt(exact @ exact)
         if not np.isfinite(length):
-            raise ValueError("the query holds NaN or infinity")
+            raise ValueError("the query contains NaN or infinity")
         return (exact / length).astype(np.float32) if length > 0 else query
 
 
@@ -264,10 +269,10 @@ def _ascending(items: Items) -> Items:
     return items if bool(np.all(items[1:] > items[:-1])) else np.unique(items)
 
 
-def _last_of_each(items: Items, windows: Chunks) -> RowNumbers | None:
-    """Where the last of each (item, window) pair stands, or None when no pair is repeated."""
-    order = np.lexsort((windows, items))  # stable: of equal pairs the last given stays last
-    ordered_items, ordered_windows = items[order], windows[order]
+def _last_of_each(items: Items, chunks: Chunks) -> RowNumbers | None:
+    """Return the positions of the last vector of each (item, chunk) pair, or None if no pair is repeated."""
+    order = np.lexsort((chunks, items))  # stable: the last of equal pairs stays last
+    ordered_items, ordered_chunks = items[order], chunks[order]
     last = np.ones(len(items), np.bool_)
-    last[:-1] = (ordered_items[1:] != ordered_items[:-1]) | (ordered_windows[1:] != ordered_windows[:-1])
+    last[:-1] = (ordered_items[1:] != ordered_items[:-1]) | (ordered_chunks[1:] != ordered_chunks[:-1])
     return None if last.all() else np.sort(order[last])

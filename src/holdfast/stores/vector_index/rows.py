@@ -1,11 +1,11 @@
-"""The plain table under a vector index: one row per (item, window), in memory, as dense numpy columns.
+"""The table of a vector index: one row per (item, chunk), as dense numpy columns in memory.
 
-Rows are numbered 0 to `count - 1` with no holes: removing one moves the last row into its place, so every
-scan is over one contiguous slice and memory is given back. Finding an item's rows needs no Python object per
-row (a dictionary of a million pairs would weigh half as much as the vectors): a sorted copy of the item
-column answers, and the few rows added or moved since it was made are looked at directly.
+Rows are numbered 0 to `count - 1` without gaps: a removal moves the last row into the free place. So every scan covers
+one contiguous slice, and memory can shrink. An item's rows are found by binary search in a sorted copy of the item
+column, plus a scan of the few rows added or moved since it was sorted. A dictionary of a million pairs would take half as
+much memory as the vectors.
 
-Not thread-safe by itself; `VectorIndex` holds the lock.
+Not thread-safe; `VectorIndex` holds the lock.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ Chunks = NDArray[np.int32]
 RowNumbers = NDArray[np.intp]
 
 _BLOCK: Final = 256
-"""Rows turned into floats at a time: 256 x 384 floats stay in the second-level cache."""
+"""Rows converted to floats at a time: 256 x 384 floats fit in the second-level cache."""
 _TAIL_SHARE: Final = 16
+"""The item column is sorted again when the unsorted rows exceed 1/16 of all."""
 
 
 class VectorRows:
-    """Items, windows, codes and scales of `count` vectors; `codes[row] * scales[row]` is the vector."""
+    """Items, chunks, codes and scales of `count` vectors. A vector is `codes[row] * scales[row]`."""
 
     __slots__ = (
         "_moved",
@@ -61,17 +62,17 @@ class VectorRows:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held, spare capacity included."""
+        """Bytes in use, including spare capacity."""
         columns: list[NDArray[Any]] = [*self._columns(), self._sorted, self._order, self._moved]
         return sum(column.nbytes for column in columns)
 
     def _columns(self) -> tuple[NDArray[Any], ...]:
         return self.items, self.chunks, self.codes, self.scales
 
-    # --- changing ---------------------------------------------------------------------------------------
+    # --- changes ---------------------------------------------------------------------------------------
 
     def append(self, items: Items, chunks: Chunks, codes: Codes, scales: Floats) -> int:
-        """Add rows whose (item, window) pairs are not yet here; return the first new row number."""
+        """Add rows whose (item, chunk) pairs are new. Returns the first new row number."""
         start, end = self.count, self.count + len(items)
         if end > len(self.items):
             self._resize(max(end, start + start // 8 + 8) if start else end)
@@ -83,12 +84,12 @@ class VectorRows:
         return start
 
     def overwrite(self, row: int, code: Codes, scale: float) -> None:
-        """Give an existing row another vector."""
+        """Replace the vector of a row."""
         self.codes[row] = code
         self.scales[row] = scale
 
     def remove(self, row: int) -> int:
-        """Take a row out; return which row now has its number (itself when it was the last)."""
+        """Remove a row by moving the last row into its place. Returns the old number of the moved row."""
         last = self.count - 1
         if row != last:
             for column in self._columns():
@@ -111,13 +112,13 @@ class VectorRows:
         self._moved_count += 1
 
     def _resize(self, capacity: int) -> None:
-        # In place by realloc, which for large blocks remaps pages: no second copy of 400 MB on a 2 GB board.
-        # Safe without the reference check because no view of a column outlives the lock.
+        # realloc remaps the pages of large blocks: no second copy of 400 MB on a board with 2 GB.
+        # No view of a column outlives the lock, so the reference check is not needed.
         for column in self._columns():
             column.resize((capacity, *column.shape[1:]), refcheck=False)
 
     def _settle(self) -> None:
-        """Sort the item column anew, so that every present row is found by binary search."""
+        """Sort the item column again, so that binary search finds every row."""
         items = self.items[: self.count]
         self._order = np.argsort(items, kind="stable").astype(np.int32)
         self._sorted = items[self._order]
@@ -125,17 +126,17 @@ class VectorRows:
         self._settled = self.count
         self._moved_count = 0
 
-    # --- finding ----------------------------------------------------------------------------------------
+    # --- lookups ----------------------------------------------------------------------------------------
 
     def find(self, item: int) -> RowNumbers:
-        """Return the rows of one item, ascending; none when it is not here."""
+        """Return the rows of one item in ascending order, empty if there are none."""
         low = np.searchsorted(self._sorted, item)
         high = np.searchsorted(self._sorted, item, side="right")
         tail = np.flatnonzero(self.items[self._settled : self.count] == item) + self._settled
         return self._present(np.concatenate((self._order[low:high], tail, self._moved[: self._moved_count])), item)
 
     def find_all(self, items: Items) -> RowNumbers:
-        """Return the rows of any of these items (given ascending, without repeats), ascending."""
+        """Return the rows of these items in ascending order. The items must be ascending and unique."""
         settled = self._settled_rows(items)
         if len(self._sorted) == self._settled == self.count and not self._moved_count:
             settled.sort()
@@ -146,7 +147,7 @@ class VectorRows:
         return rows[contains(items, self.items[rows])]
 
     def _present(self, rows: RowNumbers, item: int) -> RowNumbers:
-        """Keep the rows that are this item's now: since the sort, rows went and others took their numbers."""
+        """Keep the rows that still belong to the item. Since the sort, some were removed and their numbers reused."""
         rows = rows[rows < self.count]
         return np.unique(rows[self.items[rows] == item])
 
@@ -163,7 +164,7 @@ class VectorRows:
         rows: RowNumbers = self._order[np.repeat(low, lengths) + offsets].astype(np.intp)
         return rows
 
-    # --- reading ----------------------------------------------------------------------------------------
+    # --- vectors ----------------------------------------------------------------------------------------
 
     def vectors(self, rows: RowNumbers | slice) -> Floats:
         """Return the float vectors of these rows."""
@@ -172,24 +173,24 @@ class VectorRows:
         return vectors
 
     def products(self, rows: RowNumbers, query: Floats) -> Floats:
-        """Return the query's inner product with each row, fast; the last digits depend on the neighbours."""
+        """Return the query's inner product with each row. Fast, but rounding depends on the neighboring rows."""
         products = np.empty(len(rows), np.float32)
         for start in range(0, len(rows), _BLOCK):
             block = self.codes.take(rows[start : start + _BLOCK], axis=0).astype(np.float32)
-            # Not a matrix product: that would wake the linear algebra library's threads, which then spin for a while.
+            # Not a matrix product: BLAS would start its threads, which keep spinning for a while.
             np.vecdot(block, query, out=products[start : start + _BLOCK])
         products *= self.scales[rows]
         return products
 
     def exact_products(self, rows: RowNumbers, query: Floats) -> Floats:
-        """Return the same, each row summed in one order: equal vectors give equal numbers anywhere."""
+        """Return the query's inner product with each row, summed in a fixed order: equal vectors have equal products."""
         products: Floats = np.einsum("ij,j->i", self.codes.take(rows, axis=0).astype(np.float32), query)
         products *= self.scales.take(rows)
         return products
 
 
 def contains(ascending: Items, values: Items) -> NDArray[np.bool_]:
-    """Return which of `values` occur in `ascending`."""
+    """Return a mask of the `values` that occur in `ascending`."""
     if not len(ascending):
         return np.zeros(len(values), np.bool_)
     places = np.searchsorted(ascending, values)

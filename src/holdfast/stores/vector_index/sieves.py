@@ -1,14 +1,15 @@
-"""Two ways to find, without looking closely, the rows a query may be near: floats for few, sketches for many.
+"""Candidate search for small and medium indexes: floats for few rows, sketches for many.
 
-A sieve answers `candidates(query, want)`: row numbers that hold the best `want` rows (`FloatSieve`: surely; the
-others: nearly surely), which `VectorIndex` then scores from the stored codes. It follows every change of its
-`VectorRows` and says by `fits()` when it should be built anew. The third way, for very many rows, is `cells`.
+A sieve is the first stage of a search. `candidates(query, want)` returns row numbers that contain the best `want` rows
+(`FloatSieve`: always; the others: almost always), and `VectorIndex` then scores them from the stored codes. A sieve
+follows every change of its `VectorRows`, and `fits()` returns False when it should be rebuilt. `cells` has the sieve
+for very many rows.
 
-A sketch is what remains of a vector around the partition's mean: its direction from there as one bit per
-dimension, its distance from there, and its product with the mean. Two directions close in angle differ in few
-bits, and counting bits costs a fraction of multiplying floats. The mean and the two numbers matter: sentence
-embeddings share a large common part, and with bare signs 600 candidates of 9,000 real sentences held 0.971 of
-the true best ten; with sketches they held all.
+A sketch describes a vector relative to the partition's mean: the sign of each dimension of the difference as one bit,
+the distance from the mean, and the product with the mean. Vectors at a small angle differ in few bits, and counting bits
+is much cheaper than multiplying floats. The mean and the two numbers matter, because sentence embeddings share a large
+common part. Among 9,000 real sentences, 600 candidates by sign bits alone contained 0.971 of the true best ten; by
+sketches, all of them.
 """
 
 from __future__ import annotations
@@ -27,50 +28,51 @@ if TYPE_CHECKING:
 BitWords = NDArray[np.uint64]
 
 PASS: Final = 4096
-"""Rows turned into floats at a time when a sieve is built."""
+"""Rows converted to floats at a time when a sieve is built."""
 
 _SPAN: Final = 32_768
-"""Rows whose bits are compared at a time: the temporaries stay in cache."""
+"""Rows whose bits are compared at a time, so that temporary arrays stay in the cache."""
 _WORDS_IN_BYTE: Final = 3
-"""Words whose differing bits, 64 each at most, one byte can count: adding bytes to bytes is cheap."""
+"""64-bit words whose differing bits are summed in one byte (3 * 64 < 256), because adding bytes is cheap."""
 _ROUNDING: Final = np.float32(1e-5)
+"""Rounding error between two ways of computing a product."""
 
 
 class Sieve(Protocol):
-    """What `VectorIndex` asks of a way to find candidates."""
+    """Candidate search as `VectorIndex` uses it."""
 
     @property
     def nbytes(self) -> int:
-        """Bytes held beside the rows."""
+        """Bytes in use, without the rows."""
         ...
 
     def fits(self) -> bool:
-        """Tell whether this is still the right sieve for the rows as they are now."""
+        """Return True if this sieve still suits the present rows."""
         ...
 
     def width(self, k: int) -> int:
-        """Return how many candidates to ask for when the best `k` are wanted."""
+        """Return the number of candidates to request for the best `k`."""
         ...
 
     def added(self, start: int) -> None:
-        """Take note that the rows from `start` on are new."""
+        """Handle new rows, from `start` to the end."""
         ...
 
     def changed(self, row: int) -> None:
-        """Take note that a row has another vector now."""
+        """Handle a row whose vector was replaced."""
         ...
 
     def removed(self, row: int, moved: int) -> None:
-        """Take note that a row is gone and row `moved`, the last, has its number now."""
+        """Handle the removal of a row. Row `moved`, formerly the last, now has its number."""
         ...
 
     def candidates(self, query: Floats, want: int) -> RowNumbers:
-        """Return about `want` rows that seem nearest to the query."""
+        """Return about `want` rows that are probably nearest to the query."""
         ...
 
 
 class FloatSieve:
-    """Every row as floats; the candidates are the true best."""
+    """Exact candidate search: every row as floats."""
 
     __slots__ = ("_matrix", "_rows", "_tuning")
 
@@ -85,11 +87,11 @@ class FloatSieve:
         return self._matrix.nbytes
 
     def fits(self) -> bool:
-        """Tell whether the rows are few enough."""
+        """Return True if the number of rows is within `exact_limit`."""
         return self._rows.count <= self._tuning.exact_limit
 
     def width(self, k: int) -> int:
-        """Return `k` and a few, for items with several windows."""
+        """Return `k` plus a few, because an item can have several chunks."""
         return k + 8
 
     def added(self, start: int) -> None:
@@ -102,11 +104,11 @@ class FloatSieve:
         self._matrix[start:count] = self._rows.vectors(slice(start, count))
 
     def changed(self, row: int) -> None:
-        """Write the row again."""
+        """Overwrite the row."""
         self._matrix[row] = self._rows.vectors(slice(row, row + 1))[0]
 
     def removed(self, row: int, moved: int) -> None:
-        """Move the last row into the hole."""
+        """Move the last row into the free place."""
         self._matrix[row] = self._matrix[moved]
         if moved * 2 < len(self._matrix) - 64:
             self._matrix = self._matrix[:moved].copy()
@@ -117,7 +119,7 @@ class FloatSieve:
 
 
 class BitSieve:
-    """A sketch of every row; all are compared."""
+    """Candidate search that compares the sketches of all rows."""
 
     __slots__ = ("_built", "_changes", "_rows", "_sketcher", "_sketches", "_tuning")
 
@@ -136,13 +138,13 @@ class BitSieve:
         return self._sketches.nbytes
 
     def fits(self) -> bool:
-        """Tell whether the rows are neither too few nor too many, nor mostly others than at the start."""
-        # After as many changes as there were rows, the mean may describe vectors that are no longer here.
+        """Return True if the number of rows is in range and the mean is not outdated by changes."""
+        # After as many changes as there were rows, the mean may describe vectors that were removed.
         tuning = self._tuning
         return tuning.exact_limit // 2 < self._rows.count <= tuning.bits_limit and self._changes <= self._built
 
     def width(self, k: int) -> int:
-        """Return how many candidates hold the best `k`, nearly surely."""
+        """Return the number of candidates that almost surely contain the best `k`."""
         return sketch_width(self._rows, k, self._tuning)
 
     def added(self, start: int) -> None:
@@ -159,7 +161,7 @@ class BitSieve:
         self._sketches[row] = self._sketcher.sketch(self._rows.vectors(slice(row, row + 1)))
 
     def removed(self, row: int, moved: int) -> None:
-        """Move the last sketch into the hole."""
+        """Move the last sketch into the free place."""
         self._changes += 1
         self._sketches[row] = self._sketches[moved]
 
@@ -175,9 +177,9 @@ class BitSieve:
 
 
 class Sketches:
-    """Columns of bits, one a vector and a row a word, with two numbers each: its distance from the mean, its product with it.
+    """Sketches of many vectors, one per column: sign bits in 64-bit words, distance from the mean, product with the mean.
 
-    Every part runs along memory, since comparing one query with many sketches is all that is ever done with them.
+    Each array is contiguous along the vectors, because one query is always compared with many sketches.
     """
 
     __slots__ = ("bits", "distances", "products")
@@ -189,7 +191,7 @@ class Sketches:
 
     @classmethod
     def empty(cls, words: int, count: int) -> Sketches:
-        """Return room for so many."""
+        """Allocate space for `count` sketches of `words` words each."""
         return cls(np.empty((words, count), np.uint64), np.empty(count, np.float32), np.empty(count, np.float32))
 
     def __len__(self) -> int:
@@ -197,7 +199,7 @@ class Sketches:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
+        """Bytes in use."""
         return self.bits.nbytes + self.distances.nbytes + self.products.nbytes
 
     def __getitem__(self, places: slice | int) -> Sketches:
@@ -210,9 +212,9 @@ class Sketches:
         self.distances[chosen] = given.distances
         self.products[chosen] = given.products
 
-    def grown(self, room: int, used: int) -> Sketches:
-        """Return a copy of the first `used` with room for more."""
-        grown = Sketches.empty(len(self.bits), room)
+    def grown(self, capacity: int, used: int) -> Sketches:
+        """Return a copy of the first `used` sketches with this capacity."""
+        grown = Sketches.empty(len(self.bits), capacity)
         grown[:used] = self[:used]
         return grown
 
@@ -222,7 +224,7 @@ class Sketches:
 
     @staticmethod
     def joined(parts: Sequence[Sketches]) -> Sketches:
-        """Return all of these one after the other."""
+        """Return the concatenation of the parts."""
         return Sketches(
             np.concatenate([part.bits for part in parts], axis=1),
             np.concatenate([part.distances for part in parts]),
@@ -231,7 +233,7 @@ class Sketches:
 
 
 class Sketcher:
-    """Makes sketches around the mean of some rows and estimates products from them."""
+    """Sketches vectors relative to the mean of some rows, and estimates inner products from sketches."""
 
     __slots__ = ("_dimensions", "_mean", "words")
 
@@ -250,10 +252,10 @@ class Sketcher:
         return Sketches(bits.view(np.uint64).T, np.sqrt(np.vecdot(rest, rest)), np.vecdot(vectors, self._mean))
 
     def estimates(self, sketches: Sketches, query: Floats) -> Floats:
-        """Return about the product of the query with each sketched vector.
+        """Estimate the inner product of the query with each sketched vector, up to a constant.
 
-        With m the mean, q.v = (q - m).(v - m) + m.v + a constant; the angle in the first product is told by
-        the share of differing bits.
+        With m the mean, q.v = (q - m).(v - m) + m.v + constant. The share of differing bits estimates the angle in the first
+        product.
         """
         own = self.sketch(query[None, :])
         estimates: Floats = _differences(sketches.bits, own.bits[:, 0]).astype(np.float32)
@@ -266,7 +268,7 @@ class Sketcher:
 
 
 def _differences(words: BitWords, wanted: BitWords) -> NDArray[np.uint16]:
-    """Return in how many bits each column differs from the wanted one."""
+    """Return the number of bits in which each column differs from `wanted`."""
     count = words.shape[1]
     differences = np.zeros(count, np.uint16)
     differing = np.empty(min(count, _SPAN), np.uint64)
@@ -286,17 +288,17 @@ def _differences(words: BitWords, wanted: BitWords) -> NDArray[np.uint16]:
 
 
 def sketch_width(rows: VectorRows, k: int, tuning: Tuning) -> int:
-    """Return how many of the best by sketch hold the true best `k`, as measured on real sentences.
+    """Return the number of best rows by sketch that contain the true best `k`, as measured on real sentences.
 
-    Short vectors have few bits and rank worse by them; they cost less to score, too, so more are taken.
+    Short vectors have few bits, so sketches rank them less reliably. They are also cheaper to score, so more are taken.
     """
     width = tuning.width_per_result * k + tuning.width_per_root * rows.count**0.5
     return max(tuning.min_width, int(width * max(1.0, 384 / rows.dimensions)))
 
 
 def best_places(values: Floats, want: int) -> RowNumbers:
-    """Return where the greatest `want` values are, with all that rounding could confuse with the last."""
+    """Return the positions of the greatest `want` values, plus any within rounding error of the last one."""
     if want >= len(values):
         return np.arange(len(values))
-    least = np.partition(values, len(values) - want)[len(values) - want]
-    return np.flatnonzero(values >= least - _ROUNDING)
+    threshold = np.partition(values, len(values) - want)[len(values) - want]
+    return np.flatnonzero(values >= threshold - _ROUNDING)

@@ -1,6 +1,6 @@
-"""The numbers that decide when the vector index goes from one way of searching to the next, and how far each looks.
+"""Thresholds of the vector index: when it switches to another search method, and how many rows each method reads.
 
-The defaults suit every store; other values serve to see each way at work on few rows.
+The defaults suit every store. Other values serve tests and measurements with few rows.
 """
 
 from __future__ import annotations
@@ -13,29 +13,30 @@ __all__ = ["DEFAULT", "Tuning"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuning:
-    """Limits and widths of one `VectorIndex`, fixed for its life."""
+    """Limits of one `VectorIndex`, fixed for its lifetime."""
 
     exact_limit: int = 4096
-    """Up to so many rows the float product is about as fast as sketches, and it is exact."""
+    """Maximum number of rows for the exact search, which up to here is about as fast as sketches."""
     bits_limit: int = 150_000
-    """Up to here comparing the sketches of all rows takes less than a millisecond more than choosing cells first, and a first
-    search need not wait until there are cells: at 100,000 rows that is half of its time."""
+    """Maximum number of rows whose sketches are all compared. Up to here that takes less than a millisecond longer than cells,
+    and the first search need not wait for cells to be built. At 100,000 rows that is half of its time.
+    """
     few_allowed: int = 24
-    """Times the root of all vectors: up to that many allowed items, scoring each is cheaper than sieving."""
+    """Up to this number times the square root of all rows, every allowed item is scored, which is cheaper than a sieve."""
     width_per_result: int = 20
-    """Candidates by sketch for each result wanted: so many hold the true best, as measured on real sentences."""
+    """Candidates by sketch per requested result. Measured on real sentences: they contain the true best."""
     width_per_root: int = 4
-    """Candidates more, times the root of all rows: the more rows, the more of them sketches confuse."""
+    """Additional candidates, times the square root of all rows, because with more rows sketches confuse more of them."""
     min_width: int = 1
-    """Candidates in any case; at least 1, since a search that finds too little multiplies the number and asks again."""
+    """Minimum number of candidates, at least 1, because a search with too few results multiplies it and repeats."""
     sample_per_cell: int = 32
-    """Rows from which each cell's centre is learned: enough for a mean, few enough to learn in seconds."""
+    """Sample rows per cell for k-means: enough for a mean, few enough to learn in seconds."""
     min_read: int = 16_384
-    """Rows one search of cells compares at least: comparing fewer saves little time and may miss good ones."""
+    """Minimum number of rows that a search of cells compares. Fewer would save little time and could miss good ones."""
     min_tail: int = 4096
-    """Newcomers that wait behind the cells before it is worth the copy to sort them in."""
+    """Minimum length of the tail before it is sorted into the cells, which copies all sketches."""
     moved_limit: int = 4096
-    """Rows added or moved that every lookup of an item goes through before it is worth sorting the items anew."""
+    """Maximum number of added or moved rows that each lookup of an item scans. Beyond it, the item column is sorted again."""
 
 
 DEFAULT: Final = Tuning()

@@ -21,6 +21,8 @@ _FENCE = re.compile(r"^[ \t]*(?:```|~~~)[\w+-]*", re.MULTILINE)
 _START = re.compile(
     r"""\[\s*(?:["'“\[{\]]|[-+.]?\d|(?i:true|false|null|none|nan|undefined|[-+]?infinity)\b)|\{\s*(?:["'“}]|\w[\w-]*\s*:)""",
 )
+_THOUGHTS = re.compile(r"\s*<(think|thinking|thought|reasoning)>", re.IGNORECASE)
+_END_OF_THOUGHTS = re.compile(r"</(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\s,;]*")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -56,9 +58,19 @@ def read(text: str) -> ParsedText:
 
 
 def _without_thoughts(text: str) -> str:
-    """Drop a leading thinking block, which may contain drafts of the answer."""
-    opening, closing = "<think>", "</think>"
-    return text.partition(closing)[2] if text.lstrip().startswith(opening) else text
+    """Drop the thinking before the answer, which may contain drafts. Its opening tag can be missing."""
+    opening = _THOUGHTS.match(text)
+    closing = re.search(f"</{opening[1]}>", text, re.IGNORECASE) if opening else _END_OF_THOUGHTS.search(text)
+    if closing is None:
+        return "" if opening else text
+    if opening is None and (not text[closing.end() :].strip() or _is_in_value(text, closing.start())):
+        return text
+    return text[closing.end() :]
+
+
+def _is_in_value(text: str, position: int) -> bool:
+    """Return True if a complete JSON value in the text spans the position."""
+    return any(parsed.whole and parsed.start < position < parsed.end for parsed in _containers(text, Budget()))
 
 
 def _quoted_whole(text: str) -> str | None:

@@ -21,9 +21,10 @@ _CLOSERS = {"[": "]", "{": "}"}
 _CLOSING_QUOTE = {'"': '"', "'": "'", "“": "”"}
 _LITERAL = r"(?i:true|false|null|none|nan|undefined|[-+]?infinity)\b"
 # Inner quotes are often not escaped, so a quote closes a string only where JSON could continue after it.
-_AFTER_ITEM = rf"""\s*(?:[\]}}]|\Z|,\s*(?:["'“\[{{\]}}]|[-+.]?\d|{_LITERAL}|[A-Za-z]{{0,9}}\Z))|[^\S\n]*\n\s*["'“]"""
+# GAP stands for spaces and comments.
+_AFTER_ITEM = rf"""GAP(?:[\]}}]|\Z|,GAP(?:["'“\[{{\]}}]|[-+.]?\d|{_LITERAL}|[A-Za-z]{{0,9}}\Z))|[^\S\n]*\n\s*["'“]"""
 _AFTER_VALUE = (
-    r"""\s*(?:[\]}]|\Z|,\s*(?:["'“][^"'”\\]{0,100}(?:["'”]\s*(?::|\Z)|\Z)|[\]}]|\w+\s*(?::|\Z)|\Z))"""
+    r"""GAP(?:[\]}]|\Z|,GAP(?:["'“][^"'”\\]{0,100}(?:["'”]\s*(?::|\Z)|\Z)|[\]}]|\w+\s*(?::|\Z)|\Z))"""
     r"""|[^\S\n]*\n\s*["'“]"""
 )
 _COLON = re.compile(r"\s*:")
@@ -41,12 +42,24 @@ _MISSING = object()
 
 def _closing(quote: str, after: str) -> re.Pattern[str]:
     end = _CLOSING_QUOTE[quote]
+    # A comment must not contain the quote: then it may be part of the string instead.
+    block = rf"/\*[^*{end}]*\*+(?:[^/*{end}][^*{end}]*\*+)*/"
+    gap = rf"\s*(?:(?:{block}|//[^\n{end}]*\n)\s*)*"
+    after = after.replace("GAP", gap)
     # The lookahead stands in for a possessive repeat, which is broken in Python 3.11.2: it never backtracks.
     return re.compile(rf"(?=((?:[^\\{end}]|\\.|{end}(?!{after}))*))\1{end}", re.DOTALL)
 
 
 _ITEM = {quote: _closing(quote, _AFTER_ITEM) for quote in _CLOSING_QUOTE}
 _VALUE = {quote: _closing(quote, _AFTER_VALUE) for quote in _CLOSING_QUOTE}
+_SWALLOWED = {
+    quote: re.compile(
+        rf"[,{{\n][^\S\n]*{quote}[^{quote}{end}\\\n]{{0,100}}{end}\s*:"  # a key
+        rf"|(?<={end})[^\S\n]*,\s*(?://|/\*)"  # a comment after a comma
+    )
+    for quote, end in _CLOSING_QUOTE.items()
+}
+"""JSON inside a string, which means that the string's own closing quote is missing or was not recognized."""
 _KEY = {quote: re.compile(rf"(?=((?:[^\\{end}]|\\.)*))\1{end}", re.DOTALL) for quote, end in _CLOSING_QUOTE.items()}
 
 
@@ -264,12 +277,23 @@ class _Parser:
         match = patterns[quote].match(self.text, self.at)
         if match is None:
             return False  # truncated inside a string; half a string may state the opposite of the whole
+        swallowed = None if is_key else _SWALLOWED[quote].search(match[1])
+        if swallowed is not None:
+            self.budget.tokens_left -= len(match[1]) // 10  # the next string may read the same text again
+            return self._drop_to(self.at + swallowed.start())
         self.at = match.end()
         text = unescape(match[1])
         if is_key:
             self._name(text)
         else:
             self._take(text)
+        return True
+
+    def _drop_to(self, position: int) -> bool:
+        """Drop a string without a closing quote and continue at the JSON that it swallowed."""
+        self.stack[-1].key = None
+        self.whole = False
+        self.at = position
         return True
 
     def _word(self, word: str) -> None:

@@ -1,7 +1,7 @@
 """Redact secrets before a text is stored or sent to a model.
 
 Secrets are detected by shape (a provider's key, a token, a card number) and by label ("my password is ..."; see
-``secret_labels``). Text that only looks random stays, because people talk about hashes, ids and numbers. An IBAN is no secret, and neither is a public key.
+``labels.py``). Text that only looks random stays, because people talk about hashes, ids and numbers. An IBAN is no secret, and neither is a public key.
 """
 
 import re

@@ -1,1 +1,1 @@
-"""Keep an external vector index in step with the file through a queue. Start with ``index.py``."""
+"""External vector indexes, kept up to date through a queue in the file. Start with ``index.py``."""

@@ -1,7 +1,8 @@
-"""Keeping an index outside the file in step with it: builds are begun, opened, checked, fed from the queue, and let go.
+"""Feed an external index from the queue: start, open, verify, update and discard its builds.
 
-Each batch of changes has a mark. The file notes it before and after, the index in between. Killed at any point, the same
-batch is carried over again; a store that was put back to an earlier moment does not know the index's mark, and builds anew.
+Changes are applied in batches, and each batch has a random id, its mark. The file records the mark before and after a
+batch, the index in between. If the process dies at any point, the same batch is applied again. A store restored to an
+earlier state does not know the index's mark, so it rebuilds the index.
 """
 
 import logging
@@ -30,22 +31,22 @@ _log = logging.getLogger("holdfast")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """How much is done when."""
+    """Limits on the work of searches and updates."""
 
-    beside: int = 512
-    """Waiting vectors that a search looks through by itself."""
-    ahead: int = 0
-    """Waiting vectors over and above those that a search carries over first: none, as Chroma may take seconds over one."""
-    step: int = 256
-    """Changes that are carried over at once."""
-    rest: float = 30.0
-    """Seconds for which an index that could not be used is left alone."""
-    furthest: int = 4096
-    """The most that a search asks of the index to fill its list; after that it asks the one in memory."""
+    max_scanned: int = 512
+    """Maximum number of queued vectors that a search scans itself, in addition to the index."""
+    max_applied_first: int = 0
+    """Queued vectors beyond ``max_scanned`` that a search may apply to the index first. 0, because Chroma can take seconds."""
+    batch_size: int = 256
+    """Maximum number of changes per batch."""
+    retry_seconds: float = 30.0
+    """Seconds to wait before an unavailable index is tried again."""
+    max_results: int = 4096
+    """Maximum number of results a search requests from the index. If that is not enough, it searches in memory."""
 
 
 class IndexFeed:
-    """The indexes of one tenant's models in one place."""
+    """The external indexes of one tenant's models in one place."""
 
     def __init__(self, connections: SQLiteConnections, tenant: str, place: IndexPlace, pace: Pace) -> None:
         self.tenant = tenant
@@ -56,52 +57,52 @@ class IndexFeed:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """Begin anew, in a child as at first; what the parent has open stays the parent's."""
+        """Start with no open index. The indexes that the parent has open stay with the parent."""
         self._lock = threading.RLock()
         self._open: dict[int, tuple[str, ExternalIndex]] = {}
         self._verified: set[str] = set()
 
     @property
     def connection(self) -> apsw.Connection:
-        """This thread's connection for reading."""
+        """This thread's read-only connection."""
         return self._connections.reader()
 
     # --- builds ---------------------------------------------------------------------------------------------
 
     def build(self, model: int) -> Build | None:
-        """Return the build that counts, beginning one where there is none of this place; None where that cannot be now."""
+        """Return the current build. Starts one if there is none in this place, and returns None if that is not possible now."""
         found = queue.builds(self.connection, self.tenant).get(model)
         if found is not None and self._is_ours(found):
             return found
         try:
-            return self.begin(model)
-        except StoreError as error:  # somebody is writing, perhaps this very thread: the next search begins it
-            _log.debug("No build begun: %s", error)
+            return self.start_build(model)
+        except StoreError as error:  # a thread is writing, perhaps this one: the next search starts the build
+            _log.debug("No index build started: %s", error)
             return None
 
-    def begin(self, model: int) -> Build:
-        """Begin a build, which all vectors wait for; the one before is let go."""
-        with self._connections.writing_at_once() as writer:
+    def start_build(self, model: int) -> Build:
+        """Start a new build, queue all vectors for it, and discard the previous one."""
+        with self._connections.try_writing() as writer:
             old = queue.builds(writer, self.tenant).get(model)
-            new = queue.begin(writer, self.tenant, model, place=self.place.name, home=self.place.home)
-        self._let_go(model, old)
+            new = queue.start_build(writer, self.tenant, model, place=self.place.name, home=self.place.home)
+        self._discard(model, old)
         return new
 
     def models(self) -> list[int]:
-        """Return the wanted models, after letting go of the indexes of others."""
-        wanted = queue.models(self.connection, self.tenant)
+        """Return the models in use. Discards the builds of other models."""
+        in_use = queue.models(self.connection, self.tenant)
         builds = queue.builds(self.connection, self.tenant)
-        for model in set(builds) - set(wanted):
-            with self._connections.writing_at_once() as writer:
-                queue.end(writer, self.tenant, model)
-            self._let_go(model, builds[model])
-        self.close(all_but={build.build for build in builds.values()})
-        return wanted
+        for model in set(builds) - set(in_use):
+            with self._connections.try_writing() as writer:
+                queue.drop_build(writer, self.tenant, model)
+            self._discard(model, builds[model])
+        self.close(keep={build.build for build in builds.values()})
+        return in_use
 
     def _is_ours(self, build: Build) -> bool:
         return (build.place, build.home) == (self.place.name, self.place.home)
 
-    def _let_go(self, model: int, build: Build | None) -> None:
+    def _discard(self, model: int, build: Build | None) -> None:
         with self._lock:
             _, index = self._open.pop(model, ("", None))
             if index is not None:
@@ -109,22 +110,22 @@ class IndexFeed:
         if build is not None and self._is_ours(build):
             self.place.discard(build.build, lambda: queue.builds_of_all(self.connection))
 
-    def close(self, *, all_but: Collection[str] = ()) -> None:
-        """Let go of what is open, and does not count any more."""
+    def close(self, *, keep: Collection[str] = ()) -> None:
+        """Close the open indexes except these builds."""
         with self._lock:
             for model, (build, index) in list(self._open.items()):
-                if build not in all_but:
+                if build not in keep:
                     del self._open[model]
                     index.close()
 
     # --- opening --------------------------------------------------------------------------------------------
 
     def opened(self, build: Build) -> ExternalIndex:
-        """Return the index of a build, sound as far as can be told."""
+        """Return the index of a build. Opens and verifies it on first use."""
         with self._lock:
             name, index = self._open.get(build.model, ("", None))
             if index is None or name != build.build:
-                self.close(all_but={held for model, (held, _) in self._open.items() if model != build.model})
+                self.close(keep={held for model, (held, _) in self._open.items() if model != build.model})
                 index = self._open_build(build)
                 self._open[build.model] = (build.build, index)
         if build.build not in self._verified:
@@ -135,72 +136,72 @@ class IndexFeed:
         index = self.place.open(build)
         if index.mark not in (build.mark, build.next or build.mark):
             index.close()
-            raise IndexInvalid("it is of another moment than the store")
+            raise IndexInvalid("it does not match the state of the store")
         return index
 
     def _verify(self, build: Build, index: ExternalIndex) -> None:
-        """Once, when nothing waits: does the index have as much as the file, and find what is there?"""
-        if not build.mark or self.waits(build.model):
+        """Verify once, when the queue is empty, that the index is complete and finds a few stored vectors."""
+        if not build.mark or self.has_queued(build.model):
             return
-        have, want = index.count(), queue.count(self.connection, self.tenant, build.model)
-        if have != want and not self.waits(build.model):
-            raise IndexInvalid(f"it has {have} vectors and the store {want}")
+        have, expected = index.count(), queue.count(self.connection, self.tenant, build.model)
+        if have != expected and not self.has_queued(build.model):
+            raise IndexInvalid(f"it has {have} vectors but the store has {expected}")
         for key, stored in queue.some_stored(self.connection, self.tenant, build.model, 3).items():
             (vector,) = vectors([stored])
             near = queue.stored(self.connection, self.tenant, build.model, index.search(vector, [key.partition], 8))
-            # Another one may be the same; none may be far.
+            # The nearest one need not be this vector, since several can be equal, but it must be as near.
             if not near or float(np.max(vectors(near.values()) @ vector)) < 0.98 * float(vector @ vector):
-                raise IndexInvalid("it does not find what it was given")
+                raise IndexInvalid("it does not find vectors that it contains")
         self._verified.add(build.build)
 
-    # --- feeding --------------------------------------------------------------------------------------------
+    # --- applying changes --------------------------------------------------------------------------------------------
 
-    def waits(self, model: int) -> bool:
-        """Tell whether any change waits."""
+    def has_queued(self, model: int) -> bool:
+        """Return True if the queue holds a change."""
         return bool(queue.waiting(self.connection, self.tenant, model, limit=1))
 
-    def carry(self, build: Build, partitions: Collection[int] | None = None) -> bool:
-        """Bring one batch of changes to the index; False where somebody else is at it."""
+    def apply_batch(self, build: Build, partitions: Collection[int] | None = None) -> bool:
+        """Apply one batch of queued changes to the index. Returns False if another thread or process is writing."""
         index = self.opened(build)
         try:
             with index.applying():
-                return self._carry(index, build.model, partitions)
+                return self._apply_batch(index, build.model, partitions)
         except IndexBusy:
             return False
         except (IndexUnavailable, IndexInvalid):
             raise
-        except StoreError as error:  # somebody is writing: the same batch is carried over again
-            _log.debug("Nothing carried over: %s", error)
+        except StoreError as error:  # another thread is writing: the batch is applied again later
+            _log.debug("No changes applied to the index: %s", error)
             return False
 
-    def _carry(self, index: ExternalIndex, model: int, partitions: Collection[int] | None) -> bool:
+    def _apply_batch(self, index: ExternalIndex, model: int, partitions: Collection[int] | None) -> bool:
         connection = self.connection
         build = queue.builds(connection, self.tenant).get(model)
-        changes = queue.waiting(connection, self.tenant, model, partitions=partitions, limit=self._pace.step)
+        changes = queue.waiting(connection, self.tenant, model, partitions=partitions, limit=self._pace.batch_size)
         if build is None or not changes:
             return build is not None
         present = queue.stored(connection, self.tenant, model, [change.key for change in changes])
         mark = secrets.token_hex(8)
-        with self._connections.writing_at_once(durable=False) as writer:
-            queue.intend(writer, self.tenant, build, mark)
+        with self._connections.try_writing(durable=False) as writer:
+            queue.start_batch(writer, self.tenant, build, mark)
         index.note(mark)
         if present:
             index.add(list(present), vectors(present.values()))
         if gone := [change.key for change in changes if change.key not in present]:
             index.remove(gone)
-        with self._connections.writing_at_once(durable=False) as writer:
-            queue.done(writer, self.tenant, build, changes, mark)
+        with self._connections.try_writing(durable=False) as writer:
+            queue.finish_batch(writer, self.tenant, build, changes, mark)
         return True
 
-    def carry_all(self, build: Build) -> bool:
-        """Bring all that waits to the index; False where somebody else is at it."""
-        while self.waits(build.model):
-            if not self.carry(build):
+    def apply_all(self, build: Build) -> bool:
+        """Apply all queued changes to the index. Returns False if another thread or process is writing."""
+        while self.has_queued(build.model):
+            if not self.apply_batch(build):
                 return False
         return True
 
-    def strays(self, build: Build) -> int:
-        """Count the vectors that the index and the file do not have in common, but for those that wait."""
+    def count_differences(self, build: Build) -> int:
+        """Count the vectors that only the index or only the file has, without the queued ones."""
         if not build.mark:
             return 0
         index = self.opened(build)

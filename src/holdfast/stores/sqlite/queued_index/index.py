@@ -1,7 +1,7 @@
-"""Searching with an index outside the file.
+"""Search with an external index.
 
-A search asks the index, adds what still waits for it, and ranks by the vectors in the file: nothing new is missed, and
-nothing that is gone is found. Whenever the index cannot answer, the one in memory does.
+A search queries the index, adds the queued vectors, and ranks both by the vectors in the file. So it misses nothing new
+and returns nothing removed. If the index cannot answer, the in-memory index does.
 """
 
 import logging
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _log = logging.getLogger("holdfast")
-_LOSSES = 3
-"""Rebuilds that one process begins because the index was damaged; after that it does without."""
+_MAX_REBUILDS = 3
+"""Maximum number of rebuilds per process because of a damaged index. After that, searches run in memory."""
 
 
 class QueuedIndex:
-    """Searches one tenant's vectors in an index that is fed from the queue."""
+    """Search over one tenant's vectors in an external index that is fed from the queue."""
 
     def __init__(
         self, connections: SQLiteConnections, tenant: str, *, memory: IndexCache, place: IndexPlace, pace: Pace | None = None
@@ -40,13 +40,13 @@ class QueuedIndex:
         self._pace = pace or Pace()
         self._memory = memory
         self._feed = IndexFeed(connections, tenant, place, self._pace)
-        self._losses = 0
-        self._rest_until = 0.0
-        self._told = ""
+        self._rebuilds = 0
+        self._retry_at = 0.0
+        self._last_warning = ""
 
     @property
     def place(self) -> IndexPlace:
-        """Where the index is."""
+        """The place where the index is kept."""
         return self._feed.place
 
     def search(
@@ -63,13 +63,13 @@ class QueuedIndex:
     ) -> list[Match]:
         """Rank the items of the partitions by cosine."""
         found = None
-        if partitions and self._may_try():
+        if partitions and self._is_usable():
             try:
                 found = self._find(model, query, partitions, limit + len(excluded), allowed)
             except IndexUnavailable as error:
-                self._leave_alone(error)
+                self._back_off(error)
             except IndexInvalid as error:
-                self._begin_again(model, error)
+                self._start_rebuild(model, error)
         if found is None:
             return self._memory.search(
                 connection, tenant, model, query, partitions, limit=limit, allowed=allowed, excluded=excluded
@@ -84,102 +84,103 @@ class QueuedIndex:
         limit: int,
         allowed: "NDArray[np.int64] | None",
         *,
-        again: bool = True,
+        retry: bool = True,
     ) -> list[Match] | None:
-        """Return the nearest by what the index knows and what waits; None where that may not be all."""
-        build = self._caught_up(model, partitions)
+        """Return the nearest items from the index and the queue, or None if the result may be incomplete."""
+        build = self._searchable_build(model, partitions)
         if build is None:
             return None
         connection, tenant = self._feed.connection, self._feed.tenant
         waiting = {change.key for change in queue.waiting(connection, tenant, model, partitions=partitions, limit=-1)}
         index = self._feed.opened(build) if build.mark else None
-        wide = limit + min(len(waiting), limit) + 8
-        while wide <= self._pace.furthest:
-            keys = index.search(query, partitions, wide) if index else []
+        width = limit + min(len(waiting), limit) + 8
+        while width <= self._pace.max_results:
+            keys = index.search(query, partitions, width) if index else []
             stored = queue.stored(connection, tenant, model, {*keys, *waiting})
             matches = _ranked(stored, query, partitions, limit, allowed)
-            if len(keys) < wide and queue.settled(connection, tenant, model, list(partitions)) - {*keys, *waiting}:
-                # All there is, it says, and yet something is missing. It may have come while we searched; not twice.
-                if again:
-                    return self._find(model, query, partitions, limit, allowed, again=False)
-                raise IndexInvalid("it does not find all that it was given")
-            if len(keys) < wide or len(matches) >= limit:
+            if len(keys) < width and queue.indexed_keys(connection, tenant, model, list(partitions)) - {*keys, *waiting}:
+                # The index returned all it has, yet a vector is missing. It may be newer than this search, but not twice.
+                if retry:
+                    return self._find(model, query, partitions, limit, allowed, retry=False)
+                raise IndexInvalid("it does not find all vectors that it contains")
+            if len(keys) < width or len(matches) >= limit:
                 return matches
-            wide *= 4
+            width *= 4
         return None
 
-    def _caught_up(self, model: int, partitions: Collection[int]) -> Build | None:
-        """Return the build, if little enough waits for it; where the search may take a step that makes it so, it does."""
+    def _searchable_build(self, model: int, partitions: Collection[int]) -> Build | None:
+        """Return the build if its queue is short enough to scan. May apply one batch first; returns None if it stays too long."""
         build = self._feed.build(model)
         if build is None:
             return None
-        most = self._pace.beside + self._pace.ahead
-        count = len(queue.waiting(self._feed.connection, self._feed.tenant, model, partitions=partitions, limit=most + 1))
-        if count <= self._pace.beside:
+        max_queued = self._pace.max_scanned + self._pace.max_applied_first
+        count = len(queue.waiting(self._feed.connection, self._feed.tenant, model, partitions=partitions, limit=max_queued + 1))
+        if count <= self._pace.max_scanned:
             return build
-        if count > most or not self._feed.carry(build, partitions):
+        if count > max_queued or not self._feed.apply_batch(build, partitions):
             return None
         return self._feed.build(model)
 
-    # --- when it fails --------------------------------------------------------------------------------------
+    # --- failures --------------------------------------------------------------------------------------
 
-    def _may_try(self) -> bool:
-        return self._losses < _LOSSES and time.monotonic() >= self._rest_until
+    def _is_usable(self) -> bool:
+        return self._rebuilds < _MAX_REBUILDS and time.monotonic() >= self._retry_at
 
-    def _leave_alone(self, error: IndexUnavailable) -> None:
-        self._rest_until = time.monotonic() + self._pace.rest
-        if self._told != str(error):
-            self._told = str(error)
-            _log.warning("The index at %s cannot be used (%s); searching in memory.", self.place.describe(), error)
+    def _back_off(self, error: IndexUnavailable) -> None:
+        self._retry_at = time.monotonic() + self._pace.retry_seconds
+        if self._last_warning != str(error):
+            self._last_warning = str(error)
+            _log.warning("The index at %s cannot be used: %s. Searches run in memory.", self.place.describe(), error)
 
-    def _begin_again(self, model: int, error: IndexInvalid) -> None:
-        self._losses += 1
-        _log.warning("The index at %s is built anew: %s.", self.place.describe(), error)
+    def _start_rebuild(self, model: int, error: IndexInvalid) -> None:
+        self._rebuilds += 1
+        _log.warning("The index at %s will be rebuilt, because %s. No data is lost.", self.place.describe(), error)
         try:
-            self._feed.begin(model)
+            self._feed.start_build(model)
         except StoreError as other:
-            _log.debug("Not now: %s", other)
+            _log.debug("Rebuild postponed: %s", other)
 
-    # --- looking after it -----------------------------------------------------------------------------------
+    # --- maintenance -----------------------------------------------------------------------------------
 
     def tidy(self) -> bool:
-        """Carry over some of what waits; False when there is nothing, or it cannot be done now."""
-        if not self._may_try():
+        """Apply one batch of queued changes. Returns False if there are none or it is not possible now."""
+        if not self._is_usable():
             return False
         try:
             models = self._feed.models()
-        except StoreError:  # somebody is writing
+        except StoreError:  # another thread is writing
             return False
         for model in models:
             try:
                 build = self._feed.build(model)
-                if build is not None and self._feed.waits(model):
-                    return self._feed.carry(build)
+                if build is not None and self._feed.has_queued(model):
+                    return self._feed.apply_batch(build)
             except IndexUnavailable as error:
-                self._leave_alone(error)
+                self._back_off(error)
                 return False
             except IndexInvalid as error:
-                self._begin_again(model, error)
+                self._start_rebuild(model, error)
                 return True
         return False
 
     def rebuild(self) -> int:
-        """Build every index anew from the file, with no embedding; returns how many vectors that were."""
+        """Rebuild every index from the stored vectors, without embedding again. Returns the number of vectors."""
         models = self._feed.models()
         for model in models:
-            build = self._feed.begin(model)
-            if not self._feed.carry_all(build):
+            build = self._feed.start_build(model)
+            if not self._feed.apply_all(build):
                 raise IndexUnavailable(
-                    f"The index at {self.place.describe()} could not be built: another program writes. Try again."
+                    f"The index at {self.place.describe()} could not be rebuilt: another thread or process is writing. "
+                    "Searches run in memory meanwhile. Try again."
                 )
-        self._losses, self._rest_until, self._told = 0, 0.0, ""
+        self._rebuilds, self._retry_at, self._last_warning = 0, 0.0, ""
         return sum(queue.count(self._feed.connection, self._feed.tenant, model) for model in models)
 
-    def empty_queue(self) -> bool:
-        """Carry over all that waits, and make sure that the index holds nothing else; False where that cannot be now."""
+    def sync(self) -> bool:
+        """Apply all queued changes and verify that the index has no other vectors. Returns False if that is not possible now."""
         try:
             for build in queue.builds(self._feed.connection, self._feed.tenant).values():
-                if not self._feed.carry_all(build) or self._feed.strays(build):
+                if not self._feed.apply_all(build) or self._feed.count_differences(build):
                     return False
         except (IndexUnavailable, IndexInvalid) as error:
             _log.warning("The index at %s could not be checked: %s", self.place.describe(), error)
@@ -187,26 +188,26 @@ class QueuedIndex:
         return True
 
     def check(self, *, deep: bool) -> Finding:
-        """Say how the index is."""
+        """Report the state of the index. ``deep`` also compares its keys with the file."""
         builds = queue.builds(self._feed.connection, self._feed.tenant)
         waiting = sum(queue.count_waiting(self._feed.connection, self._feed.tenant, model) for model in builds)
         where = f"{self.place.name.partition(':')[0]} at {self.place.describe()}"
         try:
-            strays = sum(self._feed.strays(build) for build in builds.values()) if deep else 0
+            differences = sum(self._feed.count_differences(build) for build in builds.values()) if deep else 0
             if not deep:
                 for build in builds.values():
                     self._feed.opened(build)
         except IndexUnavailable as error:
-            return Finding(check="index", ok=True, detail=f"{where}: {error}; this process searches in memory")
+            return Finding(check="index", ok=True, detail=f"{where}: {error}; searches run in memory")
         except IndexInvalid as error:
-            return Finding(check="index", ok=True, detail=f"{where}: {error}; the next search builds it anew")
-        if strays:
-            detail = f"{where}: {strays} vectors differ from the store's"
+            return Finding(check="index", ok=True, detail=f"{where}: {error}; the next search rebuilds it")
+        if differences:
+            detail = f"{where}: {differences} vectors differ from the store"
             return Finding(check="index", ok=False, detail=detail, remedy="holdfast doctor --rebuild-index")
-        return Finding(check="index", ok=True, detail=f"{where}, {waiting} changes wait")
+        return Finding(check="index", ok=True, detail=f"{where}, {waiting} changes queued")
 
     def release(self) -> None:
-        """Let go of what is open; the next search opens it again."""
+        """Close the open indexes. The next search opens them again."""
         self._feed.close()
 
 
@@ -217,7 +218,7 @@ def _ranked(
     limit: int,
     allowed: "NDArray[np.int64] | None",
 ) -> list[Match]:
-    """Rank candidates as the index in memory would: by exact cosine, each item once."""
+    """Rank candidates like the in-memory index: by exact cosine, each item once."""
     if not stored:
         return []
     keys = list(stored)

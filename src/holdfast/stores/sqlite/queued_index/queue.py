@@ -1,4 +1,4 @@
-"""The file's side of an index outside it: which builds count, and what has not reached them yet."""
+"""Tables for external indexes in the file: the current builds, and the queue of changes for them."""
 
 import secrets
 from collections.abc import Collection, Iterable, Sequence
@@ -12,37 +12,37 @@ from holdfast.stores.sql.rows import marks
 
 
 class VectorChange(NamedTuple):
-    """A vector whose state is to be carried over; the mark says as of which change."""
+    """A queued change of one vector. The mark differs for each later change of the same vector."""
 
     key: VectorKey
     mark: int
 
 
 class StoredVector(NamedTuple):
-    """A vector as the file has it."""
+    """A vector as stored in the file."""
 
     scale: float
     code: bytes
 
 
 def builds(connection: apsw.Connection, tenant: str) -> dict[int, Build]:
-    """Return the builds that count, by their models."""
+    """Return the tenant's current builds by model."""
     rows = fetch(connection, "SELECT model, place, home, build, mark, next, removed FROM indexes WHERE tenant = ?", (tenant,))
     return {row[0]: Build(*row) for row in rows}
 
 
 def builds_of_all(connection: apsw.Connection) -> set[str]:
-    """Return the names of the builds that count, whichever tenant has them."""
+    """Return the names of the current builds of all tenants."""
     return {row[0] for row in connection.execute("SELECT build FROM indexes")}
 
 
 def models(connection: apsw.Connection, tenant: str) -> list[int]:
-    """Return the models whose vectors are wanted."""
+    """Return the numbers of the tenant's models."""
     return [row[0] for row in connection.execute("SELECT model FROM models WHERE tenant = ?", (tenant,))]
 
 
-def begin(connection: apsw.Connection, tenant: str, model: int, *, place: str, home: str) -> Build:
-    """Begin a new build in a write: every vector of the model waits for it."""
+def start_build(connection: apsw.Connection, tenant: str, model: int, *, place: str, home: str) -> Build:
+    """Record a new build and queue every vector of the model for it. Needs a write transaction."""
     build = Build(model, place, home, secrets.token_hex(8), "", "", 0)
     connection.execute(
         "INSERT OR REPLACE INTO indexes (tenant, model, place, home, build, mark, next, removed) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -57,8 +57,8 @@ def begin(connection: apsw.Connection, tenant: str, model: int, *, place: str, h
     return build
 
 
-def end(connection: apsw.Connection, tenant: str, model: int) -> None:
-    """Want no index of a model any more, in a write."""
+def drop_build(connection: apsw.Connection, tenant: str, model: int) -> None:
+    """Delete the build and the queue of a model. Needs a write transaction."""
     for table in ("indexes", "index_queue"):
         connection.execute(f"DELETE FROM {table} WHERE tenant = ? AND model = ?", (tenant, model))
 
@@ -66,7 +66,7 @@ def end(connection: apsw.Connection, tenant: str, model: int) -> None:
 def waiting(
     connection: apsw.Connection, tenant: str, model: int, *, partitions: Collection[int] | None = None, limit: int
 ) -> list[VectorChange]:
-    """Return what waits, of these partitions or of all."""
+    """Return up to ``limit`` queued changes (all if -1), of these partitions or of all."""
     chosen = "" if partitions is None else f" AND partition IN ({marks(list(partitions))})"
     rows = fetch(
         connection,
@@ -77,25 +77,28 @@ def waiting(
 
 
 def count_waiting(connection: apsw.Connection, tenant: str, model: int) -> int:
-    """Count what waits for a model's index."""
-    number: int = fetch_value(connection, "SELECT count(*) FROM index_queue WHERE tenant = ? AND model = ?", (tenant, model))
-    return number
+    """Count the queued changes of a model."""
+    total: int = fetch_value(connection, "SELECT count(*) FROM index_queue WHERE tenant = ? AND model = ?", (tenant, model))
+    return total
 
 
-def intend(connection: apsw.Connection, tenant: str, build: Build, mark: str) -> None:
-    """Note in a write that changes of this mark are on their way to a build."""
+def start_batch(connection: apsw.Connection, tenant: str, build: Build, mark: str) -> None:
+    """Record that a batch with this mark is about to be applied. Needs a write transaction."""
     connection.execute(
         "UPDATE indexes SET next = ? WHERE tenant = ? AND model = ? AND build = ?", (mark, tenant, build.model, build.build)
     )
 
 
-def done(connection: apsw.Connection, tenant: str, build: Build, changes: Iterable[VectorChange], mark: str) -> None:
-    """Note in a write that changes have reached a build; what changed again meanwhile goes on waiting."""
+def finish_batch(connection: apsw.Connection, tenant: str, build: Build, changes: Iterable[VectorChange], mark: str) -> None:
+    """Record that a batch was applied and remove its changes from the queue. Needs a write transaction.
+
+    Vectors that changed again meanwhile stay queued.
+    """
     connection.execute(
         "UPDATE indexes SET mark = ?, next = '' WHERE tenant = ? AND model = ? AND build = ?",
         (mark, tenant, build.model, build.build),
     )
-    if connection.changes():  # another build may have been begun meanwhile, and knows nothing of these changes
+    if connection.changes():  # otherwise a new build was started meanwhile, which does not have these changes
         connection.executemany(
             "DELETE FROM index_queue WHERE tenant = ? AND model = ? AND partition = ? AND item = ? AND window = ? AND mark = ?",
             [(tenant, build.model, *change.key, change.mark) for change in changes],
@@ -103,7 +106,7 @@ def done(connection: apsw.Connection, tenant: str, build: Build, changes: Iterab
 
 
 def stored(connection: apsw.Connection, tenant: str, model: int, keys: Iterable[VectorKey]) -> dict[VectorKey, StoredVector]:
-    """Return the vectors under these keys that there are."""
+    """Return the vectors that exist under these keys."""
     rows = connection.executemany(
         "SELECT partition, item, window, scale, code FROM vectors "
         "WHERE tenant = ? AND model = ? AND partition = ? AND item = ? AND window = ?",
@@ -113,7 +116,7 @@ def stored(connection: apsw.Connection, tenant: str, model: int, keys: Iterable[
 
 
 def some_stored(connection: apsw.Connection, tenant: str, model: int, limit: int) -> dict[VectorKey, StoredVector]:
-    """Return a few of a model's vectors."""
+    """Return up to ``limit`` nonzero vectors of a model."""
     rows = fetch(
         connection,
         "SELECT partition, item, window, scale, code FROM vectors WHERE tenant = ? AND model = ? AND scale > 0 LIMIT ?",
@@ -123,21 +126,22 @@ def some_stored(connection: apsw.Connection, tenant: str, model: int, limit: int
 
 
 def keys_of(connection: apsw.Connection, tenant: str, model: int) -> set[VectorKey]:
-    """Return the key of every vector of a model."""
+    """Return the keys of all vectors of a model."""
     rows = connection.execute("SELECT partition, item, window FROM vectors WHERE tenant = ? AND model = ?", (tenant, model))
     return {VectorKey(*row) for row in rows}
 
 
 def count(connection: apsw.Connection, tenant: str, model: int) -> int:
-    """Count a model's vectors."""
-    number: int = fetch_value(connection, "SELECT count(*) FROM vectors WHERE tenant = ? AND model = ?", (tenant, model))
-    return number
+    """Count the vectors of a model."""
+    total: int = fetch_value(connection, "SELECT count(*) FROM vectors WHERE tenant = ? AND model = ?", (tenant, model))
+    return total
 
 
-def settled(connection: apsw.Connection, tenant: str, model: int, partitions: Sequence[int]) -> set[VectorKey]:
-    """Return the keys of the vectors of some partitions that do not wait."""
+def indexed_keys(connection: apsw.Connection, tenant: str, model: int, partitions: Sequence[int]) -> set[VectorKey]:
+    """Return the keys of the partitions' vectors that are not queued."""
     rows = connection.execute(
-        f"SELECT partition, item, window FROM vectors WHERE tenant = ? AND model = ? AND partition IN ({marks(partitions)}) AND NOT EXISTS ("
+        "SELECT partition, item, window FROM vectors "
+        f"WHERE tenant = ? AND model = ? AND partition IN ({marks(partitions)}) AND NOT EXISTS ("
         "SELECT 1 FROM index_queue AS queue WHERE queue.tenant = vectors.tenant AND queue.model = vectors.model "
         "AND queue.partition = vectors.partition AND queue.item = vectors.item AND queue.window = vectors.window)",
         (tenant, model, *partitions),
@@ -145,6 +149,6 @@ def settled(connection: apsw.Connection, tenant: str, model: int, partitions: Se
     return {VectorKey(*row) for row in rows}
 
 
-def none_removed(connection: apsw.Connection, tenant: str, model: int, *, up_to: int) -> None:
-    """Note in a write that a build holds nothing of what was removed before."""
+def subtract_removed(connection: apsw.Connection, tenant: str, model: int, *, up_to: int) -> None:
+    """Record that ``up_to`` removed vectors are no longer in a build's files. Needs a write transaction."""
     connection.execute("UPDATE indexes SET removed = removed - ? WHERE tenant = ? AND model = ?", (up_to, tenant, model))

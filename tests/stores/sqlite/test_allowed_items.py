@@ -1,4 +1,4 @@
-"""What a filter allows is kept only as long as it holds."""
+"""The cache of allowed items is used only while it is valid."""
 
 from pathlib import Path
 

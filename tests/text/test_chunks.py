@@ -1,4 +1,4 @@
-"""Long texts are cut into windows that lose nothing."""
+"""Long texts are split into chunks without loss."""
 
 import time
 from itertools import pairwise
@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.text.windows import MAX_CHUNKS, chunk_spans, split_chunks
+from holdfast.text.chunks import MAX_CHUNKS, chunk_spans, split_chunks
 
 prose = st.text(alphabet=st.sampled_from("ab .!?\n。é👍"), max_size=600) | st.text(max_size=600)
 sizes = st.integers(1, 80).flatmap(lambda size: st.tuples(st.just(size), st.integers(0, size // 2)))
 
 
 @given(text=prose, shape=sizes)
-def test_windows_cover_every_character_in_order(text: str, shape: tuple[int, int]) -> None:
+def test_chunks_cover_every_character_in_order(text: str, shape: tuple[int, int]) -> None:
     size, overlap = shape
     spans = chunk_spans(text, size, overlap)
     assert spans[0][0] == 0
@@ -25,30 +25,30 @@ def test_windows_cover_every_character_in_order(text: str, shape: tuple[int, int
 
 
 @given(text=prose, shape=sizes)
-def test_no_window_is_larger_than_asked(text: str, shape: tuple[int, int]) -> None:
-    assert all(len(window) <= shape[0] for window in split_chunks(text, *shape))
+def test_no_chunk_is_larger_than_asked(text: str, shape: tuple[int, int]) -> None:
+    assert all(len(chunk) <= shape[0] for chunk in split_chunks(text, *shape))
 
 
 @given(text=prose, shape=sizes)
-def test_the_same_text_always_has_the_same_windows(text: str, shape: tuple[int, int]) -> None:
+def test_the_same_text_always_has_the_same_chunks(text: str, shape: tuple[int, int]) -> None:
     assert split_chunks(text, *shape) == split_chunks(text, *shape)
 
 
 @pytest.mark.parametrize("text", ["", "short", "x" * 1600])
-def test_a_text_that_fits_is_its_own_window(text: str) -> None:
+def test_a_text_that_fits_is_its_own_chunk(text: str) -> None:
     assert split_chunks(text) == [text]
 
 
-def test_a_window_ends_with_a_sentence_where_one_ends_near() -> None:
+def test_a_chunk_ends_with_a_sentence_where_one_ends_near() -> None:
     text = "This is a sentence of some length. " * 200
-    windows = split_chunks(text)
-    assert all(window.endswith(". ") for window in windows)
-    assert all(len(window) > 1200 for window in windows[:-1])
+    chunks = split_chunks(text)
+    assert all(chunk.endswith(". ") for chunk in chunks)
+    assert all(len(chunk) > 1200 for chunk in chunks[:-1])
 
 
-def test_a_window_starts_with_a_whole_word() -> None:
-    windows = split_chunks("immeasurable " * 500, size=300, overlap=50)
-    assert all(window.startswith("immeasurable") for window in windows)
+def test_a_chunk_starts_with_a_whole_word() -> None:
+    chunks = split_chunks("immeasurable " * 500, size=300, overlap=50)
+    assert all(chunk.startswith("immeasurable") for chunk in chunks)
 
 
 @pytest.mark.parametrize("piece", ["x", "word ", "A sentence. ", "\n", "字。"])
@@ -61,13 +61,13 @@ def test_four_mebibytes_are_covered_within_the_limit_and_quickly(piece: str) -> 
     assert spans[-1][1] == len(text)
 
 
-def test_a_text_beyond_the_limit_gives_no_more_windows() -> None:
+def test_a_text_beyond_the_limit_gives_no_more_chunks() -> None:
     spans = chunk_spans("x" * (MAX_CHUNKS * 10), size=8, overlap=0)
     assert len(spans) == MAX_CHUNKS
     assert all(end - start == 8 for start, end in spans)
 
 
 @pytest.mark.parametrize(("size", "overlap"), [(0, 0), (10, 6), (10, -1)])
-def test_windows_that_could_not_advance_are_refused(size: int, overlap: int) -> None:
+def test_chunks_that_could_not_advance_are_refused(size: int, overlap: int) -> None:
     with pytest.raises(ValueError, match="cannot overlap"):
         split_chunks("text", size, overlap)

@@ -1,4 +1,4 @@
-"""What every store does about indexes outside the file, whether or not it searches with one."""
+"""Scrubbing, removal and checks of external indexes, also for stores that do not search with one."""
 
 from pathlib import Path
 
@@ -10,17 +10,17 @@ from holdfast.stores.sqlite.queued_index.index import QueuedIndex
 from holdfast.types import Finding
 
 EMBEDDED = "chroma"
-"""The place of an index that is kept in a folder beside the store."""
+"""Place name of an index in a folder next to the store."""
 
 
 def scrub(connections: SQLiteConnections, tenant: str, path: Path, index: QueuedIndex | None) -> bool:
-    """See to it that no index holds what was removed; False while one does, or while that cannot be told.
+    """Remove erased vectors from all external indexes. Returns False if one still holds some or cannot be checked.
 
-    Chroma keeps removed vectors in its files. So an embedded index from which something was removed is begun anew in a
-    new folder, and the old one goes at once; searches are done in memory until it is filled.
+    Chroma keeps removed vectors in its files. So an embedded index with removals is rebuilt in a new folder and the old
+    folder is deleted. Until the new one is filled, searches run in memory.
     """
     clean = True
-    # Not inside the gate while waiting to write: whoever writes may be about to fork.
+    # Do not hold fork_guard while waiting for the write lock: the thread that holds the lock may be about to fork.
     with forks.fork_guard:
         builds = queue.builds(connections.reader(), tenant)
     for model, build in builds.items():
@@ -28,10 +28,10 @@ def scrub(connections: SQLiteConnections, tenant: str, path: Path, index: Queued
             continue
         if build.place == EMBEDDED:
             with connections.writing() as writer:
-                queue.begin(writer, tenant, model, place=build.place, home=build.home)
-        elif index is not None and _is_emptied(index):
+                queue.start_build(writer, tenant, model, place=build.place, home=build.home)
+        elif index is not None and _is_synced(index):
             with connections.writing() as writer:
-                queue.none_removed(writer, tenant, model, up_to=build.removed)
+                queue.subtract_removed(writer, tenant, model, up_to=build.removed)
         else:
             clean = False
     if index is not None:
@@ -40,21 +40,21 @@ def scrub(connections: SQLiteConnections, tenant: str, path: Path, index: Queued
         return remove_stale(folder_of(path), lambda: queue.builds_of_all(connections.reader())) and clean
 
 
-def _is_emptied(index: QueuedIndex) -> bool:
+def _is_synced(index: QueuedIndex) -> bool:
     with forks.fork_guard:
-        return index.empty_queue()
+        return index.sync()
 
 
-def give_up(connections: SQLiteConnections, tenant: str, path: Path) -> None:
-    """Want no index outside the file any more, and remove what is beside it."""
+def remove_all(connections: SQLiteConnections, tenant: str, path: Path) -> None:
+    """Stop using external indexes and remove the folder of an embedded one."""
     with connections.writing() as writer:
         for model in queue.builds(writer, tenant):
-            queue.end(writer, tenant, model)
+            queue.drop_build(writer, tenant, model)
     remove_stale(folder_of(path), lambda: queue.builds_of_all(connections.reader()))
 
 
 def check(connections: SQLiteConnections, tenant: str, index: QueuedIndex | None, *, deep: bool) -> list[Finding]:
-    """Say how the index is, if there is one."""
+    """Report the state of the external index, if there is one."""
     if index is not None:
         return [index.check(deep=deep)]
     builds = queue.builds(connections.reader(), tenant)
@@ -64,7 +64,9 @@ def check(connections: SQLiteConnections, tenant: str, index: QueuedIndex | None
     where = ", ".join(sorted({build.place for build in builds.values()}))
     return [
         Finding(
-            check="index", ok=True, detail=f"{where} is not in use here: {waiting} changes wait for it. "
-            "If it is not wanted any more: holdfast doctor --rebuild-index",
+            check="index",
+            ok=True,
+            detail=f"{where} is not used by this process; {waiting} changes are queued for it. "
+            "To remove it: holdfast doctor --rebuild-index",
         )
-    ]  # fmt: skip
+    ]

@@ -1,7 +1,7 @@
-"""Split a long text into overlapping windows that fit an embedder.
+"""Split a long text into overlapping chunks that fit an embedder.
 
-A window ends at a paragraph, sentence, line or word boundary if there is one in its last fifth. Splitting is
-deterministic and covers every character, up to MAX_WINDOWS, which the largest accepted text stays far below at the
+A chunk ends at a paragraph, sentence, line or word boundary if there is one in its last fifth. Splitting is
+deterministic and covers every character, up to MAX_CHUNKS, which the largest accepted text stays far below at the
 default size.
 """
 
@@ -11,6 +11,7 @@ from typing import Final
 __all__ = ["MAX_CHUNKS", "chunk_spans", "split_chunks"]
 
 MAX_CHUNKS: Final = 4000
+"""Maximum number of chunks per text."""
 
 _BOUNDARIES: Final = (
     re.compile(r"\n\n"),
@@ -22,14 +23,14 @@ _SPACE: Final = _BOUNDARIES[-1]
 
 
 def split_chunks(text: str, size: int = 1600, overlap: int = 200) -> list[str]:
-    """Split a text into windows of at most ``size`` characters. A text that fits is a single window."""
+    """Split a text into chunks of at most ``size`` characters. A text that fits is a single chunk."""
     return [text[start:end] for start, end in chunk_spans(text, size, overlap)]
 
 
 def chunk_spans(text: str, size: int = 1600, overlap: int = 200) -> list[tuple[int, int]]:
-    """Return the start and end of each window, in order."""
+    """Return the start and end of each chunk, in order."""
     if size < 1 or not 0 <= overlap <= size // 2:
-        message = f"windows of {size} characters cannot overlap by {overlap}"
+        message = f"chunks of {size} characters cannot overlap by {overlap}"
         raise ValueError(message)
     spans: list[tuple[int, int]] = []
     start = 0
@@ -42,7 +43,7 @@ def chunk_spans(text: str, size: int = 1600, overlap: int = 200) -> list[tuple[i
 
 
 def _end_of_chunk(text: str, start: int, size: int) -> int:
-    """Return the last boundary in the final fifth. This minimum step bounds the number of windows."""
+    """Return the last boundary in the final fifth. This minimum step bounds the number of chunks."""
     floor, limit = start + size - size // 5, start + size
     for boundary in _BOUNDARIES:
         ends = [match.end() for match in boundary.finditer(text, floor, limit)]
@@ -52,6 +53,6 @@ def _end_of_chunk(text: str, start: int, size: int) -> int:
 
 
 def _start_of_next(text: str, earliest: int, end: int) -> int:
-    """Return the start of the next window, at a whole word and without a gap."""
+    """Return the start of the next chunk, at a whole word and without a gap."""
     match = _SPACE.search(text, earliest, end)
     return match.end() if match else earliest

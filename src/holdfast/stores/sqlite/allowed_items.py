@@ -1,0 +1,53 @@
+"""Cache of the items that a search filter allows.
+
+Both arms of a recall need the same set, and the next recall may too. In a scope of 100,000 memories, reading the set
+takes many times as long as searching within it.
+"""
+
+import weakref
+from collections.abc import Callable, Hashable, Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from holdfast.stores.sqlite.dialect import FileConnection
+
+
+class AllowedItems(NamedTuple):
+    """The allowed items, as a set for lookups and as a sorted array for numpy."""
+
+    items: frozenset[int]
+    ascending: "NDArray[np.int64]"
+
+    @classmethod
+    def of(cls, items: frozenset[int]) -> "AllowedItems":
+        """Build both forms from a set of item numbers."""
+        return cls(items, np.sort(np.fromiter(items, dtype=np.int64, count=len(items))))
+
+
+class AllowedItemsCache:
+    """The result of the last filter. It is valid until another connection writes to the file.
+
+    Only read-only connections use it, so SQLite's ``data_version`` shows every write.
+    """
+
+    def __init__(self) -> None:
+        self._cached: tuple[weakref.ref[FileConnection], int, Hashable, AllowedItems] | None = None
+
+    def get(self, connection: "FileConnection", query: Hashable, read: Callable[[], Iterable[int]]) -> AllowedItems:
+        """Return the items that a filter allows. Call ``read`` unless the cached result is still valid."""
+        # Read the version before the rows: after a write in between, the entry counts as outdated and is read again.
+        version = connection.pragma("data_version")
+        cached = self._cached
+        if cached is not None and cached[0]() is connection and cached[1:3] == (version, query):
+            return cached[3]
+        items = AllowedItems.of(frozenset(read()))
+        self._cached = (weakref.ref(connection), version, query, items)
+        return items
+
+    def clear(self) -> None:
+        """Drop the cached result."""
+        self._cached = None
