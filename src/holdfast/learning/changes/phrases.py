@@ -19,6 +19,19 @@ _OPTIONAL: Final = {accented: f"[{plain}{accented}]" for accented, plain in zip(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AttributeTraits:
+    """Properties of an attribute that are the same in every language; ``slots_shared.toml`` describes each."""
+
+    lasting: bool = False
+    vague: bool = False
+    explicit: re.Pattern[str] | None = None
+    now_is_change: bool = True
+    ends_in_part: bool = False
+    animals: frozenset[str] = frozenset()
+    studies: re.Pattern[str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SlotRule:
     """One way to say something of a subject."""
 
@@ -31,6 +44,7 @@ class SlotRule:
     fixed: str | None
     denied: str | None
     """The value when the statement is denied, where that is a value of its own."""
+    traits: AttributeTraits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +75,8 @@ class SharedWords:
     """Small words that tell of whom, when and whether."""
     sides: Mapping[str, tuple[int, int]]
     """From a folded word to the scale it lies on and its side of it."""
+    vague_values: frozenset[str]
+    definite_values: frozenset[str]
 
 
 @lru_cache(maxsize=len(LANGUAGES))
@@ -98,6 +114,8 @@ def shared_words() -> SharedWords:
             for side, words in enumerate(scale.split("|"))
             for word in words.split()
         },
+        vague_values=frozenset(table["vague"]["values"]),
+        definite_values=frozenset(table["vague"]["definite_values"]),
     )
 
 
@@ -112,6 +130,17 @@ def shared_kinds() -> tuple[tuple[tuple[str, ...], ...], ...]:
     """Return the kinds of things, each with its things, each with its names."""
     kinds = _read("slots_shared.toml")["kinds"]
     return tuple(tuple(tuple(thing.split("=")) for thing in kind.split("|")) for kind in kinds)
+
+
+@lru_cache(maxsize=1)
+def _traits() -> Mapping[str, AttributeTraits]:
+    """Return the traits of each attribute that has an entry in the shared table."""
+    return {attribute: _trait(entry) for attribute, entry in _read("slots_shared.toml")["attributes"].items()}
+
+
+def _trait(entry: Mapping[str, Any]) -> AttributeTraits:
+    patterns = {name: re.compile(entry[name], re.IGNORECASE) for name in ("explicit", "studies") if name in entry}
+    return AttributeTraits(**{**entry, **patterns, "animals": frozenset(entry.get("animals", ()))})
 
 
 def accent_free(pattern: str) -> str:
@@ -153,6 +182,7 @@ def _rules(entries: list[dict[str, Any]], lists: Mapping[str, str]) -> Iterator[
                     value=entry.get("value", "text"),
                     fixed=entry.get("fixed"),
                     denied=entry.get("denied"),
+                    traits=_traits().get(entry["attribute"], AttributeTraits()),
                 )
 
 

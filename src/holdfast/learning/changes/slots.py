@@ -21,15 +21,10 @@ from holdfast.text.language import detect_language
 
 _LABELLED: Final = re.compile(r"(?P<key>[\w][\w -]{1,30}):\s+(?P<text>.+)", re.DOTALL)
 _MAX_CHARACTERS: Final = 1000
-_PETS: Final = ("dog", "cat", "pet")
-_LASTING_ATTRIBUTES: Final = frozenset({"residence", "employer", "car", "occupation"})
-"""What a short stay does not change."""
 _JOB_ATTRIBUTES: Final = frozenset({"employer", "occupation"})
-_LOOSE_ATTRIBUTES: Final = ("dwelling", "household", "current ")
-"""Attributes read from words that may mean something else: a change must be told in words, too."""
 _WAS: Final = re.compile(r"(?:\w+ )*?(?:was|were|had been|era|eran|estaba|fue)\b", re.IGNORECASE)
 _IN_PLACE: Final = re.compile(r".*\b(?:in|en)\s+(?=\S)")
-_STUDENT: Final = re.compile(r"\b(?:student|estudiante|intern)\b", re.IGNORECASE)
+_CAPITALIZED_WORD: Final = re.compile(r"\s[A-Z]")
 _NO_FIRM: Final = re.compile(r"(?:home|casa|night|noche|myself|me|it|this|that|eso|esto|night|least|first|fun)\b", re.IGNORECASE)
 
 
@@ -122,7 +117,7 @@ def _read(clause: SlotClause, words: SlotPhrases) -> Iterator[Slot]:
     if not found and clause.subject == USER:
         deed = _deed(clause.said, words)
         if deed:
-            ended = bool(clause.cues & {"ended", "not"})
+            ended = _is_negative(clause)
             if ended and is_limited(clause.said, words.language):
                 return
             yield Slot(subject=USER, attribute="does", value=deed, single=False, ended=ended, past="past" in clause.cues)
@@ -142,45 +137,91 @@ def _matches(clause: SlotClause, words: SlotPhrases) -> Iterator[Slot]:
 
 
 def _slot(clause: SlotClause, rule: SlotRule, match: re.Match[str], words: SlotPhrases) -> Slot | None:
+    """Return the slot that a matching rule reads from a clause, or None if the clause does not state it."""
+    if not _applies(rule, clause, words):
+        return None
     groups = match.groupdict()
-    negative = bool(clause.cues & {"ended", "not"})
-    ended, past, changed = rule.sense == "ends", rule.sense == "past", rule.sense == "changes"
-    if negative and rule.sense != "says":
-        return None
-    fixed = rule.fixed if not negative or rule.denied is None else rule.denied
-    if rule.sense == "ends" and rule.attribute in {"does", "tool"} and is_limited(clause.said, words.language):
-        return None
-    value = _value(groups, rule, words) if rule.fixed is None else fixed
+    value = _value(groups, rule, words) if rule.fixed is None else _fixed_value(rule, clause)
     attribute = _attribute(rule, groups, words)
     if value is None or attribute is None or (rule.denied is not None and not value):
         return None
-    if rule.sense == "says":
-        was = rule.value != "moment" and _WAS.match(match.group(0)[: match.start("v")] if groups.get("v") else match.group(0))
-        past = bool(was) or "past" in clause.cues
-        ended = (negative and rule.denied is None) or "past" in clause.cues
-    if attribute in _LASTING_ATTRIBUTES and "temporary" in clause.cues and not ended:
+    ended, past = _tense(clause, rule, match)
+    if rule.traits.lasting and "temporary" in clause.cues and not ended:
         return None
-    subject = clause.subject or USER
-    if attribute == "pet" and subject != USER:
-        if subject.split(":")[0] not in _PETS:
-            return None
-        subject, value = USER, folded(subject.replace(":", " "))
-    if attribute == "occupation" and _STUDENT.search(value):
-        attribute, changed = "studies", False
-    return Slot(
-        subject=subject,
+    slot = Slot(
+        subject=clause.subject or USER,
         attribute=attribute,
         value=value,
-        single=rule.single and "also" not in clause.cues and attribute != "studies",
+        single=rule.single and "also" not in clause.cues,
         ended=ended,
         past=past,
-        changed=changed
-        or ("now" in clause.cues and attribute != "dwelling")
-        or (rule.denied is not None and "ended" in clause.cues),
-        vague=value == "car"
-        or (attribute.startswith(_LOOSE_ATTRIBUTES) and value != "alone")
-        or _vague(rule, groups.get("v") or "", match.group(0), words),
+        changed=rule.sense == "changes" or _cues_change(clause, rule),
+        vague=_is_vague(rule, value, match, words),
     )
+    return _as_studies(slot, clause, rule) if _is_study(slot, rule) else _of_owner(slot, rule)
+
+
+def _applies(rule: SlotRule, clause: SlotClause, words: SlotPhrases) -> bool:
+    """Return False for a denied change or ending, and for a partial ending of an attribute that can end in part."""
+    if rule.sense != "says" and _is_negative(clause):
+        return False
+    partial = rule.sense == "ends" and rule.traits.ends_in_part and is_limited(clause.said, words.language)
+    return not partial
+
+
+def _is_negative(clause: SlotClause) -> bool:
+    return bool(clause.cues & {"ended", "not"})
+
+
+def _fixed_value(rule: SlotRule, clause: SlotClause) -> str | None:
+    """Return the value that the rule itself names; a denied statement has another one where the rule names it."""
+    return rule.denied if rule.denied is not None and _is_negative(clause) else rule.fixed
+
+
+def _tense(clause: SlotClause, rule: SlotRule, match: re.Match[str]) -> tuple[bool, bool]:
+    """Return whether the value has ended, and whether the clause speaks of the past."""
+    if rule.sense != "says":
+        return rule.sense == "ends", rule.sense == "past"
+    in_past = "past" in clause.cues
+    before_value = match.group(0)[: match.start("v")] if match.groupdict().get("v") else match.group(0)
+    was = rule.value != "moment" and _WAS.match(before_value) is not None
+    return in_past or (rule.denied is None and _is_negative(clause)), in_past or was
+
+
+def _cues_change(clause: SlotClause, rule: SlotRule) -> bool:
+    """Return True if words around the rule's phrase state a change: "now", or "no longer" with a value of its own."""
+    by_now = "now" in clause.cues and rule.traits.now_is_change
+    return by_now or (rule.denied is not None and "ended" in clause.cues)
+
+
+def _is_vague(rule: SlotRule, value: str, match: re.Match[str], words: SlotPhrases) -> bool:
+    """Return True if the value names nothing in particular, so that another value may mean the same thing."""
+    shared, traits = shared_words(), rule.traits
+    if value in shared.vague_values or (traits.vague and value not in shared.definite_values):
+        return True
+    if traits.explicit is not None and rule.sense == "says":
+        return traits.explicit.match(match.group(0)) is None
+    raw = match.groupdict().get("v") or ""
+    has_article = words.clauses["article"].match(raw) is not None
+    return rule.value in {"firm", "place"} and has_article and not _CAPITALIZED_WORD.search(raw)
+
+
+def _is_study(slot: Slot, rule: SlotRule) -> bool:
+    return rule.traits.studies is not None and rule.traits.studies.search(slot.value) is not None
+
+
+def _as_studies(slot: Slot, clause: SlotClause, rule: SlotRule) -> Slot:
+    """Return an occupation such as "law student" as studies: several can hold at once, and a new one replaces none."""
+    return replace(slot, attribute="studies", single=False, changed=_cues_change(clause, rule))
+
+
+def _of_owner(slot: Slot, rule: SlotRule) -> Slot | None:
+    """Return what a clause says of the user's animal as a slot of the user; of any other subject it states no pet."""
+    if not rule.traits.animals or slot.subject == USER:
+        return slot
+    if slot.subject.split(":")[0] not in rule.traits.animals:
+        return None
+    return replace(slot, subject=USER, value=folded(slot.subject.replace(":", " ")))
 
 
 def _attribute(rule: SlotRule, groups: dict[str, str | None], words: SlotPhrases) -> str | None:
@@ -246,21 +287,13 @@ def _place(value: str, words: SlotPhrases) -> str:
     if not words.clauses["article"].match(value):
         return value
     inner = _IN_PLACE.match(value)
-    return value[inner.end() :] if inner else value if re.search(r"\s(?-i:[A-Z])", value) else ""
+    return value[inner.end() :] if inner else value if _CAPITALIZED_WORD.search(value) else ""
 
 
 def _without_article(value: str, words: SlotPhrases) -> str:
     while (match := words.clauses["article"].match(value)) and match.end() < len(value):
         value = value[match.end() :]
     return value
-
-
-def _vague(rule: SlotRule, raw: str, matched: str, words: SlotPhrases) -> bool:
-    if rule.attribute == "occupation" and rule.sense == "says":
-        return not re.match(
-            r"(?:work|trabaj|am working|is working|\S+ (?:job|occupation|profession|role))", matched, re.IGNORECASE
-        )
-    return rule.value in {"firm", "place"} and bool(words.clauses["article"].match(raw)) and not re.search(r"\s(?-i:[A-Z])", raw)
 
 
 def _deed(said: str, words: SlotPhrases) -> str:
