@@ -1,4 +1,4 @@
-"""Changes told in words that fill no slot, in English and Spanish; and look-alikes of them."""
+"""Changes stated in words that fill no slot, in English and Spanish, and similar sentences that change nothing."""
 
 import time
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""New facts beside old ones: said again, changed, corrected, or simply new."""
+"""Reconcile new facts with known ones: repeated, changed, corrected or new."""
 
 import tomllib
 from datetime import timedelta

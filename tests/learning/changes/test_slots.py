@@ -1,4 +1,4 @@
-"""What statements say of whom, in English and Spanish."""
+"""Subject, attribute and value of statements, in English and Spanish."""
 
 import pytest
 

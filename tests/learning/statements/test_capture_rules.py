@@ -1,4 +1,4 @@
-"""What the rules keep of many things people say, in English and Spanish, and the forms presets keep it in."""
+"""Statements that the rules keep and drop, in English and Spanish, and the forms in which presets store them."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -30,7 +30,7 @@ def message(text: str, *, role: str = "user", number: int = 0, speaker: str | No
 
 
 def talk(*said: str) -> list[Message]:
-    """Return messages; what begins with ``A:`` is the assistant's."""
+    """Return the texts as messages. A text that begins with ``A:`` is the assistant's."""
     return [
         message(text.removeprefix("A: "), role="assistant" if text.startswith("A: ") else "user", number=n)
         for n, text in enumerate(said)

@@ -1,4 +1,4 @@
-"""The second opinion on a clause, what is joined to what, and what leans on what was said before it."""
+"""The classifier of clauses, the joining of short clauses, and clauses that need the sentence before them."""
 
 from datetime import UTC, datetime
 
