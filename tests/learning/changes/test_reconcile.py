@@ -226,7 +226,7 @@ def test_a_move_takes_the_place_of_the_old_home_and_says_why() -> None:
     old = _auto("I live in Portland")
     (stored,) = _told(old, _put("I moved to Seattle"))
     assert stored.replaces == (old.id,)
-    assert stored.reason == "moved until 2026-03-10"
+    assert stored.reason == "moved, as of 2026-03-10"
 
 
 def test_all_old_values_of_a_slot_are_retired() -> None:
@@ -335,7 +335,7 @@ def test_a_fuller_value_takes_the_place_of_the_shorter() -> None:
     (stored,) = _told(memory, _put("I live in Portland Oregon"))
     assert stored.replaces == (memory.id,)
     assert stored.reason is not None
-    assert stored.reason.startswith("said again, more fully")
+    assert stored.reason.startswith("stated again, with more detail")
 
 
 def test_what_did_not_change_of_a_double_statement_stays() -> None:
@@ -402,7 +402,7 @@ def test_the_same_twice_in_a_batch_is_one_with_both_sources() -> None:
 def test_a_change_within_a_batch_leaves_the_last_word() -> None:
     (stored,) = _told([], _put("I live in Portland"), _put("I moved to Seattle"))
     assert stored.text == "I moved to Seattle"
-    assert stored.reason == "changed in the same breath"
+    assert stored.reason == "changed in the same batch"
 
 
 def test_a_revision_of_a_memory_passes_unchanged() -> None:
