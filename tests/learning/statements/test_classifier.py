@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from holdfast.learning.statements.classifier import ClauseReading, Probe, probe
+from holdfast.learning.statements.classifier import ClauseClassifier, ClauseReading, clause_classifier
 from holdfast.learning.statements.rulebook import rulebook
 from holdfast.learning.statements.statements import statements
 from holdfast.learning.statements.threshold import is_telling
@@ -102,17 +102,17 @@ def test_a_secret_between_two_statements_joins_neither() -> None:
 
 
 def test_a_full_stop_changes_nothing() -> None:
-    english = probe("en")
+    english = clause_classifier("en")
     assert english.features(clause("my tea is green.")) == english.features(clause("my tea is green"))
 
 
-def test_a_probe_that_learnt_nothing_has_no_opinion() -> None:
-    blank = Probe(function=frozenset(), endings=(), classes={}, weights={})
-    assert blank.chance(clause("my tea is green")) == 0.5
+def test_a_classifier_without_weights_returns_one_half() -> None:
+    blank = ClauseClassifier(function=frozenset(), endings=(), classes={}, weights={})
+    assert blank.probability(clause("my tea is green")) == 0.5
 
 
 def test_a_word_in_the_plural_is_of_its_class() -> None:
-    assert "animal" in probe("en").about("three tortoises")
+    assert "animal" in clause_classifier("en").classes_in("three tortoises")
 
 
 @pytest.mark.parametrize(
