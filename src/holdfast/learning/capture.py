@@ -53,7 +53,7 @@ class Extractor:
     """Fields of an answer item, as JSON Schema properties. The numbers of sources and of replaced memories are added."""
     required: tuple[str, ...]
     make: Callable[[Mapping[str, Any]], dict[str, Any]]
-    """Turns an answer item into arguments of :class:`Put`, such as kind, text and key."""
+    """Function that turns an answer item into arguments of :class:`Put`, such as kind, text and key."""
     rules: Callable[[Sequence[Message]], list[Put]]
     version: str
     """Version of the rules."""
@@ -188,7 +188,7 @@ def _is_grounded(put: Put, shown: frozenset[str]) -> bool:
 
 
 def _count_shared_terms(text: str, others: frozenset[str]) -> tuple[int, int]:
-    """Count the terms of a text that occur among others, and all its terms, both without narration words."""
+    """Return how many terms of a text occur in ``others``, and how many terms it has. Narration words do not count."""
     terms = [spellings for spellings in query_terms(text, ("en", "es")) if not spellings & _NARRATION_WORDS]
     return sum(not spellings.isdisjoint(others) for spellings in terms), len(terms)
 

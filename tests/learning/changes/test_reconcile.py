@@ -325,7 +325,7 @@ def test_a_look_alike_is_never_taken_for_the_same(pair: list[str], merge_same: s
         ("I swim", "I never swim"),
     ],
 )
-def test_small_words_that_turn_a_statement_make_it_another(old: str, new: str) -> None:
+def test_different_function_words_make_a_different_statement(old: str, new: str) -> None:
     (stored,) = _told(_auto(old), _put(new), cosine=NEAR)
     assert stored.text == new
 
@@ -362,7 +362,7 @@ def test_a_bare_correction_puts_the_statement_right(old: str, new: str, amended:
     assert (stored.text, stored.replaces) == (amended, (memory.id,))
 
 
-def test_a_correction_that_names_nothing_is_only_of_what_was_just_said() -> None:
+def test_a_correction_without_the_old_value_applies_only_to_a_recent_statement() -> None:
     memory = _auto("La reunión es el lunes")
     soon = _put("No, me equivoqué, es el martes", valid_from=AT + timedelta(minutes=1))
     assert _told(memory, soon)[0].replaces == (memory.id,)

@@ -290,7 +290,7 @@ def test_a_weighed_plan_is_temporary_and_an_event() -> None:
         ("los miércoles no trabajo", "Los miércoles el usuario no trabaja"),
     ],
 )
-def test_a_weighed_clause_is_reported_where_turning_it_would_change_it(said: str, text: str) -> None:
+def test_a_weighed_clause_is_quoted_if_the_third_person_would_change_it(said: str, text: str) -> None:
     assert kept(extract_typed_facts, said) == [text]
 
 
@@ -427,6 +427,6 @@ def test_no_text_takes_long_to_read(text: str) -> None:
         ("Mi vuelo sale el martes, no, el miércoles.", "miércoles"),
     ],
 )
-def test_what_something_is_not_does_not_take_its_place(said: str, kept: str) -> None:
+def test_a_rejected_value_does_not_replace_the_value(said: str, kept: str) -> None:
     (put,) = extract_statements([message(said)])
     assert kept in put.text.replace(", no el 13", "").replace(", no el lunes", "")

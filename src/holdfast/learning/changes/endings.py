@@ -189,7 +189,7 @@ def _is_head_noun(old: SlotClause, ending: Ending, changes: ChangePhrases, langu
 
 
 def _can_end(old: SlotClause, ending: Ending, changes: ChangePhrases, language: str) -> bool:
-    """Return True if this sort of ending can end this sort of old clause."""
+    """Return True if this sort of ending can end this sort of statement. Selling ends owning, but not liking."""
     predicate, is_a = old.predicate, changes.verbs
     if is_a["like"].match(predicate):
         return (

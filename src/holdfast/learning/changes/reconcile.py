@@ -68,7 +68,7 @@ class ReconcileRules:
 
     supersede: bool = True
     same_distance: float | None = 0.15
-    """Maximum distance of two facts with the same meaning, in units of ``SOURCE_DISTANCE``'s scale. None disables the check."""
+    """Maximum distance of two facts with the same meaning, on the scale of ``SOURCE_DISTANCE``. None disables the check."""
     merge_same: Literal["refresh", "replace"] = "refresh"
     """Whether a repeated fact refreshes the old memory or replaces it."""
     normalize_keys: bool = False

@@ -15,7 +15,7 @@ _FILLER_WORDS: Final = frozenset(
     "a an the my our in at on of de la el los las en un una mi named called llamado llamada que se llama".split()
 )
 _ONE_OF_A_KIND: Final = frozenset({"partner", "mother", "father", "boss", "ex", "parents", "dog", "cat"})
-"""Roles usually held by one person or animal, so the name can be missing."""
+"""Roles that usually one person or animal has. Statements about the role match even if only one gives a name."""
 _ANIMALS: Final = frozenset({"dog", "cat", "pet"})
 _TOOL_ATTRIBUTES: Final = ("tool", "current ")
 _TOKEN: Final = re.compile(r"[^\W_]+(?:['.@+-][^\W_]+)*")
