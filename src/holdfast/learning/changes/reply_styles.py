@@ -28,7 +28,7 @@ _REFUSED: Final = re.compile(
 )
 _WORD: Final = re.compile(r"[\w-]+")
 _STYLES: Final = 6
-"""Number of scales, from the first, that are about style. The others are about taste and need the same thing to compare."""
+"""Number of scales, counted from the first in the table, that describe a reply style. The others describe tastes."""
 
 
 def wants_another_style(old: str, new: str) -> bool:

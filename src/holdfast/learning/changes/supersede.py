@@ -126,7 +126,7 @@ def _is_bare(before: str, language: str) -> bool:
 
 
 def _ends(old: Slot, new: Slot) -> bool:
-    """Return True if the new slot, an ending, ends the old slot."""
+    """Return True if the new slot, which states an ending, ends the old slot."""
     if new.attribute == "*":
         return bool(new.value) and _tokens(new.value) == _tokens(old.value)
     if "does" in {new.attribute, old.attribute}:

@@ -9,7 +9,7 @@ _MIN_RULED_PROBABILITY = 0.25
 """Minimum probability of a clause that a rule matches. It is dropped only if the classifier clearly rejects it."""
 _MIN_PROBABILITY = 0.5
 _MIN_IMPERSONAL_PROBABILITY = 0.8
-"""Minimum probability of a clause in a longer text that is about nobody's own life, such as an article."""
+"""Minimum probability of a clause in a longer impersonal text, such as an article."""
 _MIN_FAINT_PROBABILITY = 0.35
 """Minimum probability of a clause that can be joined to a neighboring statement."""
 
