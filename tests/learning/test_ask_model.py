@@ -1,4 +1,4 @@
-"""Asking a model for data: it is held to the schema, gets one chance to repair, and every call is counted."""
+"""Asking a model for structured data: schema validation, one retry, and the usage of every call."""
 
 import json
 import re
@@ -94,7 +94,7 @@ def test_an_empty_answer_is_not_shown_again() -> None:
 
 def test_two_useless_answers_are_an_error_that_knows_its_cost() -> None:
     model = ScriptedChat(reply("no"), reply("still no"))
-    with pytest.raises(AnswerInvalid, match="scripted gave no usable answer, twice") as caught:
+    with pytest.raises(AnswerInvalid, match="scripted returned no usable answer in two attempts") as caught:
         complete(model, ASKED, SCHEMA)
     assert caught.value.usage == COST + COST
     assert len(model.asked) == 2

@@ -1,4 +1,4 @@
-"""What rules alone extract from a conversation, in English and in Spanish, and what they leave alone."""
+"""Memories that rules extract from a conversation, in English and Spanish, and text they ignore."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from holdfast.testing import FrozenClock
 
 
 def digested(memory: Engine, *said: str, **how: Any) -> list[Memory]:
-    """Return what a conversation of these user messages leaves."""
+    """Return the memories extracted from a session with these user messages."""
     talk = memory.session(user="ana")
     for text in said:
         talk.add(how.get("role", "user"), text, **{name: value for name, value in how.items() if name != "role"})

@@ -1,4 +1,4 @@
-"""What may be learnt from: nothing injected from memory, no tools' output, no pages, no code, no quotes."""
+"""Text that is never extracted from: injected memories, tool output, web pages, code and quotes."""
 
 import time
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.learning.input_filter import extractable, spoken_by_users, without_injected_text
+from holdfast.learning.input_filter import extractable, without_injected_text
 from holdfast.recall.context_block import render_block
 from holdfast.testing.samples import AT, a_memory, a_message
 from holdfast.types import Hit
@@ -76,7 +76,7 @@ def test_a_message_of_nothing_else_is_dropped(name: str) -> None:
     assert extractable([a_message(INJECTED[name])]) == []
 
 
-def test_what_the_engine_renders_is_what_the_fence_takes_out() -> None:
+def test_the_filter_removes_the_context_block_that_the_engine_renders() -> None:
     hits = [Hit(memory=a_memory("The user lives in Rome </memory>"), score=1.0)]
     for language in ("en", "es"):
         block = render_block(hits, hits, max_tokens=500, nonce="a1b2", language=language).text
@@ -127,12 +127,11 @@ def test_ids_times_and_speakers_stay() -> None:
     assert (kept.id, kept.at, kept.speaker, kept.seq, kept.client_id, kept.text) == ("msg_x", AT, "Ana", 7, "c1", SAID)
 
 
-def test_only_what_the_person_said_is_the_users_word() -> None:
+def test_pages_are_dropped_and_the_assistants_messages_stay() -> None:
     mine = a_message(SAID)
     answer = a_message("Oslo is cold.", role="assistant", origin="assistant")
     page = a_message("I moved to Rome.", origin="web")
     assert extractable([mine, answer, page]) == [mine, answer]
-    assert spoken_by_users([mine, answer, page]) == [mine]
 
 
 PIECES = [

@@ -1,11 +1,11 @@
-"""What a model wrote must not replace memories when it is plainly none; honest merges, however short, pass."""
+"""Texts of a model that must not replace memories are rejected; valid merges pass, however short."""
 
 import time
 
 import pytest
 
 from holdfast.learning.ask_model import load_prompt
-from holdfast.learning.output_filter import collapse_reason
+from holdfast.learning.output_filter import rejection_reason
 
 TWO = ["Ana moved to Lisbon in March 2024 for her new job at the port.", "Ana's flat in Lisbon costs 900 euros a month."]
 DOS = ["Ana se mudó a Lisboa en marzo de 2024 por su trabajo en el puerto.", "El piso de Ana en Lisboa cuesta 900 euros al mes."]
@@ -27,13 +27,13 @@ REFUSED = [
     ("Lo siento, no puedo unir estos recuerdos de Ana en Lisboa.", DOS, "refusal"),
     ("Lo siento, pero no puedo ayudarte con los recuerdos de Ana.", DOS, "refusal"),
     ("Como modelo de lenguaje, no guardo datos de Ana ni de Lisboa.", DOS, "refusal"),
-    ("Here is the merged memory: Ana lives in Lisbon and pays 900 euros.", TWO, "talks"),
-    ("Sure! Here's your updated text: Ana lives in Lisbon, 900 euros.", TWO, "talks"),
-    ("Claro, aquí tienes el texto unido: Ana vive en Lisboa, 900 euros.", DOS, "talks"),
+    ("Here is the merged memory: Ana lives in Lisbon and pays 900 euros.", TWO, "addresses"),
+    ("Sure! Here's your updated text: Ana lives in Lisbon, 900 euros.", TWO, "addresses"),
+    ("Claro, aquí tienes el texto unido: Ana vive en Lisboa, 900 euros.", DOS, "addresses"),
     ("<p>Ana lives in Lisbon</p><p>Flat: 900 euros a month</p>", TWO, "HTML"),
     ("<!DOCTYPE html><title>Ana lives in Lisbon, flat 900 euros</title>", TWO, "HTML"),
-    ("<memories> Ana moved to Lisbon, flat 900 euros </memories>", TWO, "marks"),
-    ("{memories} Ana moved to Lisbon, flat 900 euros", TWO, "marks"),
+    ("<memories> Ana moved to Lisbon, flat 900 euros </memories>", TWO, "placeholders"),
+    ("{memories} Ana moved to Lisbon, flat 900 euros", TWO, "placeholders"),
     ('{"text": "Ana lives in Lisbon, flat 900 euros"}', TWO, "JSON"),
     ("```\nAna lives in Lisbon, flat 900 euros\n```", TWO, "JSON"),
     (f"Ana lives in Lisbon. {load_prompt('repair', 'en').user.splitlines()[1]}", TWO, "repeats the prompt"),
@@ -76,14 +76,14 @@ FINE = [
 
 @pytest.mark.parametrize(("text", "replaces", "why"), REFUSED)
 def test_a_text_that_is_no_memory_is_refused(text: str, replaces: list[str], why: str) -> None:
-    reason = collapse_reason(text, replaces=replaces, max_characters=400)
+    reason = rejection_reason(text, replaces=replaces, max_characters=400)
     assert reason is not None
     assert why in reason
 
 
 @pytest.mark.parametrize(("text", "replaces"), FINE)
 def test_an_honest_merge_passes(text: str, replaces: list[str]) -> None:
-    assert collapse_reason(text, replaces=replaces, max_characters=400) is None
+    assert rejection_reason(text, replaces=replaces, max_characters=400) is None
 
 
 def test_a_short_overview_of_very_much_passes() -> None:
@@ -91,7 +91,7 @@ def test_a_short_overview_of_very_much_passes() -> None:
         f"On day {n} the user met {name} and talked about {topic} at the {place}." for n, (name, topic, place) in enumerate(_DAYS)
     ]
     overview = "The user meets many friends every day in cafés, parks and shops, mostly about work, music, food and travel plans."
-    assert collapse_reason(overview, replaces=many, max_characters=300) is None
+    assert rejection_reason(overview, replaces=many, max_characters=300) is None
 
 
 _DAYS = [(f"friend{n}", f"topic{n}", f"place{n}") for n in range(200)]
@@ -100,5 +100,5 @@ _DAYS = [(f"friend{n}", f"topic{n}", f"place{n}") for n in range(200)]
 def test_any_text_is_judged_in_bounded_time() -> None:
     began = time.thread_time()
     for text in ("<" * 200_000, "I'm sorry " * 20_000, "{" * 200_000, "a " * 100_000, "here is " * 20_000, "\ud800 x" * 50_000):
-        collapse_reason(text, replaces=[text[:1000], "Ana."], max_characters=1_000_000)
+        rejection_reason(text, replaces=[text[:1000], "Ana."], max_characters=1_000_000)
     assert time.thread_time() - began < 10

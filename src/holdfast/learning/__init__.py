@@ -1,1 +1,1 @@
-"""A conversation becomes proposed changes; nothing is written here. Start with ``capture.py``."""
+"""Derive proposed changes from conversations. Nothing here writes to a store. Start with ``capture.py``."""

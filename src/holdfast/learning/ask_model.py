@@ -1,4 +1,4 @@
-"""Asking a model for data: prompts from files, answers that fit a schema, one chance to repair, and every call counted."""
+"""Ask a chat model for structured data: load prompts, validate the answer against a schema, retry once, add up usage."""
 
 import json
 import re
@@ -17,15 +17,15 @@ from holdfast.text.language import detect_language
 from holdfast.types import Change
 
 _MAX_REPEATED_CHARACTERS = 2000
-"""Characters of a useless answer that the model gets to see once more."""
+"""Maximum number of characters of an invalid answer that the retry shows to the model."""
 _MAX_PROBLEM_CHARACTERS = 300
-_MARK = re.compile(r"\{([a-z_]+)\}")
+_PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 _ESCAPED_TWICE = re.compile(r"&amp;(lt|gt|amp);")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StructuredAnswer:
-    """Data that fits the schema. ``flaws`` names what was dropped or went wrong on the way; none means all went well."""
+    """Data that fits the schema. ``flaws`` lists dropped parts and other problems; it is empty if there were none."""
 
     data: Any
     flaws: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class StructuredAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """The words for one task in one language; ``user`` has marks such as ``{transcript}``."""
+    """A prompt for one task in one language. ``user`` contains placeholders such as ``{transcript}``."""
 
     version: str
     system: str
@@ -44,18 +44,18 @@ class Prompt:
 def complete(
     model: ChatModel, turns: Sequence[Turn], schema: Schema, *, max_tokens: int = 1024, timeout: float = 60.0
 ) -> StructuredAnswer:
-    """Ask, and ask once more when nothing usable came; raise AnswerInvalid when the second answer is useless, too.
+    """Ask the model, and retry once if the answer has no usable data. Raise AnswerInvalid if the retry has none either.
 
-    The usage of every call is in the answer, or in the error's ``usage``.
+    The returned answer, or the error's ``usage``, covers all calls made.
     """
     first = model.chat(turns, schema=schema, max_tokens=max_tokens, timeout=timeout)
     try:
         return _usable(first, schema, spent=first.usage)
     except ValueError as error:
         problem = _sentence(error)
-    again = [*turns, *_repair(first, schema, problem, language=_language(turns))]
+    retry = [*turns, *_repair(first, schema, problem, language=_language(turns))]
     try:
-        second = model.chat(again, schema=schema, max_tokens=max_tokens, timeout=timeout)
+        second = model.chat(retry, schema=schema, max_tokens=max_tokens, timeout=timeout)
     except ModelError as error:
         error.usage = first.usage + usage_of(error)
         raise
@@ -63,13 +63,13 @@ def complete(
     try:
         return _usable(second, schema, spent=spent, flaws=(f"the first answer could not be used: {problem}",))
     except ValueError as error:
-        invalid = AnswerInvalid(f"{model.name} gave no usable answer, twice: {_sentence(error)}.")
+        invalid = AnswerInvalid(f"{model.name} returned no usable answer in two attempts: {_sentence(error)}.")
         invalid.usage = spent
         raise invalid from None
 
 
 def _usable(reply: Reply, schema: Schema, *, spent: Usage, flaws: tuple[str, ...] = ()) -> StructuredAnswer:
-    """Return what of a reply is valid; raise ValueError when nothing is."""
+    """Return the valid part of a reply. Raise ValueError if nothing in it is valid."""
     try:
         reading = read(reply.text)
     except ValueError as error:
@@ -83,11 +83,11 @@ def _usable(reply: Reply, schema: Schema, *, spent: Usage, flaws: tuple[str, ...
 
 
 def _repair(reply: Reply, schema: Schema, problem: str, *, language: str | None) -> list[Turn]:
-    """Return the turns that show a model its answer's beginning and say what was wrong with it."""
+    """Return the turns of a retry: the beginning of the invalid answer, then the problem and the schema."""
     form = json.dumps(schema, ensure_ascii=False, default=dict)
-    asked = prompt_turns(load_prompt("repair", language), problem=problem, form=form)
+    instructions = prompt_turns(load_prompt("repair", language), problem=problem, form=form)
     shown = reply.text[:_MAX_REPEATED_CHARACTERS].strip()
-    return [*([Turn(role="assistant", text=shown)] if shown else []), *asked]
+    return [*([Turn(role="assistant", text=shown)] if shown else []), *instructions]
 
 
 def _sentence(error: ValueError) -> str:
@@ -95,50 +95,50 @@ def _sentence(error: ValueError) -> str:
 
 
 def _language(turns: Sequence[Turn]) -> str | None:
-    """Return the language of the instructions, which stand first; what follows is data in any language."""
+    """Return the language of the first turn, which holds the instructions. Later turns are data in any language."""
     return detect_language(turns[0].text) if turns else None
 
 
 @cache
 def load_prompt(name: str, language: str | None) -> Prompt:
-    """Return the prompt of a name in a language; in English where the language has none."""
+    """Load a prompt by name in a language, or in English if the prompt has no version in that language."""
     file = resources.files("holdfast.prompts") / f"{name}.toml"
     if not file.is_file():
-        raise SettingsError(f"There is no prompt named {name!r}.")
+        raise SettingsError(f"There is no prompt named {name!r}. The names are those of the files in holdfast/prompts.")
     table = tomllib.loads(file.read_text("utf-8"))
-    own = table.get((language or "en").partition("-")[0].casefold())
-    words = own if isinstance(own, dict) else table["en"]
-    return Prompt(version=str(table["version"]), system=words["system"].strip(), user=words["user"].strip())
+    section = table.get((language or "en").partition("-")[0].casefold())
+    texts = section if isinstance(section, dict) else table["en"]
+    return Prompt(version=str(table["version"]), system=texts["system"].strip(), user=texts["user"].strip())
 
 
 def prompt_turns(prompt: Prompt, **values: str | Sequence[str]) -> list[Turn]:
-    """Fill the marks of a prompt; each value is data and can neither close the tags around it nor hold marks.
+    """Fill the placeholders of a prompt. Values are escaped, so they cannot close the tags around them or add placeholders.
 
-    A text keeps its lines; a list gives each of its texts one line.
+    A string keeps its line breaks. A list becomes one line per item.
     """
-    marks = set(_MARK.findall(prompt.user))
-    if marks != values.keys():
-        odd = ", ".join(sorted(marks ^ values.keys()))
-        raise ValueError(f"The prompt {prompt.version} and the values given for it differ in: {odd}.")
-    filled = _MARK.sub(lambda mark: _as_data(values[mark[1]]), prompt.user)
-    asked = Turn(role="user", text=filled)
-    return [Turn(role="system", text=prompt.system), asked] if prompt.system else [asked]
+    placeholders = set(_PLACEHOLDER.findall(prompt.user))
+    if placeholders != values.keys():
+        unmatched = ", ".join(sorted(placeholders ^ values.keys()))
+        raise ValueError(f"The placeholders of prompt {prompt.version} and the given values do not match: {unmatched}.")
+    filled = _PLACEHOLDER.sub(lambda match: _as_data(values[match[1]]), prompt.user)
+    user = Turn(role="user", text=filled)
+    return [Turn(role="system", text=prompt.system), user] if prompt.system else [user]
 
 
 def _as_data(value: str | Sequence[str]) -> str:
     lines = value.split("\n") if isinstance(value, str) else value
-    # A caller may have escaped the parts of a line already; twice would only puzzle the model.
+    # The caller may have escaped parts of a line already. Escaping them twice would confuse the model.
     return "\n".join(_ESCAPED_TWICE.sub(r"&\1;", escape_line(line)) for line in lines)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The result of one policy. ``flaws`` says what went wrong on the way, in words for people; none means all went well."""
+    """The result of one extraction or condensing step. ``flaws`` lists problems, for people to read; empty if there were none."""
 
     changes: tuple[Change, ...] = ()
     model: str | None = None
-    """The model that thought of the changes; None when rules did."""
+    """Name of the model that proposed the changes; None if rules did."""
     prompt: str = ""
-    """The version of the prompt, or of the rules."""
+    """Version of the prompt or of the rules."""
     flaws: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)

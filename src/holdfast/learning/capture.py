@@ -1,9 +1,9 @@
-"""What a conversation leaves behind: a model is asked where there is one, rules answer where there is none.
+"""Extract memories from a conversation with a chat model, or with rules if there is no model.
 
-A capture is described by data: its prompt, the shape of an answer, how an item becomes a memory, and the rules
-that do the same without a model. When the model fails, the rules take over for that conversation and the outcome
-says so. A model sees messages and memories as numbered lines, never their ids, and what it says must be found in
-what it was shown.
+An :class:`Extractor` is data: a prompt, the fields of an answer item, a function that turns an item into a memory, and
+the rules that do the same without a model. If the model fails, the rules extract from that conversation, and the
+outcome says so. The model sees messages and memories as numbered lines, never their ids. An item is dropped if too few
+of its words occur in the text shown to the model.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,47 +21,49 @@ from holdfast.types import Memory, Message, Put
 ExtractorName: TypeAlias = Literal["statements", "typed_facts", "key_values", "conclusions", "paragraph"]
 
 _MAX_PART_CHARACTERS: Final = 12_000
-"""Characters of conversation a model is shown at a time: about 3,000 tokens, which small models still follow."""
+"""Maximum number of characters of conversation per model call: about 3,000 tokens, which small models still follow."""
 _MAX_PARTS: Final = 6
-"""Calls one conversation may cost, repairs aside; rules read what is left of a longer one."""
+"""Maximum number of model calls per conversation, not counting retries. Rules extract from the rest of a longer one."""
 _MIN_GROUNDED_SHARE: Final = 0.34
-"""Share of an item's words that must occur in what the model was shown; less is made up."""
+"""Minimum share of an item's terms that must occur in the text shown to the model. Below it the item counts as invented."""
+_MIN_SAME_SHARE: Final = 0.6
+"""Minimum share of a text's terms that must occur in another text for both to make the same statement."""
 _NARRATION_WORDS: Final = frozenset({"user", "usuario", "usuari", "usuaria", "person", "persona"})
-"""Words of the report, not of what is reported."""
+"""Terms that a report adds, such as "the user". They are not part of the reported fact."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractionInput:
-    """What is to be learnt from, fenced: only what people said to each other, and what is known already."""
+    """Messages to extract from, already filtered by ``input_filter``, and the memories known so far."""
 
     messages: Sequence[Message]
     known: Sequence[Memory] = ()
-    """Memories the model is shown, and the only ones its answer may replace."""
+    """Memories shown to the model. Its answer can replace only these."""
     language: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extractor:
-    """One way of learning."""
+    """One way of extracting memories, with a model and with rules."""
 
     name: str
     prompt: str
-    """The prompt's file."""
+    """Name of the prompt file."""
     fields: Mapping[str, Any]
-    """What an item of the answer holds, as JSON Schema properties; sources and replacements are added."""
+    """Fields of an answer item, as JSON Schema properties. The numbers of sources and of replaced memories are added."""
     required: tuple[str, ...]
     make: Callable[[Mapping[str, Any]], dict[str, Any]]
-    """Turns an item into what a :class:`Put` needs: kind, text, key and the like."""
+    """Function that turns an answer item into arguments of :class:`Put`, such as kind, text and key."""
     rules: Callable[[Sequence[Message]], list[Put]]
     version: str
-    """The version of the rules."""
+    """Version of the rules."""
     reads: Literal["user", "all"] = "user"
-    """Whose words may be the source of an item."""
+    """Messages that may be the source of an item: the user's only, or all. One of the sources is always the user's."""
     max_tokens: int = 1500
 
     @property
     def schema(self) -> Schema:
-        """The shape of an answer."""
+        """JSON Schema of an answer."""
         numbers = {"type": "array", "items": {"type": "integer"}}
         item = {
             "type": "object",
@@ -78,8 +80,8 @@ class Extractor:
 
 
 @dataclass(slots=True)
-class _Findings:
-    """What has been gathered so far."""
+class _Results:
+    """Results accumulated over the parts of a conversation."""
 
     puts: list[Put] = field(default_factory=list)
     flaws: list[str] = field(default_factory=list)
@@ -88,64 +90,67 @@ class _Findings:
 
 
 def extract(extractor: Extractor, conversation: ExtractionInput, model: ChatModel | None) -> Outcome:
-    """Return the memories a conversation leaves, thought of by the model or, failing that, by rules."""
+    """Extract memories from a conversation with the model, or with rules if there is no model or it fails."""
     if not any(message.role == "user" for message in conversation.messages):
         return Outcome(prompt=extractor.version)
     if model is None:
         return Outcome(changes=tuple(extractor.rules(conversation.messages)), prompt=extractor.version)
-    found = _Findings()
+    results = _Results()
     try:
-        _ask_in_parts(extractor, conversation, model, found)
+        _ask_in_parts(extractor, conversation, model, results)
     except ModelError as error:
-        spent = found.usage + usage_of(error)
+        spent = results.usage + usage_of(error)
         flaw = f"{model.name} failed, rules took over: {type(error).__name__}: {error}"[:300]
         return Outcome(
             changes=tuple(extractor.rules(conversation.messages)), prompt=extractor.version, flaws=(flaw,), usage=spent
         )
-    return Outcome(changes=tuple(found.puts), model=model.name, prompt=found.version, flaws=tuple(found.flaws), usage=found.usage)
+    return Outcome(
+        changes=tuple(results.puts), model=model.name, prompt=results.version, flaws=tuple(results.flaws), usage=results.usage
+    )
 
 
-def _ask_in_parts(extractor: Extractor, conversation: ExtractionInput, model: ChatModel, found: _Findings) -> None:
+def _ask_in_parts(extractor: Extractor, conversation: ExtractionInput, model: ChatModel, results: _Results) -> None:
     parts = _parts(conversation.messages)
     for part in parts[:_MAX_PARTS]:
-        _ask(extractor, replace(conversation, messages=part), model, found)
+        _ask(extractor, replace(conversation, messages=part), model, results)
     rest = [message for part in parts[_MAX_PARTS:] for message in part]
     if rest:
-        found.puts += extractor.rules(rest)
-        found.flaws.append(f"a very long conversation: rules read its last {len(rest)} messages")
+        results.puts += extractor.rules(rest)
+        results.flaws.append(f"the conversation is too long for the model: rules extracted from its last {len(rest)} messages")
 
 
-def _ask(extractor: Extractor, part: ExtractionInput, model: ChatModel, found: _Findings) -> None:
+def _ask(extractor: Extractor, part: ExtractionInput, model: ChatModel, results: _Results) -> None:
     prompt = load_prompt(extractor.prompt, part.language)
-    asked = prompt_turns(prompt, known=_known(part.known), transcript=_transcript(part.messages))
-    answer = complete(model, asked, extractor.schema, max_tokens=extractor.max_tokens)
-    found.version = prompt.version
-    found.usage += answer.usage
-    found.flaws += answer.flaws
+    turns = prompt_turns(prompt, known=_known(part.known), transcript=_transcript(part.messages))
+    answer = complete(model, turns, extractor.schema, max_tokens=extractor.max_tokens)
+    results.version = prompt.version
+    results.usage += answer.usage
+    results.flaws += answer.flaws
     shown = _words([*(message.text for message in part.messages), *(str(memory) for memory in part.known)])
     for item in answer.data["items"]:
         put = _put(extractor, part, item)
         if put is None:
-            found.flaws.append("an item without text or without a source was left out")
+            results.flaws.append("dropped an item without text or without a source")
         elif not _is_grounded(put, shown):
-            found.flaws.append("an item that nobody said was left out")
+            results.flaws.append("dropped an item whose words do not occur in the conversation")
         else:
-            found.puts.append(put)
+            results.puts.append(put)
 
 
 def _put(extractor: Extractor, part: ExtractionInput, item: Mapping[str, Any]) -> Put | None:
-    """Make a memory of an item; numbers it was not shown are passed over."""
+    """Turn an answer item into a Put, or return None if it lacks text or a source. Unknown line numbers are ignored."""
     sources = [
         message
         for number, message in enumerate(part.messages, 1)
         if number in item["messages"] and (extractor.reads == "all" or message.role == "user")
     ]
-    made = extractor.make(item)
-    blank = not one_line(made["text"]) or (made.get("key") is not None and not one_line(made["key"]))
+    arguments = extractor.make(item)
+    key = arguments.get("key")
+    blank = not one_line(arguments["text"]) or (key is not None and not one_line(key))
     if blank or not any(message.role == "user" for message in sources):
         return None
     last = sources[-1]
-    made.setdefault("reason", "learnt from what was said")
+    arguments.setdefault("reason", "extracted from the conversation")
     speaker = {"speaker": last.speaker} if last.speaker else {}
     put = Put(
         scope=last.scope,
@@ -153,21 +158,20 @@ def _put(extractor: Extractor, part: ExtractionInput, item: Mapping[str, Any]) -
         trust=min(message.trust for message in sources),
         valid_from=last.at,
         language=last.language or part.language,
-        **{**made, "metadata": {**speaker, **made.get("metadata", {})}},
+        **{**arguments, "metadata": {**speaker, **arguments.get("metadata", {})}},
     )
-    named = [memory for number, memory in enumerate(part.known, 1) if number in item.get("replaces", ())]
-    return replace(put, replaces=tuple(memory.id for memory in named if may_replace(put, memory)))
+    replaced = [memory for number, memory in enumerate(part.known, 1) if number in item.get("replaces", ())]
+    return replace(put, replaces=tuple(memory.id for memory in replaced if may_replace(put, memory)))
 
 
 def is_same_statement(one: str, other: str) -> bool:
-    """Tell whether most of what one text says stands in another: a quote and its paraphrase."""
-    words = [spellings for spellings in query_terms(one, ("en", "es")) if not spellings & _NARRATION_WORDS]
-    shown = _words([other])
-    return bool(words) and sum(not spellings.isdisjoint(shown) for spellings in words) >= 0.6 * len(words)
+    """Return True if most terms of one text occur in the other, as with a quote and its paraphrase."""
+    shared, total = _count_shared_terms(one, _words([other]))
+    return total > 0 and shared >= _MIN_SAME_SHARE * total
 
 
 def newest_that_fit(messages: Sequence[Message], *, characters: int) -> list[Message]:
-    """Return the newest messages that are together no longer than this; always the last one."""
+    """Return the newest messages whose total length is at most ``characters``. The last message is always included."""
     kept: list[Message] = []
     for message in reversed(messages):
         characters -= len(message.text)
@@ -178,9 +182,15 @@ def newest_that_fit(messages: Sequence[Message], *, characters: int) -> list[Mes
 
 
 def _is_grounded(put: Put, shown: frozenset[str]) -> bool:
-    """Tell whether enough of the words were said: "works" meets "work", and "trabaja" meets "trabajo"."""
-    own = [spellings for spellings in query_terms(put.text, ("en", "es")) if not spellings & _NARRATION_WORDS]
-    return not own or sum(not spellings.isdisjoint(shown) for spellings in own) >= _MIN_GROUNDED_SHARE * len(own)
+    """Return True if enough terms of the text were shown. Stems are compared: "works" matches "work"."""
+    shared, total = _count_shared_terms(put.text, shown)
+    return shared >= _MIN_GROUNDED_SHARE * total
+
+
+def _count_shared_terms(text: str, others: frozenset[str]) -> tuple[int, int]:
+    """Return how many terms of a text occur in ``others``, and how many terms it has. Narration words do not count."""
+    terms = [spellings for spellings in query_terms(text, ("en", "es")) if not spellings & _NARRATION_WORDS]
+    return sum(not spellings.isdisjoint(others) for spellings in terms), len(terms)
 
 
 def _words(texts: Sequence[str]) -> frozenset[str]:
@@ -200,7 +210,7 @@ def _known(memories: Sequence[Memory]) -> list[str]:
 
 
 def _parts(messages: Sequence[Message]) -> list[list[Message]]:
-    """Cut a conversation into parts a model can read at once; one long message is a part of its own, cut short."""
+    """Split a conversation into parts for one model call each. A message that is longer than a part is truncated."""
     parts: list[list[Message]] = [[]]
     size = 0
     for message in messages:

@@ -1,4 +1,4 @@
-"""What a conversation leaves behind, without any model: statements as quotes, in the third person, or as keys and values."""
+"""Extract memories by rules: as quotes, as sentences in the third person, or as keys and values."""
 
 import re
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ from holdfast.types import Message, Put
 __all__ = ["extract_conclusions", "extract_key_values", "extract_statements", "extract_typed_facts", "is_spoken_by_user"]
 
 _NAMES_USER = re.compile(r"(?:the user|el usuario|la usuaria|al usuario|a la usuaria)\b")
-_PASSING_KEYS = frozenset(("plan", "event", "evento"))
+_TEMPORARY_KEYS = frozenset(("plan", "event", "evento"))
 
 
 def extract_statements(messages: Sequence[Message]) -> list[Put]:
-    """Propose a memory for each statement that a user made of themselves, or decided, or asked to keep: quotes."""
+    """Propose a memory for each statement, quoted as the user made it."""
     return [
         _put(each, kind=each.statement.kind, text=_in_third_person(each) if each.statement.observed else each.statement.text)
         for each in _sourced(messages)
@@ -25,7 +25,7 @@ def extract_statements(messages: Sequence[Message]) -> list[Put]:
 
 
 def extract_typed_facts(messages: Sequence[Message]) -> list[Put]:
-    """Propose each statement as a sentence in the third person that stands alone, with its type."""
+    """Propose a memory for each statement, as a standalone sentence in the third person with its type."""
     return [
         _put(each, kind="fact", text=_in_third_person(each), metadata={"type": each.statement.type})
         for each in _sourced(messages)
@@ -33,16 +33,16 @@ def extract_typed_facts(messages: Sequence[Message]) -> list[Put]:
 
 
 def extract_key_values(messages: Sequence[Message]) -> list[Put]:
-    """Propose the stable facts as a key and a value in the third person; what passes is left out."""
+    """Propose a memory for each lasting fact, as a key and a value in the third person. Plans and events are skipped."""
     return [
         _put(each, kind="fact", key=each.statement.key, text=_value(each))
         for each in _sourced(messages)
-        if each.statement.kind == "fact" and not each.statement.temporary and each.statement.key not in _PASSING_KEYS
+        if each.statement.kind == "fact" and not each.statement.temporary and each.statement.key not in _TEMPORARY_KEYS
     ]
 
 
 def extract_conclusions(messages: Sequence[Message]) -> list[Put]:
-    """Propose statements, decisions and discoveries, and what the assistant observed and the user confirmed."""
+    """Propose a memory for each statement and each confirmed observation of the assistant, in the third person."""
     return [_put(each, kind="conclusion", text=_in_third_person(each)) for each in _sourced(messages)]
 
 
@@ -51,14 +51,14 @@ def _sourced(messages: Sequence[Message]) -> list[SourcedStatement]:
 
 
 def _in_third_person(each: SourcedStatement) -> str:
-    said, language, speaker = each.statement.text, each.statement.language, each.sources[-1].speaker
+    text, language, speaker = each.statement.text, each.statement.language, each.sources[-1].speaker
     if each.statement.observed:
-        return observed(said, language, subject=speaker)
-    turned = third_person(said, language, subject=speaker)
-    if _is_faithful(each, turned):
-        return turned
-    who = speaker or ("El usuario" if language == "es" else "The user")
-    return f"{who} {_report(each)}"
+        return observed(text, language, subject=speaker)
+    rewritten = third_person(text, language, subject=speaker)
+    if _is_faithful(each, rewritten):
+        return rewritten
+    subject = speaker or ("El usuario" if language == "es" else "The user")
+    return f"{subject} {_report(each)}"
 
 
 def _value(each: SourcedStatement) -> str:
@@ -69,34 +69,39 @@ def _value(each: SourcedStatement) -> str:
     return bare_predicate(each.statement.text, each.statement.language, key=each.statement.key)
 
 
-def _is_faithful(each: SourcedStatement, turned: str) -> bool:
-    """Tell whether the third person says the same: a weighed clause may lack a subject, or begin with what is taken for filler."""
+def _is_faithful(each: SourcedStatement, rewritten: str) -> bool:
+    """Return True if the sentence in the third person has the right subject.
+
+    A weighed clause may lack a subject, or its first word may have been dropped as filler.
+    """
     if not each.statement.weighed:
         return True
     first = fold_clause(each.statement.text).split()[0]
-    names_user = _NAMES_USER.match(fold_clause(turned)) is not None or turned.startswith(each.sources[-1].speaker or "\0")
-    return names_user or (not each.statement.elided and fold_clause(turned).split()[0] == first)
+    names_user = _NAMES_USER.match(fold_clause(rewritten)) is not None or rewritten.startswith(each.sources[-1].speaker or "\0")
+    return names_user or (not each.statement.elided and fold_clause(rewritten).split()[0] == first)
 
 
 def _report(each: SourcedStatement) -> str:
-    said = each.statement.text.strip()
-    return f"dijo: «{said}»" if each.statement.language == "es" else f'said: "{said}"'
+    text = each.statement.text.strip()
+    return f"dijo: «{text}»" if each.statement.language == "es" else f'said: "{text}"'
 
 
 def _put(each: SourcedStatement, *, kind: str, text: str, key: str | None = None, metadata: dict[str, Any] | None = None) -> Put:
-    said = each.sources[-1]
-    speaker = {"speaker": said.speaker} if said.speaker else {}
-    reason = "asked to remember" if each.statement.asked else "confirmed" if each.statement.observed else "said so"
+    last = each.sources[-1]
+    speaker = {"speaker": last.speaker} if last.speaker else {}
+    reason = (
+        "asked to remember" if each.statement.asked else "confirmed" if each.statement.observed else "stated in the conversation"
+    )
     return Put(
-        scope=said.scope,
+        scope=last.scope,
         kind=kind,
         key=key,
         text=text,
         importance=each.statement.importance,
         trust=min(message.trust for message in each.sources),
         sources=tuple(message.id for message in each.sources),
-        language=said.language or each.statement.language,
-        valid_from=said.at,
+        language=last.language or each.statement.language,
+        valid_from=last.at,
         metadata={**speaker, **(metadata or {})},
         reason=reason,
     )

@@ -1,4 +1,4 @@
-"""The ways of learning that presets choose from, each with a model's prompt and with rules."""
+"""The extractors that presets choose from. Each has a model prompt and rules."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -38,7 +38,7 @@ STATEMENTS: Final = Extractor(
     rules=extract_statements,
     version=RULE_VERSION,
 )
-"""Facts, decisions and events: the default preset's."""
+"""Facts, decisions and events. Used by the default preset."""
 
 TYPED_FACTS: Final = Extractor(
     name="typed_facts",
@@ -49,7 +49,7 @@ TYPED_FACTS: Final = Extractor(
     rules=extract_typed_facts,
     version=RULE_VERSION,
 )
-"""Standalone sentences in the third person, of four types."""
+"""Standalone sentences in the third person, of one of four types."""
 
 KEY_VALUES: Final = Extractor(
     name="key_values",
@@ -60,7 +60,7 @@ KEY_VALUES: Final = Extractor(
     rules=extract_key_values,
     version=RULE_VERSION,
 )
-"""Stable facts as a free key and a value."""
+"""Lasting facts as a free key and a value."""
 
 CONCLUSIONS: Final = Extractor(
     name="conclusions",
@@ -72,8 +72,8 @@ CONCLUSIONS: Final = Extractor(
     version=RULE_VERSION,
     reads="all",
 )
-"""Conclusions, decisions and discoveries, the assistant's confirmed observations among them."""
+"""Conclusions, decisions and discoveries, including confirmed observations of the assistant."""
 
 EXTRACTORS: Final[Mapping[str, Extractor]] = {
-    capture.name: capture for capture in (STATEMENTS, TYPED_FACTS, KEY_VALUES, CONCLUSIONS)
+    extractor.name: extractor for extractor in (STATEMENTS, TYPED_FACTS, KEY_VALUES, CONCLUSIONS)
 }

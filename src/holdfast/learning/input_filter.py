@@ -1,7 +1,7 @@
-"""What may be learnt from: what people and their assistant said to each other, and nothing that merely passed through.
+"""Select the text that may be extracted from: messages written by users and their assistant, and nothing injected.
 
-Memory that was put into a prompt must not come back as news, or it would confirm itself. Pages, files, tools' output,
-code and quotes are not anybody's word.
+Memories that were put into a prompt must not be extracted again, or they would confirm themselves. Web pages, files,
+tool output, code and quotes are not statements of the speaker.
 """
 
 import re
@@ -14,7 +14,7 @@ from importlib import resources
 from holdfast.text.clean import fold
 from holdfast.types import Message
 
-_SPEAKERS = ("user", "assistant")
+_EXTRACTED_ROLES = ("user", "assistant")
 _OUTSIDE_ORIGINS = ("tool", "web", "file")
 
 _MEMORY_TAG = re.compile(
@@ -41,14 +41,15 @@ _APP_LINE = re.compile(
 )
 _SECTION = re.compile(r"\[[A-Z][^\[\]\n]{2,200}\]\s*$")
 _MAX_DEPTH = 64
+"""Maximum number of nested memory blocks tracked."""
 _GAP = re.compile(r"\n[ \t]*\n(?:[ \t]*\n)+")
 
 
 def extractable(messages: Sequence[Message]) -> list[Message]:
-    """Return the messages that may be learnt from, each without what was not said in it; the empty ones go."""
+    """Return the messages of users and assistants without injected text. Messages left empty are dropped."""
     kept = []
     for message in messages:
-        if message.action is not None or message.role not in _SPEAKERS or message.origin in _OUTSIDE_ORIGINS:
+        if message.action is not None or message.role not in _EXTRACTED_ROLES or message.origin in _OUTSIDE_ORIGINS:
             continue
         text = without_injected_text(message.text)
         if text.strip():
@@ -56,13 +57,8 @@ def extractable(messages: Sequence[Message]) -> list[Message]:
     return kept
 
 
-def spoken_by_users(messages: Sequence[Message]) -> list[Message]:
-    """Return only what the person said."""
-    return [message for message in extractable(messages) if message.role == "user" and message.origin == "user"]
-
-
 def without_injected_text(text: str) -> str:
-    """Return a text without injected memory, tools' output, code and quoted lines; untouched when it has none of them."""
+    """Return a text without injected memories, tool output, code and quoted lines. A text without any of them is unchanged."""
     left = _without_memory_tags(text)
     left = _TOOL_TAGS.sub("\n", _CODE.sub("\n", left))
     left = "\n".join(_own_lines(left.split("\n")))
@@ -71,7 +67,7 @@ def without_injected_text(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Tag:
-    """A tag around memory; what one text wrote escaped and another plain are different tags."""
+    """An opening or closing ``<memory>`` tag. An escaped tag and a plain one have different names."""
 
     name: tuple[str, str | None]
     closes: bool
@@ -80,7 +76,7 @@ class _Tag:
 
 
 def _without_memory_tags(text: str) -> str:
-    """Cut out every memory block, with those within it."""
+    """Remove all memory blocks, including nested ones."""
     pieces: list[str] = []
     done = 0
     for start, end in sorted(_memory_blocks(text)):
@@ -91,7 +87,7 @@ def _without_memory_tags(text: str) -> str:
 
 
 def _memory_blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where blocks stand; one that was never closed, or never opened, is as long as its paragraph."""
+    """Yield the start and end of each memory block. A block without an opening or closing tag ends at a blank line."""
     tags = [_Tag((tag[0][0], tag["id"]), bool(tag["slash"]), *tag.span()) for tag in _MEMORY_TAG.finditer(text)]
     last_closing = {tag.name: tag.start for tag in tags if tag.closes}
     opened: list[_Tag] = []
@@ -117,7 +113,10 @@ def _memory_blocks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _closed(opened: list[_Tag], tag: _Tag, last_closing: Mapping[tuple[str, str | None], int]) -> _Tag | None:
-    """Take the block that a tag closes, with those within it; the text in a block cannot close it before its own end."""
+    """Remove from ``opened`` the block that a tag closes, with the blocks nested in it, and return it.
+
+    Return None if the tag is part of the block's text: the innermost block has a closing tag of its own further on.
+    """
     places = [place for place, block in enumerate(opened) if block.name == tag.name]
     if not places and last_closing.get(opened[-1].name, -1) > tag.start:
         return None
@@ -128,17 +127,17 @@ def _closed(opened: list[_Tag], tag: _Tag, last_closing: Mapping[tuple[str, str 
 
 
 def _begins_line(text: str, at: int) -> bool:
-    """Tell the end of a block from a tag that somebody talks about."""
+    """Return True if only spaces precede the position on its line. A tag within a sentence is only mentioned there."""
     return not text[max(0, at - 200) : at].rpartition("\n")[2].strip()
 
 
 def _ends_line(text: str, at: int) -> bool:
-    """Tell the beginning of a block from a tag that somebody talks about."""
+    """Return True if only spaces follow the position on its line. A tag within a sentence is only mentioned there."""
     return not text[at : at + 200].partition("\n")[0].strip()
 
 
 def _own_lines(lines: list[str]) -> Iterator[str]:
-    """Yield the lines that belong to no block under a heading and are no quotes."""
+    """Yield the lines that are neither quotes nor part of a block under a memory or tool heading."""
     belongs = _never
     for line in lines:
         if _APP_HEADER.match(line):
@@ -170,6 +169,6 @@ def _is_introduction(line: str) -> bool:
 
 @cache
 def _introductions() -> frozenset[str]:
-    """Return the sentence that opens our own block, in every language, for copies that lost their tags."""
+    """Return the opening sentence of the context block in every language, to recognize copies that lost their tags."""
     table = tomllib.loads((resources.files("holdfast.prompts") / "block.toml").read_text("utf-8"))
     return frozenset(fold(words["intro"]) for words in table.values())

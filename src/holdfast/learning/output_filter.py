@@ -1,6 +1,6 @@
-"""What a model wrote must not replace what people said when it is plainly no memory of it.
+"""Reject a model's text that must not replace memories: refusals, loops, markup, another language, or too little content.
 
-Each check looks for one way in which models fail. Where what is replaced has the same trait, the trait is honest.
+Each check looks for one typical failure of models. A trait that the replaced texts have, too, is not a failure.
 """
 
 import re
@@ -17,15 +17,19 @@ from holdfast.text.clean import fold
 from holdfast.text.language import STOP_WORDS, detect_language
 
 _MAX_GROWTH = 10
+"""Maximum length of a text, as a multiple of the total length of the texts it replaces."""
 _MIN_WORD_SHARE = 0.2
-"""At least so many words for each distinct one that goes; five memories saying the same count once."""
+"""Minimum number of distinct content words per distinct content word replaced. Repetitions among the replaced count once."""
 _MAX_ROOM_SHARE = 0.15
-"""And never more than this share of the room there is: a summary of a hundred texts may be short."""
-_LETTERS_PER_WORD = 6
+"""Upper bound of that minimum, as a share of the words that fit ``max_characters``: a summary of many texts may be short."""
+_CHARACTERS_PER_WORD = 6
 _LOOP_WORDS = 4
-_MAX_REPEATED_SHARE = 0.5
+"""Number of equal words in a row that count as a loop."""
+_MIN_DISTINCT_SHARE = 0.5
+"""Minimum share of distinct three-word sequences in a text of at least ``_MIN_LOOP_WORDS`` words."""
 _MIN_LOOP_WORDS = 12
 _MIN_QUOTED_CHARACTERS = 30
+"""Minimum length of a prompt sentence that counts as repeated by a text."""
 
 _WORD = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\\W_]+")
 _REFUSAL = re.compile(
@@ -52,38 +56,38 @@ _HTML = re.compile(
 )
 _TAG = re.compile(r"</?[a-z_]{3,20}(?: id=\"[^\"<>]{0,80}\")?>|\{[a-z_]{3,20}\}", re.IGNORECASE)
 _JSON = re.compile(r"\s*(?:```|[\[{]\s*[\"'{\[]|\{\s*\})")
-_SAME_SIGN = re.compile(r"(\S)\1{19}")
+_SAME_CHARACTER = re.compile(r"(\S)\1{19}")
 
 
-def collapse_reason(text: str, *, replaces: Sequence[str], max_characters: int) -> str | None:
-    """Return why a text must not take the place of others, or None when it may."""
+def rejection_reason(text: str, *, replaces: Sequence[str], max_characters: int) -> str | None:
+    """Return the reason why a text must not replace others, or None if it may."""
     if not _WORD.search(text):
         return "the text is empty"
     reason = _length_problem(text, replaces, max_characters)
     if reason:
         return reason
-    for has, had, why in _TRAITS:
-        if has(text) and not any(had(each) for each in replaces):
-            return why
+    for has, had, trait in _TRAITS:
+        if has(text) and not any(had(replaced) for replaced in replaces):
+            return trait
     return "the text is in another language" if _is_foreign(text, replaces) else None
 
 
 def _length_problem(text: str, replaces: Sequence[str], max_characters: int) -> str | None:
-    """Return what is wrong with the length of a text, measured by what it replaces and the room there is."""
+    """Return the problem with the length of a text, given the texts it replaces and the maximum; None if there is none."""
     if len(text) > max_characters:
         return f"the text has {len(text)} characters and may have {max_characters}"
-    each = [words for words in map(_words, replaces) if words]
-    if not each:
+    replaced = [words for words in map(_words, replaces) if words]
+    if not replaced:
         return None
     words = _words(text)
-    if len(words) == 1 and min(map(len, each)) >= 3:
-        return "the text is one word where there was more"
+    if len(words) == 1 and min(map(len, replaced)) >= 3:
+        return "the text is one word and replaces more"
     if len(text) > _MAX_GROWTH * max(sum(map(len, replaces)), 20):
-        return f"the text is more than {_MAX_GROWTH} times longer than all it replaces"
-    gone = {word for one in each for word in _meaningful(one)}
-    room = max_characters / _LETTERS_PER_WORD * _MAX_ROOM_SHARE
-    if len(_meaningful(words)) < min(len(gone) * _MIN_WORD_SHARE, room):
-        return "the text is far shorter than what it replaces"
+        return f"the text is more than {_MAX_GROWTH} times longer than the texts it replaces"
+    replaced_words = {word for one in replaced for word in _meaningful(one)}
+    max_required = max_characters / _CHARACTERS_PER_WORD * _MAX_ROOM_SHARE
+    if len(_meaningful(words)) < min(len(replaced_words) * _MIN_WORD_SHARE, max_required):
+        return "the text is far shorter than the texts it replaces"
     return None
 
 
@@ -102,7 +106,7 @@ def _repeats_prompt(text: str) -> bool:
 
 @cache
 def _instructions() -> frozenset[str]:
-    """Return the longer sentences of all prompts, for comparing."""
+    """Return the longer sentences of all prompts, folded for comparison."""
     files = [file for file in resources.files("holdfast.prompts").iterdir() if file.name.endswith(".toml")]
     tables = [tomllib.loads(file.read_text("utf-8")) for file in files]
     texts = [text for table in tables for text in _texts(table)]
@@ -119,20 +123,20 @@ def _texts(table: dict[str, Any]) -> Iterator[str]:
 
 
 def _loops(text: str) -> bool:
-    """Tell whether a word stands many times in a row, or most of the text is the same few words again and again."""
+    """Return True if a word or character is repeated many times in a row, or most three-word sequences are repetitions."""
     words = _words(text)
-    row = 1
+    run = 1
     for one, other in pairwise(words):
-        row = row + 1 if one == other else 1
-        if row >= _LOOP_WORDS and not one.isdigit():
+        run = run + 1 if one == other else 1
+        if run >= _LOOP_WORDS and not one.isdigit():
             return True
-    threes = Counter(zip(words, words[1:], words[2:], strict=False))
-    many = len(words) >= _MIN_LOOP_WORDS and len(threes) < _MAX_REPEATED_SHARE * threes.total()
-    return many or bool(_SAME_SIGN.search(text))
+    trigrams = Counter(zip(words, words[1:], words[2:], strict=False))
+    repeated = len(words) >= _MIN_LOOP_WORDS and len(trigrams) < _MIN_DISTINCT_SHARE * trigrams.total()
+    return repeated or bool(_SAME_CHARACTER.search(text))
 
 
 def _is_foreign(text: str, replaces: Sequence[str]) -> bool:
-    """Tell whether a text is in a language, or in letters, that nothing it replaces is in."""
+    """Return True if a text is in a language or script that none of the replaced texts uses."""
     script, scripts = _scripts(text), sum(map(_scripts, replaces), Counter[str]())
     if script and scripts and script.most_common(1)[0][0] not in scripts:
         return True
@@ -142,24 +146,24 @@ def _is_foreign(text: str, replaces: Sequence[str]) -> bool:
     if own not in STOP_WORDS or theirs not in STOP_WORDS:
         return True
     words = _words(text)
-    told = [word for word in words if word in STOP_WORDS[own] - STOP_WORDS[theirs]]
-    kept = [word for word in words if word in STOP_WORDS[theirs] - STOP_WORDS[own]]
-    return len(told) >= 2 and not kept
+    only_own = [word for word in words if word in STOP_WORDS[own] - STOP_WORDS[theirs]]
+    only_theirs = [word for word in words if word in STOP_WORDS[theirs] - STOP_WORDS[own]]
+    return len(only_own) >= 2 and not only_theirs
 
 
 def _scripts(text: str) -> Counter[str]:
-    """Count the letters of a text by script; Japanese counts as one."""
+    """Count the letters of a text by script. Japanese kana count as CJK."""
     names = (unicodedata.name(letter, "").partition(" ")[0] for letter in text[:2000] if letter.isalpha())
     return Counter("CJK" if name in ("HIRAGANA", "KATAKANA") else name for name in names if name)
 
 
 _TRAITS: tuple[tuple[Callable[[str], Any], Callable[[str], Any], str], ...] = (
     (_REFUSAL.match, _REFUSAL.search, "the text is a refusal"),
-    (_CHATTER.match, _CHATTER.search, "the text talks to whoever asked for it"),
-    (_HTML.search, _HTML.search, "the text holds HTML"),
-    (_TAG.search, _TAG.search, "the text repeats the marks of the prompt"),
+    (_CHATTER.match, _CHATTER.search, "the text addresses the person who requested it"),
+    (_HTML.search, _HTML.search, "the text contains HTML"),
+    (_TAG.search, _TAG.search, "the text repeats placeholders or tags of the prompt"),
     (_JSON.match, _JSON.match, "the text is JSON or code"),
     (_repeats_prompt, _repeats_prompt, "the text repeats the prompt"),
     (_loops, _loops, "the text repeats itself"),
 )
-"""How to see a trait in a text, how to see that it was there before, and what to call it."""
+"""Checks as triples: a test of the new text, a test of the replaced texts, and the reason to report."""

@@ -32,7 +32,7 @@ TEXT_CACHES: Final = (
     clusters._content,  # noqa: SLF001
     clusters._place,  # noqa: SLF001
     keys._meaning,  # noqa: SLF001
-    corrections._beside,  # noqa: SLF001
+    corrections._loss_pattern,  # noqa: SLF001
     wording.meaning,
     slots._cached_slots,  # noqa: SLF001
 )

@@ -1,12 +1,12 @@
-"""Changes told in words that fill no slot, in English and Spanish; and look-alikes of them."""
+"""Changes stated in words that fill no slot, in English and Spanish, and similar sentences that change nothing."""
 
 import time
 from datetime import UTC, datetime
 
 import pytest
 
+from holdfast.learning.changes.changes_in_words import change_in_words
 from holdfast.learning.changes.reconcile import ReconcileRules, reconcile, replaces
-from holdfast.learning.changes.told_changes import change_in_words
 from holdfast.types import Put, Scope
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
@@ -95,16 +95,16 @@ def _kept(*texts: str) -> list[str]:
     return [put.text for put in reconcile(puts, [[] for _ in puts], ReconcileRules(), calibration=None)]
 
 
-def test_a_change_in_the_same_breath_takes_the_only_statement_it_can_mean() -> None:
+def test_a_change_in_the_same_batch_replaces_the_only_statement_it_can_mean() -> None:
     assert _kept("I have a Vespa scooter", "I sold the Vespa") == ["I sold the Vespa"]
 
 
-def test_a_change_in_the_same_breath_that_could_mean_several_takes_none() -> None:
+def test_a_change_in_the_same_batch_that_could_mean_several_replaces_none() -> None:
     said = ("I sing in the parish choir", "I play the organ in the parish choir", "I left the choir")
     assert _kept(*said) == list(said)
 
 
-def test_what_else_was_said_in_the_same_breath_stays() -> None:
+def test_other_statements_of_the_same_batch_stay() -> None:
     assert _kept("I live in Lyon and work at Acme", "I moved to Nantes") == ["I work at Acme", "I moved to Nantes"]
 
 

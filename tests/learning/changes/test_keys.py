@@ -1,4 +1,4 @@
-"""Keys that mean the same become one, in the spelling a store already has."""
+"""Keys with the same meaning are unified in the spelling that the store already has."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""New facts beside old ones: said again, changed, corrected, or simply new."""
+"""Reconcile new facts with known ones: repeated, changed, corrected or new."""
 
 import tomllib
 from datetime import timedelta
@@ -226,7 +226,7 @@ def test_a_move_takes_the_place_of_the_old_home_and_says_why() -> None:
     old = _auto("I live in Portland")
     (stored,) = _told(old, _put("I moved to Seattle"))
     assert stored.replaces == (old.id,)
-    assert stored.reason == "moved until 2026-03-10"
+    assert stored.reason == "moved, as of 2026-03-10"
 
 
 def test_all_old_values_of_a_slot_are_retired() -> None:
@@ -325,7 +325,7 @@ def test_a_look_alike_is_never_taken_for_the_same(pair: list[str], merge_same: s
         ("I swim", "I never swim"),
     ],
 )
-def test_small_words_that_turn_a_statement_make_it_another(old: str, new: str) -> None:
+def test_different_function_words_make_a_different_statement(old: str, new: str) -> None:
     (stored,) = _told(_auto(old), _put(new), cosine=NEAR)
     assert stored.text == new
 
@@ -335,7 +335,7 @@ def test_a_fuller_value_takes_the_place_of_the_shorter() -> None:
     (stored,) = _told(memory, _put("I live in Portland Oregon"))
     assert stored.replaces == (memory.id,)
     assert stored.reason is not None
-    assert stored.reason.startswith("said again, more fully")
+    assert stored.reason.startswith("stated again, with more detail")
 
 
 def test_what_did_not_change_of_a_double_statement_stays() -> None:
@@ -362,7 +362,7 @@ def test_a_bare_correction_puts_the_statement_right(old: str, new: str, amended:
     assert (stored.text, stored.replaces) == (amended, (memory.id,))
 
 
-def test_a_correction_that_names_nothing_is_only_of_what_was_just_said() -> None:
+def test_a_correction_without_the_old_value_applies_only_to_a_recent_statement() -> None:
     memory = _auto("La reunión es el lunes")
     soon = _put("No, me equivoqué, es el martes", valid_from=AT + timedelta(minutes=1))
     assert _told(memory, soon)[0].replaces == (memory.id,)
@@ -402,7 +402,7 @@ def test_the_same_twice_in_a_batch_is_one_with_both_sources() -> None:
 def test_a_change_within_a_batch_leaves_the_last_word() -> None:
     (stored,) = _told([], _put("I live in Portland"), _put("I moved to Seattle"))
     assert stored.text == "I moved to Seattle"
-    assert stored.reason == "changed in the same breath"
+    assert stored.reason == "changed in the same batch"
 
 
 def test_a_revision_of_a_memory_passes_unchanged() -> None:

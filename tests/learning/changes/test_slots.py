@@ -1,4 +1,4 @@
-"""What statements say of whom, in English and Spanish."""
+"""Subject, attribute and value of statements, in English and Spanish."""
 
 import pytest
 
@@ -70,7 +70,7 @@ def test_an_ending_is_understood(text: str, attribute: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["I used to live in Paris", "I lived in Paris", "Vivía en París", "Trabajó en Acme"])
-def test_what_was_is_told_from_what_is(text: str) -> None:
+def test_the_past_is_distinguished_from_the_present(text: str) -> None:
     assert all(slot.past for slot in slots_of(text))
 
 
@@ -96,7 +96,7 @@ def test_one_more_of_something_is_not_the_only_one(text: str) -> None:
     assert not _first(text, "employer").single
 
 
-def test_a_key_tells_what_a_bare_value_is() -> None:
+def test_a_key_names_the_attribute_of_a_bare_value() -> None:
     assert _first("Google", "employer", key="trabajo").value == "google"
     assert _first("profesora", "occupation", key="trabajo").value == "profesora"
 

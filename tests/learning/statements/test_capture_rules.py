@@ -1,4 +1,4 @@
-"""What the rules keep of many things people say, in English and Spanish, and the forms presets keep it in."""
+"""Statements that the rules keep and drop, in English and Spanish, and the forms in which presets store them."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -30,7 +30,7 @@ def message(text: str, *, role: str = "user", number: int = 0, speaker: str | No
 
 
 def talk(*said: str) -> list[Message]:
-    """Return messages; what begins with ``A:`` is the assistant's."""
+    """Return the texts as messages. A text that begins with ``A:`` is the assistant's."""
     return [
         message(text.removeprefix("A: "), role="assistant" if text.startswith("A: ") else "user", number=n)
         for n, text in enumerate(said)
@@ -290,7 +290,7 @@ def test_a_weighed_plan_is_temporary_and_an_event() -> None:
         ("los miércoles no trabajo", "Los miércoles el usuario no trabaja"),
     ],
 )
-def test_a_weighed_clause_is_reported_where_turning_it_would_change_it(said: str, text: str) -> None:
+def test_a_weighed_clause_is_quoted_if_the_third_person_would_change_it(said: str, text: str) -> None:
     assert kept(extract_typed_facts, said) == [text]
 
 
@@ -427,6 +427,6 @@ def test_no_text_takes_long_to_read(text: str) -> None:
         ("Mi vuelo sale el martes, no, el miércoles.", "miércoles"),
     ],
 )
-def test_what_something_is_not_does_not_take_its_place(said: str, kept: str) -> None:
+def test_a_rejected_value_does_not_replace_the_value(said: str, kept: str) -> None:
     (put,) = extract_statements([message(said)])
     assert kept in put.text.replace(", no el 13", "").replace(", no el lunes", "")

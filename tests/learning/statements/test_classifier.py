@@ -1,10 +1,10 @@
-"""The second opinion on a clause, what is joined to what, and what leans on what was said before it."""
+"""The classifier of clauses, the joining of short clauses, and clauses that need the sentence before them."""
 
 from datetime import UTC, datetime
 
 import pytest
 
-from holdfast.learning.statements.classifier import ClauseReading, Probe, probe
+from holdfast.learning.statements.classifier import ClauseClassifier, ClauseReading, clause_classifier
 from holdfast.learning.statements.rulebook import rulebook
 from holdfast.learning.statements.statements import statements
 from holdfast.learning.statements.threshold import is_telling
@@ -42,7 +42,7 @@ def clause(text: str) -> ClauseReading:
         "los viernes asado en lo de Ramiro, sagrado",
     ],
 )
-def test_what_no_rule_fits_is_kept_where_it_looks_like_a_fact_of_ones_life(said: str) -> None:
+def test_a_clause_without_a_rule_is_kept_if_it_looks_like_a_personal_fact(said: str) -> None:
     assert kept(said) == [said]
 
 
@@ -68,7 +68,7 @@ def test_a_line_of_a_program_is_not_kept() -> None:
     assert kept("for i in range(10): print(i)") == []
 
 
-def test_what_says_little_alone_stays_with_its_neighbour() -> None:
+def test_a_short_clause_stays_with_its_neighbor() -> None:
     said = "The bins go out Tuesday nights now, used to be Mondays"
     assert kept(said) == [said]
 
@@ -93,7 +93,7 @@ def test_what_speaks_of_something_named_before_is_kept_with_it(said: str) -> Non
     assert kept(said) == [said]
 
 
-def test_a_secret_named_before_is_not_kept_with_what_leans_on_it() -> None:
+def test_a_secret_is_not_kept_as_context() -> None:
     assert "hunter2" not in " ".join(kept("is hunter2 a good password? mine is the one grandma Ottilie left me"))
 
 
@@ -102,17 +102,17 @@ def test_a_secret_between_two_statements_joins_neither() -> None:
 
 
 def test_a_full_stop_changes_nothing() -> None:
-    english = probe("en")
+    english = clause_classifier("en")
     assert english.features(clause("my tea is green.")) == english.features(clause("my tea is green"))
 
 
-def test_a_probe_that_learnt_nothing_has_no_opinion() -> None:
-    blank = Probe(function=frozenset(), endings=(), classes={}, weights={})
-    assert blank.chance(clause("my tea is green")) == 0.5
+def test_a_classifier_without_weights_returns_one_half() -> None:
+    blank = ClauseClassifier(function=frozenset(), endings=(), classes={}, weights={})
+    assert blank.probability(clause("my tea is green")) == 0.5
 
 
 def test_a_word_in_the_plural_is_of_its_class() -> None:
-    assert "animal" in probe("en").about("three tortoises")
+    assert "animal" in clause_classifier("en").classes_in("three tortoises")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.learning.statements.classifier import BIAS, Probe, probe
+from holdfast.learning.statements.classifier import BIAS, ClauseClassifier, clause_classifier
 from holdfast.learning.statements.rulebook import LANGUAGES, Rulebook, rulebook
 from holdfast.learning.statements.spoken_clauses import spoken
 from holdfast.learning.statements.threshold import read_clause
@@ -30,7 +30,7 @@ _LEAST = 0.02
 """Weights that say less are left out of the file."""
 
 
-def examples(from_cases: Iterable[Case], book: Rulebook, sees: Probe) -> Iterator[Example]:
+def examples(from_cases: Iterable[Case], book: Rulebook, sees: ClauseClassifier) -> Iterator[Example]:
     """Yield what a probe sees of each clause that a book cuts, and whether something in it should be kept."""
     for case in from_cases:
         if case.language != book.language:
@@ -79,12 +79,12 @@ def train(from_cases: Sequence[Case]) -> dict[str, dict[str, float]]:
     Where a sentence is cut depends on what the probe makes of its parts. So it is taught twice: with clauses that rules
     alone have cut, and then with those that it cuts itself. What was learnt before plays no part.
     """
-    return {language: _taught(from_cases, rulebook(language), probe(language)) for language in LANGUAGES}
+    return {language: _taught(from_cases, rulebook(language), clause_classifier(language)) for language in LANGUAGES}
 
 
-def _taught(from_cases: Sequence[Case], book: Rulebook, sees: Probe) -> dict[str, float]:
-    first = fitted(list(examples(from_cases, replace(book, probe=None), sees)))
-    taught = replace(book, probe=replace(sees, weights=first))
+def _taught(from_cases: Sequence[Case], book: Rulebook, sees: ClauseClassifier) -> dict[str, float]:
+    first = fitted(list(examples(from_cases, replace(book, classifier=None), sees)))
+    taught = replace(book, classifier=replace(sees, weights=first))
     return fitted(list(examples(from_cases, taught, sees)))
 
 

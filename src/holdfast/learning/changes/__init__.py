@@ -1,1 +1,1 @@
-"""Which new fact ends, corrects or repeats an old one. Start with ``reconcile.py``."""
+"""Decide which new facts supersede, correct or repeat known ones. Start with ``reconcile.py``."""

@@ -1,8 +1,8 @@
-"""Statements tied by a name: a new one that gives up, or puts right, what an old one names.
+"""Detect that a named thing is gone or has another version number, and that a name or value was wrong.
 
-"We had to put Biscuit down", "we ditched Iceland", "everything runs Django 5 now": the name is the same, and the words
-beside it say that it is gone or has another number. A correction ("I got her name wrong, it's Henley") needs a name
-that is spelled alike, or the same topic.
+"We had to put Biscuit down", "we ditched Iceland", "everything runs Django 5 now": the new statement repeats the name,
+and the words next to it say that the thing is gone or has another number. A correction ("I got her name wrong, it's
+Henley") must contain a similarly spelled name, or share the topic.
 """
 
 import re
@@ -45,25 +45,29 @@ _WRONG: Final = re.compile(
     re.IGNORECASE,
 )
 _MIN_SPELLING_LIKENESS: Final = 0.72
-"""How alike two spellings of one name are, as a share."""
+"""Minimum similarity, from 0 to 1, of two spellings of one name."""
 
 
 def is_given_up(old: str, new: str, language: str | None = None) -> bool:
-    """Tell whether a new statement says that what an old one names is gone, or has another number."""
+    """Return True if a new statement says that a thing named in an old one is gone or has another number."""
     for code in languages_of(old, new, language):
         before = clauses_of(old, phrases(code), plans=True)
         after = [clause for clause in clauses_of(new, phrases(code)) if not clause.cues & {"also", "temporary", "past"}]
-        if any(_lost(one, other, code) or _renumbered(one, other, code) for one in before for other in after):
+        if any(_is_lost(one, other, code) or _renumbered(one, other, code) for one in before for other in after):
             return True
     return False
 
 
-def _lost(old: SlotClause, new: SlotClause, language: str) -> bool:
-    if old.cues & {"past", "ended", "not"} or change_phrases(language).verbs["like"].match(old.said) or _is_work(old, language):
+def _is_lost(old: SlotClause, new: SlotClause, language: str) -> bool:
+    if (
+        old.cues & {"past", "ended", "not"}
+        or change_phrases(language).verbs["like"].match(old.predicate)
+        or _is_work(old, language)
+    ):
         return False
-    whole = new.text if new.subject in {None, USER} else f"{new.subject.split(':')[-1]} {new.said}"
+    whole = new.text if new.subject in {None, USER} else f"{new.subject.split(':')[-1]} {new.predicate}"
     for name in _names_in(old):
-        found = _beside(name).search(fold(whole))
+        found = _loss_pattern(name).search(fold(whole))
         if found is None:
             continue
         theirs = old.subject == USER or (old.subject or "").endswith(f":{name}") or old.subject == name
@@ -74,12 +78,12 @@ def _lost(old: SlotClause, new: SlotClause, language: str) -> bool:
 
 
 def _is_work(clause: SlotClause, language: str) -> bool:
-    return change_phrases(language).verbs["protected"].match(clause.said) is not None
+    return change_phrases(language).verbs["protected"].match(clause.predicate) is not None
 
 
 @lru_cache(maxsize=1024)
-def _beside(name: str) -> re.Pattern[str]:
-    """Return a pattern of the name with words of loss shortly before or right after it."""
+def _loss_pattern(name: str) -> re.Pattern[str]:
+    """Return a pattern that matches the name with words of loss shortly before or directly after it."""
     own = re.escape(name)
     return re.compile(
         rf"\b{fold(_LOST)}\s+(?:(?:my|our|the|a|al|el|la|mi|de|to|de lado)\s+)*(?:\w+\s+)?{own}\b(?!\s+\w+\s+(?:tickets?|trip|plan))"
@@ -88,32 +92,32 @@ def _beside(name: str) -> re.Pattern[str]:
 
 
 def _names_in(clause: SlotClause) -> list[str]:
-    """Return the names of a clause; what the subject is called is one."""
-    said = [fold(match.group(0)) for match in _NAME.finditer(clause.said)]
+    """Return the names in a clause, including the name of its subject."""
+    names = [fold(match.group(0)) for match in _NAME.finditer(clause.predicate)]
     own = (clause.subject or "").partition(":")[2] or ("" if clause.subject in {None, USER} else str(clause.subject))
     stop = STOP_WORDS["en"] | STOP_WORDS["es"] | _NO_NAMES | _UNNUMBERED
-    return [name for name in dict.fromkeys([*said, own]) if name and name not in stop and len(name) > 2]
+    return [name for name in dict.fromkeys([*names, own]) if name and name not in stop and len(name) > 2]
 
 
 def _renumbered(old: SlotClause, new: SlotClause, language: str) -> bool:
-    """Tell whether the same thing has another number now: Node 16, Node 20."""
+    """Return True if the same thing has another number now: Node 16, Node 20."""
     changed = "now" in new.cues or change_phrases(language).words["changed"].search(new.text)
     if not changed or old.cues & {"past", "ended"} or old.subject != new.subject:
         return False
     before, after = (
-        {word: number for word, number in _NUMBERED.findall(fold(clause.said)) if word not in _UNNUMBERED}
+        {word: number for word, number in _NUMBERED.findall(fold(clause.predicate)) if word not in _UNNUMBERED}
         for clause in (old, new)
     )
     return any(before[word] != after[word] for word in before.keys() & after.keys())
 
 
 def is_corrected(old: str, new: str, language: str | None = None) -> bool:
-    """Tell whether a new statement says that an old one got a name or a value wrong, and gives the right one."""
+    """Return True if a new statement says that a name or value of an old one was wrong, and states the right one."""
     if _WRONG.search(new) is None:
         return False
     before, after = _capitals(old), _capitals(new)
     shared = before & after
-    if any(_alike(one, other) for one in before - shared for other in after - shared):
+    if any(_spelled_alike(one, other) for one in before - shared for other in after - shared):
         return True
     code = next(iter(languages_of(old, new, language)), LANGUAGES[0])
     topic = {word for word in meaning(old, code) & meaning(new, code) if len(word) > 3} - change_phrases(code).generic
@@ -125,5 +129,5 @@ def _capitals(text: str) -> frozenset[str]:
     return frozenset(fold(match) for match in _NAME.findall(expanded(one_line(text)))) - _NO_NAMES
 
 
-def _alike(one: str, other: str) -> bool:
+def _spelled_alike(one: str, other: str) -> bool:
     return len(one) > 3 and len(other) > 3 and SequenceMatcher(None, one, other).ratio() >= _MIN_SPELLING_LIKENESS

@@ -1,4 +1,4 @@
-"""One key for one thing: ``trabajo``, ``empleo`` and ``work`` are the same key, spelled as it already is in a store."""
+"""Unify keys with the same meaning: ``trabajo``, ``empleo`` and ``work`` are one key, spelled as the store already has it."""
 
 import re
 import tomllib
@@ -13,9 +13,9 @@ from holdfast.text.terms import document_terms
 _SEPARATORS = re.compile(r"[\s_\-./]+")
 _CAMEL = re.compile(r"(?<=[a-záéíóúñ])(?=[A-ZÁÉÍÓÚÑ])")
 _KEY_LIKE = re.compile(r"[^\W\d_][\w-]{0,30}(?:[ _][\w-]{1,20}){0,2}")
-"""One to three words: what a person would write before a colon as the name of something."""
+"""One to three words, as a person would write before a colon to name an attribute."""
 _MODIFIERS = frozenset("current actual user users usuario my mi present the el la del de of".split())
-"""Words that tell no key from another: ``trabajo_actual`` is ``trabajo``."""
+"""Words that do not distinguish keys: ``trabajo_actual`` is ``trabajo``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,9 +25,9 @@ class _Synonyms:
 
 
 def canonical_key(key: str, known: Collection[str] = ()) -> str:
-    """Return the spelling by which a scope already knows a key, or the given key cleaned.
+    """Return the known spelling of a key, or the key cleaned if none of the known keys means the same.
 
-    Synonyms come from a table; other keys are the same only when their folded stems are equal.
+    Synonyms come from a table. Other keys mean the same only if their folded stems are equal.
     """
     cleaned = "_".join(_SEPARATORS.split(one_line(_CAMEL.sub(" ", key)).casefold().strip(" _-.:"))) or key
     spellings = list(known)
@@ -40,14 +40,14 @@ def canonical_key(key: str, known: Collection[str] = ()) -> str:
 
 
 def same_key(one: str | None, other: str | None) -> bool:
-    """Tell whether two keys mean the same."""
+    """Return True if two keys mean the same."""
     if one is None or other is None:
         return one is other
     return _meaning(one) == _meaning(other)
 
 
 def attribute_of(key: str) -> str | None:
-    """Return the slot that a value under this key fills; None where there is none, or where it has many."""
+    """Return the slot attribute that a value under this key fills, or None if the key names no slot."""
     table = _synonyms()
     group = table.group.get(_plain(key))
     return None if group is None else table.attribute.get(group)
@@ -55,14 +55,14 @@ def attribute_of(key: str) -> str | None:
 
 @lru_cache(maxsize=4096)
 def _meaning(key: str) -> tuple[str, ...]:
-    """Return what a key means: its group of synonyms, else its stems in either language."""
+    """Return a comparable form of a key: the number of its synonym group, or its stems."""
     plain = _plain(key)
     group = _synonyms().group.get(plain)
     return (f"#{group}",) if group is not None else tuple(document_terms(plain, None)) or (plain,)
 
 
 def _plain(key: str) -> str:
-    """Return a key's words, folded; those that tell nothing are left out, unless none would stay."""
+    """Return the folded words of a key without modifiers. A key of modifiers only keeps them."""
     words = _SEPARATORS.split(fold(_CAMEL.sub(" ", one_line(key))).strip(" _-."))
     whole = " ".join(words)
     if whole in _synonyms().group:
@@ -81,7 +81,7 @@ def _synonyms() -> _Synonyms:
 
 
 def split_key(text: str) -> tuple[str | None, str]:
-    """Take ``key: value`` apart; a text that only happens to hold a colon stays whole, with no key."""
+    """Split ``key: value``. Return no key and the whole text if the part before the colon does not look like a key."""
     before, colon, after = text.partition(":")
     key, value = before.strip(), after.strip()
     if not colon or not value or value.startswith("//") or not _KEY_LIKE.fullmatch(key):

@@ -1,4 +1,4 @@
-"""The days and hours a text names, for telling a changed time from one that says more about the same."""
+"""Find the days and times in a text, and decide whether two times contradict each other."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ _NUMERIC = re.compile(r"\b(\d{4})-(\d{2})-(\d{2})\b|\b(\d{1,2})/(\d{1,2})\b")
 
 
 def moments_of(text: str) -> dict[str, frozenset[str]]:
-    """Return what a text says of when: its weekdays, days of a month, months, hours, and words like tomorrow."""
+    """Return the times that a text names, by sort: weekdays, days of a month, months, dates, hours, words like "tomorrow"."""
     found: dict[str, set[str]] = {}
     for language in LANGUAGES:
         for sort, value in _named(text, phrases(language).moments):
@@ -22,7 +22,7 @@ def moments_of(text: str) -> dict[str, frozenset[str]]:
 
 
 def times_differ(old: str, new: str, *, moved: bool) -> bool:
-    """Tell whether the second time contradicts the first; one that was said to be moved need not be of the same sort."""
+    """Return True if the new time contradicts the old one. With ``moved``, times of different sorts also count as different."""
     before, after = moments_of(old), moments_of(new)
     if not before or not after:
         return False
@@ -33,7 +33,7 @@ def times_differ(old: str, new: str, *, moved: bool) -> bool:
 
 
 def _same(before: frozenset[str], after: frozenset[str]) -> bool:
-    """Compare moments of one sort; an hour told without its half of the day may be in either."""
+    """Compare times of one sort. An hour without am or pm matches both."""
     if before == after:
         return True
     open_ended = any(hour.startswith("~") for hour in before | after)
@@ -57,7 +57,7 @@ def _named(text: str, moments: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _days_by_month(text: str, months: list[re.Pattern[str]]) -> list[str]:
-    """Return the day numbers that stand beside a month: "May 5", "5 de mayo"."""
+    """Return the day numbers next to a month: "May 5", "5 de mayo"."""
     days = []
     for month in months:
         for match in month.finditer(text):
@@ -75,5 +75,5 @@ def _hour(match: re.Match[str]) -> str:
     minute = int(parts.get("m") or parts.get("m2") or 0)
     if (parts.get("half") or "").startswith("p") and hour < 12:
         hour += 12
-    told = bool(parts.get("half")) or hour > 12
-    return f"{'' if told else '~'}{hour}:{minute:02d}"
+    exact = bool(parts.get("half")) or hour > 12
+    return f"{'' if exact else '~'}{hour}:{minute:02d}"

@@ -1,7 +1,7 @@
-"""Other values of any sort of thing: another time, dose or floor of what an old statement told.
+"""Detect a new value of something that fills no slot: another time, dose or floor.
 
-Slots know a few attributes well. Here any thing counts, by its words: "physio got bumped to Friday" speaks of the
-physio session on Wednesday. A word of change is needed, the same topic, and a value of the same sort that differs.
+Statements are compared by their terms: "physio got bumped to Friday" is about the physio session on Wednesday. The new
+statement must contain a word of change, share the topic, and state a different value of the same sort.
 """
 
 import re
@@ -15,7 +15,7 @@ from holdfast.learning.changes.phrases import SlotPhrases, phrases
 from holdfast.learning.changes.slot_clauses import SlotClause, clauses_of
 from holdfast.learning.changes.wording import meaning, names
 
-_GOES_ON: Final = re.compile(
+_CONTINUES: Final = re.compile(
     r"(?:it|that|this|so it|they|he|she|es|son|será|queda|sale|salgo|salimos|vamos|voy|viajo|empieza|empiezo|nueva fecha|new date|lo|la)\b",
     re.IGNORECASE,
 )
@@ -32,8 +32,8 @@ _THING: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToldValue:
-    """What a piece of a statement tells of a topic."""
+class StatedValue:
+    """The topic and values of one part of a statement."""
 
     subject: str | None
     topic: frozenset[str]
@@ -41,111 +41,111 @@ class ToldValue:
     amounts: Mapping[str, frozenset[str]]
     parts: frozenset[int]
     changed: bool
-    of_a_thing: bool
-    """It begins with a thing ("the release is ..."), not with what somebody does."""
+    starts_with_thing: bool
+    """True if it begins with a thing ("the release is ...") instead of an action."""
     thing: frozenset[str]
-    """The words of that thing: of "our CI is on Jenkins" the CI."""
-    turned: bool
-    """It has a strong word of change: migrated, renamed, now."""
+    """Terms of that thing, such as "CI" in "our CI is on Jenkins"."""
+    strongly_changed: bool
+    """True if it contains a strong word of change: migrated, renamed, now."""
 
 
 def gets_another_value(old: str, new: str, language: str | None = None) -> bool:
-    """Tell whether a new statement says in words of change that what an old one tells has another time or amount."""
+    """Return True if a new statement says that something in an old one changed to another time, amount or value."""
     for code in languages_of(old, new, language):
-        after = [told for told in _told(new, code) if told.changed]
-        if after and any(_revalued(one, other, change_phrases(code)) for one in _told(old, code) for other in after):
+        after = [value for value in _stated_values(new, code) if value.changed]
+        if after and any(_revalued(one, other, change_phrases(code)) for one in _stated_values(old, code) for other in after):
             return True
     return False
 
 
-def _told(text: str, language: str) -> list[ToldValue]:
-    words, turns = phrases(language), change_phrases(language)
-    found: list[ToldValue] = []
+def _stated_values(text: str, language: str) -> list[StatedValue]:
+    words, changes = phrases(language), change_phrases(language)
+    found: list[StatedValue] = []
     for clause in clauses_of(text, words):
         if clause.cues & {"past", "ended", "also", "temporary"}:
             continue
-        found += [_read(clause, piece, words, turns) for piece in _pieces(clause.said)]
+        found += [_read(clause, piece, words, changes) for piece in _pieces(clause.predicate)]
     return found
 
 
-def _pieces(said: str) -> list[str]:
-    """Return the parts between commas; one that goes on about the part before it stays with it."""
+def _pieces(text: str) -> list[str]:
+    """Split a predicate at commas. A part that continues the part before it is not split off."""
     pieces: list[str] = []
-    for piece in re.split(r",\s+", said):
-        if pieces and (_GOES_ON.match(piece) or not re.search(r"[^\W\d]{3}.* ", piece)):
+    for piece in re.split(r",\s+", text):
+        if pieces and (_CONTINUES.match(piece) or not re.search(r"[^\W\d]{3}.* ", piece)):
             pieces[-1] += f", {piece}"
         else:
             pieces.append(piece)
     return pieces
 
 
-def _read(clause: SlotClause, piece: str, words: SlotPhrases, turns: ChangePhrases) -> ToldValue:
-    said = re.sub(r"'s\b", "", _ORDINALS.sub(r"\1", piece))
-    said = turns.words["moment"].sub(" ", turns.words["units"].sub(" ", turns.words["numbers"].sub(" ", said)))
-    said = words.clauses["stop"].split(said, maxsplit=1)[0] if " because " in said or " porque " in said else said
+def _read(clause: SlotClause, piece: str, words: SlotPhrases, changes: ChangePhrases) -> StatedValue:
+    text = re.sub(r"'s\b", "", _ORDINALS.sub(r"\1", piece))
+    text = changes.words["moment"].sub(" ", changes.words["units"].sub(" ", changes.words["numbers"].sub(" ", text)))
+    text = words.clauses["stop"].split(text, maxsplit=1)[0] if " because " in text or " porque " in text else text
     thing = _THING.match(piece)
-    turned = "now" in clause.cues or bool(turns.words["turned"].search(clause.text))
-    return ToldValue(
+    strongly_changed = "now" in clause.cues or bool(changes.words["turned"].search(clause.text))
+    return StatedValue(
         subject=clause.subject,
-        topic=meaning(said, words.language) - turns.schedule,
+        topic=meaning(text, words.language) - changes.schedule,
         text=piece,
-        amounts=_amounts(piece, turns),
-        parts=frozenset(number for number, part in enumerate(turns.parts) if part.search(piece)),
-        changed=turned or bool(turns.words["changed"].search(clause.text)),
-        of_a_thing=thing is not None or bool(_NOUN_FIRST.match(piece)),
-        thing=meaning(thing.group("thing"), words.language) - turns.schedule if thing else frozenset(),
-        turned=turned,
+        amounts=_amounts(piece, changes),
+        parts=frozenset(number for number, part in enumerate(changes.parts) if part.search(piece)),
+        changed=strongly_changed or bool(changes.words["changed"].search(clause.text)),
+        starts_with_thing=thing is not None or bool(_NOUN_FIRST.match(piece)),
+        thing=meaning(thing.group("thing"), words.language) - changes.schedule if thing else frozenset(),
+        strongly_changed=strongly_changed,
     )
 
 
-def _amounts(text: str, turns: ChangePhrases) -> dict[str, frozenset[str]]:
-    """Return the amounts in a text by their unit; an empty unit may be any."""
+def _amounts(text: str, changes: ChangePhrases) -> dict[str, frozenset[str]]:
+    """Return the amounts in a text by unit. An empty unit is compatible with any unit."""
     found: dict[str, set[str]] = {}
-    for match in turns.words["units"].finditer(_ORDINALS.sub(r"\1", text)):
+    for match in changes.words["units"].finditer(_ORDINALS.sub(r"\1", text)):
         found.setdefault((match.group("u") or "").casefold().rstrip("s"), set()).add(match.group("n"))
-    for match in turns.words["numbers"].finditer(text):
+    for match in changes.words["numbers"].finditer(text):
         found.setdefault("nth", set()).add(match.group(0).casefold())
     return {unit: frozenset(values) for unit, values in found.items()}
 
 
-def _revalued(old: ToldValue, new: ToldValue, turns: ChangePhrases) -> bool:
+def _revalued(old: StatedValue, new: StatedValue, changes: ChangePhrases) -> bool:
     if old.subject is not None and new.subject is not None and old.subject != new.subject:
         return False
-    return (_same_topic(old, new, turns) and _differ(old, new)) or _thing_turned(old, new, turns)
+    return (_same_topic(old, new, changes) and _differ(old, new)) or _thing_changed(old, new, changes)
 
 
-def _thing_turned(old: ToldValue, new: ToldValue, turns: ChangePhrases) -> bool:
-    """Tell whether the thing an old statement begins with is said to be otherwise, whatever sort of value it has."""
-    if not new.turned or not old.thing - turns.generic or not old.thing <= new.topic:
+def _thing_changed(old: StatedValue, new: StatedValue, changes: ChangePhrases) -> bool:
+    """Return True if the thing that an old statement begins with has a new value of any sort."""
+    if not new.strongly_changed or not old.thing - changes.generic or not old.thing <= new.topic:
         return False
     value = old.topic - old.thing
     brought = new.topic - old.topic - old.thing
     return bool(value) and bool(brought) and not value & new.topic and not (new.thing and new.thing != old.thing)
 
 
-def _same_topic(old: ToldValue, new: ToldValue, turns: ChangePhrases) -> bool:
-    """Tell whether both are about one thing, which either may name more fully; a general word alone must be all of both."""
+def _same_topic(old: StatedValue, new: StatedValue, changes: ChangePhrases) -> bool:
+    """Return True if both have the same topic. One may name it more fully; shared generic terms alone are not enough."""
     if old.topic == new.topic:
         return bool(old.topic)
     shared = old.topic & new.topic
-    if not shared - turns.generic:
+    if not shared - changes.generic:
         return False
-    if len(shared - turns.generic) >= 2 and not _own_names(old, new):
+    if len(shared - changes.generic) >= 2 and not _names_differ(old, new):
         return True
     return shared == new.topic or (
-        shared == old.topic and (old.of_a_thing or bool(old.amounts.keys() & new.amounts.keys() - {""}))
+        shared == old.topic and (old.starts_with_thing or bool(old.amounts.keys() & new.amounts.keys() - {""}))
     )
 
 
-def _own_names(old: ToldValue, new: ToldValue) -> bool:
-    """Tell whether each names somebody or something that the other does not."""
+def _names_differ(old: StatedValue, new: StatedValue) -> bool:
+    """Return True if each contains a name that the other does not."""
     before, after = frozenset(names(old.text)), frozenset(names(new.text))
     return bool(before - after) and bool(after - before)
 
 
-def _differ(old: ToldValue, new: ToldValue) -> bool:
+def _differ(old: StatedValue, new: StatedValue) -> bool:
     before, after = moments_of(old.text), moments_of(new.text)
-    if before and after and (before.keys() & after.keys() or old.of_a_thing):
+    if before and after and (before.keys() & after.keys() or old.starts_with_thing):
         return times_differ(old.text, new.text, moved=True)
     if old.parts and new.parts:
         return old.parts.isdisjoint(new.parts)

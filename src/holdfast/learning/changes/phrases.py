@@ -1,4 +1,4 @@
-"""The rules by which statements are read, loaded from the word files of each language and compiled once."""
+"""Load the patterns that read slots from the word files of each language, and compile them once."""
 
 import re
 import tomllib
@@ -14,28 +14,42 @@ LANGUAGES: Final = ("en", "es")
 
 Sense: TypeAlias = Literal["says", "changes", "past", "ends"]
 _SENSES: Final[tuple[Sense, ...]] = ("changes", "ends", "past", "says")
-"""Tried in this order: a pattern that says more comes before one that only states."""
+"""Senses in the order in which they are tried. A plain statement comes last because its patterns are the least specific."""
 _OPTIONAL: Final = {accented: f"[{plain}{accented}]" for accented, plain in zip("áéíóúüñ", "aeiouun", strict=True)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AttributeTraits:
+    """Properties of an attribute, the same in every language. ``slots_shared.toml`` describes each."""
+
+    lasting: bool = False
+    vague: bool = False
+    explicit: re.Pattern[str] | None = None
+    now_is_change: bool = True
+    ends_in_part: bool = False
+    animals: frozenset[str] = frozenset()
+    studies: re.Pattern[str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SlotRule:
-    """One way to say something of a subject."""
+    """One phrase that states, changes or ends a value of an attribute."""
 
     attribute: str
     sense: Sense
     pattern: re.Pattern[str]
     single: bool
     value: str
-    """What sort of value it has: place, firm, job, moment, number, exact, deed, or plain text."""
+    """The sort of its value: place, firm, job, moment, number, scale, exact, activity, or text."""
     fixed: str | None
     denied: str | None
-    """The value when the statement is denied, where that is a value of its own."""
+    """The value when the statement is negated, if a negation has a value: "I do not like tea" means "dislike"."""
+    traits: AttributeTraits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotPhrases:
-    """All that is needed to read one language."""
+    """The patterns that read slots in one language."""
 
     language: str
     cues: Mapping[str, re.Pattern[str]]
@@ -50,22 +64,24 @@ class SlotPhrases:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedWords:
-    """What does not depend on the language."""
+    """Word lists that both languages share."""
 
     broad_places: frozenset[str]
-    same: Mapping[str, str]
-    """From a folded word to the first word of its group."""
-    idle: frozenset[str]
+    synonyms: Mapping[str, str]
+    """Synonyms: maps a folded word to the first word of its group."""
+    filler_words: frozenset[str]
     negations: frozenset[str]
-    turning: frozenset[str]
-    """Small words that tell of whom, when and whether."""
+    contrast_words: frozenset[str]
+    """Function words that change who, when or whether: "she", "had", "if"."""
     sides: Mapping[str, tuple[int, int]]
-    """From a folded word to the scale it lies on and its side of it."""
+    """Opposites: maps a folded word to the number of its scale and its side of the scale, 0 or 1."""
+    vague_values: frozenset[str]
+    definite_values: frozenset[str]
 
 
 @lru_cache(maxsize=len(LANGUAGES))
 def phrases(language: str) -> SlotPhrases:
-    """Return the rules of a language, which must be one of ``LANGUAGES``."""
+    """Return the patterns of a language, which must be one of ``LANGUAGES``."""
     table = _read(f"slots_{language}.toml")
     lists: dict[str, str] = table["lists"]
     return SlotPhrases(
@@ -83,35 +99,48 @@ def phrases(language: str) -> SlotPhrases:
 
 @lru_cache(maxsize=1)
 def shared_words() -> SharedWords:
-    """Return the words both languages share."""
+    """Return the word lists that both languages share."""
     table = _read("slots_shared.toml")
-    same = {word: group.split()[0] for group in table["same_words"] for word in group.split()}
+    synonyms = {word: group.split()[0] for group in table["synonyms"] for word in group.split()}
     return SharedWords(
         broad_places=frozenset(place.strip() for place in table["broad_places"].split("|")),
-        same=same,
-        idle=frozenset(table["idle_words"].split()),
+        synonyms=synonyms,
+        filler_words=frozenset(table["filler_words"].split()),
         negations=frozenset(table["negations"].split()),
-        turning=frozenset(table["turning_words"].split()),
+        contrast_words=frozenset(table["contrast_words"].split()),
         sides={
             word: (number, side)
             for number, scale in enumerate(table["scales"])
             for side, words in enumerate(scale.split("|"))
             for word in words.split()
         },
+        vague_values=frozenset(table["vague"]["values"]),
+        definite_values=frozenset(table["vague"]["definite_values"]),
     )
 
 
 @lru_cache(maxsize=1)
 def shared_statuses() -> Mapping[str, str]:
-    """Return, for a folded word like "casad", the status it names in either language."""
+    """Map a folded word such as "casad" to the status it names in either language."""
     return {word: status for status, words in _read("slots_shared.toml")["statuses"].items() for word in words.split("|")}
 
 
 @lru_cache(maxsize=1)
 def shared_kinds() -> tuple[tuple[tuple[str, ...], ...], ...]:
-    """Return the kinds of things, each with its things, each with its names."""
+    """Return groups of interchangeable things, such as browsers. Each thing is a tuple of its names."""
     kinds = _read("slots_shared.toml")["kinds"]
     return tuple(tuple(tuple(thing.split("=")) for thing in kind.split("|")) for kind in kinds)
+
+
+@lru_cache(maxsize=1)
+def _traits() -> Mapping[str, AttributeTraits]:
+    """Map each attribute that has an entry in the shared table to its traits."""
+    return {attribute: _trait(entry) for attribute, entry in _read("slots_shared.toml")["attributes"].items()}
+
+
+def _trait(entry: Mapping[str, Any]) -> AttributeTraits:
+    patterns = {name: re.compile(entry[name], re.IGNORECASE) for name in ("explicit", "studies") if name in entry}
+    return AttributeTraits(**{**entry, **patterns, "animals": frozenset(entry.get("animals", ()))})
 
 
 def accent_free(pattern: str) -> str:
@@ -133,7 +162,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _bounded(name: str, text: str) -> str:
-    """Cues are whole words; the unreal and reported ones say so themselves."""
+    """Make a cue match whole words only. The patterns of ``unreal`` and ``reported`` contain their own boundaries."""
     return text if name in {"unreal", "reported"} else rf"(?<![\w'-])(?:{text})(?![\w-])"
 
 
@@ -153,6 +182,7 @@ def _rules(entries: list[dict[str, Any]], lists: Mapping[str, str]) -> Iterator[
                     value=entry.get("value", "text"),
                     fixed=entry.get("fixed"),
                     denied=entry.get("denied"),
+                    traits=_traits().get(entry["attribute"], AttributeTraits()),
                 )
 
 
@@ -164,5 +194,5 @@ def _filled(text: str, lists: Mapping[str, str]) -> str:
 
 
 def folded(text: str) -> str:
-    """Return a value as it is compared: folded, with single spaces."""
+    """Return a value in comparable form: folded, with single spaces."""
     return " ".join(fold(text).split())

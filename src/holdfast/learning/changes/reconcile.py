@@ -1,8 +1,8 @@
-"""New facts set beside old ones: the same said again, a change that takes an old one's place, or simply news.
+"""Compare new facts with known ones: refresh a repeated fact, supersede a changed one, add the rest.
 
-Nothing is written here. Each new Put comes back as it should be stored: refreshed onto the memory that says it
-already, with ``replaces`` naming what it ends, or unchanged. In doubt it is unchanged: a doubled fact can be
-merged later, one wrongly retired is missed.
+Nothing is written here. Each new Put is returned as it should be stored: as a refresh of the memory that already says
+it, with ``replaces`` naming the memories it ends, or unchanged. In doubt it is unchanged: a duplicate can be merged
+later, but a memory retired by mistake is lost to recall.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final, Literal
 
+from holdfast.learning.changes.changes_in_words import change_in_words
 from holdfast.learning.changes.keys import canonical_key, same_key
 from holdfast.learning.changes.remainder import remainder
 from holdfast.learning.changes.sameness import (
@@ -32,7 +33,6 @@ from holdfast.learning.changes.supersede import (
     retires,
     says_more,
 )
-from holdfast.learning.changes.told_changes import change_in_words
 from holdfast.text.clean import fold
 from holdfast.types import Memory, Put
 
@@ -48,14 +48,15 @@ __all__ = [
 ]
 
 _SINGLE_STATEMENTS: Final = frozenset({"fact", "event", "decision", "conclusion"})
-"""Kinds whose memories each say one thing, unlike a summary or a profile."""
+"""Kinds whose memories each make one statement, unlike a summary or a profile."""
+_MAX_BRIEF_WORDS: Final = 8
 _CORRECTION_WINDOW: Final = timedelta(hours=2)
-"""How long after a statement a correction that names nothing can still mean it."""
+"""Maximum time after a statement in which a correction that does not name the old value can still refer to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbor:
-    """An existing memory of the same scope that a new one may be about."""
+    """An existing memory of the same scope that may be about the same thing as a new one."""
 
     memory: Memory
     cosine: float | None = None
@@ -63,29 +64,29 @@ class Neighbor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReconcileRules:
-    """What a preset wants done with old facts."""
+    """A preset's settings for reconciling."""
 
     supersede: bool = True
     same_distance: float | None = 0.15
-    """How near two facts of one meaning lie, on the sources' scale; None leaves nearness out."""
+    """Maximum distance of two facts with the same meaning, on the scale of ``SOURCE_DISTANCE``. None disables the check."""
     merge_same: Literal["refresh", "replace"] = "refresh"
-    """The same said again refreshes the old memory, or the new one takes its place."""
+    """Whether a repeated fact refreshes the old memory or replaces it."""
     normalize_keys: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Retired:
-    """A memory that a new statement ends, and why."""
+    """A memory that a new statement ends, and the reason."""
 
     memory: Memory
     why: str
     certain: bool
-    """Both name the same thing in the same words; otherwise only a sole candidate is meant."""
+    """True if both name the same attribute. An uncertain match counts only if it is the only one."""
 
 
 def replaces(old: str, new: str, language: str | None = None) -> bool:
-    """Tell whether a new statement retires an old one of the same person."""
-    if _why(old, None, new, None, language) is not None:
+    """Return True if a new statement supersedes an old one of the same person."""
+    if _end_reason(old, None, new, None, language) is not None:
         return True
     correction = correction_of(new, language)
     return correction is not None and corrects(old, correction)
@@ -98,16 +99,16 @@ def reconcile(
     *,
     calibration: DocumentCalibration | None,
 ) -> list[Put]:
-    """Return what to store for new Puts beside the memories related to each, in order."""
+    """Return the Puts to store for new Puts, given the memories related to each, in order."""
     batch = _Batch(rules=rules, calibration=calibration)
     for put, found in zip(puts, related, strict=True):
-        live = [each for each in found if each.memory.status == "live" and each.memory.scope == put.scope]
+        live = [neighbor for neighbor in found if neighbor.memory.status == "live" and neighbor.memory.scope == put.scope]
         batch.add(put, live)
     return batch.puts
 
 
 class _Batch:
-    """The Puts decided so far, and the memories they have retired."""
+    """The Puts decided so far, and the ids of the memories they retire."""
 
     def __init__(self, *, rules: ReconcileRules, calibration: DocumentCalibration | None) -> None:
         self.puts: list[Put] = []
@@ -116,18 +117,18 @@ class _Batch:
         self._retired: set[str] = set()
 
     def add(self, put: Put, found: Sequence[Neighbor]) -> None:
-        """Decide what becomes of one new Put."""
+        """Decide how to store one new Put."""
         if put.id is not None:
             self.puts.append(put)
             return
-        found = [each for each in found if each.memory.id not in self._retired]
+        found = [neighbor for neighbor in found if neighbor.memory.id not in self._retired]
         if self._rules.normalize_keys and put.key is not None:
             put = replace(put, key=canonical_key(put.key, self._known_keys(put, found)))
         correction = correction_of(put.text, put.language) if self._rules.supersede else None
         if correction is not None:
             put = self._corrected(put, correction, found)
         if not put.replaces:
-            same = next((each for each in found if self._is_same(each, put)), None)
+            same = next((neighbor for neighbor in found if self._is_same(neighbor, put)), None)
             if same is not None and (self._rules.merge_same == "refresh" or not _may_retire(put, same.memory, by_slot=False)):
                 self.puts.append(_refreshed(same.memory, put))
                 return
@@ -135,7 +136,7 @@ class _Batch:
         self._append(put)
 
     def _append(self, put: Put) -> None:
-        """Add a Put, unless an earlier one of the batch says the same; one that it ends goes."""
+        """Add a Put, unless an earlier one of the batch says the same. Drop earlier ones that it ends."""
         for at, earlier in enumerate(self.puts):
             if earlier.id is not None or (earlier.scope, earlier.kind) != (put.scope, put.kind):
                 continue
@@ -151,7 +152,7 @@ class _Batch:
         self.puts.append(put)
 
     def _ended_in_batch(self, put: Put) -> list[Put]:
-        """Return the earlier Puts that this one ends, with the certainty that stored memories are retired with."""
+        """Return the earlier Puts of the batch that this one ends, by the same rule of certainty as for stored memories."""
         if not self._rules.supersede:
             return []
         ended = [
@@ -160,36 +161,36 @@ class _Batch:
             if earlier.id is None
             and (earlier.scope, earlier.kind) == (put.scope, put.kind)
             and put.trust >= earlier.trust
-            and (why := _why_of_puts(earlier, put)) is not None
+            and (why := _end_reason_for_put(earlier, put)) is not None
         ]
         certain = [earlier for earlier, is_certain in ended if is_certain]
         return certain or ([earlier for earlier, _ in ended] if len(ended) == 1 else [])
 
     def _known_keys(self, put: Put, found: Sequence[Neighbor]) -> list[str]:
-        keys = [each.memory.key for each in found] + [other.key for other in self.puts if other.scope == put.scope]
+        keys = [neighbor.memory.key for neighbor in found] + [other.key for other in self.puts if other.scope == put.scope]
         return [key for key in dict.fromkeys(keys) if key is not None]
 
-    def _is_same(self, each: Neighbor, put: Put) -> bool:
-        old = each.memory
+    def _is_same(self, neighbor: Neighbor, put: Put) -> bool:
+        old = neighbor.memory
         if old.kind != put.kind or not (same_key(old.key, put.key) or None in {old.key, put.key}):
             return False
         language = put.language or old.language
         if same_words(old.text, put.text, language):
             return True
-        near = is_near(each.cosine, self._rules.same_distance, self._calibration)
+        near = is_near(neighbor.cosine, self._rules.same_distance, self._calibration)
         alike = same_but_for_wording if self._rules.merge_same == "replace" else adds_nothing
         if near and alike(old.text, put.text, language):
-            return _why_of(old, put) is None
+            return _end_reason_for_memory(old, put) is None
         understood = same_slots(old.text, put.text, old_key=old.key, new_key=put.key, language=language)
         return understood and not _is_fuller(old, put) and _is_brief(put.text)
 
     def _superseding(self, put: Put, found: Sequence[Neighbor], same: Neighbor | None) -> Put:
-        """Return the Put with what it ends, and add what stays of it."""
+        """Return the Put with the memories it ends. Also add Puts for the clauses of those memories that still hold."""
         ended = list(self._ended(put, found)) if self._rules.supersede else []
         certain = [each for each in ended if each.certain]
         ended = certain or (ended if len(ended) == 1 else [])
         if same is not None and all(each.memory.id != same.memory.id for each in ended):
-            ended.append(_Retired(memory=same.memory, why="said again", certain=True))
+            ended.append(_Retired(memory=same.memory, why="stated again", certain=True))
         if not ended:
             return put
         for each in ended:
@@ -198,75 +199,75 @@ class _Batch:
         return replace(put, replaces=tuple(each.memory.id for each in ended), reason=reason)
 
     def _ended(self, put: Put, found: Sequence[Neighbor]) -> Iterator[_Retired]:
-        for each in found:
-            old = each.memory
-            if _is_older_news(put, old):
-                yield _Retired(memory=old, why="older than what is known", certain=True)
+        for neighbor in found:
+            old = neighbor.memory
+            if _is_outdated(put, old):
+                yield _Retired(memory=old, why="older than a known memory", certain=True)
                 continue
             if not _comparable(old.kind, put.kind) or not _may_retire(put, old, by_slot=True):
                 continue
-            why = _why_of(old, put)
+            why = _end_reason_for_memory(old, put)
             if why is not None:
                 yield _Retired(memory=old, why=why[0], certain=why[1])
             elif old.kind == put.kind and _same_but_fuller(old, put):
-                yield _Retired(memory=old, why="said again, more fully", certain=True)
+                yield _Retired(memory=old, why="stated again, with more detail", certain=True)
 
     def _corrected(self, put: Put, correction: Correction, found: Sequence[Neighbor]) -> Put:
-        """Return the statement that a bare correction puts right, in the correction's place."""
+        """Return the corrected statement in place of a bare correction, or the Put unchanged if it corrects nothing known."""
         for at, earlier in reversed(list(enumerate(self.puts))):
             if earlier.id is None and earlier.scope == put.scope and corrects(earlier.text, correction):
                 del self.puts[at]
-                reason = "corrected"
                 sources = tuple(dict.fromkeys((*earlier.sources, *put.sources)))
                 text = amended(earlier.text, correction)
-                return replace(earlier, text=text, sources=sources, valid_from=put.valid_from, reason=reason)
-        for each in sorted(found, key=lambda each: each.memory.valid_from, reverse=True):
-            old = each.memory
+                return replace(earlier, text=text, sources=sources, valid_from=put.valid_from, reason="corrected")
+        for old in sorted((neighbor.memory for neighbor in found), key=lambda memory: memory.valid_from, reverse=True):
             recent = put.valid_from is None or put.valid_from - old.valid_from <= _CORRECTION_WINDOW
-            sure = correction.old is not None or (recent and old.origin != "explicit")
-            if sure and corrects(old.text, correction) and _may_retire(put, old, by_slot=True):
+            certain = correction.old is not None or (recent and old.origin != "explicit")
+            if certain and corrects(old.text, correction) and _may_retire(put, old, by_slot=True):
                 text = amended(old.text, correction)
-                reason = "corrected"
-                return replace(put, text=text, kind=old.kind, key=old.key, replaces=(old.id,), reason=reason)
+                return replace(put, text=text, kind=old.kind, key=old.key, replaces=(old.id,), reason="corrected")
         return put
 
 
 def may_replace(put: Put, old: Memory) -> bool:
-    """Tell whether a memory may be ended by this Put, whoever says so: a model, too, is held to it."""
+    """Return True if a Put may end a memory. Replacements proposed by a model must pass this check, too."""
     return _comparable(old.kind, put.kind) and _may_retire(put, old, by_slot=True)
 
 
-def _is_older_news(put: Put, old: Memory) -> bool:
-    """Tell whether what is known has already ended what is said now, of an earlier time. The writer files it as history."""
+def _is_outdated(put: Put, old: Memory) -> bool:
+    """Return True if the Put is older than a known memory that supersedes it. The writer then stores the Put as history."""
     if put.valid_from is None or put.valid_from >= old.valid_from or not _comparable(old.kind, put.kind):
         return False
-    return _why(put.text, put.key, old.text, old.key, put.language or old.language) is not None
+    return _end_reason(put.text, put.key, old.text, old.key, put.language or old.language) is not None
 
 
 def _comparable(old: str, new: str) -> bool:
-    """Tell whether memories of two kinds can speak of the same thing: "we moved last week" is an event, a home is a fact."""
+    """Return True if memories of two kinds can be about the same thing: "we moved last week" is an event, a home is a fact."""
     return old == new or {old, new} <= _SINGLE_STATEMENTS
 
 
 def _may_retire(put: Put, old: Memory, *, by_slot: bool) -> bool:
-    """Tell whether this memory may be ended by this Put at all."""
+    """Return True if the memory is unpinned, not more trusted and not newer than the Put.
+
+    An explicit memory can be retired only by slot.
+    """
     if old.pinned or (old.origin == "explicit" and not by_slot) or put.trust < old.trust:
         return False
     return put.valid_from is None or put.valid_from >= old.valid_from
 
 
-def _why_of(old: Memory, put: Put) -> tuple[str, bool] | None:
-    return _why(old.text, old.key, put.text, put.key, put.language or old.language)
+def _end_reason_for_memory(old: Memory, put: Put) -> tuple[str, bool] | None:
+    return _end_reason(old.text, old.key, put.text, put.key, put.language or old.language)
 
 
-def _why_of_puts(earlier: Put, put: Put) -> tuple[str, bool] | None:
+def _end_reason_for_put(earlier: Put, put: Put) -> tuple[str, bool] | None:
     if earlier.valid_from and put.valid_from and put.valid_from < earlier.valid_from:
         return None
-    return _why(earlier.text, earlier.key, put.text, put.key, put.language or earlier.language)
+    return _end_reason(earlier.text, earlier.key, put.text, put.key, put.language or earlier.language)
 
 
-def _why(old: str, old_key: str | None, new: str, new_key: str | None, language: str | None) -> tuple[str, bool] | None:
-    """Return why a new statement ends an old one, and whether both name the same thing in the same words."""
+def _end_reason(old: str, old_key: str | None, new: str, new_key: str | None, language: str | None) -> tuple[str, bool] | None:
+    """Return the reason why a new statement ends an old one, and whether that is certain; None if it does not end it."""
     if denies_another_time(old, new):
         return None
     before = slots_of(old, key=old_key, language=language)
@@ -283,13 +284,13 @@ def _why(old: str, old_key: str | None, new: str, new_key: str | None, language:
 
 
 def _same_but_fuller(old: Memory, put: Put) -> bool:
-    return _is_fuller(old, put) and same_slots(
-        old.text, put.text, old_key=old.key, new_key=put.key, language=put.language or old.language
-    ) and _is_brief(old.text)  # fmt: skip
+    language = put.language or old.language
+    same = same_slots(old.text, put.text, old_key=old.key, new_key=put.key, language=language)
+    return same and _is_fuller(old, put) and _is_brief(old.text)
 
 
 def _is_fuller(old: Memory, put: Put) -> bool:
-    """Tell whether the new statement fills a slot of the old one more fully: Portland, Oregon."""
+    """Return True if the new statement gives a fuller value for a slot of the old one: Portland, Oregon."""
     language = put.language or old.language
     return any(
         one.attribute == other.attribute and says_more(one, other)
@@ -299,8 +300,8 @@ def _is_fuller(old: Memory, put: Put) -> bool:
 
 
 def _is_brief(text: str) -> bool:
-    """Tell whether a statement is so short that its slots are all it says."""
-    return len(text.split()) <= 8
+    """Return True if a statement is so short that its slots are all its content."""
+    return len(text.split()) <= _MAX_BRIEF_WORDS
 
 
 def _same_statement(earlier: Put, put: Put) -> bool:
@@ -308,7 +309,7 @@ def _same_statement(earlier: Put, put: Put) -> bool:
 
 
 def _refreshed(old: Memory, put: Put) -> Put:
-    """Return a Put that the writer takes for the old memory said again."""
+    """Return a Put that the writer stores as a refresh of the old memory."""
     importance = put.importance if put.importance is not None and put.importance > old.importance else None
     return Put(
         scope=old.scope,
@@ -322,16 +323,16 @@ def _refreshed(old: Memory, put: Put) -> Put:
         language=old.language,
         valid_from=old.valid_from,
         expires_at=put.expires_at,
-        reason="said again",
+        reason="stated again",
     )
 
 
 def _merge_into(earlier: Put, put: Put) -> Put:
-    """Return a Put of the batch in the place of the one it ended: nothing was stored yet, so nothing is retired."""
-    return replace(put, replaces=tuple(dict.fromkeys((*earlier.replaces, *put.replaces))), reason="changed in the same breath")
+    """Return a Put that takes over the replacements of an earlier one. The earlier one was not stored, so it is not retired."""
+    return replace(put, replaces=tuple(dict.fromkeys((*earlier.replaces, *put.replaces))), reason="changed in the same batch")
 
 
 def _reason(ended: _Retired, put: Put) -> str:
-    until = f" until {put.valid_from:%Y-%m-%d}" if put.valid_from else ""
-    # Never what the old one said: this stays with the new one when the old one is erased.
-    return f"{ended.why}{until}"
+    since = f", as of {put.valid_from:%Y-%m-%d}" if put.valid_from else ""
+    # Must not quote the old memory: the reason stays with the new one when the old one is erased.
+    return f"{ended.why}{since}"

@@ -1,20 +1,20 @@
-"""What stays of a statement when one part of it changed: of "I live in Lyon and work at Acme" the work."""
+"""Keep the clauses of a superseded statement that still hold: the job in "I live in Lyon and work at Acme" after a move."""
 
 import re
 from typing import Final
 
+from holdfast.learning.changes.changes_in_words import change_in_words
 from holdfast.learning.changes.phrases import LANGUAGES, phrases
 from holdfast.learning.changes.slot_clauses import SlotClause, clauses_of
 from holdfast.learning.changes.slots import Slot, slots_of
 from holdfast.learning.changes.supersede import retires
-from holdfast.learning.changes.told_changes import change_in_words
 from holdfast.types import Memory, Put
 
 _SUBJECT: Final = re.compile(r"(?:I|We|The user|User|El usuario|La usuaria)(?= )")
 
 
 def remainder(old: Memory | Put, put: Put) -> list[Put]:
-    """Return a Put for the clauses of a retired memory, or of an earlier Put, that the new statement leaves as they were, if there are any."""
+    """Return a Put for the clauses of an old statement that the new one does not change, or an empty list if there are none."""
     language = old.language if old.language in LANGUAGES else put.language if put.language in LANGUAGES else "en"
     clauses = clauses_of(old.text, phrases(language))
     changes = slots_of(put.text, key=put.key, language=put.language)
@@ -39,7 +39,7 @@ def remainder(old: Memory | Put, put: Put) -> list[Put]:
             sources=old.sources,
             language=old.language,
             valid_from=old.valid_from,
-            reason="the rest of a statement of which a part changed",
+            reason="the part of an older statement that still holds",
         )
     ]
 
@@ -51,7 +51,7 @@ def _stays(clause: SlotClause, language: str, changes: list[Slot]) -> bool:
 
 
 def _standing_alone(clause: str, whole: str) -> str:
-    """Return a clause as a sentence, with the subject it shared."""
+    """Return a clause as a sentence, with the subject of the whole text if it has none of its own."""
     subject = _SUBJECT.match(whole)
     starts = _SUBJECT.match(clause) or clause.casefold().startswith(("my ", "our ", "mi ", "mis "))
     if subject is None or starts or clause == whole:

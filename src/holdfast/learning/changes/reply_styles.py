@@ -1,7 +1,7 @@
-"""How somebody wants to be answered: a wish for one side of a scale ends the wish for the other.
+"""Detect a new wish for a reply style that ends an old, opposite one.
 
-"Keep answers short" and "go into detail from now on" name no slot in the same words. Both are wishes, and the words
-lie on two sides of one scale of style: short and long, formal and informal, lists and prose.
+"Keep answers short" and "go into detail from now on" name no slot in common. Both are wishes, and their words are
+opposites on one scale of style: short and long, formal and informal, lists and prose.
 """
 
 import re
@@ -28,11 +28,11 @@ _REFUSED: Final = re.compile(
 )
 _WORD: Final = re.compile(r"[\w-]+")
 _STYLES: Final = 6
-"""How many of the scales, from the first, are scales of style; the others are of taste and need the same thing."""
+"""Number of scales, counted from the first in the table, that describe a reply style. The others describe tastes."""
 
 
 def wants_another_style(old: str, new: str) -> bool:
-    """Tell whether a new wish asks for the other side of what an old one asked for."""
+    """Return True if a new wish asks for the opposite of an old one."""
     if not all(_WISH.search(text) and _OF_ANSWERS.search(text) for text in (folded(old), folded(new))):
         return False
     before, after = _sides(old), _sides(new)
@@ -40,7 +40,7 @@ def wants_another_style(old: str, new: str) -> bool:
 
 
 def _sides(text: str) -> dict[int, int]:
-    """Return the side of each scale that a text asks for; what it refuses does not count."""
+    """Return the side of each scale that a text asks for. Rejected styles are ignored."""
     sides = shared_words().sides
     wanted = _WORD.findall(folded(_REFUSED.sub(" ", expanded(text))))
     found = [sides[word] for word in wanted if word in sides and sides[word][0] < _STYLES]
@@ -48,7 +48,7 @@ def _sides(text: str) -> dict[int, int]:
 
 
 def _other_things(old: str, new: str) -> bool:
-    """Tell whether both say what they are about, and it is not the same: emails, and answers."""
+    """Return True if both name the sort of text they are about and the sorts differ: emails, answers."""
     before, after = (frozenset(_THING.findall(folded(text))) for text in (old, new))
     kinds = [frozenset().union(*(meaning(word.rstrip("s"), None) for word in words)) for words in (before, after)]
     return bool(kinds[0] and kinds[1]) and kinds[0].isdisjoint(kinds[1])

@@ -1,6 +1,6 @@
-"""A text taken apart into its clauses: of whom each speaks, what it says of them, and how.
+"""Split a text into clauses with subject, predicate and cues such as "now" or "no longer".
 
-A clause that is not stated as true (a wish, a plan, a question, what somebody else said) is left out.
+Clauses that are not stated as true are skipped: wishes, plans, questions, and reports of what others said.
 """
 
 import re
@@ -35,7 +35,7 @@ _CONTRACTIONS: Final = (
         r"\1 is",
     ),
 )
-_OTHER_WORDS: Final = tuple(
+_PARAPHRASES: Final = tuple(
     (re.compile(pattern, re.IGNORECASE), plain)
     for pattern, plain in (
         (r"\b(?:I|the user|user) reports? to (?=[A-ZÁÉÍÓÚÑ])", "my boss is "),
@@ -51,14 +51,14 @@ _OTHER_WORDS: Final = tuple(
         (r"\b(?:el|la|los|las) ([\w ]{2,30}?) (?:del usuario|de la usuaria)\b", r"mi \1"),
     )
 )
-"""Fuller ways to say what a possessive says."""
+"""Rewrites of longer phrases as possessives: "I report to Ana" becomes "my boss is Ana"."""
 _ABBREVIATION: Final = re.compile(r"\b(Dr|Mr|Mrs|Ms|St|Sr|Sra|Dra|Av|vs|a\.m|p\.m|approx)\.", re.IGNORECASE)
 _NAME: Final = "(?-i:[A-ZÁÉÍÓÚÑ][\\wáéíóúñ-]*[a-záéíóúñ])"
 _NO_NAME: Final = (
     r"(?!(?:My|The|Our|His|Her|Mi|Mis|El|La|Los|Las|Me|Se|Nos|Ya|No|It|He|She|They|Un|Una|Favou?rite|Name|Job|Age)\b)"
 )
 _SUCCEEDED: Final = frozenset({"boss", "partner", "landlord", "roommate"})
-"""Roles in which a new one follows the one before."""
+"""Roles in which a new person replaces the previous one."""
 _NEW: Final = re.compile(r"\S+(?: user's)? (?:new|nuev[oa])\b", re.IGNORECASE)
 _TRIED_CUES: Final = ("ended", "past", "not", "now", "also", "plain")
 
@@ -69,24 +69,24 @@ class SlotClause:
 
     text: str
     subject: str | None
-    """``user``, a kin word with a name where one is given (``sister:ana``), a name, or None when it is not told."""
-    said: str
-    """What is said of the subject, without the words that only tell how."""
+    """``user``, a role with a name if one is given (``sister:ana``), a name, or None if it is unknown."""
+    predicate: str
+    """The clause without its subject and cue words."""
     cues: frozenset[str]
     denied: str = ""
-    """What it says not to be so, beside what is: "Lex, not Alex"."""
+    """The value that the clause rejects, such as "Alex" in "Lex, not Alex"."""
 
 
 def expanded(text: str) -> str:
-    """Return the text on one line with English contractions written out."""
+    """Return the text on one line with contractions and a few other phrases written out."""
     text = one_line(text)
-    for pattern, full in (*_CONTRACTIONS, *_OTHER_WORDS):
+    for pattern, full in (*_CONTRACTIONS, *_PARAPHRASES):
         text = pattern.sub(full, text)
     return text
 
 
 def clauses_of(text: str, words: SlotPhrases, *, plans: bool = False) -> list[SlotClause]:
-    """Return the clauses that state something; with ``plans`` also those that tell what is meant to be."""
+    """Return the clauses that state something as true. With ``plans``, include clauses about plans and wishes."""
     return list(_clauses(text, words, plans=plans))
 
 
@@ -97,13 +97,15 @@ def _clauses(text: str, words: SlotPhrases, *, plans: bool) -> Iterator[SlotClau
         clause = _without_lead(piece.strip(" ,\"'“”«»*"), words)
         if not clause or words.cues["reported"].search(clause):
             continue
-        subject, rest = _subject(clause, words) or (_carried(clause, subject, words), clause)
+        subject, rest = _subject(clause, words) or (_inherited_subject(clause, subject, words), clause)
         succeeds = subject in _SUCCEEDED and _NEW.match(clause) is not None
         if plans or words.cues["unreal"].search(clause) is None:
             contrast = words.clauses["contrast"].search(rest)
-            said, cues = _without_cues(rest[: contrast.start()] if contrast else rest, words)
+            predicate, cues = _without_cues(rest[: contrast.start()] if contrast else rest, words)
             denied = contrast.group("v") if contrast else ""
-            yield SlotClause(text=clause, subject=subject, said=said, cues=cues | {"now"} if succeeds else cues, denied=denied)
+            yield SlotClause(
+                text=clause, subject=subject, predicate=predicate, cues=cues | {"now"} if succeeds else cues, denied=denied
+            )
 
 
 def _without_lead(piece: str, words: SlotPhrases) -> str:
@@ -117,7 +119,7 @@ def _without_lead(piece: str, words: SlotPhrases) -> str:
 
 
 def _subject(clause: str, words: SlotPhrases) -> tuple[str | None, str] | None:
-    """Return of whom a clause speaks and the rest of it; None when it names nobody."""
+    """Return the subject of a clause and the rest of it, or None if the clause names no subject."""
     kin = _kin_pattern(words.language).match(clause)
     if kin:
         role = next(role for role in words.kin if kin.group(role))
@@ -137,8 +139,8 @@ def _subject(clause: str, words: SlotPhrases) -> tuple[str | None, str] | None:
     return folded(named.group("name")), clause[named.end() :]
 
 
-def _carried(clause: str, before: str | None, words: SlotPhrases) -> str | None:
-    """Return the subject of a clause that names none: the user where something is theirs, else the one before."""
+def _inherited_subject(clause: str, before: str | None, words: SlotPhrases) -> str | None:
+    """Return the subject of a clause that names none: the user if it begins with "my", otherwise the previous subject."""
     owned = re.match(words.clauses["my"].pattern + r"\b", clause, re.IGNORECASE)
     return USER if owned or words.clauses["first"].match(clause) else before
 
@@ -160,10 +162,10 @@ def _name_pattern(language: str) -> re.Pattern[str]:
     return re.compile(rf"{_NO_NAME}(?P<name>{_NAME}(?: {_NAME})?)(?:\s+(?={third})|'s\s+)", re.IGNORECASE)
 
 
-def _without_cues(said: str, words: SlotPhrases) -> tuple[str, frozenset[str]]:
-    found = {"temporary"} if words.cues["temporary"].search(said) else set()
+def _without_cues(predicate: str, words: SlotPhrases) -> tuple[str, frozenset[str]]:
+    found = {"temporary"} if words.cues["temporary"].search(predicate) else set()
     for name in _TRIED_CUES:
-        said, count = words.cues[name].subn(" ", said)
+        predicate, count = words.cues[name].subn(" ", predicate)
         if count:
             found.add(name)
-    return " ".join(said.split()).strip(" ,"), frozenset(found)
+    return " ".join(predicate.split()).strip(" ,"), frozenset(found)

@@ -1,8 +1,8 @@
-"""What a statement says of whom: subject, attribute and value, read by rules in English and Spanish.
+"""Read slots (subject, attribute and value) from statements by rules, in English and Spanish.
 
 "I live in Portland", "The user lives in Portland" and ``location: Portland`` all fill the slot *residence* of the
-user. Slots tell which statements are about the same thing, so that a newer one can take an older one's place.
-What the rules do not understand gives no slot, and then nothing is replaced.
+user. Two statements that fill the same slot are about the same thing, so the newer one can supersede the older one.
+A statement that no rule matches has no slot and supersedes nothing.
 """
 
 import re
@@ -21,41 +21,36 @@ from holdfast.text.language import detect_language
 
 _LABELLED: Final = re.compile(r"(?P<key>[\w][\w -]{1,30}):\s+(?P<text>.+)", re.DOTALL)
 _MAX_CHARACTERS: Final = 1000
-_PETS: Final = ("dog", "cat", "pet")
-_LASTING_ATTRIBUTES: Final = frozenset({"residence", "employer", "car", "occupation"})
-"""What a short stay does not change."""
 _JOB_ATTRIBUTES: Final = frozenset({"employer", "occupation"})
-_LOOSE_ATTRIBUTES: Final = ("dwelling", "household", "current ")
-"""Attributes read from words that may mean something else: a change must be told in words, too."""
 _WAS: Final = re.compile(r"(?:\w+ )*?(?:was|were|had been|era|eran|estaba|fue)\b", re.IGNORECASE)
 _IN_PLACE: Final = re.compile(r".*\b(?:in|en)\s+(?=\S)")
-_STUDENT: Final = re.compile(r"\b(?:student|estudiante|intern)\b", re.IGNORECASE)
+_CAPITALIZED_WORD: Final = re.compile(r"\s[A-Z]")
 _NO_FIRM: Final = re.compile(r"(?:home|casa|night|noche|myself|me|it|this|that|eso|esto|night|least|first|fun)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
-    """One thing said of one subject."""
+    """One attribute of one subject, with a value."""
 
     subject: str
-    """``user``, a kin word with a name where one is given (``sister:ana``), or a name."""
+    """``user``, a role with a name if one is given (``sister:ana``), or a name."""
     attribute: str
     value: str
-    """Folded; empty when an ending names none."""
+    """Folded value. Empty if the text states an ending without naming the value."""
     single: bool
-    """The subject has one value of it at a time."""
+    """True if the subject has one value of the attribute at a time."""
     ended: bool = False
-    """It says that this value no longer holds."""
+    """True if the text says that the value no longer holds."""
     past: bool = False
-    """It tells of earlier times."""
+    """True if the text is about earlier times."""
     changed: bool = False
-    """It says in words that something changed: "moved to", "my new", "now"."""
+    """True if the text states a change: "moved to", "my new", "now"."""
     vague: bool = False
-    """The value is not a name of its own ("a startup"), so another value may be the same thing."""
+    """True if the value is nothing in particular ("a startup"), so another value may mean the same thing."""
 
 
 def slots_of(text: str, *, key: str | None = None, language: str | None = None) -> list[Slot]:
-    """Return what a text says, as slots; a ``key`` tells what a bare value is. A long text is no one statement: it has none."""
+    """Return the slots of a text. ``key`` names the attribute of a bare value. A text over the length limit has no slots."""
     if len(text) > _MAX_CHARACTERS:
         return []
     return list(_cached_slots(text, key, language))
@@ -66,29 +61,29 @@ def _cached_slots(text: str, key: str | None, language: str | None) -> tuple[Slo
     labelled = _LABELLED.fullmatch(text.strip()) if key is None else None
     if labelled and attribute_of(labelled.group("key")):
         key, text = labelled.group("key"), labelled.group("text")
-    readings = [_reading(text, code) for code in _plausible(text, language)]
-    best = max(readings, key=_understood)
+    readings = [_reading(text, code) for code in _candidate_languages(text, language)]
+    best = max(readings, key=_rating)
     attribute = attribute_of(key) if key else None
-    if attribute and _understood(best) < 2:
-        return tuple(_bare(attribute, text))
+    if attribute and _rating(best) < 2:
+        return tuple(_bare_value(attribute, text))
     return tuple(best)
 
 
-def _understood(found: Sequence[Slot]) -> int:
-    """Return how well a reading went: an unknown deed says little, an ended one more, anything else most."""
+def _rating(found: Sequence[Slot]) -> int:
+    """Rate a reading: 2 if it has a known attribute, 1 if it has only an activity that ended, otherwise 0."""
     return max(((2 if slot.attribute != "does" else 1 if slot.ended else 0) for slot in found), default=0)
 
 
 def _reading(text: str, language: str) -> list[Slot]:
     words = phrases(language)
-    found = [slot for clause in clauses_of(text, words) for slot in _read(clause, words)]
-    return _with_turns(found, expanded(text), words)
+    found = [slot for clause in clauses_of(text, words) for slot in _clause_slots(clause, words)]
+    return _with_text_cues(found, expanded(text), words)
 
 
-def _with_turns(found: list[Slot], text: str, words: SlotPhrases) -> list[Slot]:
-    """Return the slots as the whole text has them: who has moved lives where they say, who left a job has the one they name."""
+def _with_text_cues(found: list[Slot], text: str, words: SlotPhrases) -> list[Slot]:
+    """Adjust slots by cues in the whole text: after a move the home is new; after leaving a job both job attributes end."""
     if words.cues["moving"].search(text):
-        found = [_turned(slot) if slot.attribute in {"residence", "dwelling"} else slot for slot in found]
+        found = [_as_changed(slot) if slot.attribute in {"residence", "dwelling"} else slot for slot in found]
     jobs = [
         slot for slot in found if slot.attribute in _JOB_ATTRIBUTES and slot.subject == USER and not slot.ended and not slot.past
     ]
@@ -101,17 +96,17 @@ def _with_turns(found: list[Slot], text: str, words: SlotPhrases) -> list[Slot]:
     return found
 
 
-def _turned(slot: Slot) -> Slot:
+def _as_changed(slot: Slot) -> Slot:
     return slot if slot.ended or slot.past else replace(slot, changed=True)
 
 
-def _plausible(text: str, language: str | None) -> Sequence[str]:
-    """Return the languages to try, the likelier first; a short note rarely shows which it is in."""
-    told = [code for code in (language, detect_language(text)) if code in LANGUAGES]
-    return tuple(dict.fromkeys((*told, *LANGUAGES))) if not told or len(text) < 200 else tuple(dict.fromkeys(told))
+def _candidate_languages(text: str, language: str | None) -> Sequence[str]:
+    """Return the languages to try, likelier first. The language of a short text cannot be detected reliably."""
+    known = [code for code in (language, detect_language(text)) if code in LANGUAGES]
+    return tuple(dict.fromkeys((*known, *LANGUAGES))) if not known or len(text) < 200 else tuple(dict.fromkeys(known))
 
 
-def _read(clause: SlotClause, words: SlotPhrases) -> Iterator[Slot]:
+def _clause_slots(clause: SlotClause, words: SlotPhrases) -> Iterator[Slot]:
     if clause.subject is None:
         yield from (slot for slot in _matches(clause, words) if slot.attribute.startswith("when "))
         return
@@ -120,21 +115,21 @@ def _read(clause: SlotClause, words: SlotPhrases) -> Iterator[Slot]:
     if clause.denied:
         yield Slot(subject=clause.subject, attribute="*", value=folded(clause.denied), single=False, ended=True)
     if not found and clause.subject == USER:
-        deed = _deed(clause.said, words)
-        if deed:
-            ended = bool(clause.cues & {"ended", "not"})
-            if ended and is_limited(clause.said, words.language):
+        activity = _activity(clause.predicate, words)
+        if activity:
+            ended = _is_negative(clause)
+            if ended and is_limited(clause.predicate, words.language):
                 return
-            yield Slot(subject=USER, attribute="does", value=deed, single=False, ended=ended, past="past" in clause.cues)
+            yield Slot(subject=USER, attribute="does", value=activity, single=False, ended=ended, past="past" in clause.cues)
 
 
 def _matches(clause: SlotClause, words: SlotPhrases) -> Iterator[Slot]:
-    """Yield the slots of a clause, at most one an attribute."""
+    """Yield the slots of a clause, at most one per attribute."""
     seen: set[str] = set()
     for rule in words.rules:
         if rule.attribute in seen:
             continue
-        match = rule.pattern.match(clause.said)
+        match = rule.pattern.match(clause.predicate)
         slot = _slot(clause, rule, match, words) if match else None
         if slot is not None and slot.attribute not in seen:
             seen |= {rule.attribute, slot.attribute}
@@ -142,55 +137,101 @@ def _matches(clause: SlotClause, words: SlotPhrases) -> Iterator[Slot]:
 
 
 def _slot(clause: SlotClause, rule: SlotRule, match: re.Match[str], words: SlotPhrases) -> Slot | None:
+    """Return the slot that a matching rule reads from a clause, or None if the clause does not state it."""
+    if not _applies(rule, clause, words):
+        return None
     groups = match.groupdict()
-    negative = bool(clause.cues & {"ended", "not"})
-    ended, past, changed = rule.sense == "ends", rule.sense == "past", rule.sense == "changes"
-    if negative and rule.sense != "says":
-        return None
-    fixed = rule.fixed if not negative or rule.denied is None else rule.denied
-    if rule.sense == "ends" and rule.attribute in {"does", "tool"} and is_limited(clause.said, words.language):
-        return None
-    value = _value(groups, rule, words) if rule.fixed is None else fixed
+    value = _value(groups, rule, words) if rule.fixed is None else _fixed_value(rule, clause)
     attribute = _attribute(rule, groups, words)
     if value is None or attribute is None or (rule.denied is not None and not value):
         return None
-    if rule.sense == "says":
-        was = rule.value != "moment" and _WAS.match(match.group(0)[: match.start("v")] if groups.get("v") else match.group(0))
-        past = bool(was) or "past" in clause.cues
-        ended = (negative and rule.denied is None) or "past" in clause.cues
-    if attribute in _LASTING_ATTRIBUTES and "temporary" in clause.cues and not ended:
+    ended, past = _tense(clause, rule, match)
+    if rule.traits.lasting and "temporary" in clause.cues and not ended:
         return None
-    subject = clause.subject or USER
-    if attribute == "pet" and subject != USER:
-        if subject.split(":")[0] not in _PETS:
-            return None
-        subject, value = USER, folded(subject.replace(":", " "))
-    if attribute == "occupation" and _STUDENT.search(value):
-        attribute, changed = "studies", False
-    return Slot(
-        subject=subject,
+    slot = Slot(
+        subject=clause.subject or USER,
         attribute=attribute,
         value=value,
-        single=rule.single and "also" not in clause.cues and attribute != "studies",
+        single=rule.single and "also" not in clause.cues,
         ended=ended,
         past=past,
-        changed=changed
-        or ("now" in clause.cues and attribute != "dwelling")
-        or (rule.denied is not None and "ended" in clause.cues),
-        vague=value == "car"
-        or (attribute.startswith(_LOOSE_ATTRIBUTES) and value != "alone")
-        or _vague(rule, groups.get("v") or "", match.group(0), words),
+        changed=rule.sense == "changes" or _cues_change(clause, rule),
+        vague=_is_vague(rule, value, match, words),
     )
+    return _as_studies(slot, clause, rule) if _is_study(slot, rule) else _of_owner(slot, rule)
+
+
+def _applies(rule: SlotRule, clause: SlotClause, words: SlotPhrases) -> bool:
+    """Return False for a negated change or ending, and for a restricted ending of an attribute that can end in part."""
+    if rule.sense != "says" and _is_negative(clause):
+        return False
+    partial = rule.sense == "ends" and rule.traits.ends_in_part and is_limited(clause.predicate, words.language)
+    return not partial
+
+
+def _is_negative(clause: SlotClause) -> bool:
+    return bool(clause.cues & {"ended", "not"})
+
+
+def _fixed_value(rule: SlotRule, clause: SlotClause) -> str | None:
+    """Return the value that the rule prescribes. A rule can prescribe another value for a negated statement."""
+    return rule.denied if rule.denied is not None and _is_negative(clause) else rule.fixed
+
+
+def _tense(clause: SlotClause, rule: SlotRule, match: re.Match[str]) -> tuple[bool, bool]:
+    """Return two flags: the value has ended, and the clause is about the past."""
+    if rule.sense != "says":
+        return rule.sense == "ends", rule.sense == "past"
+    in_past = "past" in clause.cues
+    before_value = match.group(0)[: match.start("v")] if match.groupdict().get("v") else match.group(0)
+    was = rule.value != "moment" and _WAS.match(before_value) is not None
+    return in_past or (rule.denied is None and _is_negative(clause)), in_past or was
+
+
+def _cues_change(clause: SlotClause, rule: SlotRule) -> bool:
+    """Return True if a cue states a change: "now", or "no longer" if the rule has a value for the negation."""
+    by_now = "now" in clause.cues and rule.traits.now_is_change
+    return by_now or (rule.denied is not None and "ended" in clause.cues)
+
+
+def _is_vague(rule: SlotRule, value: str, match: re.Match[str], words: SlotPhrases) -> bool:
+    """Return True if the value is nothing in particular, so another value may mean the same thing."""
+    shared, traits = shared_words(), rule.traits
+    if value in shared.vague_values or (traits.vague and value not in shared.definite_values):
+        return True
+    if traits.explicit is not None and rule.sense == "says":
+        return traits.explicit.match(match.group(0)) is None
+    raw = match.groupdict().get("v") or ""
+    has_article = words.clauses["article"].match(raw) is not None
+    return rule.value in {"firm", "place"} and has_article and not _CAPITALIZED_WORD.search(raw)
+
+
+def _is_study(slot: Slot, rule: SlotRule) -> bool:
+    return rule.traits.studies is not None and rule.traits.studies.search(slot.value) is not None
+
+
+def _as_studies(slot: Slot, clause: SlotClause, rule: SlotRule) -> Slot:
+    """Turn an occupation such as "law student" into studies. Several studies can hold at once, so none replaces another."""
+    return replace(slot, attribute="studies", single=False, changed=_cues_change(clause, rule))
+
+
+def _of_owner(slot: Slot, rule: SlotRule) -> Slot | None:
+    """Turn a statement about the user's animal into a slot of the user. Return None for a pet of anyone else."""
+    if not rule.traits.animals or slot.subject == USER:
+        return slot
+    if slot.subject.split(":")[0] not in rule.traits.animals:
+        return None
+    return replace(slot, subject=USER, value=folded(slot.subject.replace(":", " ")))
 
 
 def _attribute(rule: SlotRule, groups: dict[str, str | None], words: SlotPhrases) -> str | None:
-    """Return the rule's attribute with what it is about filled in; None when that says nothing."""
+    """Return the rule's attribute with ``{of}`` filled in, or None if the text names nothing to fill in."""
     if "{of}" not in rule.attribute:
         return rule.attribute
     about = groups.get("of") or ""
     if rule.attribute.startswith("opinion"):
         return _opinion(rule, about, words)
-    about = words.clauses["deed"].sub("", _cut(about, words)) if rule.attribute.startswith("tool") else about
+    about = words.clauses["adverbials"].sub("", _until_stop(about, words)) if rule.attribute.startswith("tool") else about
     of = " ".join(sorted(meaning(about, words.language)))
     if not of and rule.attribute.startswith(("tool", "when", "favourite", "name", "current")):
         return None
@@ -199,9 +240,9 @@ def _attribute(rule: SlotRule, groups: dict[str, str | None], words: SlotPhrases
 
 
 def _opinion(rule: SlotRule, about: str, words: SlotPhrases) -> str | None:
-    """Name what an opinion is of, and after a slash what narrows it: coffee / milk."""
+    """Return the attribute of an opinion: the thing, and after a slash the terms that restrict it, as in "coffee / milk"."""
     about = about.split(",", maxsplit=1)[0]
-    narrowed = words.clauses["deed"].search(about)
+    narrowed = words.clauses["adverbials"].search(about)
     head = meaning(about[: narrowed.start()] if narrowed else about, words.language)
     tail = meaning(narrowed.group(0), words.language) if narrowed else frozenset()
     of = " ".join(sorted(head)) + (" / " + " ".join(sorted(tail)) if tail else "")
@@ -209,14 +250,14 @@ def _opinion(rule: SlotRule, about: str, words: SlotPhrases) -> str | None:
 
 
 def _value(groups: dict[str, str | None], rule: SlotRule, words: SlotPhrases) -> str | None:
-    """Return the value as it is compared, or None when it is not one of the rule's sort."""
+    """Return the value in comparable form, or None if it is not of the rule's sort."""
     raw = groups.get("v") or ""
     if rule.value in {"moment", "scale"}:
         fits = moments_of(raw) or rule.sense == "ends" if rule.value == "moment" else _on_a_scale(raw)
         return folded(raw) if fits else None
-    if rule.value in {"exact", "deed"}:
-        return folded(raw).rstrip(".") if rule.value == "exact" else _deed(raw, words)
-    value = _cut(raw, words)
+    if rule.value in {"exact", "activity"}:
+        return folded(raw).rstrip(".") if rule.value == "exact" else _activity(raw, words)
+    value = _until_stop(raw, words)
     if rule.value == "place":
         value = _place(value, words)
     wrong = (rule.value == "firm" and _NO_FIRM.match(value)) or (rule.value == "number" and not re.search(r"\d", value))
@@ -230,23 +271,23 @@ def _on_a_scale(raw: str) -> bool:
 
 
 def _status(value: str) -> str:
-    """Return the one name of a status said in either language or gender; other values stay."""
+    """Map a status in either language or gender to one name. Return other values unchanged."""
     statuses = shared_statuses()
     return statuses.get(value) or statuses.get(value[:-1]) or value
 
 
-def _cut(value: str, words: SlotPhrases) -> str:
-    """Return a value up to where the sentence goes on."""
+def _until_stop(value: str, words: SlotPhrases) -> str:
+    """Return a value up to the point where the sentence continues."""
     end = words.clauses["stop"].search(value)
     return (value[: end.start()] if end else value).strip(" ,.\"'“”")
 
 
 def _place(value: str, words: SlotPhrases) -> str:
-    """Return the town of "a small flat in Lyon"; a home that names no place is none."""
+    """Return the town in "a small flat in Lyon", or an empty string if a home is described without a place name."""
     if not words.clauses["article"].match(value):
         return value
     inner = _IN_PLACE.match(value)
-    return value[inner.end() :] if inner else value if re.search(r"\s(?-i:[A-Z])", value) else ""
+    return value[inner.end() :] if inner else value if _CAPITALIZED_WORD.search(value) else ""
 
 
 def _without_article(value: str, words: SlotPhrases) -> str:
@@ -255,26 +296,18 @@ def _without_article(value: str, words: SlotPhrases) -> str:
     return value
 
 
-def _vague(rule: SlotRule, raw: str, matched: str, words: SlotPhrases) -> bool:
-    if rule.attribute == "occupation" and rule.sense == "says":
-        return not re.match(
-            r"(?:work|trabaj|am working|is working|\S+ (?:job|occupation|profession|role))", matched, re.IGNORECASE
-        )
-    return rule.value in {"firm", "place"} and bool(words.clauses["article"].match(raw)) and not re.search(r"\s(?-i:[A-Z])", raw)
+def _activity(predicate: str, words: SlotPhrases) -> str:
+    """Return the stemmed words of an activity in order, so that "play tennis on Sundays" and "playing tennis" are equal.
 
-
-def _deed(said: str, words: SlotPhrases) -> str:
-    """Return the words of an activity, stemmed, in order: "play tennis on Sundays" and "playing tennis" are one.
-
-    To decide or to find out is none: what counts there comes after it, and is cut off.
+    Return an empty string for mental verbs such as "decide": their content follows in another clause.
     """
-    if words.clauses["mental"].match(said):
+    if words.clauses["mental"].match(predicate):
         return ""
-    return " ".join(content_words(words.clauses["deed"].sub("", _cut(said, words)), words.language))
+    return " ".join(content_words(words.clauses["adverbials"].sub("", _until_stop(predicate, words)), words.language))
 
 
-def _bare(attribute: str, text: str) -> Iterator[Slot]:
-    """Yield the slot of a value that stands alone under a key."""
+def _bare_value(attribute: str, text: str) -> Iterator[Slot]:
+    """Yield the slot of a bare value under a key."""
     value = folded(text)
     if attribute == "work":
         is_role = any(re.search(rf"\b{_occupations(code)}\b", value, re.IGNORECASE) for code in LANGUAGES)

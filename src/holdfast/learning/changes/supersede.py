@@ -1,4 +1,4 @@
-"""Whether a new statement retires an old one, told by their slots; and statements that only correct another."""
+"""Decide by slots whether a new statement supersedes an old one, and read bare corrections."""
 
 import re
 from dataclasses import dataclass
@@ -11,26 +11,27 @@ from holdfast.learning.changes.slots import Slot
 from holdfast.learning.changes.wording import numbers
 from holdfast.text.clean import fold, one_line
 
-_FILLER: Final = frozenset(
+_FILLER_WORDS: Final = frozenset(
     "a an the my our in at on of de la el los las en un una mi named called llamado llamada que se llama".split()
 )
 _ONE_OF_A_KIND: Final = frozenset({"partner", "mother", "father", "boss", "ex", "parents", "dog", "cat"})
-"""Kin of whom there is usually one, so that a name may be left out."""
-_OF_THINGS: Final = ("tool", "current ")
+"""Roles that usually one person or animal has. Statements about the role match even if only one gives a name."""
+_ANIMALS: Final = frozenset({"dog", "cat", "pet"})
+_TOOL_ATTRIBUTES: Final = ("tool", "current ")
 _TOKEN: Final = re.compile(r"[^\W_]+(?:['.@+-][^\W_]+)*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Correction:
-    """A statement that puts another right without repeating what it was about."""
+    """A bare correction: a statement that names only the new value, and perhaps the old one."""
 
     new: str
     old: str | None
 
 
 def retires(old: Slot, new: Slot) -> str | None:
-    """Return why the new slot ends the old one ("moved", "ended" ...), or None."""
-    if _parted(old, new):
+    """Return the reason why the new slot ends the old one ("moved", "ended" ...), or None if it does not."""
+    if _has_parted(old, new):
         return "ended"
     if old.past or not same_subject(old, new):
         return None
@@ -45,7 +46,7 @@ def retires(old: Slot, new: Slot) -> str | None:
 
 
 def _differs(old: Slot, new: Slot) -> bool:
-    """Tell whether two values of one attribute cannot both hold."""
+    """Return True if two values of one attribute cannot both hold."""
     if old.attribute.startswith("when "):
         return times_differ(old.value, new.value, moved=new.changed)
     if old.attribute.startswith("preference for "):
@@ -54,13 +55,13 @@ def _differs(old: Slot, new: Slot) -> bool:
         return old.value != new.value
     if not (old.single and new.single) or same_value(old, new):
         return False
-    if old.attribute == "name" and old.subject.split(":")[0] in {"dog", "cat", "pet"}:
-        return False  # another name is another animal
-    return new.changed or not (old.vague or new.vague or _one_holds_the_other(old, new))
+    if old.attribute == "name" and old.subject.split(":")[0] in _ANIMALS:
+        return False  # another name means another animal
+    return new.changed or not (old.vague or new.vague or _contains_the_other(old, new))
 
 
 def same_value(old: Slot, new: Slot) -> bool:
-    """Tell whether two values are one; a fuller form of the same counts as the same."""
+    """Return True if two values are equal or one is a fuller form of the other."""
     if old.attribute.startswith(("when ", "birthday")):
         return not times_differ(old.value, new.value, moved=False)
     before, after = _tokens(old.value), _tokens(new.value)
@@ -68,12 +69,12 @@ def same_value(old: Slot, new: Slot) -> bool:
 
 
 def says_more(old: Slot, new: Slot) -> bool:
-    """Tell whether the new value is the old one and more."""
+    """Return True if the new value is a fuller form of the old one."""
     return _tokens(old.value) < _tokens(new.value)
 
 
 def correction_of(text: str, language: str | None = None) -> Correction | None:
-    """Return what a bare correction says: "actually it's the 14th, not the 12th"."""
+    """Return the correction if the text is a bare one: "actually it's the 14th, not the 12th"."""
     plain = expanded(text)
     for code in dict.fromkeys((language, *LANGUAGES)):
         if code not in LANGUAGES:
@@ -87,7 +88,7 @@ def correction_of(text: str, language: str | None = None) -> Correction | None:
 
 
 def corrects(old: str, correction: Correction) -> bool:
-    """Tell whether a bare correction is about this statement: what it denies, or a value of its sort, stands there."""
+    """Return True if a bare correction refers to this statement: it contains the denied value, or a time of the same sort."""
     if correction.old is not None:
         return bool(_tokens(correction.old)) and _tokens(correction.old) <= _tokens(old)
     before, after = moments_of(old), moments_of(correction.new)
@@ -95,7 +96,10 @@ def corrects(old: str, correction: Correction) -> bool:
 
 
 def denies_another_time(old: str, new: str) -> bool:
-    """Tell whether a statement denies a time that is not the old one's: "on the 9th, not the 8th" is not about the 2nd."""
+    """Return True if the new statement denies a time that the old one does not have.
+
+    "On the 9th, not the 8th" is not about an appointment on the 2nd.
+    """
     before = moments_of(old)
     for code in LANGUAGES:
         denied = phrases(code).corrections["denied"].search(expanded(new))
@@ -106,7 +110,7 @@ def denies_another_time(old: str, new: str) -> bool:
 
 
 def amended(old: str, correction: Correction) -> str:
-    """Return the old statement put right, or with the correction beside it where the value cannot be swapped."""
+    """Return the old statement with its value replaced. If the value does not occur exactly once, append the correction."""
     if correction.old is not None:
         swapped, count = re.subn(rf"(?<!\w){re.escape(correction.old)}(?!\w)", lambda _: correction.new, old, flags=re.IGNORECASE)
         if count == 1:
@@ -115,19 +119,19 @@ def amended(old: str, correction: Correction) -> str:
 
 
 def _is_bare(before: str, language: str) -> bool:
-    """Tell whether nothing but marks of correction stands before the value."""
+    """Return True if only words of correction precede the value."""
     marks = phrases(language).corrections["marks"]
     pieces = (piece.strip() for piece in re.split(r"[,.;:!]\s*", before))
     return all(marks.match(f"{piece},") for piece in pieces if piece)
 
 
 def _ends(old: Slot, new: Slot) -> bool:
-    """Tell whether an ending is the ending of this."""
+    """Return True if the new slot, which states an ending, ends the old slot."""
     if new.attribute == "*":
         return bool(new.value) and _tokens(new.value) == _tokens(old.value)
     if "does" in {new.attribute, old.attribute}:
-        return old.attribute == new.attribute and _same_deed(old.value, new.value)
-    if new.attribute.startswith(_OF_THINGS) and old.attribute.startswith(_OF_THINGS):
+        return old.attribute == new.attribute and _same_activity(old.value, new.value)
+    if new.attribute.startswith(_TOOL_ATTRIBUTES) and old.attribute.startswith(_TOOL_ATTRIBUTES):
         same_thing = old.attribute.split(" ")[-1] == new.attribute.split(" ")[-1]
         return _tokens(new.value) == _tokens(old.value) if new.value else same_thing
     if old.attribute != new.attribute:
@@ -137,26 +141,26 @@ def _ends(old: Slot, new: Slot) -> bool:
 
 
 def _ends_value(old: Slot, new: Slot) -> bool:
-    """Tell whether the value that ended is the old one; of a home or a thing owned a fuller name is another: Lyon, Lyon station."""
+    """Return True if the ended value is the old one. For a home or a possession, a fuller name is a different value."""
     before, after = _tokens(old.value), _tokens(new.value)
     return after <= before or (before <= after and old.attribute not in {"pet", "owned", "residence"})
 
 
-def _same_deed(old: str, new: str) -> bool:
-    """Compare deeds, whose verb may be left out: "drink coffee" and "coffee"."""
+def _same_activity(old: str, new: str) -> bool:
+    """Compare activities. The verb may be missing in one of them: "drink coffee" and "coffee"."""
     before, after = old.split(), new.split()
     return bool(before and after) and (before == after or before[1:] == after or before == after[1:])
 
 
-def _parted(old: Slot, new: Slot) -> bool:
-    """Tell whether the user and the partner whom the old slot names have parted."""
+def _has_parted(old: Slot, new: Slot) -> bool:
+    """Return True if the user has parted from the partner whose name the old slot holds."""
     if (old.attribute, new.attribute) != ("name", "relationship") or not new.ended or new.subject != USER:
         return False
     return old.subject.startswith("partner") and (not new.value or _tokens(new.value) == _tokens(old.value))
 
 
 def same_subject(old: Slot, new: Slot) -> bool:
-    """Tell whether two slots speak of one person, animal or thing."""
+    """Return True if two slots have the same subject. Either may lack the name."""
     if old.subject == new.subject:
         return True
     (role, _, name), (other_role, _, other_name) = old.subject.partition(":"), new.subject.partition(":")
@@ -170,7 +174,10 @@ def same_subject(old: Slot, new: Slot) -> bool:
 
 
 def _same_attribute(old: Slot, new: Slot) -> bool:
-    """Compare attributes; what holds of coffee holds of coffee at night, and a moved appointment may go by a part of its name."""
+    """Return True if two attributes are the same.
+
+    An opinion of coffee also covers coffee at night, and a moved appointment can be named by part of its name.
+    """
     if old.attribute == new.attribute or old.attribute.split(" / ")[0] == new.attribute:
         return True
     if new.changed and {old.attribute, new.attribute} == {"dwelling", "residence"}:
@@ -182,15 +189,15 @@ def _same_attribute(old: Slot, new: Slot) -> bool:
 
 
 def _opposed(old: str, new: str) -> bool:
-    """Tell whether two preferences take different sides of one scale."""
+    """Return True if two preferences are on different sides of one scale."""
     sides = shared_words().sides
     before = dict(sides[word] for word in _TOKEN.findall(old) if word in sides)
     after = dict(sides[word] for word in _TOKEN.findall(new) if word in sides)
     return any(before[scale] != after[scale] for scale in before.keys() & after.keys())
 
 
-def _one_holds_the_other(old: Slot, new: Slot) -> bool:
-    """A country and a town can both be true."""
+def _contains_the_other(old: Slot, new: Slot) -> bool:
+    """Return True if one place is a country or region and the other is not, so that both can be true."""
     if old.attribute != "residence":
         return False
     broad = shared_words().broad_places
@@ -199,5 +206,5 @@ def _one_holds_the_other(old: Slot, new: Slot) -> bool:
 
 def _tokens(value: str) -> frozenset[str]:
     words = (re.sub(r"(?<=\d)(?:st|nd|rd|th)$", "", word) for word in _TOKEN.findall(fold(value)))
-    same = shared_words().same
-    return frozenset(same.get(word, word) for word in words if word not in _FILLER) or numbers(value)
+    synonyms = shared_words().synonyms
+    return frozenset(synonyms.get(word, word) for word in words if word not in _FILLER_WORDS) or numbers(value)

@@ -1,7 +1,8 @@
-"""Switches within one kind of thing: who uses Chrome and "switched to Firefox" no longer uses Chrome.
+"""Detect a switch between things of one kind: "switched to Firefox" ends "I use Chrome".
 
-Which things are of one kind is told by a table, or by a shared last word: oat milk and regular milk. A word of
-change is needed, the same person, and no two purposes: Slack for work stays beside Discord for gaming.
+A table lists things of one kind. Two things with the same head noun also count, such as oat milk and regular milk. The
+new statement must contain a word of change and have the same subject. It must not name a different purpose: Discord for
+gaming does not replace Slack for work.
 """
 
 import re
@@ -34,15 +35,15 @@ _PURPOSE: Final = re.compile(
     r"\b(?:for|para|at|on|in|en|to|al)\s+(?:my |the |our |mi |el |la |los |las )?(?P<what>[\w ]+)", re.IGNORECASE
 )
 
-_MONTHS: Final = re.compile(
+_TIME: Final = re.compile(
     r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|ene|abr|ago|dic|week|month|year|semana|mes|año|spring|summer|verano|20\d\d)",
     re.IGNORECASE,
 )
-"""Since when, which is no purpose."""
+"""Time expressions. A phrase such as "in May" states no purpose."""
 
 
 def switches(old: str, new: str, language: str | None = None) -> bool:
-    """Tell whether a new statement says that something of another kind is used instead of what an old one names."""
+    """Return True if a new statement says that the user switched from a thing named in an old one to another of its kind."""
     for code in languages_of(old, new, language):
         words = phrases(code)
         before = [clause for clause in clauses_of(old, words) if _is_use(clause, code)]
@@ -53,28 +54,28 @@ def switches(old: str, new: str, language: str | None = None) -> bool:
 
 
 def _is_use(clause: SlotClause, language: str) -> bool:
-    if clause.cues & {"past", "ended", "not"} or change_phrases(language).verbs["like"].match(clause.said):
+    if clause.cues & {"past", "ended", "not"} or change_phrases(language).verbs["like"].match(clause.predicate):
         return False
-    return _USE.match(clause.said) is not None
+    return _USE.match(clause.predicate) is not None
 
 
 def _switched(old: SlotClause, new: SlotClause, language: str) -> bool:
     if old.subject != new.subject or new.cues & {"past", "ended", "not", "also", "temporary"}:
         return False
-    switch = _SWITCH.match(new.said)
-    said = switch.group("to") if switch else new.said if "now" in new.cues and _USE.match(new.said) else None
-    if said is None:
+    switch = _SWITCH.match(new.predicate)
+    switched_to = switch.group("to") if switch else new.predicate if "now" in new.cues and _USE.match(new.predicate) else None
+    if switched_to is None:
         return False
-    before, after = dict(_members(old.said)), dict(_members(said))
+    before, after = dict(_members(old.predicate)), dict(_members(switched_to))
     shared = before.keys() & after.keys()
     other = any(before[kind].isdisjoint(after[kind]) for kind in shared) or (
-        switch is not None and _other_sort(old.said, said, language)
+        switch is not None and _is_variety(old.predicate, switched_to, language)
     )
-    return other and _one_purpose(old.said, said, language)
+    return other and _has_same_purpose(old.predicate, switched_to, language)
 
 
 def _members(text: str) -> Iterator[tuple[int, frozenset[str]]]:
-    """Yield, for each kind named in a text, the things of it."""
+    """Yield each kind named in a text with its things."""
     found: dict[int, set[str]] = {}
     for kind, thing in _things().findall_in(fold(text)):
         found.setdefault(kind, set()).add(thing)
@@ -82,7 +83,7 @@ def _members(text: str) -> Iterator[tuple[int, frozenset[str]]]:
 
 
 class _Things:
-    """The things of all kinds as one pattern."""
+    """One pattern that matches the things of all kinds."""
 
     def __init__(self) -> None:
         self._kind = {
@@ -92,7 +93,7 @@ class _Things:
         self._pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, names))})(?![\w-])")
 
     def findall_in(self, text: str) -> list[tuple[int, str]]:
-        """Return the kind and name of each thing in a folded text."""
+        """Return the kind and canonical name of each thing in a folded text."""
         return [self._kind[found] for found in self._pattern.findall(text)]
 
 
@@ -101,23 +102,23 @@ def _things() -> _Things:
     return _Things()
 
 
-def _other_sort(old: str, new: str, language: str) -> bool:
-    """Tell whether both speak of one thing in two sorts: oat milk, regular milk."""
+def _is_variety(old: str, new: str, language: str) -> bool:
+    """Return True if both name one thing in two varieties: oat milk, regular milk."""
     end = phrases(language).clauses["stop"].search(new)
     named = re.findall(r"\w+", fold(new[: end.start()] if end else new))
     if not 2 <= len(named) <= 3:
         return False
     head = meaning(named[0] if language == "es" else named[-1], language)
     sort = meaning(" ".join(named), language) - head
-    told = meaning(old, language)
-    return bool(head and sort) and head <= told and not sort & told and len(told - head) >= 2
+    terms = meaning(old, language)
+    return bool(head and sort) and head <= terms and not sort & terms and len(terms - head) >= 2
 
 
-def _one_purpose(old: str, new: str, language: str) -> bool:
-    """Tell whether what is used now has no purpose of its own."""
+def _has_same_purpose(old: str, new: str, language: str) -> bool:
+    """Return True if the new thing has no purpose of its own, or the same purpose as the old one."""
     end = phrases(language).clauses["stop"].search(new)
     after = _PURPOSE.search(new[: end.start()] if end else new)
-    if after is None or _MONTHS.search(after.group("what")):
+    if after is None or _TIME.search(after.group("what")):
         return True
     before = _PURPOSE.search(old)
     named = meaning(after.group("what"), language)

@@ -1,4 +1,4 @@
-"""The words of a statement that carry its meaning, and those that set two like statements apart."""
+"""Extract the words that carry a statement's meaning, and those that distinguish similar statements."""
 
 import re
 from functools import lru_cache
@@ -23,33 +23,33 @@ _EMPTY: Final = STOP_WORDS["en"] | STOP_WORDS["es"]
 
 
 def content_words(text: str, language: str | None) -> list[str]:
-    """Return the stems of the words that mean something, in order."""
+    """Return the stems of the content words, in order."""
     words = (word for word in _WORD.findall(fold(text)) if word not in _EMPTY)
     return [_stem(word, language) for word in words]
 
 
 @lru_cache(maxsize=2048)
 def meaning(text: str, language: str | None) -> frozenset[str]:
-    """Return the meaning words of a statement, synonyms made one."""
+    """Return the set of content stems of a statement, with synonyms mapped to one term."""
     shared = shared_words()
     kept = []
     for word in _WORD.findall(fold(text)):
-        known = shared.same.get(word) or (shared.same.get(word[:-1]) if len(word) > 3 and word.endswith("s") else None)
-        if known is None and (word in _EMPTY or word in shared.idle):
+        synonym = shared.synonyms.get(word) or (shared.synonyms.get(word[:-1]) if len(word) > 3 and word.endswith("s") else None)
+        if synonym is None and (word in _EMPTY or word in shared.filler_words):
             continue
-        kept.append(f"={known}" if known else _stem(word, language))
+        kept.append(f"={synonym}" if synonym else _stem(word, language))
     return frozenset(kept)
 
 
 def negated(text: str) -> bool:
-    """Tell whether a statement denies something."""
+    """Return True if a statement contains a negation."""
     plain = fold(text).replace("’", "'")
     words = set(_WORD.findall(plain))
     return bool(words & shared_words().negations) or "n't" in plain
 
 
 def numbers(text: str) -> frozenset[str]:
-    """Return the numbers a statement names, in digits or words."""
+    """Return the numbers in a statement, written as digits or words."""
     words = (re.sub(r"(?<=\d)(?:st|nd|rd|th)$", "", word) for word in _WORD.findall(fold(text)))
     return frozenset(
         _NUMBERS_IN_WORDS.get(word, word) for word in words if word in _NUMBERS_IN_WORDS or any(c.isdigit() for c in word)
@@ -57,15 +57,15 @@ def numbers(text: str) -> frozenset[str]:
 
 
 def change_words(text: str) -> frozenset[str]:
-    """Return the small words that say of whom, when or whether: "she", "had", "if"; the Spanish article *el* is none."""
+    """Return the function words that change who, when or whether: "she", "had", "if". The Spanish article *el* is excluded."""
     words = _WORD.findall(one_line(text).casefold())
-    return frozenset(fold(word) for word in words if word != "el" and fold(word) in shared_words().turning)
+    return frozenset(fold(word) for word in words if word != "el" and fold(word) in shared_words().contrast_words)
 
 
 def names(text: str) -> list[str]:
-    """Return the names in a statement, in order: the words written with a capital, but for the first of a sentence."""
+    """Return the names in a statement, in order: capitalized words that do not begin a sentence."""
     found = re.findall(r"(?<![.!?:]\s)(?<!^)(?<![\"'“«¿¡])\b[A-ZÁÉÍÓÚÑ][\w’'-]+", text)
-    return [fold(name) for name in found if fold(name) not in _EMPTY and fold(name) not in shared_words().idle]
+    return [fold(name) for name in found if fold(name) not in _EMPTY and fold(name) not in shared_words().filler_words]
 
 
 def _stem(word: str, language: str | None) -> str:

@@ -1,9 +1,9 @@
-"""A second opinion on a clause: how likely it is that it tells something worth keeping, by its shape and its words.
+"""Estimate the probability that a clause is worth keeping, with a linear model over cheap features.
 
-A linear model over what is cheap to see: which rules and cues a clause shows, how long it is, whether it has names and
-numbers, the pattern of its small words, and what its other words are about. How words are read is in
-``words/probe_<language>.toml``; what weighs how much was learnt from labelled talk and is in ``words/classifier.json``
-(made by ``python -m holdfast_bench.learning.train_classifier``).
+Features are the rules and cues that match the clause, its length, names and numbers, the pattern of its function words,
+and the classes of its other words. ``words/classifier_<language>.toml`` lists function words and classes. The weights
+were trained on labeled messages and are in ``words/classifier.json``, which
+``python -m holdfast_bench.learning.train_classifier`` writes.
 """
 
 import json
@@ -22,62 +22,66 @@ _PLURALS = ("s", "'s", "es")
 _MAX_LOGIT = 30.0
 _MAX_COUNTED_WORDS = 20
 _WEIGHT_RANGE = (-3.0, 8.0)
-_ENOUGH, _NEAR = 3.0, 2.0
+"""Range to which the cue weight is clipped as a feature."""
+_SUFFICIENT_WEIGHT = 3.0
+"""Cue weight at which a clause counts as worth keeping by its cues alone."""
+_NEAR_WEIGHT = 2.0
+"""Cue weight at which a clause counts as nearly worth keeping."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClauseReading:
-    """A clause, with what the rules and the cues say of it."""
+    """A clause with the results of the rules and cues: the input of the classifier."""
 
     text: str
     folded: str
     ruled: bool
-    """A rule fits it."""
+    """True if a rule matches the clause."""
     passing: bool
-    """It holds for the moment only, or is not certain."""
+    """True if the clause holds only for the moment or is uncertain."""
     cues: tuple[str, ...]
     weight: float
-    """What its cues weigh together."""
+    """Total weight of its cues."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Probe:
-    """What one language's words tell the model, and what it has learnt."""
+class ClauseClassifier:
+    """The classifier of one language: its word lists and its trained weights."""
 
     function: frozenset[str]
     endings: tuple[str, ...]
     classes: Mapping[str, tuple[str, ...]]
     weights: Mapping[str, float]
 
-    def chance(self, reading: ClauseReading) -> float:
-        """Return how likely a clause is worth keeping, from 0 to 1."""
+    def probability(self, reading: ClauseReading) -> float:
+        """Return the probability, from 0 to 1, that a clause is worth keeping."""
         total = self.weights.get(BIAS, 0.0)
         total += sum(self.weights.get(name, 0.0) * value for name, value in self.features(reading).items())
         return 1 / (1 + exp(-max(-_MAX_LOGIT, min(_MAX_LOGIT, total))))
 
     def features(self, reading: ClauseReading) -> dict[str, float]:
-        """Return what the model sees of a clause."""
-        said = reading.folded.rstrip(" .")  # who ends with a full stop says nothing else by it
+        """Return the features of a clause by name."""
+        said = reading.folded.rstrip(" .")  # a final full stop carries no information
         tokens = [(match[0], reading.text[match.start() : match.end()]) for match in _TOKEN.finditer(said)]
         shapes = [self._shape(word, written, first=place == 0) for place, (word, written) in enumerate(tokens)]
-        seen = dict.fromkeys([*_judged(reading), *_pattern(shapes, "s"), *self._about(tokens, shapes)], 1.0)
-        return {**seen, **_measured(reading, tokens, sum(shape in self.function for shape in shapes))}
+        seen = dict.fromkeys([*_rule_features(reading), *_ngrams(shapes, "s"), *self._class_features(tokens, shapes)], 1.0)
+        return {**seen, **_measures(reading, tokens, sum(shape in self.function for shape in shapes))}
 
-    def known(self, folded: str) -> int:
-        """Return how many words of a folded text this language has."""
+    def count_known_words(self, folded: str) -> int:
+        """Return the number of words in a folded text that belong to this language's lists."""
         words = [match[0] for match in _TOKEN.finditer(folded)]
         return sum(word in self.function or bool(self._classes_of(word)) for word in words)
 
-    def about(self, folded: str) -> frozenset[str]:
-        """Return the classes of a folded text's words."""
+    def classes_in(self, folded: str) -> frozenset[str]:
+        """Return the classes of the words in a folded text."""
         return frozenset(kind for match in _TOKEN.finditer(folded) for kind in self._classes_of(match[0]))
 
-    def _about(self, tokens: Sequence[tuple[str, str]], shapes: Sequence[str]) -> Iterator[str]:
-        """Yield what the words are about, one by one and in the order they stand."""
+    def _class_features(self, tokens: Sequence[tuple[str, str]], shapes: Sequence[str]) -> Iterator[str]:
+        """Yield features of word classes: each class, and sequences of classes in order."""
         kinds = [self._classes_of(word) for word, _ in tokens]
         yield from (f"k {kind}" for each in kinds for kind in each)
         in_order = [each[0].upper() if each else self._plain(shape) for each, shape in zip(kinds, shapes, strict=True)]
-        yield from _pattern(in_order, "c")
+        yield from _ngrams(in_order, "c")
 
     def _plain(self, shape: str) -> str:
         return shape if shape in ("<N>", "<C>") or shape in self.function else "_"
@@ -87,7 +91,7 @@ class Probe:
         return next((self.classes[stem] for stem in stems if stem in self.classes), ())
 
     def _shape(self, word: str, written: str, *, first: bool) -> str:
-        """Return a small word as it is, and of any other word only what it looks like."""
+        """Return a function word itself, and for any other word only its shape: number, capitalized, or its ending."""
         if word in self.function or not (word[0].isalnum() or word[0] == "_"):
             return word
         if any(char.isdigit() for char in word):
@@ -98,15 +102,15 @@ class Probe:
 
 
 @lru_cache
-def probe(language: str) -> Probe:
-    """Return the probe of a language."""
+def clause_classifier(language: str) -> ClauseClassifier:
+    """Return the classifier of a language."""
     words = files("holdfast.learning") / "words"
     data = tomllib.loads((words / f"classifier_{language}.toml").read_text("utf-8"))
     classes: dict[str, tuple[str, ...]] = {}
     for name, members in data["classes"].items():
         for word in members.split():
             classes[word] = (*classes.get(word, ()), name)
-    return Probe(
+    return ClauseClassifier(
         function=frozenset(data["function"].split()),
         endings=tuple(data["endings"].split()),
         classes=classes,
@@ -114,32 +118,32 @@ def probe(language: str) -> Probe:
     )
 
 
-def _pattern(shapes: Sequence[str], mark: str) -> Iterator[str]:
-    """Yield the shapes of a clause, pairs of them, and how it begins."""
+def _ngrams(shapes: Sequence[str], mark: str) -> Iterator[str]:
+    """Yield features of a sequence: each element, each pair, and the first two elements."""
     yield from (f"{mark} {shape}" for shape in shapes)
     yield from (f"{mark}{mark} {one} {other}" for one, other in pairwise(["^", *shapes, "$"]))
     yield f"{mark}^ {' '.join(shapes[:2])}"
 
 
-def _judged(reading: ClauseReading) -> Iterator[str]:
-    """Yield what rules and cues make of a clause."""
+def _rule_features(reading: ClauseReading) -> Iterator[str]:
+    """Yield features of the rules and cues that match a clause."""
     yield from (f"q {cue}" for cue in reading.cues)
-    enough = reading.weight >= _ENOUGH
+    sufficient = reading.weight >= _SUFFICIENT_WEIGHT
     if reading.passing:
         yield "d passing"
     elif reading.ruled:
         yield "d rule"
-        if enough:
+        if sufficient:
             yield "d both"
-    elif enough:
+    elif sufficient:
         yield "d cues"
-    if not reading.ruled and _NEAR <= reading.weight < _ENOUGH:
+    if not reading.ruled and _NEAR_WEIGHT <= reading.weight < _SUFFICIENT_WEIGHT:
         yield "d near"
     if not reading.ruled and reading.weight <= 0:
         yield "d nothing"
 
 
-def _measured(reading: ClauseReading, tokens: Iterable[tuple[str, str]], function_words: int) -> dict[str, float]:
+def _measures(reading: ClauseReading, tokens: Iterable[tuple[str, str]], function_words: int) -> dict[str, float]:
     words = [(word, written) for word, written in tokens if word[0].isalnum()]
     names = sum(written[:1].isupper() and not written.startswith(("I'", "I’")) and written != "I" for _, written in words[1:])
     low, high = _WEIGHT_RANGE

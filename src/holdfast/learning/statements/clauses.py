@@ -1,4 +1,4 @@
-"""From a message to the clauses that may hold a statement: no code, no quotes, no questions, no role-play."""
+"""Split a message into clauses that may be statements, without code, quotes, questions and commands."""
 
 import re
 from collections.abc import Iterator
@@ -15,17 +15,17 @@ _SKIPPED = (">", "|", "#", "$ ", "//", "/*", "<", "import ", "def ", "class ", "
 _CODE = re.compile(
     r"\w\([^()\n]{0,60}\)\s*[:{;]|^[\w.]{2,40}\([^()\n]{0,80}\)$|[{};]\s*$|=>|[=!]=|\+=|^(?:INFO|DEBUG|ERROR|WARN(?:ING)?|FATAL|Traceback|\w{2,30}(?:Error|Exception):)\b"
 )
-"""A line of a program, or of its log."""
+"""A line of a program or of a log."""
 _EDGES = " \t\"'“”*_-–—•·"
 _AROUND = _EDGES + ",;:("
 _MAX_SENTENCE_CHARACTERS = 500
 _MAX_BOUNDARIES = 16
-"""A sentence with more pauses is a list, and its end is read in one piece."""
+"""Maximum number of possible clause boundaries examined per sentence. A sentence with more is a list; its rest is not split."""
 _MAX_WEIGHED_CHARACTERS = 160
-"""How much of what follows a question is weighed, to tell whether it begins a statement."""
+"""Number of characters after a question that are weighed to decide whether a statement begins there."""
 _MIN_WORDS = 2
 _MIN_WORDS_WITHOUT_SUBJECT = 3
-"""Words a clause without a subject must have to stand alone."""
+"""Minimum number of words of a clause without a subject."""
 _BOUNDARY = re.compile(
     r"(?:\s*[,;:(]\s*|\s+[–—-]+\s+|\s*(?:\.\.\.|…)\s*)(?:(?:and|but|so|because|cause|cuz|since|also|plus|y|e|pero|porque|asi que|ya que|aunque|ademas"
     r"|tambien|which is why|por eso|que|es que|cuz|bc)\s+)?"
@@ -37,20 +37,20 @@ _SUBJECT = re.compile(
     r"|they|on|every|next)\b"
 )
 _POINTS_BACK = re.compile(r"\b(?:them|ones?|it|there|those|then|lo|entonces|eso|ahi|alla|alli)[.!]*$")
-"""What ends so says little without what went before it, and stays with it."""
-_LEANS = re.compile(
+"""Endings that refer to the previous clause ("... there", "... it"). Such a clause is not split off."""
+_NEEDS_CONTEXT = re.compile(
     r"(?:mine|ours|that'?s (?:where|what|who|why|how|when|my|our|the (?:one|place))"
     r"|(?:el|la|los|las) (?:mi[oa]s?|nuestr[oa]s?)\b|(?:ahi|alli|alla) (?:es|esta|vivo|vive|vivimos|tengo|trabajo)|(?:es|son) (?:donde|mi|mis|el mio|la mia))\b"
 )
-"""What begins so says nothing without what went before it."""
-_UPSHOT = re.compile(r"\b(?:so|asi que|por eso|which is why)\b")
-_UPSHOT_WISH = re.compile(
+"""Beginnings that refer to the previous clause, such as "mine" or "that's where". The clause is unclear without it."""
+_CONSEQUENCE = re.compile(r"\b(?:so|asi que|por eso|which is why)\b")
+_CONSEQUENT_WISH = re.compile(
     r"(?:please )?(?:no|don'?t|dont|do not|stop|never|only|always|skip|avoid|nada de|sin|deja de|nunca|evita|siempre)\b"
 )
-"""What begins so after a "so" is asked for because of what was said before it."""
+"""Beginnings of a wish that follows "so". It is not split from the statement that explains it."""
 _CONSENT = re.compile(r"(?:ok|okay|vale|dale|got it|understood|entendido|de acuerdo|alright|please|porfa|por favor|si|yeah)\W*$")
-"""A question that asks only for consent to what was said before it."""
-_ANEW = re.compile(r"\b(?:instead|after all|en su lugar|en vez de eso)\b")
+"""A question that only asks for agreement with the statement before it."""
+_INSTEAD = re.compile(r"\b(?:instead|after all|en su lugar|en vez de eso)\b")
 _ACCENTS = str.maketrans(
     "áàâäãéèêëíìîïóòôöõúùûüçñÁÀÂÄÃÉÈÊËÍÌÎÏÓÒÔÖÕÚÙÛÜÇÑ’‘`´", "aaaaaeeeeiiiiooooouuuucnAAAAAEEEEIIIIOOOOOUUUUCN''''"
 )
@@ -59,29 +59,29 @@ _LAST_O = re.compile(r"(?<=\w\w)ó(?!\w)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementClause:
-    """A part of a sentence, as it was written and as the rules read it."""
+    """A part of a sentence, as written and in folded form."""
 
     text: str
     folded: str
     asked: bool = False
     corrects: bool = False
-    """It begins as a correction of something said before."""
+    """True if it begins as a correction of an earlier statement."""
     context: str = ""
-    """What was said just before it, where it says nothing without that."""
+    """The text just before it, if it is unclear without that text."""
 
     @property
-    def leans(self) -> bool:
-        """Whether it speaks of what was named just before: "mine is blue"."""
-        return _LEANS.match(self.folded) is not None
+    def needs_context(self) -> bool:
+        """True if it refers to something named just before: "mine is blue"."""
+        return _NEEDS_CONTEXT.match(self.folded) is not None
 
 
 def fold_clause(text: str) -> str:
-    """Return a text of the same length for the rules to read: lower case, plain letters, straight apostrophes.
+    """Return a text of the same length for the rules to match: lower case, no accents, straight apostrophes.
 
-    An "ó" at the end of a word stays, for it tells "he worked" from "I work" in Spanish.
+    An "ó" at the end of a word stays: in Spanish it distinguishes "he worked" (trabajó) from "I work" (trabajo).
     """
     plain = list(text.translate(_ACCENTS).lower())
-    if len(plain) != len(text):  # a few letters have no lower case of the same length
+    if len(plain) != len(text):  # some letters change length in lower case
         plain = [char.lower()[:1] or char for char in text.translate(_ACCENTS)]
     for match in _LAST_O.finditer(text):
         plain[match.end() - 1] = "ó"
@@ -89,7 +89,7 @@ def fold_clause(text: str) -> str:
 
 
 def sentences(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each sentence with its folded form, in which code and longer quotes are blotted out."""
+    """Yield each sentence and its folded form, in which longer quotes are masked. Code is skipped."""
     for piece in _SENTENCE_END.split(without_quoted_text(text)):
         sentence = piece.strip(_EDGES) if piece else ""
         if (
@@ -99,40 +99,40 @@ def sentences(text: str) -> Iterator[tuple[str, str]]:
             or _CODE.search(sentence)
         ):
             continue
-        start = piece.index(sentence)  # a quote that opens or ends the piece has lost a mark in the sentence
-        yield sentence, fold_clause(_QUOTED.sub(_blot, piece))[start : start + len(sentence)]
+        start = piece.index(sentence)  # stripping can remove a quotation mark that masking needs
+        yield sentence, fold_clause(_QUOTED.sub(_mask_quote, piece))[start : start + len(sentence)]
 
 
-def _blot(match: re.Match[str]) -> str:
-    """Hide what is quoted, unless it is a name or a title of a word or two."""
+def _mask_quote(match: re.Match[str]) -> str:
+    """Mask a quote with underscores, unless it is a name or title of one or two words."""
     quote = match[0]
     return quote if len(quote.split()) < 3 else quote[0] + "_" * (len(quote) - 2) + quote[-1]
 
 
 def clauses(sentence: str, folded: str, book: Rulebook) -> Iterator[StatementClause]:
-    """Yield the clauses of a sentence that are stated: what is asked or ordered in it is cut away."""
+    """Yield the clauses that a sentence states. Questions and commands in it are dropped."""
     is_question = sentence.rstrip(_EDGES + ")").endswith("?")
-    cuts = _cuts(sentence, folded, book, is_question=is_question)
+    cuts = _clause_boundaries(sentence, folded, book, is_question=is_question)
     spans = zip([0, *(after for _, after in cuts)], [*(before for before, _ in cuts), len(sentence)], strict=True)
     parts = [(sentence[start:end].strip(_AROUND), folded[start:end].strip(_AROUND)) for start, end in spans]
     spoken = [_stated(text, plain, book, is_question=is_question) for text, plain in parts]
     if is_question and len(parts) > 1 and all(clause is not None for clause in spoken) and book.find(parts[-1][1]) is None:
         spoken[-1] = None  # the question mark belongs to the last part
-    if is_question and not _question_apart(parts, spoken, book):
+    if is_question and not _states_something(parts, spoken, book):
         return
     corrects = book.correction.match(folded) is not None
     for number, clause in enumerate(spoken):
         if clause is None:
             continue
         following = parts[number + 1][1] if number + 1 < len(parts) else ""
-        wanted = bool(following) and bool(book.asked_after.match(following))
-        anew = corrects or _ANEW.search(clause.folded) is not None
-        context = parts[number - 1][0] if number and clause.leans else ""
-        yield replace(clause, asked=clause.asked or wanted, corrects=anew, context=context)
+        asked_after = bool(following) and bool(book.asked_after.match(following))
+        restates = corrects or _INSTEAD.search(clause.folded) is not None
+        context = parts[number - 1][0] if number and clause.needs_context else ""
+        yield replace(clause, asked=clause.asked or asked_after, corrects=restates, context=context)
 
 
-def _question_apart(parts: list[tuple[str, str]], spoken: list[StatementClause | None], book: Rulebook) -> bool:
-    """Tell whether a sentence with a question mark also states something, apart from what it asks."""
+def _states_something(parts: list[tuple[str, str]], spoken: list[StatementClause | None], book: Rulebook) -> bool:
+    """Return True if a sentence with a question mark also states something."""
     if len(parts) == 1:
         clause = spoken[0]
         return clause is not None and (clause.asked or _is_announced(parts[0][1], clause.folded))
@@ -145,13 +145,13 @@ def _question_apart(parts: list[tuple[str, str]], spoken: list[StatementClause |
 
 
 def _is_announced(folded: str, stated: str) -> bool:
-    """Tell whether a question only announces what it states: "did I mention that I'm vegan?"."""
+    """Return True if a question only introduces a statement: "did I mention that I'm vegan?"."""
     lead = folded[: len(folded) - len(stated)]
     return bool(re.match(r"(?:\W|and |y |por cierto|by the way)*(?:did i|have i|te (?:dije|conte)|ya te)", lead))
 
 
 def _stated(text: str, folded: str, book: Rulebook, *, is_question: bool) -> StatementClause | None:
-    """Return a part as a clause without its lead-in, or None when it asks, orders or quotes."""
+    """Return a part of a sentence as a clause without its lead-in, or None if it is a question, a command or a quote."""
     if book.asked_after.match(folded):
         return None
     asked = False
@@ -182,30 +182,30 @@ def _asks(folded: str, book: Rulebook, *, is_question: bool) -> bool:
     return any(book.shows("question" if is_question else "asks", said) or book.shows("command", said) for said in (folded, bare))
 
 
-def _cuts(sentence: str, folded: str, book: Rulebook, *, is_question: bool) -> list[tuple[int, int]]:
-    """Return where clauses of a sentence end and the next begin: where a statement, a question or an order does."""
+def _clause_boundaries(sentence: str, folded: str, book: Rulebook, *, is_question: bool) -> list[tuple[int, int]]:
+    """Return the spans between clauses: the places where a statement, a question or a command begins."""
     cuts: list[tuple[int, int]] = []
-    wanted = _is_asked(folded, book)
+    is_request = _asks_to_remember(folded, book)
     for boundary in islice(_BOUNDARY.finditer(folded), _MAX_BOUNDARIES):
         rest = folded[boundary.end() :]
         before = folded[cuts[-1][1] if cuts else 0 : boundary.start()]
         tight = not _PAUSE.search(boundary[0])
         if not rest or (tight and len(before.split()) < 3 and not _is_only_lead(before, book)):
             continue
-        if _UPSHOT.search(boundary[0]) and _UPSHOT_WISH.match(rest) and is_telling(before, before, book):
+        if _CONSEQUENCE.search(boundary[0]) and _CONSEQUENT_WISH.match(rest) and is_telling(before, before, book):
             continue
         if (
             (_asks(rest, book, is_question=is_question) and not (tight and book.find(rest)))
             or (
-                not wanted
+                not is_request
                 and not _follows_from(boundary[0], before, book)
                 and _begins_clause(rest, book, tight=tight, is_question=is_question)
             )
             or book.asked_after.match(rest)
             or (
-                not wanted
+                not is_request
                 and _asks(before, book, is_question=is_question)
-                and _weighs(sentence[boundary.end() :][:_MAX_WEIGHED_CHARACTERS], rest[:_MAX_WEIGHED_CHARACTERS], book)
+                and _is_statement(sentence[boundary.end() :][:_MAX_WEIGHED_CHARACTERS], rest[:_MAX_WEIGHED_CHARACTERS], book)
             )
         ):
             cuts.append(boundary.span())
@@ -213,7 +213,7 @@ def _cuts(sentence: str, folded: str, book: Rulebook, *, is_question: bool) -> l
 
 
 def _last_pause(sentence: str, folded: str, book: Rulebook) -> list[tuple[int, int]]:
-    """Return where a question begins that nothing else tells from the statement before it: "I'm vegan, anything for me?"."""
+    """Return the span before a question that only a pause separates from a statement: "I'm vegan, anything for me?"."""
     pauses = [boundary for boundary in _BOUNDARY.finditer(folded) if _PAUSE.search(boundary[0])]
     if not pauses or _asks(folded, book, is_question=True):
         return []
@@ -225,17 +225,17 @@ def _last_pause(sentence: str, folded: str, book: Rulebook) -> list[tuple[int, i
 
 
 def _follows_from(boundary: str, before: str, book: Rulebook) -> bool:
-    """Tell whether what follows is the upshot of a statement, with which it stays: "my gym closes at nine so I go early"."""
-    return _UPSHOT.search(boundary) is not None and (book.find(before) is not None or is_telling(before, before, book))
+    """Return True if a clause is the consequence of a statement and stays with it: "my gym closes at nine so I go early"."""
+    return _CONSEQUENCE.search(boundary) is not None and (book.find(before) is not None or is_telling(before, before, book))
 
 
-def _weighs(text: str, rest: str, book: Rulebook) -> bool:
-    """Tell whether what follows a question or an order tells something by itself: "find a recipe, the twins eat no meat"."""
+def _is_statement(text: str, rest: str, book: Rulebook) -> bool:
+    """Return True if the text after a question or command is a statement: "find a recipe, the twins eat no meat"."""
     return len(rest.split()) >= _MIN_WORDS_WITHOUT_SUBJECT and is_telling(text, rest, book)
 
 
-def _is_asked(folded: str, book: Rulebook) -> bool:
-    """Tell whether a sentence begins with a request to remember it: then it is kept in one piece."""
+def _asks_to_remember(folded: str, book: Rulebook) -> bool:
+    """Return True if a sentence begins with a request to remember it. Such a sentence is not split."""
     for _ in range(4):
         if book.asked.match(folded):
             return True
@@ -264,7 +264,7 @@ def _begins_clause(rest: str, book: Rulebook, *, tight: bool, is_question: bool)
 
 
 def _has_own_subject(folded: str, book: Rulebook, *, tight: bool) -> bool:
-    """English clauses show their subject, but for those after a pause; in Spanish the verb is enough."""
+    """Return True if a clause can stand alone. In English it needs a subject, except after a pause; in Spanish it does not."""
     if book.language == "es" or _SUBJECT.match(folded):
         return True
     return not tight and len(_BOUNDARY.split(folded, maxsplit=1)[0].split()) >= _MIN_WORDS_WITHOUT_SUBJECT

@@ -1,4 +1,4 @@
-"""What an assistant observed and the user then confirmed."""
+"""Extract observations of the assistant that the user confirms."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,12 +16,12 @@ _QUESTION_TAG = re.compile(
     re.IGNORECASE,
 )
 _MAX_SENTENCES_BACK = 2
-"""A yes answers what was said last: an observation further back is not taken for confirmed."""
+"""Number of sentences at the end of the assistant's message that a "yes" can confirm."""
 _IMPORTANCE = 5.0
 
 
 def confirmed_observations(messages: Sequence[Message]) -> list[SourcedStatement]:
-    """Return what an assistant observed where the user's next message says yes to it."""
+    """Return the assistant's observations that the user's next message confirms."""
     return [
         SourcedStatement(statement=_statement(text, language), sources=(said, answer))
         for said, answer in pairwise(messages)

@@ -1,16 +1,16 @@
-"""What one conversation leaves, before it becomes memories: statements put right by later ones, observations confirmed."""
+"""Collect the statements of a conversation and apply later corrections to earlier statements."""
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.learning.statements.clauses import fold_clause, sentences
-from holdfast.learning.statements.repair import correction_in, regrets, repaired, repaired_within
+from holdfast.learning.statements.repair import admits_mistake, correction_in, repaired, repaired_within
 from holdfast.learning.statements.statements import Statement, retracts, statements
 from holdfast.types import Message
 
 _MAX_STATEMENTS_BACK = 4
-"""How many statements back a bare correction ("no, on Tuesday") may reach."""
+"""Number of earlier statements that a bare correction ("no, on Tuesday") can refer to."""
 _SINGLE_VALUE_KEYS = frozenset(
     (
         "name",
@@ -30,24 +30,24 @@ _SINGLE_VALUE_KEYS = frozenset(
 _MIN_SHARED_START = 2
 _MIN_SHARED_WORDS = 0.6
 _NOTES = ("note", "nota")
-_TRAILING = re.compile(r"\s*(?:\.{2,}|…)$")
+_TRAILING_DOTS = re.compile(r"\s*(?:\.{2,}|…)$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourcedStatement:
-    """A statement with the messages it rests on; the last of them is the one that said it last."""
+    """A statement with its source messages. The last source is the latest message that states it."""
 
     statement: Statement
     sources: tuple[Message, ...]
 
 
 def is_spoken_by_user(message: Message) -> bool:
-    """Tell whether a message is something a person said to us: not noise, a tool's output or a page."""
+    """Return True if a message is a user's own text: not noise, tool output or a web page."""
     return message.role == "user" and message.origin == "user" and message.action is None
 
 
 def sourced_statements(messages: Sequence[Message]) -> list[SourcedStatement]:
-    """Return what the users of a conversation stated; of something corrected, the last word counts."""
+    """Return the users' statements in a conversation. A corrected statement is returned in its corrected form only."""
     found: list[SourcedStatement] = []
     for message in messages:
         if not is_spoken_by_user(message):
@@ -60,9 +60,9 @@ def sourced_statements(messages: Sequence[Message]) -> list[SourcedStatement]:
 
 
 def _statements_in(message: Message) -> Iterator["SourcedStatement | _BareCorrection"]:
-    """Yield a message's statements and bare corrections, in the order they were said."""
-    regretted = regrets(fold_clause(message.text))
-    found = [replace(each, corrects=each.corrects or regretted) for each in statements(message)]
+    """Yield a message's statements, then its bare corrections."""
+    admitted = admits_mistake(fold_clause(message.text))
+    found = [replace(each, corrects=each.corrects or admitted) for each in statements(message)]
     for each in found:
         sourced = SourcedStatement(statement=replace(each, text=repaired_within(each.text)), sources=(message,))
         fragment = correction_in(each.text, fold_clause(each.text)) if each.key in _NOTES else None
@@ -81,14 +81,14 @@ class _BareCorrection:
     fragment: str
     message: Message
     otherwise: SourcedStatement | None = None
-    """What to keep of it where it puts nothing right that was said before."""
+    """The statement to keep if the correction matches no earlier statement."""
 
 
 def _added(found: list[SourcedStatement], new: "SourcedStatement | _BareCorrection") -> list[SourcedStatement]:
     if isinstance(new, _BareCorrection):
         return _repair_last(found, new)
     if new.statement.corrects:
-        found = [each for each in found if not _takes_place_of(new, each)]
+        found = [each for each in found if not _restates(new, each)]
     return [*found, new]
 
 
@@ -100,13 +100,13 @@ def _repair_last(found: list[SourcedStatement], bare: _BareCorrection) -> list[S
         text = repaired(old.statement.text, bare.fragment)
         if text is not None:
             sources = tuple(dict.fromkeys((*old.sources, bare.message)))
-            new = SourcedStatement(statement=replace(old.statement, text=_TRAILING.sub("", text)), sources=sources)
+            new = SourcedStatement(statement=replace(old.statement, text=_TRAILING_DOTS.sub("", text)), sources=sources)
             return [*found[:place], new, *found[place + 1 :]]
     return found if bare.otherwise is None else [*found, bare.otherwise]
 
 
-def _takes_place_of(new: SourcedStatement, old: SourcedStatement) -> bool:
-    """Tell whether a correction says anew what an earlier statement said."""
+def _restates(new: SourcedStatement, old: SourcedStatement) -> bool:
+    """Return True if a correction restates an earlier statement of the same speaker."""
     if new.sources[-1].speaker != old.sources[-1].speaker:
         return False
     if new.sources == old.sources and new.statement.text == old.statement.text:
@@ -114,17 +114,17 @@ def _takes_place_of(new: SourcedStatement, old: SourcedStatement) -> bool:
     words = [re.findall(r"\w+", fold_clause(each.statement.text)) for each in (new, old)]
     if new.statement.key == old.statement.key and new.statement.key in _SINGLE_VALUE_KEYS:
         return words[0][:_MIN_SHARED_START] == words[1][:_MIN_SHARED_START]
-    return new.sources != old.sources and _alike(*words) >= _MIN_SHARED_WORDS
+    return new.sources != old.sources and _word_overlap(*words) >= _MIN_SHARED_WORDS
 
 
-def _alike(words: Sequence[str], others: Sequence[str]) -> float:
-    """Return the share of two statements' words, numbers apart, that both have."""
+def _word_overlap(words: Sequence[str], others: Sequence[str]) -> float:
+    """Return the share of words, without numbers, that two statements have in common (Jaccard index)."""
     one, other = ({word for word in each if word.isalpha()} for each in (words, others))
     return len(one & other) / max(1, len(one | other))
 
 
 def _without_last_message(found: list[SourcedStatement], message: Message) -> list[SourcedStatement]:
-    """Drop what the same speaker's last message left."""
+    """Drop the statements from the same speaker's last message."""
     mine = [each for each in found if each.sources[-1].speaker == message.speaker]
     last = mine[-1].sources[-1].id if mine else None
     return [each for each in found if each.sources[-1].id != last]

@@ -1,4 +1,4 @@
-"""Leaving out of a message what is not its speaker's own words: code, tagged blocks, and memories that came back."""
+"""Remove the parts of a message that its speaker did not write: code, tagged blocks and injected memories."""
 
 import re
 
@@ -10,7 +10,7 @@ _BLOCK_END = re.compile(r"\[(?:/|end|fin)[^\[\]\n]{0,80}\]", re.IGNORECASE)
 
 
 def without_quoted_text(text: str) -> str:
-    """Return a message without code, tagged blocks and blocks of memories; each leaves a line break or a blot."""
+    """Return a message without code, tagged blocks and blocks of memories. Each is replaced by a line break or underscores."""
     text = _IN_LINE.sub(lambda match: "_" * len(match[0]), _FENCED.sub("\n", text))
     return _without_tagged(_without_memories(text))
 

@@ -1,4 +1,4 @@
-"""Putting a statement right: "my flight is at 9... sorry, at 10" says that it is at 10."""
+"""Apply corrections to a statement: "my flight is at 9... sorry, at 10" becomes "my flight is at 10"."""
 
 import re
 
@@ -10,8 +10,10 @@ _MARK = (
     r"|correccion|no)"
 )
 _MARK_WITHIN = _MARK.removesuffix("|no)") + r"|no(?=\s*[,.:;…–—-]))"
-"""Inside a sentence "no" takes something back only with a pause behind it: "el martes, no, el miércoles"; "el martes, no el
-lunes" says what it is not."""
+"""Marks of correction inside a sentence. "No" is one only before a pause.
+
+"El martes, no, el miércoles" corrects the day; "el martes, no el lunes" rejects another day.
+"""
 _OPENING = re.compile(
     rf"^(?:(?:oh|ah|ay|hmm|ok|okay|uy|ups|oops|bueno|pero|but|y|and|che)[ ,.!-]+)*{_MARK}(?:[ ,.!:-]+{_MARK})*[ ,.!:-]+"
     r"(?:that'?s (?:wrong|not right)[ ,.]+)?(?P<rest>.+)$"
@@ -19,14 +21,14 @@ _OPENING = re.compile(
 _BARE_OPENING = re.compile(
     r"^(?:it'?s|it is|that'?s|make (?:it|that)|es|son|seria|era|que sea|mejor) (?:actually |en realidad )?(?P<rest>.+?,? (?:not|no|y no|instead of|en vez de|en lugar de) .+)$"
 )
-_REGRET = re.compile(
+_ADMISSION = re.compile(
     r"^(?:(?:oh|ah|ay|hmm|ok|okay|uy|no|wait|pero|but|che)[ ,.!-]+)*(?:sorry|oops|ups|my mistake|my bad|correction|perdon|perdona|disculpa|correccion"
     r"|(?:i|me|lo|le|la) (?:misread|misheard|mixed|got (?:it|that) wrong|was wrong|equivoque|confundi|lei mal|entendi mal))\b"
 )
 _WITHIN = re.compile(rf"^(?P<said>.{{8,}}?)(?:[\s,.…–—-]+){_MARK_WITHIN}(?:[ ,.!:…-]+{_MARK})*[ ,.!:…-]+(?P<rest>.{{1,40}})$")
 _NOT = re.compile(r"^(?P<new>.+?)[, ]+(?:and )?(?:not|y no|no|instead of|rather than|en vez de|en lugar de) (?P<old>.+)$")
 _BUT = re.compile(r"^(?:not|no(?: es| era)?) (?P<old>.+?),? (?:but|sino(?: que)?|it'?s|es) (?P<new>.+)$")
-_SMALL = re.compile(
+_LEADING_WORDS = re.compile(
     r"^(?:it'?s|it is|that'?s|it was|was|is|es|son|era|sera|sea|on|at|in|the|el|la|los|las|a|al|en|to|with|con|de|del|i mean|i meant|a las|on the|actually|en realidad)\s+"
 )
 _MONTH = (
@@ -45,12 +47,12 @@ _VALUES = tuple(
         r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|once|doce)\b",
     )
 )
-"""Kinds of values, each of which can take the place of another of its kind; the first that a correction has counts."""
+"""Sorts of values. A new value replaces an old one of the same sort. The first sort found in a correction is used."""
 _MAX_FRAGMENT_WORDS = 9
 
 
 def correction_in(sentence: str, folded: str) -> str | None:
-    """Return the new value that a sentence names to put something right: "on Tuesday, not Monday"."""
+    """Return the new value that a correcting sentence names ("on Tuesday, not Monday"), or None if it corrects nothing."""
     opened = _OPENING.match(folded) or _BARE_OPENING.match(folded)
     if opened is None or folded.endswith("?"):
         return None
@@ -58,17 +60,17 @@ def correction_in(sentence: str, folded: str) -> str | None:
     return rest if rest and len(rest.split()) <= _MAX_FRAGMENT_WORDS else None
 
 
-def regrets(folded: str) -> bool:
-    """Tell whether a message begins by saying that something said before was wrong; what it says anew then counts."""
-    return _REGRET.match(folded) is not None
+def admits_mistake(folded: str) -> bool:
+    """Return True if a message begins by admitting a mistake. Its statements then replace earlier ones."""
+    return _ADMISSION.match(folded) is not None
 
 
 def repaired(text: str, fragment: str) -> str | None:
-    """Return a statement with the value that a fragment names instead of its own; None when it names no such thing."""
+    """Return a statement with its value replaced by the one in a fragment, or None if they have no sort of value in common."""
     plain = fold_clause(fragment)
     named = _NOT.match(plain) or _BUT.match(plain)
     if named is not None:
-        swapped = _swap(text, _core(fragment, named, "old"), _core(fragment, named, "new"))
+        swapped = _swap(text, _bare_value(fragment, named, "old"), _bare_value(fragment, named, "new"))
         if swapped is not None:
             return swapped
         fragment, plain = fragment[named.start("new") : named.end("new")], plain[named.start("new") : named.end("new")]
@@ -82,7 +84,7 @@ def repaired(text: str, fragment: str) -> str | None:
 
 
 def repaired_within(text: str) -> str:
-    """Return a statement that corrects itself with its last word only; any other as it is."""
+    """Return a statement that corrects itself with the final value only. Return any other statement unchanged."""
     found = _WITHIN.match(fold_clause(text).rstrip("."))
     if found is None:
         return text
@@ -91,11 +93,11 @@ def repaired_within(text: str) -> str:
     return text if better is None else better + ("." if text.endswith(".") else "")
 
 
-def _core(fragment: str, match: re.Match[str], name: str) -> str:
-    """Return a named value without its articles and prepositions."""
+def _bare_value(fragment: str, match: re.Match[str], name: str) -> str:
+    """Return a value without leading articles and prepositions."""
     value = fragment[match.start(name) : match.end(name)].strip(" ,.!")
-    while (small := _SMALL.match(fold_clause(value))) is not None:
-        value = value[small.end() :]
+    while (leading := _LEADING_WORDS.match(fold_clause(value))) is not None:
+        value = value[leading.end() :]
     return value
 
 

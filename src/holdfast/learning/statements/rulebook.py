@@ -1,4 +1,4 @@
-"""The rules by which statements are told from the rest, read once from the files in ``words``."""
+"""Load the rules that recognize statements from the files in ``words``, once per language."""
 
 import re
 import tomllib
@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
-from math import inf
 from typing import Any, Literal, TypeAlias
 
-from holdfast.learning.statements.classifier import Probe, probe
+from holdfast.learning.statements.classifier import ClauseClassifier, clause_classifier
 from holdfast.learning.statements.weights import CueScale, cue_scale
 
 StatementKind: TypeAlias = Literal["fact", "decision", "event"]
@@ -18,27 +17,26 @@ StatementType: TypeAlias = Literal["personal", "preference", "knowledge", "event
 LANGUAGES = ("en", "es")
 _GROUP = re.compile(r"<([a-z_0-9]+)>")
 _SUBJECTS: Mapping[str, Mapping[str, str]] = {"en": {"i": "i", "am": "i'm", "have": "i've"}, "es": {"am": "soy"}}
-_SPACE = re.compile(r"\s+")
+_WHITESPACE = re.compile(r"\s+")
 _MAX_DEPTH = 4
-"""Groups may name groups, a few levels down."""
+"""Maximum depth at which word groups can refer to other groups."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementRule:
-    """One way of saying something that lasts."""
+    """A pattern for one sort of statement, with the properties of the resulting memory."""
 
     key: str
     kind: StatementKind
     type: StatementType
     importance: float
     temporary: bool
-    discovery: bool
     pattern: re.Pattern[str]
     needs: re.Pattern[str] | None
     unless: re.Pattern[str] | None
 
     def fits(self, clause: str, start: int = 0) -> bool:
-        """Tell whether a clause, folded, says such a thing, beginning at ``start``."""
+        """Return True if a folded clause matches from ``start``."""
         return bool(
             self.pattern.match(clause, start)
             and (self.needs is None or self.needs.search(clause))
@@ -48,30 +46,30 @@ class StatementRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rulebook:
-    """What one language knows of statements."""
+    """The rules, cues and classifier of one language."""
 
     language: str
     rules: tuple[StatementRule, ...]
     filler: re.Pattern[str]
-    """What people say before a statement."""
+    """Words that can precede a statement and are not part of it."""
     asked: re.Pattern[str]
-    """A request to remember what follows."""
+    """A request to remember the text that follows."""
     asked_after: re.Pattern[str]
-    """A request to remember what went before."""
+    """A request to remember the text that precedes it."""
     correction: re.Pattern[str]
     when: re.Pattern[str]
     prefix: re.Pattern[str]
-    """Words that may stand before a statement and belong to it: "for the archive", "every Sunday"."""
+    """Words that can precede a statement and are part of it: "for the archive", "every Sunday"."""
     elided: Mapping[str, re.Pattern[str]]
-    """What may be said without its subject, by the subject to read before it."""
+    """Patterns of clauses without a subject, by the subject to insert before matching."""
     signs: Mapping[str, re.Pattern[str]]
     scale: CueScale
-    """What is weighed where no rule fits."""
-    probe: Probe | None
-    """A second opinion; None where only rules are asked."""
+    """Cues that are weighed if no rule matches."""
+    classifier: ClauseClassifier | None
+    """Classifier of clauses; None if only the rules decide."""
 
     def find(self, clause: str) -> StatementRule | None:
-        """Return the first rule that fits a folded clause, which may have words before it or lack its subject."""
+        """Return the first rule that matches a folded clause, also after a prefix or with an elided subject inserted."""
         rule = self._first(clause, 0)
         for start in self._after_prefix(clause):
             rule = rule or self._first(clause, start)
@@ -81,21 +79,21 @@ class Rulebook:
         return rule
 
     def _after_prefix(self, clause: str) -> list[int]:
-        """Return where a statement may begin after words that belong to it."""
+        """Return the positions after a prefix where a statement can begin."""
         prefix = self.prefix.match(clause)
-        return [] if prefix is None else [space.end() for space in _SPACE.finditer(clause, 0, prefix.end())]
+        return [] if prefix is None else [space.end() for space in _WHITESPACE.finditer(clause, 0, prefix.end())]
 
     def _first(self, clause: str, start: int) -> StatementRule | None:
         return next((rule for rule in self.rules if rule.fits(clause, start)), None)
 
     def shows(self, sign: str, text: str) -> bool:
-        """Tell whether a folded text shows a sign, such as ``joke`` or ``question``."""
+        """Return True if a folded text matches a sign, such as ``joke`` or ``question``."""
         return bool(self.signs[sign].search(text))
 
 
 @lru_cache
 def rulebook(language: str) -> Rulebook:
-    """Return the rules of a language."""
+    """Return the rulebook of a language."""
     data = tomllib.loads((files("holdfast.learning") / "words" / f"{language}.toml").read_text("utf-8"))
     words = _expand(data["words"])
     leads, subject = data["leads"], data["subject"]
@@ -112,15 +110,15 @@ def rulebook(language: str) -> Rulebook:
         elided={first: re.compile(subject[name]) for name, first in _SUBJECTS[data["language"]].items()},
         signs={name: re.compile(_fill(pattern, words)) for name, pattern in data["signs"].items()},
         scale=cue_scale(data["cues"], words),
-        probe=probe(data["language"]),
+        classifier=clause_classifier(data["language"]),
     )
 
 
 @lru_cache
 def rules_only(language: str) -> Rulebook:
-    """Return the rules of a language that weigh nothing: its small words mean other things in another language."""
-    nothing = CueScale(threshold=inf, name=0.0, number=0.0, thin=0.0, cues=())
-    return replace(rulebook(language), scale=nothing, probe=None)
+    """Return a rulebook without cues and classifier, for texts in another language, where function words mean other things."""
+    nothing = CueScale(name=0.0, number=0.0, thin=0.0, cues=())
+    return replace(rulebook(language), scale=nothing, classifier=None)
 
 
 def _rule(row: Mapping[str, Any], words: Mapping[str, str]) -> StatementRule:
@@ -130,7 +128,6 @@ def _rule(row: Mapping[str, Any], words: Mapping[str, str]) -> StatementRule:
         type=row.get("type", "personal"),
         importance=float(row["importance"]),
         temporary=row.get("temporary", False),
-        discovery=row.get("discovery", False),
         pattern=_any(row["patterns"], words),
         needs=re.compile(_fill(row["needs"], words)) if "needs" in row else None,
         unless=re.compile(_fill(row["unless"], words)) if "unless" in row else None,
@@ -154,27 +151,26 @@ def _fill(pattern: str, words: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """One thing worth keeping, as it was said."""
+    """One statement worth keeping, as it was written."""
 
     text: str
     kind: StatementKind
     type: StatementType
     key: str
-    """What it is about: name, work, diet, plan and so on, in the language of the statement."""
+    """The attribute it describes, such as name, work, diet or plan, in the language of the statement."""
     importance: float
     language: str
     asked: bool = False
-    """The speaker asked for it to be remembered."""
+    """True if the speaker asked to remember it."""
     temporary: bool = False
-    """It holds until a day that is near."""
+    """True if it holds only until a day in the near future."""
     corrects: bool = False
-    """It was said to put right something said before."""
-    discovery: bool = False
+    """True if it corrects an earlier statement."""
     observed: bool = False
-    """The assistant said it of the user, who confirmed it."""
+    """True if it is an observation of the assistant that the user confirmed."""
     weighed: bool = False
-    """No rule fitted it; it was weighed and found worth keeping."""
+    """True if no rule matched and it was kept by its cues and the classifier."""
     elided: bool = False
-    """It was weighed, and its subject is left out: "been vegan since May"."""
+    """True if it was weighed and has no subject: "been vegan since May"."""
     faint: bool = False
-    """It was weighed and is not worth keeping by itself, but may belong to what was said beside it."""
+    """True if it is not worth keeping alone but can be joined to a neighboring statement."""

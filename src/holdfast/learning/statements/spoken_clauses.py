@@ -1,4 +1,4 @@
-"""From a message to what its speaker states in it: sentence by sentence, without what is not meant or not to be kept."""
+"""Yield the sentences of a message with the clauses that the speaker states, without jokes, role-play and secrets."""
 
 import re
 from collections.abc import Iterator
@@ -23,23 +23,23 @@ _WHOLE_SENTENCE = ("hypothetical", "sarcasm", "fiction_author")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpokenSentence:
-    """A sentence with the clauses that it states; none where it is not meant as it is said."""
+    """A sentence with the clauses it states. There are none if it is not meant literally."""
 
     text: str
     folded: str
     clauses: tuple[StatementClause, ...]
     impersonal: bool
-    """It stands in a longer text that speaks neither of its writer nor to its reader."""
+    """True if it belongs to a longer text that mentions neither its writer nor its reader."""
 
 
 def spoken(text: str, book: Rulebook) -> Iterator[SpokenSentence]:
-    """Yield the sentences of a message, up to where a text begins that is to be translated, mended or written."""
+    """Yield the sentences of a message. Stop at a request to translate, rewrite or write a text, because that text follows."""
     if any(book.shows(sign, fold_clause(text)) for sign in _WHOLE_MESSAGE):
         return
     impersonal = _is_impersonal(text, book)
     for sentence, folded in sentences(text):
         if book.shows("text_command", folded) or book.shows("text_writing", folded + "\n"):
-            if folded.endswith("?"):  # "how do you say it?" brings no text with it
+            if folded.endswith("?"):  # "how do you say it?" is not followed by a text
                 continue
             break
         stated = clauses(sentence, folded, book) if _is_plain(folded, book) else ()
@@ -50,16 +50,16 @@ def spoken(text: str, book: Rulebook) -> Iterator[SpokenSentence]:
 
 def _is_impersonal(text: str, book: Rulebook) -> bool:
     enough = len(list(islice(sentences(text), _LONG_TEXT_SENTENCES))) == _LONG_TEXT_SENTENCES
-    return enough and book.probe is not None and not book.probe.about(fold_clause(text)) & _PERSONAL
+    return enough and book.classifier is not None and not book.classifier.classes_in(fold_clause(text)) & _PERSONAL
 
 
 def without_secret(text: str) -> str:
-    """Return a text, or nothing where it tells a password or the like."""
+    """Return the text, or an empty string if it contains a password or another secret."""
     return "" if _SECRET.search(fold_clause(text)) else text
 
 
 def _without_secret(clause: StatementClause) -> StatementClause | None:
-    """Return a clause without the part from which on it tells a password or the like."""
+    """Return a clause cut before the part with a secret, or None if nothing precedes it."""
     found = _SECRET.search(clause.folded)
     clause = replace(clause, context=without_secret(clause.context))
     if found is None:
@@ -71,12 +71,12 @@ def _without_secret(clause: StatementClause) -> StatementClause | None:
 
 
 def _is_plain(folded: str, book: Rulebook) -> bool:
-    """Tell whether a sentence is meant as it is said."""
+    """Return True if a sentence is meant literally and states the speaker's own view."""
     if any(book.shows(sign, folded) for sign in _WHOLE_SENTENCE):
         return False
     if book.shows("transcript", folded) and not book.asked.match(folded) and not book.filler.match(folded):
         return False
     if not book.shows("saying", folded) or book.shows("counsel", folded):
         return True
-    rule = book.find(folded)  # a doctor's word counts as one's own, and so does what others call one
+    rule = book.find(folded)  # a doctor's advice and a name used by others count as statements
     return rule is not None and rule.key in ("health", "salud", "name", "nombre")

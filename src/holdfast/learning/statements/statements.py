@@ -1,15 +1,15 @@
-"""Statements: what people say of themselves, decide, plan, find out, or ask to have remembered, told by rules.
+"""Find statements by rules: facts about the speaker, decisions, plans, discoveries, and requests to remember something.
 
-A clause is kept when a rule fits at its beginning, so that "if I lived in Rome" or "she said I am a fool" are not
-taken for statements. Where no rule fits, the clause is weighed. What is kept is a quote; nothing is
-rephrased here. The rules and cues are in ``words``, by language.
+A clause is kept if a rule matches at its beginning, so "if I lived in Rome" and "she said I am a fool" are not
+statements. If no rule matches, cues and a classifier decide. Statements are quotes; nothing is rephrased here. The
+rules and cues are in ``words``, by language.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from holdfast.learning.statements.classifier import probe
+from holdfast.learning.statements.classifier import clause_classifier
 from holdfast.learning.statements.clauses import StatementClause, fold_clause
 from holdfast.learning.statements.joined_clauses import joined
 from holdfast.learning.statements.rulebook import (
@@ -33,15 +33,15 @@ RULE_VERSION = "statements-4"
 _ASKED_IMPORTANCE = 8.0
 _WEIGHED_IMPORTANCE = 4.0
 _PLAN = "plan"
-_RECURS = frozenset(("habit", "lasting", "costumbre", "duracion"))
-_ELIDED = frozenset(("no subject", "standing wish", "deseo permanente"))
+_RECURRING_CUES = frozenset(("habit", "lasting", "costumbre", "duracion"))
+_ELIDED_CUES = frozenset(("no subject", "standing wish", "deseo permanente"))
 _TYPES: Mapping[str, StatementType] = {
     "preference": "preference",
     "preferencia": "preference",
     "note": "knowledge",
     "nota": "knowledge",
 }
-"""The types of what was weighed, by key; all else is personal."""
+"""Types of weighed statements by key. All other keys are ``personal``."""
 _MAX_IMPORTANCE = 10.0
 _SPANISH_LETTER = re.compile(r"[ñáéíóú¿¡]", re.IGNORECASE)
 _MAX_ADDITION_WORDS = 9
@@ -58,13 +58,13 @@ _NO_NAME = frozenset(
     "planning american british english spanish french german italian mexican catholic jewish muslim christian afraid alone single well better "
     "yo asi feliz nuevo nueva bueno buena malo mala de del un una el la muy mas consciente capaz todo toda otra otro quien lo".split()
 )
-_ADDS = re.compile(
+_TIME_ADDITION = re.compile(
     r"(?:due|on|in|at|by|from|until|next|this|starting|around|el|la|en|para|desde|a las?|empieza|sale|nace|proximo|starts|leaving|back|the \d+|\d{1,2}(?:st|nd|rd|th|:\d\d| ?[ap]m| de| of)?)\b"
 )
 
 
 def statements(message: Message) -> list[Statement]:
-    """Return what a message states that is worth keeping, in the order it was said."""
+    """Return the statements of a message that are worth keeping, in order."""
     for book in _books(message):
         found = list(_in_language(message.text, book))
         if found:
@@ -73,31 +73,31 @@ def statements(message: Message) -> list[Statement]:
 
 
 def retracts(text: str) -> bool:
-    """Tell whether a message takes back what its speaker said just before."""
+    """Return True if a message takes back the speaker's previous message."""
     return any(rulebook(language).shows("retract", fold_clause(text)) for language in LANGUAGES)
 
 
 def _books(message: Message) -> list[Rulebook]:
-    """Return the rules of the message's language, and what the rules alone of the others say."""
-    language = message.language or detect_language(message.text) or _likeliest(message.text)
+    """Return the rulebook of the message's language, then the other languages' rules without cues and classifier."""
+    language = message.language or detect_language(message.text) or _likeliest_language(message.text)
     own = [rulebook(language)] if language in LANGUAGES else []
     return own + [rules_only(code) for code in LANGUAGES if code != language]
 
 
-def _likeliest(text: str) -> str:
-    """Return the language that knows most words of a text whose small words do not tell."""
+def _likeliest_language(text: str) -> str:
+    """Return the language whose word lists contain the most words of a text. Used if the language was not detected."""
     if _SPANISH_LETTER.search(text):
         return "es"
     folded = fold_clause(text)
-    return max(LANGUAGES, key=lambda code: probe(code).known(folded))
+    return max(LANGUAGES, key=lambda code: clause_classifier(code).count_known_words(folded))
 
 
 def _in_language(text: str, book: Rulebook) -> Iterator[Statement]:
     before: Statement | None = None
     previous = ""
-    for each in spoken(text, book):
-        sentence, previous = _with_context(each, previous), without_secret(each.text)
-        if before is not None and _goes_on(sentence.folded, book):
+    for uttered in spoken(text, book):
+        sentence, previous = _with_context(uttered, previous), without_secret(uttered.text)
+        if before is not None and _adds_time(sentence.folded, book):
             before = replace(before, text=f"{before.text} {sentence.text}")
             continue
         for statement in joined(sentence.text, _in_sentence(sentence, book, before)):
@@ -109,8 +109,8 @@ def _in_language(text: str, book: Rulebook) -> Iterator[Statement]:
 
 
 def _with_context(sentence: SpokenSentence, previous: str) -> SpokenSentence:
-    """Return a sentence that begins with "mine is" and the like with the sentence before it."""
-    if not previous or not sentence.clauses or not sentence.clauses[0].leans or sentence.clauses[0].context:
+    """Add the previous sentence as context to a sentence that begins with "mine is" or the like."""
+    if not previous or not sentence.clauses or not sentence.clauses[0].needs_context or sentence.clauses[0].context:
         return sentence
     return replace(sentence, clauses=(replace(sentence.clauses[0], context=previous), *sentence.clauses[1:]))
 
@@ -128,15 +128,15 @@ def _in_sentence(sentence: SpokenSentence, book: Rulebook, before: Statement | N
         yield statement
 
 
-def _goes_on(folded: str, book: Rulebook) -> bool:
-    """Tell whether a sentence only adds a time, such as "due in November", to the one before it."""
+def _adds_time(folded: str, book: Rulebook) -> bool:
+    """Return True if a sentence only adds a time to the one before it: "due in November"."""
     words = folded.split()
     return (
         2 <= len(words) <= _MAX_ADDITION_WORDS
         and "?" not in folded
         and bool(book.when.search(folded))
         and book.find(folded) is None
-        and bool(_ADDS.match(folded))
+        and bool(_TIME_ADDITION.match(folded))
     )
 
 
@@ -144,11 +144,11 @@ def _statement(
     clause: StatementClause, book: Rulebook, before: Statement | None, *, greeted: bool, impersonal: bool
 ) -> Statement | None:
     rule = book.find(clause.folded)
-    if rule is None and _gives_name(clause, greeted=greeted):
+    if rule is None and _states_name(clause, greeted=greeted):
         rule = next(rule for rule in book.rules if rule.key in ("name", "nombre"))
     if not clause.asked and not is_worth_keeping(clause.text, clause.folded, book, rule, impersonal=impersonal):
-        beside = rule is None and is_faint(clause.text, clause.folded, book)
-        return replace(_weighed(clause, book), faint=True) if beside else None
+        is_joinable = rule is None and is_faint(clause.text, clause.folded, book)
+        return replace(_weighed(clause, book), faint=True) if is_joinable else None
     if rule is None and not clause.asked:
         return _weighed(clause, book)
     if rule is None:
@@ -172,14 +172,13 @@ def _statement(
         asked=clause.asked,
         temporary=rule.temporary,
         corrects=clause.corrects,
-        discovery=rule.discovery,
     )
 
 
 def _weighed(clause: StatementClause, book: Rulebook) -> Statement:
-    """Return a clause that no rule fits as a statement; its cues tell what it is about."""
+    """Turn a clause that no rule matches into a statement. Its cues decide the key."""
     weighed = book.scale.weigh(clause.text, clause.folded)
-    is_plan = _PLAN in weighed.cues and not _RECURS.intersection(weighed.cues) and bool(book.when.search(clause.folded))
+    is_plan = _PLAN in weighed.cues and not _RECURRING_CUES.intersection(weighed.cues) and bool(book.when.search(clause.folded))
     key = _PLAN if is_plan else "personal" if weighed.key in (None, _PLAN) else str(weighed.key)
     return Statement(
         text=clause.text,
@@ -191,17 +190,17 @@ def _weighed(clause: StatementClause, book: Rulebook) -> Statement:
         temporary=is_plan,
         corrects=clause.corrects,
         weighed=True,
-        elided=bool(_ELIDED.intersection(weighed.cues)),
+        elided=bool(_ELIDED_CUES.intersection(weighed.cues)),
     )
 
 
 def _key(clause: StatementClause, rule: StatementRule, before: Statement | None) -> str:
-    """Return what a clause is about; "his name is Rex" is about what was spoken of just before."""
-    names_one_before = re.match(r"(?:his|her|its|their|he|she|it|they|se llaman?)\b", clause.folded)
-    return before.key if names_one_before and before is not None else rule.key
+    """Return the key of a clause. "His name is Rex" has the key of the statement before it."""
+    refers_back = re.match(r"(?:his|her|its|their|he|she|it|they|se llaman?)\b", clause.folded)
+    return before.key if refers_back and before is not None else rule.key
 
 
-def _gives_name(clause: StatementClause, *, greeted: bool) -> bool:
-    """Tell whether a clause is "I'm Dana": a capital shows it, or a greeting before it."""
+def _states_name(clause: StatementClause, *, greeted: bool) -> bool:
+    """Return True if a clause states the speaker's name ("I'm Dana"). The name must be capitalized or follow a greeting."""
     found = _NAME.match(clause.text) or _INTRODUCED.match(clause.text)
     return found is not None and fold_clause(found["name"]) not in _NO_NAME and (greeted or found["name"][0].isupper())

@@ -1,7 +1,8 @@
-"""Weighing a clause that no rule fits: small cues add up to whether it tells something lasting of the speaker's life.
+"""Weigh a clause that no rule matches, by cues that it says something lasting about the speaker's life.
 
-A cue is a pattern with a weight, read from ``words``. Cues of the group ``tie`` bind a clause to the speaker; only the
-strongest of them counts, and without one nothing is kept. All others are added up, and names and numbers weigh in.
+A cue is a pattern with a weight, read from ``words``. Cues of the group ``tie`` relate a clause to the speaker. Only the
+strongest tie counts, and a clause without a tie weighs nothing. All other weights are added, plus those of names and
+numbers.
 """
 
 import re
@@ -12,32 +13,32 @@ from typing import Any
 _TIE = "tie"
 _THIN = "thin"
 _NAME = re.compile(r"(?<=[\w,;)] )(?!I\b)[A-ZÁÉÍÓÚÑ][\w&.'’-]*[\w]")
-"""A capital in the middle of a clause; "I" is not a name."""
+"""A capitalized word in the middle of a clause, except "I"."""
 _NUMBER = re.compile(r"\d")
 _MAX_NAMES = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cue:
-    """One sign that a clause is worth keeping, or is not."""
+    """A sign that a clause is worth keeping, or that it is not if the weight is negative."""
 
     name: str
     group: str
     weight: float
     pattern: re.Pattern[str]
     key: str | None
-    """What a clause that shows this cue is about, where the cue tells."""
+    """Key of a statement with this cue; None if the cue does not decide it."""
     written: bool
-    """It reads the clause as written: accents tell "saqué" from "saque", and a capital tells a name."""
+    """True if the cue is matched against the clause as written: accents and capitals matter ("saqué", "saque")."""
 
     def shows(self, text: str, folded: str) -> bool:
-        """Tell whether a clause, as written and folded, shows the cue."""
+        """Return True if a clause, as written and folded, shows the cue."""
         return self.pattern.search(text if self.written else folded) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CueScore:
-    """How much a clause weighs, and what it seems to be about."""
+    """Weight and key of a clause, and the names of its cues."""
 
     weight: float
     key: str | None
@@ -46,17 +47,16 @@ class CueScore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CueScale:
-    """The cues of one language, and how much it takes to be kept."""
+    """The cues of one language, and the weights of names and numbers."""
 
-    threshold: float
     name: float
     number: float
     thin: float
-    """What is taken off where only thin cues, and no name or number, speak for a clause: "my tea is gone"."""
+    """Weight deducted if a clause shows only thin cues and has no name or number: "my tea is gone"."""
     cues: tuple[Cue, ...]
 
     def weigh(self, text: str, folded: str) -> CueScore:
-        """Return what a clause, as written and folded, weighs; nothing when it has no tie to the speaker."""
+        """Return the weight of a clause, as written and folded. It is 0 if the clause has no tie to the speaker."""
         shown = [cue for cue in self.cues if cue.shows(text, folded)]
         tie = max((cue.weight for cue in shown if cue.group == _TIE), default=0.0)
         if tie <= 0:
@@ -68,19 +68,14 @@ class CueScale:
         key = next((cue.key for cue in shown if cue.key is not None and cue.weight > 0), None)
         return CueScore(weight=tie + rest + substance, key=key, cues=tuple(cue.name for cue in shown))
 
-    def keeps(self, text: str, folded: str) -> bool:
-        """Tell whether a clause weighs enough to be kept."""
-        return self.weigh(text, folded).weight >= self.threshold
-
     def _substance(self, text: str) -> float:
         names = min(sum(1 for _ in _NAME.finditer(text)), _MAX_NAMES)
         return self.name * (names > 0) + (self.number if _NUMBER.search(text) else 0.0)
 
 
 def cue_scale(data: Mapping[str, Any], fill: Mapping[str, str]) -> CueScale:
-    """Return the scale that the ``cues`` table of a language describes; ``fill`` holds the groups its patterns name."""
+    """Build the scale from the ``cues`` table of a language. ``fill`` holds the word groups that its patterns refer to."""
     return CueScale(
-        threshold=float(data["threshold"]),
         name=float(data["name"]),
         number=float(data["number"]),
         thin=float(data["thin"]),

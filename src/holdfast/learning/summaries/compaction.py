@@ -243,7 +243,7 @@ def _bad_text(target: Memory, text: str, shelf: _MemorySet) -> str | None:
         return "the merged text has a number that neither memory has"
     if any(fold(text) == fold(other.text) for other in shelf.memories if other.id not in (target.id, newest.id)):
         return "the merged text is a third memory's"
-    return output_filter.collapse_reason(text, replaces=[target.text, newest.text], max_characters=shelf.max_characters)
+    return output_filter.rejection_reason(text, replaces=[target.text, newest.text], max_characters=shelf.max_characters)
 
 
 def _decide_by_rules(shelf: _MemorySet) -> Decision:

@@ -11,7 +11,7 @@ from typing import Any
 from holdfast.chat import ChatModel, Schema, Usage, usage_of
 from holdfast.errors import ModelError
 from holdfast.learning.ask_model import Prompt, StructuredAnswer, complete, load_prompt, prompt_turns
-from holdfast.learning.output_filter import collapse_reason
+from holdfast.learning.output_filter import rejection_reason
 from holdfast.learning.summaries import base_document, extractive
 from holdfast.learning.summaries.base_document import distill
 from holdfast.learning.summaries.extractive import add_details, language_of, paragraph, spoken, summarize, wanted_details
@@ -152,7 +152,7 @@ def _checked(written: _Written, name: str, replaces: Sequence[str], max_characte
         return None, written.flaws
     raw = str(written.data.get(name) or "").strip()
     text = raw if name == "document" else one_line(raw)
-    reason = collapse_reason(
+    reason = rejection_reason(
         text,
         replaces=replaces,
         max_characters=max_characters if len(text) <= max_characters else int(_ROOM_FACTOR[name] * max_characters),
