@@ -241,12 +241,12 @@ def test_what_makes_no_sense_is_refused_with_what_would(preset: str, table: obje
 
 
 def test_settings_of_one_design_are_refused_for_another() -> None:
-    with pytest.raises(SettingsError, match="RostroSettings are the settings of 'rostro', not of the preset 'lobug'"):
+    with pytest.raises(SettingsError, match="RostroSettings configures the preset 'rostro', not 'lobug'"):
         load_settings(RostroSettings(), preset="lobug")
 
 
 def test_settings_without_a_design_ask_whose_they_are() -> None:
-    with pytest.raises(SettingsError, match="Whose settings are these"):
+    with pytest.raises(SettingsError, match="has no design settings"):
         load_settings({"session_timeout_minutes": 5})
 
 
