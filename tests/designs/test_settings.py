@@ -106,7 +106,7 @@ def test_an_embedding_function_of_another_length_than_was_said_leaves_words_to_s
     with holdfast.open(settings=config, embedder=lambda text: [0.1, 0.2], worker="none") as memory:
         memory.remember("The user keeps bees")
         assert [hit.text for hit in memory.recall("bees")] == ["The user keeps bees"]
-        assert "2 numbers; vectors of 768" in (services(memory).embedding.problem or "")
+        assert "2 numbers; 768 were expected" in (services(memory).embedding.problem or "")
 
 
 @pytest.mark.ledger("R11")

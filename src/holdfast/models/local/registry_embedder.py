@@ -1,4 +1,4 @@
-"""What every embedder of the registry tells of itself, and what it takes."""
+"""Properties and argument checks shared by the embedders of the registry."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -8,7 +8,7 @@ from holdfast.protocols import Role
 
 
 class EmbedderSpec(Protocol):
-    """What the registry knows of an embedder."""
+    """The registry entry of an embedder."""
 
     @property
     def name(self) -> str:
@@ -17,39 +17,39 @@ class EmbedderSpec(Protocol):
 
     @property
     def dimensions(self) -> int:
-        """The length of its vectors."""
+        """Length of its vectors."""
         ...
 
     @property
     def calibration(self) -> tuple[float, float]:
-        """The cosine of a typical unrelated pair, and of a typical matching one."""
+        """The cosines of a typical unrelated pair and of a typical matching pair."""
         ...
 
 
 class RegistryEmbedder:
-    """An embedder that is what its entry in the registry says."""
+    """Base class of embedders whose name, dimensions and calibration are in the registry."""
 
     _spec: EmbedderSpec
 
     @property
     def name(self) -> str:
-        """The name that goes with every vector it makes."""
+        """The name stored with every vector of this embedder."""
         return self._spec.name
 
     @property
     def dimensions(self) -> int:
-        """The length of its vectors."""
+        """Length of its vectors."""
         return self._spec.dimensions
 
     @property
     def calibration(self) -> tuple[float, float]:
-        """The cosine of a question with a typical unrelated document, and with a typical matching one."""
+        """The cosines of a query with a typical unrelated document and with a typical matching one."""
         return self._spec.calibration
 
 
 def check_texts(texts: Sequence[str], role: Role) -> None:
-    """Refuse what is no list of texts, and a role that there is not."""
+    """Raise ``InvalidInput`` if ``texts`` is a single string or the role is unknown."""
     if isinstance(texts, str):
-        raise InvalidInput("embed() takes a list of texts, not one text")
+        raise InvalidInput("embed() takes a list of texts, not a single text.")
     if role not in {"query", "document"}:
-        raise InvalidInput(f"the role of a text is 'query' or 'document', not {role!r}")
+        raise InvalidInput(f"The role must be 'query' or 'document', not {role!r}.")
