@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from holdfast.chat import Reply, Schema, Tool, Turn, Usage
 from holdfast.errors import AnswerInvalid, ModelError, ModelUnavailable
-from holdfast.models.remote.exchange import with_schema_in_words
+from holdfast.models.remote.exchange import with_schema_in_prompt
 from holdfast.models.remote.faults import short
 from holdfast.models.remote.http import well_formed
 from holdfast.runtime import forks
@@ -53,7 +53,7 @@ class CallableChat:
             raise ModelError(
                 f"{self.name} is a function that returns text; it cannot call tools. Use a provider's model instead."
             )
-        prompt = tuple(turns) if schema is None else with_schema_in_words(turns, schema)
+        prompt = tuple(turns) if schema is None else with_schema_in_prompt(turns, schema)
         started = time.monotonic()
         try:
             text = self._call([_message(turn) for turn in prompt], timeout)

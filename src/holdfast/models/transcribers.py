@@ -61,9 +61,9 @@ def transcriber_key(name: str) -> str | None:
 class OpenAITranscriber:
     """Transcribes over HTTP, at ``/audio/transcriptions``. Safe to use from several threads and after a fork."""
 
-    def __init__(self, service: Service, *, patience: RetryPolicy | None = None, timeout: float = 60.0) -> None:
+    def __init__(self, service: Service, *, retry_policy: RetryPolicy | None = None, timeout: float = 60.0) -> None:
         self._connection = ProviderConnection(service, package="openai", connect=connect_openai)
-        self._patience = patience or RetryPolicy()
+        self._retry_policy = retry_policy or RetryPolicy()
         self._timeout = timeout
 
     @property
@@ -75,12 +75,12 @@ class OpenAITranscriber:
         """Send a recording and return its text."""
         file = ("recording.wav", recording, "audio/wav")
         request = {"model": self._connection.service.model, "file": file, "response_format": "json"}
-        budget = CallBudget(self._patience, timeout=self._timeout, price=None)
+        budget = CallBudget(self._retry_policy, timeout=self._timeout, price=None)
         while True:
             try:
                 text = self._connection.json(_send, request, budget).get("text")
             except Fault as fault:
-                budget.wait_and_call_again(fault)
+                budget.wait_before_retry(fault)
             else:
                 if not isinstance(text, str):
                     raise AnswerInvalid(f"{self.name} returned no text for the recording.")

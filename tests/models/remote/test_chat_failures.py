@@ -45,7 +45,7 @@ class Time:
         self.now += seconds
 
     def patience(self) -> RetryPolicy:
-        return RetryPolicy(clock=lambda: self.now, sleep=self.sleep, chance=lambda: 1.0)
+        return RetryPolicy(clock=lambda: self.now, sleep=self.sleep, jitter=lambda: 1.0)
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ def test_the_waits_double(server: ChatServer) -> None:
 
 
 def test_the_waits_vary() -> None:
-    assert [replace(RetryPolicy(), chance=lambda x=x: x).wait(2) for x in (0.0, 0.5, 1.0)] == [0.5, 0.75, 1.0]  # type: ignore[misc]
+    assert [replace(RetryPolicy(), jitter=lambda x=x: x).wait(2) for x in (0.0, 0.5, 1.0)] == [0.5, 0.75, 1.0]  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(

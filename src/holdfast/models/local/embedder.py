@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
+from holdfast.models.embed_arguments import check_texts
 from holdfast.models.local.onnx import Floats, Network
 from holdfast.models.local.registry import ModelSpec
-from holdfast.models.local.registry_embedder import RegistryEmbedder, check_texts
+from holdfast.models.local.registry_embedder import RegistryEmbedder
 from holdfast.protocols import Role
 
 __all__ = ["LocalEmbedder"]

@@ -83,7 +83,7 @@ class LlamaCppChat:
         self._threads = threads or min(_MAX_THREADS, _cpu_count())
         self._temperature = temperature
         self._min_timeout = min_timeout
-        self._dialect = OpenAIFormat(model=name)
+        self._format = OpenAIFormat(model=name)
         self._process = _ProcessModel()
         forks.register(self)
 
@@ -128,8 +128,8 @@ class LlamaCppChat:
         timeout: float = 60.0,
     ) -> Reply:
         """Return a reply. A schema constrains every token, so only a truncated reply can violate it."""
-        question = ChatRequest(turns=tuple(turns), schema=schema, tools=tuple(tools), max_tokens=max_tokens, stream=True)
-        *_, reply = self._answer(question, timeout)
+        chat_request = ChatRequest(turns=tuple(turns), schema=schema, tools=tuple(tools), max_tokens=max_tokens, stream=True)
+        *_, reply = self._run(chat_request, timeout)
         assert isinstance(reply, Reply)
         return reply
 
@@ -137,31 +137,31 @@ class LlamaCppChat:
         self, turns: Sequence[Turn], *, tools: Sequence[Tool] = (), max_tokens: int = 1024, timeout: float = 60.0
     ) -> Iterator[str | Reply]:
         """Yield a reply in pieces. Closing the iterator cancels the request."""
-        yield from self._answer(ChatRequest(turns=tuple(turns), tools=tuple(tools), max_tokens=max_tokens, stream=True), timeout)
+        yield from self._run(ChatRequest(turns=tuple(turns), tools=tuple(tools), max_tokens=max_tokens, stream=True), timeout)
 
-    def _answer(self, question: ChatRequest, timeout: float) -> Iterator[str | Reply]:
+    def _run(self, chat_request: ChatRequest, timeout: float) -> Iterator[str | Reply]:
         budget = CallBudget(RetryPolicy(max_calls=1), timeout=max(timeout, self._min_timeout), price=FREE)
         # The grammar forces the form, but the model never sees it. So the schema is added to the prompt as well.
-        request = self._dialect.request(question, {_SCHEMA})
+        request = self._format.request(chat_request, {_SCHEMA})
         # llama.cpp supports a schema or tools in one request, not both.
-        schema = None if question.tools else question.schema
+        schema = None if chat_request.tools else chat_request.schema
         try:
             yield from self._pieces(request, schema, budget)
         except ModelError as error:
             budget.fail(error)
 
     def _pieces(self, request: Mapping[str, Any], schema: Schema | None, budget: CallBudget) -> Iterator[str | Reply]:
-        follower = self._dialect.follow()
+        assembler = self._format.assembler()
         try:
             for event in self._events(request, schema, budget):
-                if piece := follower.take(event):
+                if piece := assembler.add(event):
                     yield piece
         finally:
-            budget.spend(follower.tokens)
-        answer = follower.answer()
-        if answer is None:
+            budget.spend(assembler.tokens)
+        raw = assembler.reply()
+        if raw is None:
             raise ModelUnavailable(f"{self.name} ended in the middle of its reply. Try again.")
-        yield Reply(text=answer.text, tool_calls=answer.tool_calls, stop=answer.stop, usage=budget.usage)
+        yield Reply(text=raw.text, tool_calls=raw.tool_calls, stop=raw.stop, usage=budget.usage)
 
     def _events(self, request: Mapping[str, Any], schema: Schema | None, budget: CallBudget) -> Iterator[Mapping[str, Any]]:
         """Run the request in its own thread, so that interrupts and timeouts work while llama.cpp computes."""

@@ -23,10 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.errors import ExtraMissing, WeightsCorrupt
+from holdfast.models.embed_arguments import check_texts
 from holdfast.models.local.one_thread import one_thread
 from holdfast.models.local.packaged import damaged, locate
 from holdfast.models.local.registry import PackagedSpec
-from holdfast.models.local.registry_embedder import RegistryEmbedder, check_texts
+from holdfast.models.local.registry_embedder import RegistryEmbedder
 from holdfast.protocols import Role
 from holdfast.text.clean import fold
 from holdfast.text.language import STOP_WORDS, detect_language, is_stop_word

@@ -1,10 +1,6 @@
-"""Properties and argument checks shared by the embedders of the registry."""
+"""Properties shared by the embedders of the registry."""
 
-from collections.abc import Sequence
 from typing import Protocol
-
-from holdfast.errors import InvalidInput
-from holdfast.protocols import Role
 
 
 class EmbedderSpec(Protocol):
@@ -45,11 +41,3 @@ class RegistryEmbedder:
     def calibration(self) -> tuple[float, float]:
         """The cosines of a query with a typical unrelated document and with a typical matching one."""
         return self._spec.calibration
-
-
-def check_texts(texts: Sequence[str], role: Role) -> None:
-    """Raise ``InvalidInput`` if ``texts`` is a single string or the role is unknown."""
-    if isinstance(texts, str):
-        raise InvalidInput("embed() takes a list of texts, not a single text.")
-    if role not in {"query", "document"}:
-        raise InvalidInput(f"The role must be 'query' or 'document', not {role!r}.")
