@@ -1,4 +1,4 @@
-"""A function of the caller's own as an embedder."""
+"""Tests of functions as embedders."""
 
 import numpy as np
 import pytest

