@@ -11,10 +11,10 @@ import pytest
 from holdfast import Engine
 from holdfast.models.remote.providers import chat_model
 from holdfast.models.remote.retrying import RetryPolicy
-from tests.models.remote.chat_server import MISBEHAVIOUR, ODD_WORDS, Asked, ChatServer, Flood, Step
+from tests.models.remote.chat_server import MISBEHAVIOR, ODD_WORDS, ChatServer, Flood, ReceivedRequest, Step
 
 _JOBS = 60
-_QUICK = [step for step in MISBEHAVIOUR.values() if not isinstance(step, Flood)]
+_QUICK = [step for step in MISBEHAVIOR.values() if not isinstance(step, Flood)]
 _ODD = [text for text in ODD_WORDS.values() if text is not None]
 
 
@@ -25,7 +25,7 @@ class Model:
         self._chance = random.Random(seed)
         self.faults = 0.3
 
-    def __call__(self, request: Asked) -> Step:
+    def __call__(self, request: ReceivedRequest) -> Step:
         if self._chance.random() < self.faults:
             return self._chance.choice([*_QUICK, *_ODD])
         town = re.search(r"Town\d+x", json.dumps(request.body))

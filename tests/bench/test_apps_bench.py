@@ -1,4 +1,4 @@
-"""The benchmark of many apps measures what it says."""
+"""Tests of the benchmark with many apps."""
 
 from pathlib import Path
 

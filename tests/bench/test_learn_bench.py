@@ -1,4 +1,4 @@
-"""The learning benchmark: its scorer on cases made by hand, and the form of the labelled set."""
+"""Tests of the learning benchmark: its scoring, and the format of the labeled set."""
 
 import json
 from collections import Counter
@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from holdfast.cli.app import app
 from holdfast.text.clean import fold
 from holdfast.types import Message, Put
-from holdfast_bench.learning.benchmark import by_language, measure, show, student
+from holdfast_bench.learning.benchmark import by_language, measure, open_learner, show
 from holdfast_bench.learning.labelled_set import (
     SCOPE,
     Case,
@@ -28,11 +28,11 @@ LYON, NURSE = Item(has=("Lyon",)), Item(has=("nurse",))
 TYPES = {"personal", "preference", "event", "decision", "knowledge"}
 FILES = ["train", "dev", "test", "conversations", "changes"]
 SPLITS = [name for name in ("dev", "test") if any(rows(name))]
-"""The test split is empty while no utterances are held out."""
+"""Splits that are not empty. The test split is empty while no utterances are held out."""
 
 
 def keeping(*texts: str) -> Learner:
-    """Return a learner that keeps these, whatever it reads."""
+    """Return a learner that returns these texts for any conversation."""
     return lambda messages: [Put(scope=SCOPE, kind="fact", text=text) for text in texts]
 
 
@@ -41,7 +41,7 @@ def scored(*kept: str, keep: Sequence[Item] = (LYON, NURSE), drop: Sequence[str]
 
 
 def never(old: str, new: str, language: str) -> bool:
-    """Judge that nothing replaces anything."""
+    """Return False: no statement replaces another."""
     return False
 
 
@@ -148,10 +148,10 @@ def test_a_judge_that_knows_the_labels_is_perfect() -> None:
 
 def test_an_engine_with_rules_alone_learns_and_judges() -> None:
     case = make_case("one", ["I live in Lyon.", "what time is it?"], [LYON])
-    with student(None) as under_test:
-        assert score_case(case, under_test.learn).score.f1 == 1.0
-        assert under_test.judge("I live in Lyon.", "I moved to Oslo.", "en")
-        assert not under_test.judge("I live in Lyon.", "I like Oslo.", "en")
+    with open_learner(None) as learner:
+        assert score_case(case, learner.learn).score.f1 == 1.0
+        assert learner.judge("I live in Lyon.", "I moved to Oslo.", "en")
+        assert not learner.judge("I live in Lyon.", "I like Oslo.", "en")
 
 
 @pytest.mark.parametrize(

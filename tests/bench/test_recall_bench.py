@@ -1,4 +1,4 @@
-"""The recall benchmark: conversations in, ranked turns out, scores by evidence alone."""
+"""Tests of the recall benchmark: reading data sets, ranking turns, and scoring by evidence."""
 
 import json
 from pathlib import Path
@@ -8,11 +8,11 @@ import pytest
 
 from holdfast.errors import InvalidInput
 from holdfast_bench.recall.benchmark import run
-from holdfast_bench.recall.datasets import Asked, Dataset, Talk, load
+from holdfast_bench.recall.datasets import Conversation, Dataset, Question, load
 from holdfast_bench.recall.scores import Abstention, score, table
 
 NOTHING: dict[int, list[str]] = {1000: [], 4000: []}
-HOUSE: list[dict[str, Any]] = [
+OWN_FORMAT: list[dict[str, Any]] = [
     {
         "id": "c1",
         "sessions": [
@@ -70,7 +70,7 @@ def saved(folder: Path, data: Any) -> Path:
 @pytest.mark.ledger("X16")
 def test_a_run_ranks_the_turns_that_answer_and_prints_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "run.jsonl"
-    run(saved(tmp_path, HOUSE), out=out, embedder="none")
+    run(saved(tmp_path, OWN_FORMAT), out=out, embedder="none")
     lines = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
     assert [line["id"] for line in lines] == ["q1", "q2", "q3"]
     assert lines[0]["ranked"][0] == "D1:1"
@@ -81,25 +81,27 @@ def test_a_run_ranks_the_turns_that_answer_and_prints_the_table(tmp_path: Path, 
 
 
 def test_scores_are_shares_of_the_evidence() -> None:
-    talk = Talk(id="t", sittings=(), questions=())
-    asked = Asked(id="q", category="", text="", evidence=("a", "b"))
-    values = score(Dataset(name="d", talks=(talk,)), talk, asked, ["x", "a"], {1000: ["x"], 4000: ["x", "a"]}).values
+    conversation = Conversation(id="t", sessions=(), questions=())
+    asked = Question(id="q", category="", text="", evidence=("a", "b"))
+    values = score(
+        Dataset(name="d", conversations=(conversation,)), conversation, asked, ["x", "a"], {1000: ["x"], 4000: ["x", "a"]}
+    ).values
     assert (values["R@5"], values["all@5"], values["MRR"]) == (0.5, 0.0, 0.5)
     assert (values["in 1k"], values["in 4k"]) == (0.0, 0.5)
 
 
 def test_questions_of_other_conversations_show_how_well_nothing_relevant_is_told() -> None:
-    told = str(Abstention(own=(0.9, 0.8, 0.4), foreign=(0.3, 0.6)))
-    assert "83%" in told, "of the six pairs, one is the wrong way round"
-    assert "67% of its own, 50% of others'" in told
+    text = str(Abstention(own=(0.9, 0.8, 0.4), foreign=(0.3, 0.6)))
+    assert "83%" in text, "of the six pairs, one is the wrong way round"
+    assert "67% of own, 50% of foreign questions" in text
 
 
 def test_adversarial_questions_are_scored_apart() -> None:
-    talk = Talk(id="t", sittings=(), questions=())
-    data = Dataset(name="d", talks=(talk,))
+    conversation = Conversation(id="t", sessions=(), questions=())
+    data = Dataset(name="d", conversations=(conversation,))
     rows = [
-        score(data, talk, Asked(id="1", category="adversarial", text="", evidence=("a",)), [], NOTHING),
-        score(data, talk, Asked(id="2", category="other", text="", evidence=("a",)), ["a"], NOTHING),
+        score(data, conversation, Question(id="1", category="adversarial", text="", evidence=("a",)), [], NOTHING),
+        score(data, conversation, Question(id="2", category="other", text="", evidence=("a",)), ["a"], NOTHING),
     ]
     assert table(rows).as_data()["all"]["R@5"] == 1.0
 
@@ -109,13 +111,13 @@ def test_adversarial_questions_are_scored_apart() -> None:
     ("data", "said"), [(LOCOMO, "Look! [shows a red kite]"), (LONGMEMEVAL, "I flew to Oslo.")], ids=["locomo", "longmemeval"]
 )
 def test_the_originals_are_read_as_their_authors_publish_them(tmp_path: Path, data: Any, said: str) -> None:
-    (talk,) = load(saved(tmp_path, data)).talks
-    assert talk.sittings[0].turns[0].text == said
-    assert talk.sittings[0].at.year == 2023
-    assert talk.questions[0].evidence or talk.questions[0].sessions
+    (conversation,) = load(saved(tmp_path, data)).conversations
+    assert conversation.sessions[0].turns[0].text == said
+    assert conversation.sessions[0].at.year == 2023
+    assert conversation.questions[0].evidence or conversation.questions[0].sessions
 
 
 @pytest.mark.parametrize("data", [{"nothing": 1}, [{"strange": True}], 7])
 def test_a_file_in_no_known_form_is_refused(tmp_path: Path, data: Any) -> None:
-    with pytest.raises(InvalidInput, match="none of the forms"):
+    with pytest.raises(InvalidInput, match="not in a known format"):
         load(saved(tmp_path, data))

@@ -1,4 +1,4 @@
-"""The server's benchmark: whose memory it counts, what it calls steady, and models that do not answer."""
+"""Tests of the server benchmark: memory sampling, and chat models that do not respond."""
 
 import os
 import socket
@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from holdfast_bench.server.benchmark import measure
-from holdfast_bench.server.memory import family_mb, family_sum, told
+from holdfast_bench.server.memory import family_mb, family_sum, summarize
 from holdfast_bench.server.models import compare, hanging, refusing
 
 pytest.importorskip("uvicorn", reason="the server's packages are not installed")
@@ -35,18 +35,18 @@ def test_a_child_counts_with_its_parent() -> None:
 
 
 def test_memory_that_grows_at_the_start_alone_is_steady() -> None:
-    seen = told([*range(100, 200), *[200.0] * 300])
+    seen = summarize([*range(100, 200), *[200.0] * 300])
     assert (seen["memory_grew_percent"], seen["memory_steady"]) == (0.0, True)
 
 
 def test_memory_that_grows_to_the_end_is_not_steady() -> None:
-    seen = told([float(value) for value in range(100, 500)])
+    seen = summarize([float(value) for value in range(100, 500)])
     assert seen["memory_grew_percent"] > 50
     assert seen["memory_steady"] is False
 
 
 def test_too_few_samples_decide_nothing() -> None:
-    assert told([1.0])["memory_steady"] is None
+    assert summarize([1.0])["memory_steady"] is None
 
 
 def test_a_model_that_is_gone_refuses() -> None:
@@ -55,11 +55,11 @@ def test_a_model_that_is_gone_refuses() -> None:
 
 
 def test_a_model_that_hangs_lets_in_and_says_nothing() -> None:
-    with hanging() as port, socket.create_connection(("127.0.0.1", port), timeout=5) as guest:
-        guest.sendall(b"POST / HTTP/1.1\r\n\r\n")
-        guest.settimeout(0.3)
+    with hanging() as port, socket.create_connection(("127.0.0.1", port), timeout=5) as client:
+        client.sendall(b"POST / HTTP/1.1\r\n\r\n")
+        client.settimeout(0.3)
         with pytest.raises(TimeoutError):
-            guest.recv(1)
+            client.recv(1)
 
 
 @pytest.mark.long
@@ -75,7 +75,7 @@ def test_a_short_run_says_how_fast_it_was_and_how_memory_went() -> None:
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="ends the server as POSIX does")
 def test_models_that_do_not_answer_are_compared_with_none() -> None:
-    seen = compare(clients=3, seconds=2, memories=20, options=NO_EMBEDDER, patience=0.5)
+    seen = compare(clients=3, seconds=2, memories=20, options=NO_EMBEDDER, max_wait=0.5)
     assert [seen[name]["errors"] for name in ("none", "refused", "hangs")] == [0, 0, 0]
     assert seen["none"]["recall_ratio"] == seen["none"]["add_ratio"] == 1.0
     assert seen["hangs"]["queued"] > 0, "what cannot be asked of the model waits, and is seen to wait"

@@ -1,11 +1,11 @@
-"""The benchmarks of one PostgreSQL for many: they run, and what they check holds."""
+"""Tests of the benchmarks with many servers and tenants on one PostgreSQL."""
 
 import pytest
 
 pytest.importorskip("psycopg", reason="the extra postgres is not installed")
 
 from holdfast_bench.postgres import shared, tenants
-from holdfast_bench.postgres.shared_load import secret, strangers
+from holdfast_bench.postgres.shared_load import foreign_secrets, secret
 from tests.stores.postgres.support import running
 
 pytestmark = pytest.mark.ledger("X9")
@@ -14,20 +14,20 @@ pytestmark = pytest.mark.ledger("X9")
 @pytest.mark.long
 def test_servers_and_workers_lose_double_and_leak_nothing() -> None:
     url = running().url("postgres")
-    told = shared.measure(url, servers=2, workers=1, tenants=4, number=4, seconds=3.0)
-    assert (told["errors"], told["lost"], told["doubled"], told["leaked"]) == (0, 0, 0, 0), told
-    assert told["acknowledged"] > 0
-    assert told["drained_after_s"] is not None
+    figures = shared.measure(url, servers=2, workers=1, tenants=4, number=4, seconds=3.0)
+    assert (figures["errors"], figures["lost"], figures["doubled"], figures["leaked"]) == (0, 0, 0, 0), figures
+    assert figures["acknowledged"] > 0
+    assert figures["drained_after_s"] is not None
 
 
 def test_a_word_of_another_tenant_is_seen() -> None:
-    assert strangers(1, f"{secret(1)} and {secret(2)}") == [secret(2)]
-    assert strangers(1, f"only {secret(1)}") == []
+    assert foreign_secrets(1, f"{secret(1)} and {secret(2)}") == [secret(2)]
+    assert foreign_secrets(1, f"only {secret(1)}") == []
 
 
 @pytest.mark.long
 def test_tenants_that_are_copies_are_all_there(capsys: pytest.CaptureFixture[str]) -> None:
     tenants.run(store=running().url("postgres"), tenants=5, each=6, asks=4)
-    said = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
-    assert (said["tenants"], said["memories"]) == ("5", "30")
-    assert float(said["ratio"]) > 0
+    figures = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert (figures["tenants"], figures["memories"]) == ("5", "30")
+    assert float(figures["ratio"]) > 0

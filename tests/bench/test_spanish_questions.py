@@ -1,4 +1,4 @@
-"""Our own questions in Spanish: sound data, no word shared with the answer, and answers that are found."""
+"""Tests of the Spanish questions: the data is valid, questions share no word with their answer, and recall finds the answers."""
 
 import json
 from collections.abc import Callable
@@ -24,19 +24,19 @@ every_half = pytest.mark.parametrize("half", HALVES)
 
 @every_half
 def test_every_question_names_a_turn_of_its_own_talk(half: str) -> None:
-    for talk in load(FOLDER / f"{half}.json").talks:
-        turns = [turn.id for sitting in talk.sittings for turn in sitting.turns]
-        asked = [question.id for question in talk.questions]
+    for conversation in load(FOLDER / f"{half}.json").conversations:
+        turns = [turn.id for session in conversation.sessions for turn in session.turns]
+        asked = [question.id for question in conversation.questions]
         assert len(turns) == len(set(turns))
         assert len(asked) == len(set(asked))
-        assert {id for question in talk.questions for id in question.evidence} <= set(turns)
+        assert {id for question in conversation.questions for id in question.evidence} <= set(turns)
 
 
 @every_half
 def test_no_question_in_spanish_shares_a_telling_word_with_its_answer(half: str) -> None:
-    for talk in load(FOLDER / f"{half}.json").talks:
-        said = {turn.id: turn.text for sitting in talk.sittings for turn in sitting.turns}
-        for question in talk.questions:
+    for conversation in load(FOLDER / f"{half}.json").conversations:
+        said = {turn.id: turn.text for session in conversation.sessions for turn in session.turns}
+        for question in conversation.questions:
             if question.category not in (WITHIN, ACROSS):
                 continue
             terms = {term for code in ("en", "es") for term in document_terms(said[question.evidence[0]], code)}
@@ -44,9 +44,12 @@ def test_no_question_in_spanish_shares_a_telling_word_with_its_answer(half: str)
 
 
 def test_the_halves_share_neither_facts_nor_people() -> None:
-    tuning, test = (load(FOLDER / f"{half}.json").talks for half in HALVES)
-    assert not {talk.id for talk in tuning} & {talk.id for talk in test}
-    facts = [{turn.text for talk in talks for sitting in talk.sittings for turn in sitting.turns} for talks in (tuning, test)]
+    tuning, test = (load(FOLDER / f"{half}.json").conversations for half in HALVES)
+    assert not {conversation.id for conversation in tuning} & {conversation.id for conversation in test}
+    facts = [
+        {turn.text for conversation in conversations for session in conversation.sessions for turn in session.turns}
+        for conversations in (tuning, test)
+    ]
     assert {text for text in facts[0] & facts[1] if len(text) > 50} == set()
 
 
@@ -63,7 +66,7 @@ def test_questions_in_spanish_find_their_answers(capsys: pytest.CaptureFixture[s
 
 @pytest.fixture
 def models_folder() -> Callable[[], Path]:
-    """Return where the default model's weights are, or skip the test."""
+    """Return the folder with the default model's weights, or skip the test."""
 
     def folder() -> Path:
         from holdfast.config.folders import models_directory  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""The benchmark of speed gives every side the same task, and says what it measured."""
+"""Tests of the speed benchmark: every library gets the same task, and all measurements are reported."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from holdfast_bench.speed import benchmark, floor
 from holdfast_bench.speed.corpus import Corpus, GivenVectors, make_corpus
 from holdfast_bench.speed.measure import SINGLE_ADDS, make_task, measure, open_side
 from holdfast_bench.speed.peers import installed, reaches
-from holdfast_bench.speed.sides import Asked, Holdfast, Row
+from holdfast_bench.speed.sides import Holdfast, Query, Row
 
 SIDES = [Holdfast.name, *installed()]
 
@@ -25,8 +25,8 @@ def _rows(corpus: Corpus) -> list[Row]:
     return [Row(number=n, text=text, vector=vector, user=f"user{n % 2}") for n, (text, vector) in pairs]
 
 
-def _asked(corpus: Corpus, user: str, *, part: str | None = None, kind: str | None = None) -> Asked:
-    return Asked(text=corpus.questions[0], vector=corpus.question_vectors[0], user=user, part=part, kind=kind)
+def _query(corpus: Corpus, user: str, *, part: str | None = None, kind: str | None = None) -> Query:
+    return Query(text=corpus.questions[0], vector=corpus.question_vectors[0], user=user, part=part, kind=kind)
 
 
 def test_the_same_seed_gives_the_same_data(corpus: Corpus) -> None:
@@ -49,7 +49,7 @@ def test_a_side_finds_what_one_user_stored_and_nothing_of_another(name: str, cor
     rows = _rows(corpus)
     side = open_side(name, tmp_path, GivenVectors(corpus))
     side.put(rows)
-    found = side.find(_asked(corpus, "user1"))
+    found = side.find(_query(corpus, "user1"))
     side.close()
     assert found
     assert set(found) <= {row.text for row in rows if row.user == "user1"}
@@ -60,8 +60,8 @@ def test_a_side_heeds_metadata_and_kind(name: str, corpus: Corpus, tmp_path: Pat
     rows = _rows(corpus)
     side = open_side(name, tmp_path, GivenVectors(corpus))
     side.put(rows)
-    by_part = side.find(_asked(corpus, "user1", part="part3"))
-    by_kind = side.find(_asked(corpus, "user0", kind="event"))
+    by_part = side.find(_query(corpus, "user1", part="part3"))
+    by_kind = side.find(_query(corpus, "user0", kind="event"))
     side.close()
     assert by_part
     assert set(by_part) <= {row.text for row in rows if row.user == "user1" and row.part == "part3"}
@@ -77,7 +77,7 @@ def test_what_is_added_one_by_one_is_there_after_opening_again(name: str, corpus
         side.put([row])
     side.close()
     side = open_side(name, tmp_path, GivenVectors(corpus))
-    found = {text for user in ("user0", "user1") for text in side.find(_asked(corpus, user))}
+    found = {text for user in ("user0", "user1") for text in side.find(_query(corpus, user))}
     side.close()
     assert found <= {row.text for row in rows}
     assert found
@@ -108,13 +108,13 @@ def test_a_peer_that_would_take_too_long_is_left_out() -> None:
 @pytest.mark.long
 def test_every_side_and_what_was_aimed_at_are_told_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     benchmark.run(sizes=[60], seed=1, as_json=True, peers_up_to=0)
-    told = json.loads(capsys.readouterr().out)
-    assert [(one["side"], one["many"]) for one in told["sides"]] == [("Holdfast", False), ("Holdfast", True)]
-    assert told["floor"]["bandwidth"] > 0
+    report = json.loads(capsys.readouterr().out)
+    assert [(side["side"], side["many"]) for side in report["sides"]] == [("Holdfast", False), ("Holdfast", True)]
+    assert report["floor"]["bandwidth"] > 0
 
 
 @pytest.mark.long
 @pytest.mark.skipif(not installed(), reason="no peer is installed")
 def test_the_table_says_which_peers_were_not_measured(capsys: pytest.CaptureFixture[str]) -> None:
     benchmark.run(sizes=[60], seed=1, as_json=False, peers_up_to=0)
-    assert "not measured at this size, it would take too long: " + ", ".join(installed()) in capsys.readouterr().out
+    assert "not measured at this size, because it would take too long: " + ", ".join(installed()) in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Making the probe's weights again from labelled talk."""
+"""Tests of training the classifier's weights on the labeled set."""
 
 import json
 from importlib.resources import files
@@ -11,7 +11,7 @@ from holdfast_bench.learning.labelled_set import Item, cases, make_case
 from holdfast_bench.learning.train_classifier import fitted, train, write
 
 SHIPPED = Path(str(files("holdfast.learning") / "words" / "classifier.json"))
-MOST_BYTES = 100_000
+MAX_BYTES = 100_000
 
 
 def test_what_stands_only_in_good_clauses_speaks_for_a_clause() -> None:
@@ -26,9 +26,9 @@ def test_what_is_seen_once_is_not_learnt_from() -> None:
 
 def test_each_language_learns_from_its_own_cases() -> None:
     good = [make_case(f"g{n}", [f"my sister has {n} dogs"], [Item(has=("sister",))]) for n in range(2, 9)]
-    learnt = train([*good, *(make_case(f"b{n}", [f"the train has {n} doors"], []) for n in range(2, 9))])
-    assert len(learnt["en"]) > 1
-    assert list(learnt["es"]) == ["bias"]
+    weights = train([*good, *(make_case(f"b{n}", [f"the train has {n} doors"], []) for n in range(2, 9))])
+    assert len(weights["en"]) > 1
+    assert list(weights["es"]) == ["bias"]
 
 
 def test_weights_are_written_as_they_are_read(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_weights_are_written_as_they_are_read(tmp_path: Path) -> None:
 
 
 def test_the_shipped_weights_are_small() -> None:
-    assert SHIPPED.stat().st_size < MOST_BYTES
+    assert SHIPPED.stat().st_size < MAX_BYTES
 
 
 @pytest.mark.long

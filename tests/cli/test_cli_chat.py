@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.models.remote.chat_server import Asked, ChatServer, Say, Silence
+from tests.models.remote.chat_server import ChatServer, ReceivedRequest, Say, Silence
 
 from .support import Holdfast, executable
 
@@ -21,7 +21,7 @@ posix_only = pytest.mark.skipif(os.name == "nt", reason="signals and terminals a
 
 @pytest.fixture
 def server() -> Iterator[ChatServer]:
-    def respond(request: Asked) -> str:
+    def respond(request: ReceivedRequest) -> str:
         return '{"items": []}' if "response_format" in request.body else "ok"
 
     with ChatServer(respond=respond) as server:

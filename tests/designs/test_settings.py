@@ -106,7 +106,7 @@ def test_an_embedding_function_of_another_length_than_was_said_leaves_words_to_s
     with holdfast.open(settings=config, embedder=lambda text: [0.1, 0.2], worker="none") as memory:
         memory.remember("The user keeps bees")
         assert [hit.text for hit in memory.recall("bees")] == ["The user keeps bees"]
-        assert "2 numbers; vectors of 768" in (services(memory).embedding.problem or "")
+        assert "2 numbers; 768 were expected" in (services(memory).embedding.problem or "")
 
 
 @pytest.mark.ledger("R11")
@@ -241,12 +241,12 @@ def test_what_makes_no_sense_is_refused_with_what_would(preset: str, table: obje
 
 
 def test_settings_of_one_design_are_refused_for_another() -> None:
-    with pytest.raises(SettingsError, match="RostroSettings are the settings of 'rostro', not of the preset 'lobug'"):
+    with pytest.raises(SettingsError, match="RostroSettings configures the preset 'rostro', not 'lobug'"):
         load_settings(RostroSettings(), preset="lobug")
 
 
 def test_settings_without_a_design_ask_whose_they_are() -> None:
-    with pytest.raises(SettingsError, match="Whose settings are these"):
+    with pytest.raises(SettingsError, match="has no design settings"):
         load_settings({"session_timeout_minutes": 5})
 
 

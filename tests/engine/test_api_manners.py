@@ -166,7 +166,7 @@ def test_stats_are_typed_and_a_plain_dict_if_wanted(memory: Engine) -> None:
 
 
 def test_an_index_and_a_second_embedder_are_settings(folder: Path) -> None:
-    with pytest.raises(holdfast.SettingsError, match="index is memory, chroma"):
+    with pytest.raises(holdfast.SettingsError, match="index must be memory, chroma"):
         holdfast.open(folder / "memory.db", settings={"index": "magic"}, embedder=HashEmbedder(), worker="none")
     with pytest.raises(holdfast.HoldfastError, match="nonsense"):
         holdfast.open(folder / "memory.db", settings={"second_embedder": "nonsense"}, embedder=HashEmbedder(), worker="none")

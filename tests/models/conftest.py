@@ -1,4 +1,4 @@
-"""Where the tests of models find real weights; without them, the tests that need them are skipped."""
+"""Fixtures that find real model weights. Tests that need weights are skipped without them."""
 
 import os
 import sys
@@ -27,7 +27,7 @@ def weights_dir() -> Path:
 
 @pytest.fixture(scope="session")
 def weights_of(weights_dir: Path) -> Callable[[str], Path]:
-    """Return the directory that has a model's weights, or skip the test."""
+    """Return a function that returns the folder with a model's weights, or skips the test."""
 
     def directory(name: str) -> Path:
         try:

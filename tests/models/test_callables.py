@@ -1,4 +1,4 @@
-"""Any function is a chat model, from anywhere."""
+"""Tests of functions as chat models, called from threads and from running event loops."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""A function of the caller's own as an embedder."""
+"""Tests of functions as embedders."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def test_what_is_no_vector_is_refused(answer: object) -> None:
 
 
 def test_a_vector_of_another_length_is_refused() -> None:
-    with pytest.raises(AnswerInvalid, match="returned 2 numbers; vectors of 3 were expected"):
+    with pytest.raises(AnswerInvalid, match="returned 2 numbers; 3 were expected"):
         CallableEmbedder(lambda text: [1.0, 2.0], dimensions=3).embed(["tea"], role="query")
 
 

@@ -1,4 +1,4 @@
-"""Speech into text: over HTTP as OpenAI has it, by a local engine, or a clear error."""
+"""Tests of speech to text: over HTTP, with a local engine, and with invalid input."""
 
 import threading
 from collections.abc import Iterator
@@ -11,8 +11,8 @@ from holdfast.errors import AnswerInvalid, InvalidInput, ModelError, ModelUnknow
 from holdfast.models.transcribers import PocketSphinxTranscriber, find_transcriber, read_wav
 
 
-class _Recogniser(BaseHTTPRequestHandler):
-    """Answers each recording with the next of the answers it was given."""
+class _SpeechServer(BaseHTTPRequestHandler):
+    """Answers each recording with the next scripted response."""
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -25,12 +25,12 @@ class _Recogniser(BaseHTTPRequestHandler):
         self.wfile.write(answer)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Keep the tests' output clean."""
+        """Log nothing, to keep the output of the tests clean."""
 
 
 @contextmanager
-def recogniser(*answers: tuple[int, bytes]) -> Iterator[tuple[str, list[tuple[str, bytes, str | None]]]]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Recogniser)
+def speech_server(*answers: tuple[int, bytes]) -> Iterator[tuple[str, list[tuple[str, bytes, str | None]]]]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _SpeechServer)
     server.answers, server.heard = list(answers), []  # type: ignore[attr-defined]
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
@@ -43,7 +43,7 @@ def recogniser(*answers: tuple[int, bytes]) -> Iterator[tuple[str, list[tuple[st
 
 
 def test_a_recording_is_sent_as_a_file_with_the_model_and_the_key() -> None:
-    with recogniser((200, b'{"text": "hello there"}')) as (url, heard):
+    with speech_server((200, b'{"text": "hello there"}')) as (url, heard):
         found = find_transcriber("openai:whisper-1", url, "k1")
         assert found is not None
         assert found.transcribe(b"RIFF-bytes") == "hello there"
@@ -54,14 +54,14 @@ def test_a_recording_is_sent_as_a_file_with_the_model_and_the_key() -> None:
 
 
 def test_a_server_that_fails_for_a_moment_is_asked_again() -> None:
-    with recogniser((500, b"{}"), (200, b'{"text": "hello"}')) as (url, heard):
+    with speech_server((500, b"{}"), (200, b'{"text": "hello"}')) as (url, heard):
         found = find_transcriber("own:model", url)
         assert found is not None
         assert (found.transcribe(b"x"), len(heard)) == ("hello", 2)
 
 
 def test_an_answer_without_a_text_is_an_error() -> None:
-    with recogniser((200, b'{"words": []}')) as (url, _):
+    with speech_server((200, b'{"words": []}')) as (url, _):
         found = find_transcriber("openai:whisper-1", url)
         assert found is not None
         with pytest.raises(AnswerInvalid):

@@ -1,6 +1,6 @@
-"""What an app's context costs when there are many apps: CPU time, and a look at whether one holds another's words.
+"""Measures the CPU time of an app's context among many apps, and checks that no context contains another app's text.
 
-Times are CPU time of this process. Each app is asked once, in an order of chance.
+Times are CPU time of this process. The context of each app is requested once, in random order.
 """
 
 import json
@@ -34,29 +34,29 @@ def run(apps: int, each: int, seed: int, as_json: bool) -> None:  # noqa: FBT001
         click.echo(json.dumps(measured, indent=2))
         return
     click.echo(f"{apps:,} apps with {each} memories each; CPU time of a context")
-    click.echo(f"median {measured['median_ms']:.2f} ms, p95 {measured['p95_ms']:.2f} ms, most {measured['most_ms']:.2f} ms")
-    click.echo(f"contexts with another app's words: {measured['leaks']}")
+    click.echo(f"median {measured['median_ms']:.2f} ms, p95 {measured['p95_ms']:.2f} ms, max {measured['most_ms']:.2f} ms")
+    click.echo(f"incomplete contexts, or with another app's text: {measured['leaks']}")
 
 
 def measure(folder: Path, *, apps: int, each: int, seed: int) -> dict[str, Any]:
-    """Return CPU milliseconds a context, and how many contexts held what is another app's."""
-    chance = random.Random(seed)  # noqa: S311  (data for a benchmark)
+    """Return the CPU milliseconds per context, and the number of contexts that are incomplete or contain another app's text."""
+    rng = random.Random(seed)  # noqa: S311  (data for a benchmark)
     names = [f"app{number:04}" for number in range(apps)]
     with open_engine(folder / "memory.db", preset="apps", embedder="none", chat="none", worker="none") as memory:
         with services(memory).store.write() as tx:
             for name in names:
                 tx.set_app(AppRecord(app=name, installed_at=datetime.now(UTC)))
-        _fill(memory, names, each, chance)
+        _fill(memory, names, each, rng)
         memory.drain()
-        chance.shuffle(names)
+        rng.shuffle(names)
         memory.apps.context(names[0])
         spent, leaks = [], 0
         for name in names:
-            began = time.process_time()
+            started = time.process_time()
             block = memory.apps.context(name)
-            spent.append((time.process_time() - began) * 1000)
-            whole = len(block.hits) == min(each, 10)
-            leaks += not whole or any(f"of {name}," not in hit.text for hit in block.hits)
+            spent.append((time.process_time() - started) * 1000)
+            complete = len(block.hits) == min(each, 10)
+            leaks += not complete or any(f"of {name}," not in hit.text for hit in block.hits)
     spent.sort()
     return {
         "apps": apps,
@@ -68,15 +68,13 @@ def measure(folder: Path, *, apps: int, each: int, seed: int) -> dict[str, Any]:
     }
 
 
-def _fill(memory: Engine, names: list[str], each: int, chance: random.Random) -> None:
-    """Store memories of about 150 characters, each with its app's name in it."""
+def _fill(memory: Engine, names: list[str], each: int, rng: random.Random) -> None:
+    """Store memories of about 150 characters, each with the name of its app in the text."""
     now = datetime.now(UTC)
     for start in range(0, len(names), 100):
         with services(memory).store.write() as tx:
             writer = Writer(tx=tx, preset=memory.preset, author=Author(actor="bench"), now=now)
             for name in names[start : start + 100]:
                 scope = Scope(tenant=services(memory).store.tenant, app=name)
-                texts = [
-                    f"The user of {name}, note {number}: {' '.join(chance.choices(_WORDS, k=18))}." for number in range(each)
-                ]
+                texts = [f"The user of {name}, note {number}: {' '.join(rng.choices(_WORDS, k=18))}." for number in range(each)]
                 writer.apply([Put(scope=scope, kind="memory", text=text) for text in texts])

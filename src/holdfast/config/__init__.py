@@ -1,1 +1,1 @@
-"""Settings, models and folders of this machine, and ``open_engine``, which assembles an engine from them. Start with ``opening.py``."""
+"""Settings, folders and model selection, and ``open_engine``, which builds an engine from them. Start with ``opening.py``."""

@@ -35,26 +35,37 @@ def build_services(
     clock: Clock | None = None,
     worker: Worker = "thread",
 ) -> Services:
-    """Build the components on an open store. ``second`` embeds what is not in English."""
+    """Build the components on an open store. ``second`` is the embedder for languages other than English."""
     clock = clock or SystemClock()
     embedding = Embedding(store, embedder, second)
-    thinking = BudgetedChat(store, chat, clock, limits)
-    drawn = Energy(store, energy, asks_model=chat is not None)
-    consolidation = Condenser(store, preset, clock, embedding=embedding, chat=thinking)
-    topics = TopicFinder(store, preset, clock, embedding=embedding, chat=thinking)
-    digestion = Digester(store, preset, clock, embedding=embedding, chat=thinking, condenser=consolidation, topics=topics)
-    handlers = {"digest": watched("digest")(digestion.digest), **consolidation.handlers, **topics.handlers}
+    budgeted = BudgetedChat(store, chat, clock, limits)
+    meter = Energy(store, energy, asks_model=chat is not None)
+    condenser = Condenser(store, preset, clock, embedding=embedding, chat=budgeted)
+    topics = TopicFinder(store, preset, clock, embedding=embedding, chat=budgeted)
+    digester = Digester(store, preset, clock, embedding=embedding, chat=budgeted, condenser=condenser, topics=topics)
+    handlers = {"digest": watched("digest")(digester.digest), **condenser.handlers, **topics.handlers}
     lease = LEASE_DURATION if chat is None else MODEL_LEASE_DURATION
-    jobs = JobRunner(store, clock, handlers, affordable=drawn.affordable, lease=lease)
-    reranking = Reranking(ChatReranker(store, clock, thinking) if reranker == "chat" else reranker)
+    jobs = JobRunner(store, clock, handlers, affordable=meter.affordable, lease=lease)
+    reranking = Reranking(ChatReranker(store, clock, budgeted) if reranker == "chat" else reranker)
     reader = Reader(store, preset, clock, embedding, reranking=reranking)
-    topic_files = FolderMirrors(store, preset, clock, follow_up=consolidation.follow_up)
-    housekeeping = Housekeeping(store, preset, clock, digestion)
+    topic_files = FolderMirrors(store, preset, clock, follow_up=condenser.follow_up)
+    housekeeping = Housekeeping(store, preset, clock, digester)
     scheduler = Scheduler(
         store, embedding=embedding, reader=reader, jobs=jobs, topic_files=topic_files, housekeeping=housekeeping, worker=worker
     )
     return Services(
-        store=store, preset=preset, clock=clock, embedding=embedding, chat=thinking, energy=drawn, digestion=digestion,
-        consolidation=consolidation, jobs=jobs, reranking=reranking, reader=reader, topic_files=topic_files,
-        housekeeping=housekeeping, scheduler=scheduler,
-    )  # fmt: skip
+        store=store,
+        preset=preset,
+        clock=clock,
+        embedding=embedding,
+        chat=budgeted,
+        energy=meter,
+        digestion=digester,
+        consolidation=condenser,
+        jobs=jobs,
+        reranking=reranking,
+        reader=reader,
+        topic_files=topic_files,
+        housekeeping=housekeeping,
+        scheduler=scheduler,
+    )

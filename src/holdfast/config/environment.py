@@ -1,4 +1,4 @@
-"""Environment variables: the only module that reads or sets them."""
+"""Environment variables. No other module reads or sets them."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -7,22 +7,22 @@ _METRICS = "PROMETHEUS_MULTIPROC_DIR"
 
 
 def variable(name: str) -> str | None:
-    """Return an environment variable; an empty one counts as not set."""
+    """Return the value of an environment variable, or None if it is unset or empty."""
     return os.environ.get(name) or None
 
 
-def given(names: Iterable[str]) -> dict[str, str]:
-    """Return those of the variables that are set."""
+def defined_variables(names: Iterable[str]) -> dict[str, str]:
+    """Return the named variables that are set and not empty, with their values."""
     return {name: value for name in names if (value := variable(name)) is not None}
 
 
 def metrics_variable() -> str | None:
-    """Return the folder that Prometheus' client uses when several processes count together."""
+    """Return the folder in which several processes share Prometheus metrics, or None if it is not set."""
     return variable(_METRICS)
 
 
 def share_metrics(folder: object) -> None:
-    """Make the worker processes started from here count together, in an empty folder."""
+    """Share Prometheus metrics between the worker processes started after this call, in the given empty folder."""
     os.environ[_METRICS] = str(folder)
 
 
@@ -32,5 +32,5 @@ def set_for_libraries(values: Mapping[str, str]) -> None:
 
 
 def silence_onnxruntime() -> None:
-    """Turn off telemetry, which onnxruntime sends from 1.29 on unless this is set before its import."""
+    """Turn off the telemetry of onnxruntime 1.29 and later. Must be called before onnxruntime is imported."""
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"

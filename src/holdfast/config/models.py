@@ -1,4 +1,4 @@
-"""Models: the embedder, chat model, reranker and transcriber that the settings name."""
+"""Creates the embedders, chat model, reranker and transcriber that the settings name."""
 
 import functools
 from collections.abc import Callable
@@ -27,15 +27,16 @@ def make_embedder(
     preset: Preset | None = None,
     dimensions: int | None = None,
 ) -> EmbedderSource | None:
-    """Return an embedder by name, loaded when first used; an embedder or function of the caller's own is used as it is.
+    """Return a source for an embedder name, an embedder object or a function; None for the name ``none``.
 
-    A function stands for the preset's own embedder: the preset's limits are its raw cosines.
+    A named embedder is loaded on first use. A function is calibrated like the preset's own embedder if the preset sets
+    a minimum cosine.
     """
     if isinstance(name, EmbedderSource):
         return name
     if not isinstance(name, str):
-        own = cast("Embedder", name) if hasattr(name, "embed") else _embedding_function(name, preset, dimensions)
-        return EmbedderSource(name=own.name, load=lambda: own)
+        custom = cast("Embedder", name) if hasattr(name, "embed") else _embedding_function(name, preset, dimensions)
+        return EmbedderSource(name=custom.name, load=lambda: custom)
     if name.casefold() == "none":
         return None
     if ":" in name:
@@ -56,7 +57,7 @@ def make_embedder(
 
 
 def _packaged_embedder(spec: registry.PackagedSpec) -> EmbedderSource:
-    """Return an embedder that an extra installs; without the extra, an error that names it."""
+    """Return an embedder that is installed as an extra. Raise an error that names the extra if it is missing."""
     packaged.locate(spec)
     return _packaged_source(spec)
 
@@ -67,8 +68,8 @@ def _packaged_source(spec: registry.PackagedSpec) -> EmbedderSource:
 
 @functools.cache
 def _shared_multilingual(name: str) -> Embedder:
-    """Load it once for all the memories of a process: it takes more room than the others."""
-    from holdfast.models.local.multilingual import MultilingualEmbedder  # noqa: PLC0415  (only for those who use it)
+    """Load the multilingual embedder once per process, because it uses more memory than the others."""
+    from holdfast.models.local.multilingual import MultilingualEmbedder  # noqa: PLC0415  (optional dependency)
 
     embedder = MultilingualEmbedder(registry.PACKAGED[name])
     embedder.load()
@@ -78,25 +79,30 @@ def _shared_multilingual(name: str) -> Embedder:
 def make_second_embedder(
     name: "str | Embedder | EmbedderSource | None", first: EmbedderSource | None, settings: Settings
 ) -> EmbedderSource | None:
-    """Return the embedder for what is not in English: by itself only beside one of ours that reads nothing else."""
-    wanted = settings.second_embedder if name is None else name
-    if first is None or wanted != "auto":
-        return None if first is None else make_embedder(wanted)
-    usual = registry.PACKAGED[registry.SECOND_MODEL]
-    # Nobody named it: if its files are not those we know, that is told when it is first needed, and keeps nobody from opening.
-    return _packaged_source(usual) if first.name in registry.MODELS and packaged.is_installed(usual) else None
+    """Return the embedder for languages other than English, or None.
+
+    With ``auto``, there is one only if the first embedder is a built-in English model and the extra is installed.
+    """
+    if first is None:
+        return None
+    chosen = settings.second_embedder if name is None else name
+    if chosen != "auto":
+        return make_embedder(chosen)
+    default = registry.PACKAGED[registry.SECOND_MODEL]
+    # Nobody asked for this model by name, so damaged files must not prevent opening: they are reported on first use.
+    return _packaged_source(default) if first.name in registry.MODELS and packaged.is_installed(default) else None
 
 
 def _embedding_function(function: "Callable[[str], Any]", preset: Preset | None, dimensions: int | None) -> Embedder:
-    from holdfast.models.embedding_function import CallableEmbedder  # noqa: PLC0415  (only for those who use one)
+    from holdfast.models.embedding_function import CallableEmbedder  # noqa: PLC0415  (optional dependency)
 
     calibration = preset.recall.measured_by if preset and preset.recall.min_cosine is not None else None
     return CallableEmbedder(function, dimensions=dimensions, calibration=calibration)
 
 
 def make_remote_embedder(name: str, url: str | None) -> EmbedderSource:
-    """Return an embedder that a provider serves."""
-    from holdfast.models.remote import providers  # noqa: PLC0415  (only for those who use one)
+    """Return an embedder that a provider serves over HTTP."""
+    from holdfast.models.remote import providers  # noqa: PLC0415  (optional dependency)
 
     providers.check_name(name, url)
 
@@ -107,19 +113,22 @@ def make_remote_embedder(name: str, url: str | None) -> EmbedderSource:
 
 
 def make_chat(chat: "str | ChatModel | ChatSource | Callable[..., Any]", settings: Settings) -> ChatSource | None:
-    """Return a chat model by name, made when first used; a model or callable of the caller's own is used as it is."""
+    """Return a source for a chat model name, a model object or a function; None for the name ``none``.
+
+    A named model is loaded on first use.
+    """
     if isinstance(chat, ChatSource):
         return chat
     if not isinstance(chat, str):
-        from holdfast.models.callables import CallableChat  # noqa: PLC0415  (as below)
+        from holdfast.models.callables import CallableChat  # noqa: PLC0415  (optional dependency)
 
-        own = cast("ChatModel", chat) if hasattr(chat, "chat") else CallableChat(chat)
-        return ChatSource(name=own.name, load=lambda: own)
+        custom = cast("ChatModel", chat) if hasattr(chat, "chat") else CallableChat(chat)
+        return ChatSource(name=custom.name, load=lambda: custom)
     if chat.casefold() == "none":
         return None
     if chat.startswith(("local:", "gguf:")):
         return ChatSource(name=chat, load=lambda: _local_chat(chat))
-    from holdfast.models.remote import providers  # noqa: PLC0415  (only for those who use one)
+    from holdfast.models.remote import providers  # noqa: PLC0415  (optional dependency)
 
     providers.check_name(chat, settings.chat_url)
 
@@ -131,17 +140,17 @@ def make_chat(chat: "str | ChatModel | ChatSource | Callable[..., Any]", setting
 
 
 def _local_chat(name: str) -> ChatModel:
-    from holdfast.models.local.llamacpp import LlamaCppChat  # noqa: PLC0415  (only for those who use one)
+    from holdfast.models.local.llamacpp import LlamaCppChat  # noqa: PLC0415  (optional dependency)
 
-    # Within the five minutes for which a worker holds a job.
+    # Seconds; less than the five minutes for which a worker leases a job.
     model = LlamaCppChat(name, models_directory(), min_timeout=240.0)
     model.load()
     return model
 
 
 def make_transcriber(settings: Settings) -> "Transcriber | None":
-    """Return what turns speech into text for the server; None where nothing is set."""
-    from holdfast.models.transcribers import find_transcriber, transcriber_key  # noqa: PLC0415  (only for those who use one)
+    """Return the server's speech-to-text model, or None if the setting is ``none``."""
+    from holdfast.models.transcribers import find_transcriber, transcriber_key  # noqa: PLC0415  (optional dependency)
 
     key = provider_key(transcriber_key(settings.transcriber))
     return find_transcriber(settings.transcriber, settings.transcriber_url, key)
@@ -154,23 +163,23 @@ def make_models(
     embedder: "str | Embedder | EmbedderSource | Callable[[str], Any] | None" = None,
     chat: "str | ChatModel | ChatSource | Callable[..., Any] | None" = None,
 ) -> tuple[EmbedderSource | None, ChatSource | None]:
-    """Return the embedder and the chat model: those given, else those of the settings, else the preset's."""
-    wanted = (settings.embedder or preset.embedder or registry.DEFAULT_MODEL) if embedder is None else embedder
+    """Return the embedder and the chat model. Arguments take precedence over settings, and settings over the preset."""
+    chosen = (settings.embedder or preset.embedder or registry.DEFAULT_MODEL) if embedder is None else embedder
     dimensions = settings.memory.embedding_dim if isinstance(settings.memory, MemoryConfig) else None
-    vectors = make_embedder(wanted, settings.embedder_url, preset=preset, dimensions=dimensions)
-    return vectors, make_chat(settings.chat if chat is None else chat, settings)
+    embedder_source = make_embedder(chosen, settings.embedder_url, preset=preset, dimensions=dimensions)
+    return embedder_source, make_chat(settings.chat if chat is None else chat, settings)
 
 
 def make_reranker(reranker: "str | Reranker") -> "Reranker | Literal['chat'] | None":
-    """Return what looks again at the best hits: a model by name, the chat model, an object of the caller's own, or nothing."""
+    """Return the reranker: a model by name, ``"chat"`` for the chat model, an object passed by the caller, or None."""
     if not isinstance(reranker, str):
         if not callable(getattr(reranker, "rate", None)) or not isinstance(getattr(reranker, "name", None), str):
-            raise SettingsError("A reranker has a name and a method rate(question, notes, asked_at=).")
+            raise SettingsError("A reranker object must have a name and a method rate(question, notes, asked_at=).")
         return reranker
     if reranker.casefold() in ("chat", "none"):
         return "chat" if reranker.casefold() == "chat" else None
     if reranker not in registry.RERANKERS:
-        raise SettingsError(f"No reranker is named {reranker!r}; there are {', '.join(registry.RERANKERS)}, chat and none.")
+        raise SettingsError(f"Unknown reranker {reranker!r}. Use {', '.join(registry.RERANKERS)}, chat or none.")
     environment.silence_onnxruntime()
     from holdfast.models.local.cross_encoder import CrossEncoder  # noqa: PLC0415  (onnxruntime is heavy)
 
@@ -178,5 +187,5 @@ def make_reranker(reranker: "str | Reranker") -> "Reranker | Literal['chat'] | N
 
 
 def provider_key(name: str | None) -> str | None:
-    """Return the key that a provider's own environment variable holds."""
+    """Return the API key from a provider's environment variable."""
     return environment.variable(name) if name else None

@@ -1,4 +1,4 @@
-"""Opening a memory: settings, store, preset and models become an engine."""
+"""Opens an engine from settings, store, preset and models."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -38,28 +38,37 @@ def open(
     worker: Worker | None = None,
     clock: Clock | None = None,
 ) -> Engine:
-    """Open a memory: by default the one in the user's data directory, with the embedded store and models.
+    """Open a memory. Without arguments: the SQLite store in the user's data directory, with local models.
 
     Args:
         path: The store: a file, a folder, or ``postgresql://USER@HOST/DATABASE``.
         preset: The way of remembering: ``default``, ``apps``, ``lobug``, ``reachy``, ``rostro``, ``rumi``, or an object.
-        settings: A settings file, a mapping (``{"index": "chroma"}``), or the settings of the preset's own design.
-        embedder: A name, an embedder, any function from a text to a vector, or ``"none"`` to search by words alone.
-        chat: A name such as ``"openai:gpt-4o-mini"``, a model, or any function from messages to text. Without one,
+        settings: A settings file, a mapping (``{"index": "chroma"}``), or a ``DesignSettings`` object of a preset.
+        embedder: A name, an embedder, a function from a text to a vector, or ``"none"`` to search by words alone.
+        chat: A name such as ``"openai:gpt-4o-mini"``, a model, or a function from messages to text. Without one,
             rules extract memories.
         reranker: Reranks the best hits: ``"ms-marco-minilm-l12"``, ``"chat"``, or an object with ``name`` and ``rate``.
-        energy: Returns how full the host's battery is, 0 to 1. Below 0.2, background work waits.
+        energy: A function that returns the charge of the host's battery, 0 to 1. Below 0.2, background work waits.
         key: The key of an encrypted store.
         tenant: The namespace within the store. Tenants never see each other's data.
-        worker: Who runs background work: ``"thread"``, ``"inline"`` or ``"none"``.
+        worker: How background work runs: in a ``"thread"``, ``"inline"`` in the calling thread, or ``"none"``.
         clock: Replaces the system clock, for tests.
 
     Every other option is a setting; see ``docs/reference/settings.md``.
     """
     return open_engine(
-        path, preset=preset, settings=settings, embedder=embedder, chat=chat, reranker=reranker, energy=energy, key=key,
-        tenant=tenant, worker=worker, clock=clock,
-    )  # fmt: skip
+        path,
+        preset=preset,
+        settings=settings,
+        embedder=embedder,
+        chat=chat,
+        reranker=reranker,
+        energy=energy,
+        key=key,
+        tenant=tenant,
+        worker=worker,
+        clock=clock,
+    )
 
 
 def open_engine(
@@ -77,31 +86,31 @@ def open_engine(
     worker: Worker | None = None,
     clock: Clock | None = None,
 ) -> Engine:
-    """Open a memory as :func:`open` does; also takes models that are shared between engines, and a second embedder."""
-    given = {"store": None if path is None else str(path), "tenant": tenant, "key": key, "worker": worker}
-    given["preset"] = preset.name if isinstance(preset, Preset) else preset
-    loaded = load_settings(settings, **given)
+    """Open a memory as :func:`open` does. Also accepts a second embedder, and models shared between engines."""
+    arguments = {"store": None if path is None else str(path), "tenant": tenant, "key": key, "worker": worker}
+    arguments["preset"] = preset.name if isinstance(preset, Preset) else preset
+    loaded = load_settings(settings, **arguments)
     if loaded.worker not in _WORKERS:
-        raise SettingsError(f"worker is thread, inline or none, not {loaded.worker!r}.")
+        raise SettingsError(f"The setting worker must be thread, inline or none, not {loaded.worker!r}.")
     chosen = make_preset(loaded, preset)
-    vectors, talk = make_models(loaded, chosen, embedder=embedder, chat=chat)
-    built = build_services(
+    embedder_source, chat_source = make_models(loaded, chosen, embedder=embedder, chat=chat)
+    services = build_services(
         make_store(loaded),
         preset=chosen,
-        embedder=vectors,
-        second=make_second_embedder(second, vectors, loaded),
-        chat=talk,
+        embedder=embedder_source,
+        second=make_second_embedder(second, embedder_source, loaded),
+        chat=chat_source,
         reranker=make_reranker(loaded.reranker if reranker is None else reranker),
         limits=ChatBudget(daily_cost=loaded.daily_cost, daily_calls=loaded.daily_calls),
         energy=energy,
         clock=clock,
         worker=_WORKERS[loaded.worker],
     )
-    return Engine(built)
+    return Engine(services)
 
 
 def make_preset(settings: Settings, preset: str | Preset | None = None) -> Preset:
-    """Return the preset with what the settings change of it."""
+    """Return the preset with the changes that the settings make to it."""
     chosen = find_preset(preset or settings.preset)
     if settings.memory is not None:
         chosen = settings.memory.applied_to(chosen)
@@ -116,6 +125,6 @@ def make_preset(settings: Settings, preset: str | Preset | None = None) -> Prese
         changed["unused_after"] = timedelta(days=settings.unused_days)
     if settings.context_tokens is not None:
         changed["context_tokens"] = settings.context_tokens
-    if chosen.topics_dir is not None and is_database(settings):  # there is no file that pages could lie beside
+    if chosen.topics_dir is not None and is_database(settings):  # no store file to put the folder next to
         changed["topics_dir"] = str(data_directory() / Path(chosen.topics_dir).expanduser())
     return replace(chosen, **changed)

@@ -1,4 +1,4 @@
-"""Check the configured models before work starts: packages, keys, weights and servers."""
+"""Checks the configured models before work starts: packages, keys, weights and servers."""
 
 import socket
 from collections.abc import Iterator
@@ -25,13 +25,13 @@ _CONNECT_TIMEOUT = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelProblem:
-    """Why a configured model cannot be used now."""
+    """The reason why a configured model cannot be used now."""
 
     setting: str
     """The setting that names the model: ``chat``, ``embedder``, ``second_embedder`` or ``reranker``."""
     error: ModelError
     blocking: bool
-    """Whether it stays until somebody installs a package, sets a key or fetches weights."""
+    """True if the problem stays until a person installs a package, sets a key or downloads weights."""
 
 
 def check_models(settings: Settings, preset: Preset) -> list[str]:
@@ -44,25 +44,25 @@ def check_models(settings: Settings, preset: Preset) -> list[str]:
 
 
 def model_problems(settings: Settings, preset: Preset) -> list[ModelProblem]:
-    """Return what keeps the configured models from working. Loads no model and asks none.
+    """Return the problems of the configured models. Loads no model and calls none.
 
     Missing weights of an embedder or reranker do not block: recall works without them.
     """
     found: list[ModelProblem] = []
     embedder = settings.embedder or preset.embedder or registry.DEFAULT_MODEL
-    with _noting(found, "chat"):
+    with _collect(found, "chat"):
         _check_chat(settings)
-    with _noting(found, "embedder"):
+    with _collect(found, "embedder"):
         _check_embedder(embedder, settings.embedder_url)
     if embedder.casefold() != "none":
-        with _noting(found, "second_embedder"):
+        with _collect(found, "second_embedder"):
             _check_embedder(settings.second_embedder, None)
-    with _noting(found, "reranker"):
+    with _collect(found, "reranker"):
         _check_reranker(settings)
     return found
 
 
-class _Passing(Exception):
+class _Warning(Exception):
     """A problem that does not block."""
 
     def __init__(self, error: ModelError) -> None:
@@ -71,11 +71,11 @@ class _Passing(Exception):
 
 
 @contextmanager
-def _noting(found: list[ModelProblem], setting: str) -> Iterator[None]:
+def _collect(found: list[ModelProblem], setting: str) -> Iterator[None]:
     try:
         yield
-    except _Passing as passing:
-        found.append(ModelProblem(setting=setting, error=passing.error, blocking=False))
+    except _Warning as warning:
+        found.append(ModelProblem(setting=setting, error=warning.error, blocking=False))
     except ModelError as error:
         found.append(ModelProblem(setting=setting, error=error, blocking=True))
 
@@ -85,21 +85,21 @@ def _check_chat(settings: Settings) -> None:
     if name.casefold() == "none":
         return
     if name.startswith(("local:", "gguf:")):
-        from holdfast.models.local.llamacpp import LlamaCppChat  # noqa: PLC0415  (only for those who use one)
+        from holdfast.models.local.llamacpp import LlamaCppChat  # noqa: PLC0415  (optional dependency)
 
         LlamaCppChat(name, models_directory()).check()
         return
-    from holdfast.models.remote import providers  # noqa: PLC0415  (only for those who use one)
+    from holdfast.models.remote import providers  # noqa: PLC0415  (optional dependency)
 
     key = settings.chat_key or provider_key(providers.key_variable(name))
     _connect(providers.chat_service(name, base_url=settings.chat_url, api_key=key))
 
 
 def _check_embedder(name: str, url: str | None) -> None:
-    """Check an embedder that a provider serves; the engine itself reports missing weights of a local one."""
+    """Check an embedder that a provider serves. The engine itself reports missing weights of a local one."""
     if ":" not in name:
         return
-    from holdfast.models.remote import providers  # noqa: PLC0415  (only for those who use one)
+    from holdfast.models.remote import providers  # noqa: PLC0415  (optional dependency)
 
     key = provider_key(providers.key_variable(name))
     _connect(providers.embedding_service(name, base_url=url, api_key=key))
@@ -108,16 +108,20 @@ def _check_embedder(name: str, url: str | None) -> None:
 def _check_reranker(settings: Settings) -> None:
     name = settings.reranker
     if name.casefold() == "chat" and settings.chat.casefold() == "none":
-        raise _Passing(ModelUnavailable("The reranker is the chat model, and none is configured: set `chat`."))
+        raise _Warning(
+            ModelUnavailable(
+                "The setting reranker is `chat`, but no chat model is configured. Hits are not reranked. Set `chat`."
+            )
+        )
     if name in registry.RERANKERS:
         try:
             locate(registry.RERANKERS[name], models_directory())
         except ModelError as error:
-            raise _Passing(error) from error
+            raise _Warning(error) from error
 
 
 def _connect(service: "Service") -> None:
-    """Connect to a model's server and hang up, unless calls go through a proxy."""
+    """Open and close a connection to a model's server. Skipped if calls go through a proxy."""
     parts = urlsplit(service.base_url)
     host = parts.hostname or ""
     if getproxies().get(parts.scheme) and not proxy_bypass(host):
@@ -128,4 +132,4 @@ def _connect(service: "Service") -> None:
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         message = f"{service.name} cannot be reached at {service.base_url}: {reason}. {service.when_unreachable}"
-        raise _Passing(ModelUnavailable(message)) from error
+        raise _Warning(ModelUnavailable(message)) from error

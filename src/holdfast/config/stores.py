@@ -1,4 +1,4 @@
-"""Stores: which one the settings name, and opening it."""
+"""Opens the store that the settings name."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 
 def store_path(settings: Settings) -> Path:
-    """Return the file of the store: a folder holds it under the name memory.db."""
+    """Return the file of a SQLite store. For a folder, it is ``memory.db`` in that folder."""
     if settings.store is None:
         return data_directory() / "memory.db"
-    given = settings.store.removeprefix("sqlite:///")
+    location = settings.store.removeprefix("sqlite:///")
     if is_database(settings):
-        raise SettingsError("A PostgreSQL store is no file; this works on a file path or sqlite:///FILE.")
-    if "://" in given:
+        raise SettingsError("This needs a SQLite store, not PostgreSQL. Set store to a file path or sqlite:///FILE.")
+    if "://" in location:
         raise SettingsError(
-            f"{given.split(':')[0]}:// is not a kind of store this version has; use a file path, sqlite:///FILE or "
+            f"{location.split(':')[0]}:// is not a supported store. Set store to a file path, sqlite:///FILE or "
             "postgresql://USER@HOST/DATABASE."
         )
-    path = Path(given).expanduser()
+    path = Path(location).expanduser()
     return path / "memory.db" if path.is_dir() or not path.suffix else path
 
 
@@ -46,25 +46,27 @@ def make_store(settings: Settings) -> "SQLiteStore | PostgresStore":
 
 def _make_database(settings: Settings, tenant: str) -> "PostgresStore":
     if settings.key is not None:
-        raise SettingsError("key is for SQLite files; a PostgreSQL server encrypts its disks by itself.")
+        raise SettingsError(
+            "The setting key encrypts SQLite files only. Remove it, and use disk encryption on the PostgreSQL server."
+        )
     if settings.index not in ("memory", ""):
-        raise SettingsError("A PostgreSQL store finds vectors by itself, with pgvector: leave the setting index out.")
+        raise SettingsError("A PostgreSQL store searches vectors with pgvector. Remove the setting index.")
     try:
-        from holdfast.stores.postgres import PoolLimits, PostgresStore  # noqa: PLC0415  (only for those who use it)
+        from holdfast.stores.postgres import PoolLimits, PostgresStore  # noqa: PLC0415  (optional dependency)
     except ImportError as error:
         raise SettingsError(f"A PostgreSQL store needs {error.name}: pip install 'holdfast[postgres]'") from error
     return PostgresStore(settings.store or "", tenant=tenant, limits=PoolLimits(connections=settings.store_connections))
 
 
 def _index_place(settings: Settings, path: Path) -> IndexPlace | None:
-    """Return where vectors are indexed, None for in memory."""
-    wanted = settings.index
-    if wanted in ("memory", ""):
+    """Return the place of the vector index, or None for an index in memory."""
+    index = settings.index
+    if index in ("memory", ""):
         return None
-    if wanted.partition(":")[0] != "chroma":
-        raise SettingsError(f"index is memory, chroma or chroma:http://HOST:PORT, not {wanted!r}.")
-    if settings.key is not None and wanted == "chroma":
-        raise SettingsError("Chroma does not encrypt its files: an encrypted store takes index = 'memory'.")
-    from holdfast.stores.chroma.index import chroma_place  # noqa: PLC0415  (only for those who use it)
+    if index.partition(":")[0] != "chroma":
+        raise SettingsError(f"The setting index must be memory, chroma or chroma:http://HOST:PORT, not {index!r}.")
+    if settings.key is not None and index == "chroma":
+        raise SettingsError("Chroma does not encrypt its files. An encrypted store needs index = 'memory'.")
+    from holdfast.stores.chroma.index import chroma_place  # noqa: PLC0415  (optional dependency)
 
-    return chroma_place(wanted, path)
+    return chroma_place(index, path)

@@ -1,7 +1,7 @@
-"""Any Python function as a chat model: it is given messages and returns a text, at once or as a coroutine.
+"""Adapts a Python function to the chat model protocol. It takes messages and returns a text or a coroutine.
 
-Coroutines run on an event loop of their own, in a thread that lives as long as the process. So a model can be asked
-from anywhere, also from inside a running loop, and a client the function keeps meets the same loop each time.
+Coroutines run on one event loop in a background thread that lives as long as the process. Therefore the model can be
+called from anywhere, even inside a running loop, and an async client inside the function always sees the same loop.
 """
 
 import asyncio
@@ -13,30 +13,29 @@ from typing import Any, TypeAlias
 
 from holdfast.chat import Reply, Schema, Tool, Turn, Usage
 from holdfast.errors import AnswerInvalid, ModelError, ModelUnavailable
-from holdfast.models.remote.exchange import with_schema_in_words
+from holdfast.models.remote.exchange import with_schema_in_prompt
 from holdfast.models.remote.faults import short
 from holdfast.models.remote.http import well_formed
-from holdfast.models.remote.prices import FREE, Price
 from holdfast.runtime import forks
 
 __all__ = ["CallableChat", "ChatFunction"]
 
 ChatFunction: TypeAlias = Callable[[list[dict[str, str]]], str | Awaitable[str]]
-"""Takes messages, each with a ``role`` and a ``content``, and returns what the model answers."""
+"""Takes messages, each with a ``role`` and a ``content``, and returns the model's reply."""
 
 
 class CallableChat:
-    """A :class:`holdfast.chat.ChatModel` made of a function.
+    """A :class:`holdfast.chat.ChatModel` that calls a function.
 
-    A coroutine is given ``timeout`` seconds. An ordinary function runs in the caller's thread, where nothing can
-    stop it: it minds the time itself. ``free`` says that asking costs nothing; otherwise the cost is not known.
+    A coroutine is canceled after ``timeout`` seconds. An ordinary function runs in the caller's thread and cannot be
+    interrupted, so it must limit its own time. Set ``free`` if calls cost nothing; otherwise their cost is unknown.
     """
 
     def __init__(self, function: ChatFunction, *, name: str | None = None, free: bool = False) -> None:
-        """Take a function; its own name serves where none is given."""
+        """Wrap a function. The model is named after the function unless ``name`` is given."""
         self.name = name or f"callable:{getattr(function, '__name__', type(function).__name__)}"
         self._function = function
-        self._price: Price | None = FREE if free else None
+        self._cost = 0.0 if free else None
         self._loop = _Loop()
 
     def chat(
@@ -48,50 +47,51 @@ class CallableChat:
         max_tokens: int = 1024,
         timeout: float = 60.0,
     ) -> Reply:
-        """Ask the function; a schema is put into the words."""
-        del max_tokens  # a function has its own
+        """Call the function. A schema is added to the prompt; tools are not supported."""
+        del max_tokens  # the function limits its own output
         if tools:
-            raise ModelError(f"{self.name} is a function that returns text; it cannot call tools. Use a model of a provider.")
-        asked = tuple(turns) if schema is None else with_schema_in_words(turns, schema)
-        began = time.monotonic()
+            raise ModelError(
+                f"{self.name} is a function that returns text; it cannot call tools. Use a provider's model instead."
+            )
+        prompt = tuple(turns) if schema is None else with_schema_in_prompt(turns, schema)
+        started = time.monotonic()
         try:
-            answer = self._ask([_message(turn) for turn in asked], timeout)
+            text = self._call([_message(turn) for turn in prompt], timeout)
         except ModelError as error:
-            error.usage = self._usage(began)
+            error.usage = self._usage(started)
             raise
-        return Reply(text=well_formed(answer), usage=self._usage(began))
+        return Reply(text=well_formed(text), usage=self._usage(started))
 
     def stream(
         self, turns: Sequence[Turn], *, tools: Sequence[Tool] = (), max_tokens: int = 1024, timeout: float = 60.0
     ) -> Iterator[str | Reply]:
-        """Give the whole answer as one piece."""
+        """Yield the whole reply text as one piece, then the reply."""
         reply = self.chat(turns, tools=tools, max_tokens=max_tokens, timeout=timeout)
         if reply.text:
             yield reply.text
         yield reply
 
-    def _ask(self, messages: list[dict[str, str]], timeout: float) -> str:
+    def _call(self, messages: list[dict[str, str]], timeout: float) -> str:
         try:
-            answer: object = self._function(messages)
-            if isawaitable(answer):
-                answer = self._loop.run(answer, timeout)
+            result: object = self._function(messages)
+            if isawaitable(result):
+                result = self._loop.run(result, timeout)
         except ModelError:
             raise
         except TimeoutError as error:
             raise ModelUnavailable(f"{self.name} did not answer within {timeout:g} seconds.") from error
-        except Exception as error:  # the edge: a function of the caller's own may raise anything
+        except Exception as error:  # a custom function may raise anything
             raise ModelUnavailable(f"{self.name} raised {type(error).__name__}: {short(str(error))}") from error
-        if not isinstance(answer, str):
-            raise AnswerInvalid(f"{self.name} returned {type(answer).__name__}; it must return a str.")
-        return answer
+        if not isinstance(result, str):
+            raise AnswerInvalid(f"{self.name} returned {type(result).__name__}; it must return a str.")
+        return result
 
-    def _usage(self, began: float) -> Usage:
-        cost = None if self._price is None else 0.0
-        return Usage(calls=1, seconds=time.monotonic() - began, cost=cost)
+    def _usage(self, started: float) -> Usage:
+        return Usage(calls=1, seconds=time.monotonic() - started, cost=self._cost)
 
 
 class _Loop:
-    """An event loop in a thread, begun with the first coroutine; a forked process begins its own."""
+    """An event loop in a background thread, started with the first coroutine. A forked process starts its own."""
 
     def __init__(self) -> None:
         self._starting = threading.Lock()
@@ -99,11 +99,11 @@ class _Loop:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """Forget the loop, whose thread is not here."""
+        """Discard the loop: its thread does not exist in the child process."""
         self._starting, self._loop = threading.Lock(), None
 
     def run(self, awaitable: Awaitable[Any], timeout: float) -> Any:
-        """Return what comes of an awaitable; ``TimeoutError`` when it takes longer."""
+        """Return the result of an awaitable, or raise ``TimeoutError`` if it takes longer than ``timeout`` seconds."""
 
         async def bounded() -> Any:
             return await asyncio.wait_for(awaitable, timeout)
@@ -119,5 +119,5 @@ class _Loop:
 
 
 def _message(turn: Turn) -> dict[str, str]:
-    """Word a turn; a function knows no tools, so what one answered is said by the user."""
+    """Return a turn as a message. Tool results become user messages, because a function does not support tools."""
     return {"role": "user" if turn.role == "tool" else turn.role, "content": turn.text}

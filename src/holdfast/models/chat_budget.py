@@ -1,4 +1,4 @@
-"""The chat model of one engine: loaded when first needed, and not asked beyond what it may cost."""
+"""The chat model of one engine: loaded on first use, and withheld when its daily budget is spent."""
 
 import threading
 import time
@@ -11,28 +11,29 @@ from holdfast.protocols import Clock, Store
 from holdfast.runtime import forks
 
 _RETRY_SECONDS = 30.0
+"""Seconds between two attempts to load a model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatSource:
-    """A chat model by name, made when it is first needed."""
+    """The name of a chat model, and a function that creates it on first use."""
 
     name: str
     load: Callable[[], ChatModel]
     shared: bool = False
-    """Whether others ask the same model, so that whoever is done with it must not close it."""
+    """True if several engines use the same model. Then no single engine may close it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatBudget:
-    """What models may cost a day, in US dollars and in calls; None is no limit."""
+    """Daily limits for chat models, in US dollars and in calls. None means no limit."""
 
     daily_cost: float | None = None
     daily_calls: int | None = None
 
 
 class CheckedChat:
-    """A chat model whose every failure is a typed one: an object of a user's own may raise anything."""
+    """Wraps a chat model so that every failure is a ``ModelError``. Custom models may raise anything."""
 
     def __init__(self, model: ChatModel) -> None:
         self._model = model
@@ -47,18 +48,18 @@ class CheckedChat:
         max_tokens: int = 1024,
         timeout: float = 60.0,
     ) -> Reply:
-        """Ask the model."""
+        """Call the model."""
         try:
             return self._model.chat(turns, schema=schema, tools=tools, max_tokens=max_tokens, timeout=timeout)
         except ModelError:
             raise
-        except Exception as error:  # the edge to foreign code
+        except Exception as error:  # a custom model may raise anything
             raise ModelUnavailable(f"{self.name} failed: {type(error).__name__}: {error}"[:300]) from error
 
     def stream(
         self, turns: Sequence[Turn], *, tools: Sequence[Tool] = (), max_tokens: int = 1024, timeout: float = 60.0
     ) -> Iterator[str | Reply]:
-        """Ask the model, piece by piece."""
+        """Call the model and yield its reply in pieces."""
         try:
             yield from self._model.stream(turns, tools=tools, max_tokens=max_tokens, timeout=timeout)
         except ModelError:
@@ -67,14 +68,14 @@ class CheckedChat:
             raise ModelUnavailable(f"{self.name} failed: {type(error).__name__}: {error}"[:300]) from error
 
     def close(self) -> None:
-        """Let go of the model's connections, if it has any."""
+        """Close the model's connections, if it has any."""
         close = getattr(self._model, "close", None)
         if close is not None:
             close()
 
 
 class BudgetedChat:
-    """Says which model may be asked right now, and if none, why."""
+    """Loads the chat model of an engine and enforces its daily limits."""
 
     def __init__(self, store: Store, source: ChatSource | None, clock: Clock, limits: ChatBudget | None = None) -> None:
         self._store = store
@@ -88,22 +89,25 @@ class BudgetedChat:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """Make a new lock, and a new model: its connections are the parent's."""
+        """Create a new lock, and drop the model, because its connections belong to the parent process."""
         self._lock = threading.Lock()
         self._model = None
 
     @property
     def name(self) -> str | None:
-        """The configured model's name."""
+        """The configured model's name, or None."""
         return self._source.name if self._source else None
 
     def model(self) -> tuple[ChatModel | None, str | None]:
-        """Return the model to ask; or None, with a sentence on why not where one is configured."""
+        """Return the model and None; or None and the reason why the configured model cannot be used now.
+
+        Without a configured model, both are None.
+        """
         if self._source is None:
             return None, None
-        spent = self._over_limit()
-        if spent is not None:
-            return None, spent
+        exceeded = self._exceeded_limit()
+        if exceeded is not None:
+            return None, exceeded
         with self._lock:
             if self._model is None and time.monotonic() >= self._not_before:
                 try:
@@ -115,20 +119,20 @@ class BudgetedChat:
         return self._model, self._problem
 
     def close(self) -> None:
-        """Let go of the model's connections, if it has any."""
+        """Drop the model. Close its connections, unless other engines share it."""
         with self._lock:
             model, self._model = self._model, None
         if model is not None and not (self._source and self._source.shared):
             model.close()
 
-    def _over_limit(self) -> str | None:
+    def _exceeded_limit(self) -> str | None:
         limits = self._limits
         if limits.daily_cost is None and limits.daily_calls is None:
             return None
         today = self._store.spend(since=self._clock.now().date().isoformat())
         cost, calls = sum(spend.cost for spend in today), sum(spend.calls for spend in today)
         if limits.daily_cost is not None and cost >= limits.daily_cost:
-            return f"today's limit of ${limits.daily_cost:g} for models is reached"
+            return f"today's limit of ${limits.daily_cost:g} for chat models is reached"
         if limits.daily_calls is not None and calls >= limits.daily_calls:
-            return f"today's limit of {limits.daily_calls} calls to models is reached"
+            return f"today's limit of {limits.daily_calls} calls to chat models is reached"
         return None

@@ -1,4 +1,4 @@
-"""Speech into text: by a server that speaks as OpenAI does, or by PocketSphinx on this machine."""
+"""Speech to text, through an OpenAI-compatible server or with PocketSphinx on this machine."""
 
 import importlib
 import io
@@ -20,24 +20,26 @@ from holdfast.runtime import forks
 __all__ = ["OpenAITranscriber", "PocketSphinxTranscriber", "Transcriber", "find_transcriber", "transcriber_key"]
 
 _SPHINX_RATE: Final = 16_000
+"""Samples per second that PocketSphinx expects."""
 _MAX_SECONDS: Final = 600
+"""Maximum length of a recording. The rest is ignored."""
 
 
 class Transcriber(Protocol):
-    """Turns a recording into the words that were said."""
+    """Converts a recording to text."""
 
     @property
     def name(self) -> str:
-        """Its name in the settings."""
+        """The name used in the settings."""
         ...
 
     def transcribe(self, recording: bytes) -> str:
-        """Return what was said, or nothing where nothing was."""
+        """Return the text of a recording; an empty string if it contains no speech."""
         ...
 
 
 def find_transcriber(name: str, url: str | None = None, key: str | None = None) -> Transcriber | None:
-    """Return a transcriber by its name in the settings; nothing is imported or called before the first recording."""
+    """Return a transcriber by its name in the settings, or None. Nothing is imported or called before the first recording."""
     provider, _, model = name.partition(":")
     if name.casefold() == "none":
         return None
@@ -45,47 +47,47 @@ def find_transcriber(name: str, url: str | None = None, key: str | None = None) 
         return PocketSphinxTranscriber()
     known = PROVIDERS.get(provider.casefold())
     if not model or (known is None and url is None) or (known is not None and known.package != "openai"):
-        raise ModelUnknown(f"There is no transcriber {name!r}; there are openai:whisper-1, pocketsphinx and none.")
+        raise ModelUnknown(f"Unknown transcriber {name!r}. Use PROVIDER:MODEL such as openai:whisper-1, pocketsphinx or none.")
     address = url or (known.base_url if known else "")
     variable = known.key_variable if known and url is None else None
     return OpenAITranscriber(Service(name=name, model=model, base_url=address, key=key, key_variable=variable))
 
 
 def transcriber_key(name: str) -> str | None:
-    """Return the environment variable that holds the key for a transcriber, None where there is none."""
+    """Return the environment variable that holds the API key of a transcriber, or None if it needs no key."""
     return key_variable(name) if ":" in name else None
 
 
 class OpenAITranscriber:
     """Transcribes over HTTP, at ``/audio/transcriptions``. Safe to use from several threads and after a fork."""
 
-    def __init__(self, service: Service, *, patience: RetryPolicy | None = None, timeout: float = 60.0) -> None:
+    def __init__(self, service: Service, *, retry_policy: RetryPolicy | None = None, timeout: float = 60.0) -> None:
         self._connection = ProviderConnection(service, package="openai", connect=connect_openai)
-        self._patience = patience or RetryPolicy()
+        self._retry_policy = retry_policy or RetryPolicy()
         self._timeout = timeout
 
     @property
     def name(self) -> str:
-        """Its full name, such as ``openai:whisper-1``."""
+        """The full name, such as ``openai:whisper-1``."""
         return self._connection.service.name
 
     def transcribe(self, recording: bytes) -> str:
-        """Send a recording and return its words."""
+        """Send a recording and return its text."""
         file = ("recording.wav", recording, "audio/wav")
         request = {"model": self._connection.service.model, "file": file, "response_format": "json"}
-        budget = CallBudget(self._patience, timeout=self._timeout, price=None)
+        budget = CallBudget(self._retry_policy, timeout=self._timeout, price=None)
         while True:
             try:
                 text = self._connection.json(_send, request, budget).get("text")
             except Fault as fault:
-                budget.wait_and_call_again(fault)
+                budget.wait_before_retry(fault)
             else:
                 if not isinstance(text, str):
-                    raise AnswerInvalid(f"{self.name} gave no text for the recording.")
+                    raise AnswerInvalid(f"{self.name} returned no text for the recording.")
                 return text
 
     def close(self) -> None:
-        """Let go of open connections."""
+        """Close open connections."""
         self._connection.close()
 
 
@@ -94,7 +96,7 @@ def _send(client: Any) -> Callable[..., Any]:
 
 
 class PocketSphinxTranscriber:
-    """Transcribes on this machine, in English, with the model that the package brings. One recording at a time."""
+    """Transcribes English on this machine, with the model in the ``pocketsphinx`` package. One recording at a time."""
 
     name = "pocketsphinx"
 
@@ -104,39 +106,39 @@ class PocketSphinxTranscriber:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """Make a new lock: the old one may be held by a thread that is not here."""
+        """Create a new lock: in the child process, the old one may be held by a thread that no longer exists."""
         self._lock = threading.Lock()
 
     def transcribe(self, recording: bytes) -> str:
-        """Return the words of a WAV recording; only what sounds like speech is looked at, as it hears words in silence."""
+        """Return the text of a WAV recording. Only speech segments are decoded, because the decoder finds words in silence."""
         samples = read_wav(recording, rate=_SPHINX_RATE)
         sphinx = _sphinx()
         with self._lock:
             if self._decoder is None:
                 self._decoder = sphinx.Decoder(samprate=_SPHINX_RATE, loglevel="FATAL")
-            found = [self._words(speech) for speech in _utterances(sphinx, samples)]
-        return " ".join(words for words in found if words)
+            texts = [self._decode(speech) for speech in _utterances(sphinx, samples)]
+        return " ".join(text for text in texts if text)
 
-    def _words(self, speech: bytes) -> str:
+    def _decode(self, speech: bytes) -> str:
         self._decoder.start_utt()
         self._decoder.process_raw(speech, full_utt=True)
         self._decoder.end_utt()
-        found = self._decoder.hyp()
-        return str(found.hypstr) if found is not None else ""
+        hypothesis = self._decoder.hyp()
+        return str(hypothesis.hypstr) if hypothesis is not None else ""
 
 
 def _utterances(sphinx: Any, samples: bytes) -> Iterator[bytes]:
-    """Cut out the stretches in which somebody speaks."""
-    ears = sphinx.Endpointer(sample_rate=_SPHINX_RATE)
-    size, speech = ears.frame_bytes, b""
+    """Yield the segments of a recording that contain speech."""
+    endpointer = sphinx.Endpointer(sample_rate=_SPHINX_RATE)
+    size, speech = endpointer.frame_bytes, b""
     whole = len(samples) - len(samples) % size
     for start in range(0, whole, size):
-        speech += ears.process(samples[start : start + size]) or b""
-        if speech and not ears.in_speech:
+        speech += endpointer.process(samples[start : start + size]) or b""
+        if speech and not endpointer.in_speech:
             yield speech
             speech = b""
-    if ears.in_speech:
-        speech += ears.end_stream(samples[whole:]) or b""
+    if endpointer.in_speech:
+        speech += endpointer.end_stream(samples[whole:]) or b""
     if speech:
         yield speech
 
@@ -149,20 +151,20 @@ def _sphinx() -> Any:
 
 
 def read_wav(recording: bytes, *, rate: int) -> bytes:
-    """Return a WAV recording as 16-bit samples of one channel at this rate."""
+    """Convert a WAV recording to 16-bit mono samples at the given rate."""
     try:
         with wave.open(io.BytesIO(recording)) as file:
-            channels, width, own = file.getnchannels(), file.getsampwidth(), file.getframerate()
-            frames = file.readframes(min(file.getnframes(), _MAX_SECONDS * own))
+            channels, width, source_rate = file.getnchannels(), file.getsampwidth(), file.getframerate()
+            frames = file.readframes(min(file.getnframes(), _MAX_SECONDS * source_rate))
     except (wave.Error, EOFError, ValueError) as error:
-        raise InvalidInput(f"The recording is no WAV file that can be read: {error or 'it ends too early'}.") from error
-    if width not in (1, 2, 4) or own < 1 or channels < 1:
-        raise InvalidInput("The recording must have samples of 8, 16 or 32 bits.")
-    kinds = {1: np.uint8, 2: np.int16, 4: np.int32}
+        raise InvalidInput(f"The recording is not a readable WAV file: {error or 'it is truncated'}.") from error
+    if width not in (1, 2, 4) or source_rate < 1 or channels < 1:
+        raise InvalidInput("The recording must be a WAV file with samples of 8, 16 or 32 bits.")
+    dtypes = {1: np.uint8, 2: np.int16, 4: np.int32}
     whole = frames[: len(frames) - len(frames) % (width * channels)]
-    samples = np.frombuffer(whole, dtype=kinds[width]).astype(np.float64).reshape(-1, channels).mean(axis=1)
+    samples = np.frombuffer(whole, dtype=dtypes[width]).astype(np.float64).reshape(-1, channels).mean(axis=1)
     samples = (samples - 128) * 256 if width == 1 else samples / 65536 if width == 4 else samples
-    if own != rate and len(samples):
-        places = np.arange(0, len(samples), own / rate)
-        samples = np.interp(places, np.arange(len(samples)), samples)
+    if source_rate != rate and len(samples):
+        positions = np.arange(0, len(samples), source_rate / rate)
+        samples = np.interp(positions, np.arange(len(samples)), samples)
     return bytes(samples.clip(-32768, 32767).astype("<i2").tobytes())

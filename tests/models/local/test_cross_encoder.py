@@ -1,4 +1,4 @@
-"""The cross-encoder that looks again at hits: what it prefers, what it leaves alone, and that it is the model it claims to be."""
+"""Tests of the cross-encoder: its ratings, texts that it does not rate, and its weights."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -33,7 +33,7 @@ def test_it_gives_the_example_of_its_makers_the_values_they_publish(encoder: Cro
     population = "Berlin has a population of 3,520,031 registered inhabitants in an area of 891.82 square kilometers."
     museums = "Berlin is well known for its museums."
     found = rated(encoder, "How many people live in Berlin?", population, museums)
-    # The logits 9.2 and -4.1, as good as a network of whole numbers gives them.
+    # The logits are 9.2 and -4.1, within the precision of int8.
     assert found == [pytest.approx(1.0, abs=0.02), pytest.approx(0.345, abs=0.03)]
 
 

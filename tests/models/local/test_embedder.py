@@ -1,4 +1,4 @@
-"""The local embedder keeps the promises of every embedder, and those of a good guest in a process."""
+"""The local embedder satisfies the embedder protocol, and is safe with threads, forks and missing weights."""
 
 import os
 import subprocess

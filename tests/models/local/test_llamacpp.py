@@ -1,4 +1,4 @@
-"""A chat model inside this process answers in the shape asked for, in time, and gives way to forks and interrupts."""
+"""Tests of the llama.cpp chat model: schemas, timeouts, forks and interrupts."""
 
 import importlib.util
 import json

@@ -1,4 +1,4 @@
-"""The embedder for many languages keeps the promises of every embedder, and finds an answer across languages."""
+"""The multilingual embedder satisfies the embedder protocol and finds answers across languages."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The table of models is complete and consistent."""
+"""The model registry is complete and consistent."""
 
 import re
 

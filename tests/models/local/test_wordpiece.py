@@ -1,4 +1,4 @@
-"""Our WordPiece gives the ids of the reference tokenizer, for any text and in bounded time."""
+"""WordPiece returns the ids of the reference tokenizer, for any text and in bounded time."""
 
 import time
 from collections.abc import Callable
@@ -32,7 +32,7 @@ SMALL = [
     "##σ",
 ]
 
-REFERENCE = [  # what the reference tokenizer of BERT uncased answers
+REFERENCE = [  # output of the reference tokenizer of BERT uncased
     ("I moved to Lyon last month.", [1045, 2333, 2000, 10241, 2197, 3204, 1012]),
     ("Crème brûlée, naïve façade", [13675, 21382, 7987, 9307, 2063, 1010, 15743, 8508]),
     ("¿Qué tal? ¡Adiós!", [1094, 10861, 21368, 1029, 1067, 27133, 2891, 999]),

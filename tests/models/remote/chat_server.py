@@ -1,4 +1,4 @@
-"""A real HTTP server that speaks as OpenAI, Ollama and Anthropic do, says what it is told to, and misbehaves on request.
+"""A real HTTP server with the APIs of OpenAI, Ollama and Anthropic. It sends scripted replies and failures.
 
 ::
 
@@ -8,9 +8,9 @@
         model.chat([Turn(role="user", text="Hi")])
         assert [request.path for request in server.requests] == ["/v1/chat/completions"] * 2
 
-Each request takes the next step of the script. A step is a text (what the model says) or one of the classes below;
-when the script is empty, the model says "ok". Requests for vectors are answered by ``embedder`` and take no step unless
-the script begins with one that is not a text.
+Each request takes the next step of the script. A step is a text (the model's reply) or one of the classes below. When
+the script is empty, the reply is "ok". Requests for vectors are answered by ``embedder`` and take no step, unless the
+next step is not a text.
 """
 
 import json
@@ -30,8 +30,8 @@ LONG = 50 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """One request that arrived."""
+class ReceivedRequest:
+    """A received request."""
 
     path: str
     headers: Mapping[str, str]
@@ -40,21 +40,21 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """The model says a text and calls tools: ``{"name": ..., "arguments": ...}``. ``tokens=None`` leaves the counts out."""
+    """Reply with a text and tool calls: ``{"name": ..., "arguments": ...}``. ``tokens=None`` omits the token counts."""
 
     text: str | None = ""
     tools: Sequence[Mapping[str, Any]] = ()
     cut_off: bool = False
     tokens: tuple[int, int] | None = (11, 7)
     break_off: bool = False
-    """A stream ends in the middle, politely."""
+    """End the stream early, without an error."""
     complain: Mapping[str, Any] | None = None
-    """A stream ends with this error."""
+    """End the stream with this error event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """An error status, worded as the dialect words it."""
+    """Respond with an error status, in the provider's format."""
 
     status: int
     message: str = "no"
@@ -65,7 +65,7 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Any bytes at all; ``promise`` is a Content-Length that is not kept."""
+    """Respond with arbitrary bytes. ``promise`` is a wrong Content-Length."""
 
     body: bytes = field(repr=False)
     status: int = 200
@@ -75,26 +75,26 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Flood:
-    """An answer of 50 MB."""
+    """Respond with 50 MB."""
 
     status: int = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """The connection is reset before an answer."""
+    """Reset the connection before a response."""
 
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """Nothing is said for so many seconds, and then the connection closes."""
+    """Send nothing for some seconds, then close the connection."""
 
     seconds: float = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class Drip:
-    """An answer that comes byte by byte and never ends."""
+    """Send an endless response byte by byte."""
 
     seconds: float = 0.02
     status: int = 200
@@ -102,7 +102,7 @@ class Drip:
 
 Step = str | Say | Refuse | Send | Flood | Reset | Silence | Drip
 
-MISBEHAVIOUR: Mapping[str, Step] = {
+MISBEHAVIOR: Mapping[str, Step] = {
     "too many requests": Refuse(429, retry_after="0"),
     "broken": Refuse(500),
     "overloaded": Refuse(529),
@@ -137,7 +137,7 @@ MISBEHAVIOUR: Mapping[str, Step] = {
     "a bare event": Send(b"data: {}\n\n", content_type="text/event-stream"),
     "an event that is not JSON": Send(b"data: {oops\n\n", content_type="text/event-stream"),
 }
-"""Whole answers that are wrong; each must come to a ModelError, within the bounds of calls and time."""
+"""Wrong responses. Each must result in a ``ModelError`` within the limits on calls and time."""
 
 ODD_WORDS: Mapping[str, str | None] = {
     "nothing": "",
@@ -151,17 +151,19 @@ ODD_WORDS: Mapping[str, str | None] = {
     "line separators": "one\u2028two\u0085three\x0bfour",
     "Spanish": "¿Dónde vive la señora Ibáñez? En Cádiz.",
 }
-"""Texts a model may say; each is an answer, and what it is worth is for others to judge."""
+"""Unusual texts. Each is a valid reply; judging its content is up to the caller."""
 
 
 class ChatServer:
-    """Serves on a free port of the loopback interface while the ``with`` block lasts."""
+    """Serves on a free port of the loopback interface inside a ``with`` block."""
 
-    def __init__(self, embedder: HashEmbedder | None = None, *, respond: "Callable[[Asked], Step] | None" = None) -> None:
+    def __init__(
+        self, embedder: HashEmbedder | None = None, *, respond: "Callable[[ReceivedRequest], Step] | None" = None
+    ) -> None:
         self.embedder = embedder or HashEmbedder(dimensions=1536)
         self.respond = respond or (lambda request: "ok")
-        """What to do about a request when the script is empty."""
-        self.requests: list[Asked] = []
+        """Returns the step for a request when the script is empty."""
+        self.requests: list[ReceivedRequest] = []
         self.stopping = threading.Event()
         self._steps: list[Step] = []
         self._turn = threading.Lock()
@@ -171,16 +173,16 @@ class ChatServer:
 
     @property
     def url(self) -> str:
-        """The base URL, for every dialect."""
+        """The base URL for every provider."""
         return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
 
     @property
     def bodies(self) -> list[Any]:
-        """What was asked, in order."""
+        """Bodies of the received requests, in order."""
         return [request.body for request in self.requests]
 
     def script(self, *steps: Step) -> Self:
-        """Add steps; each request takes one."""
+        """Add steps. Each request takes one."""
         with self._turn:
             self._steps.extend(steps)
         return self
@@ -190,8 +192,8 @@ class ChatServer:
         with self._turn:
             self._steps.clear()
 
-    def next_step(self, request: Asked) -> Step:
-        """Note a request and return what to do about it."""
+    def next_step(self, request: ReceivedRequest) -> Step:
+        """Record a request and return the step that answers it."""
         with self._turn:
             self.requests.append(request)
             vectors = request.path.endswith("/embeddings")
@@ -216,7 +218,7 @@ class _Server(ThreadingHTTPServer):
     owner: ChatServer
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: clients are expected to hang up."""
+        """Ignore errors: clients are expected to close connections."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -227,7 +229,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", "0"))) or b"null")
         headers = {name.lower(): value for name, value in self.headers.items()}
-        step = self.server.owner.next_step(Asked(path=self.path, headers=headers, body=body))
+        step = self.server.owner.next_step(ReceivedRequest(path=self.path, headers=headers, body=body))
         if isinstance(step, str):
             step = Say(step)
         if isinstance(step, Say):
@@ -247,7 +249,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._reset()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Keep the tests' output clean."""
+        """Log nothing, to keep the output of the tests clean."""
 
     def _json(self, body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
         self._bytes(json.dumps(body).encode(), status, "application/json", headers or {})
@@ -321,7 +323,7 @@ class _Handler(BaseHTTPRequestHandler):
             chunk = f"{kind}data: {data}\n\n".encode()
             self.wfile.write(f"{len(chunk):x}\r\n".encode() + chunk + b"\r\n")
             self.wfile.flush()
-            time.sleep(0.001)  # so that a client meets more than one piece
+            time.sleep(0.001)  # so that the client receives more than one chunk
         self.wfile.write(b"0\r\n\r\n")
 
 
@@ -333,7 +335,7 @@ def _vectors(embedder: HashEmbedder, body: Any) -> Any:
     if body.get("dimensions"):
         embedder = HashEmbedder(dimensions=body["dimensions"])
     vectors = embedder.embed(body["input"], role="document")
-    # Not of unit length, and not in order: nobody promised either.
+    # Neither normalized nor in order: the API guarantees neither.
     data = [{"object": "embedding", "index": number, "embedding": (row * 3).tolist()} for number, row in enumerate(vectors)]
     words = sum(len(text.split()) for text in body["input"])
     return {

@@ -1,4 +1,4 @@
-"""Chat models over a real socket: what is sent, what is read, and what it cost, in each dialect."""
+"""Tests of chat models over a real socket: requests, replies and cost, for each provider format."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""An embedder over a real socket keeps the promises of every embedder, and fails like every model."""
+"""The remote embedder satisfies the embedder protocol over a real socket, and its failures are typed errors."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -38,7 +38,7 @@ class TestOpenAI(EmbedderSuite):
         return embedder_of(server)
 
     def test_a_question_finds_its_answer(self, embedder: Embedder) -> None:
-        """The server of the tests knows words only."""
+        """Use questions that share words with their answers: the test server embeds by words only."""
         documents = embedder.embed(["I moved to Lyon", "She prefers tea"], role="document")
         assert (embedder.embed(["Lyon?", "tea?"], role="query") @ documents.T).argmax(axis=1).tolist() == [0, 1]
 

@@ -1,4 +1,4 @@
-"""A name becomes a model; one that cannot is answered with what to do."""
+"""Model names become models; errors for invalid names say what to do."""
 
 import os
 import subprocess
@@ -48,7 +48,7 @@ def test_a_name_that_means_nothing_is_answered_with_the_providers(make: object, 
 
 @pytest.mark.parametrize("url", ["localhost:11434", "ftp://host/v1", "http://", "http://host:port/v1", "http://[::1", "x"])
 def test_an_address_that_is_none_is_refused(url: str) -> None:
-    with pytest.raises(ModelError, match="not an address"):
+    with pytest.raises(ModelError, match="not a valid URL"):
         chat_model("ollama:m", base_url=url)
 
 

@@ -1,1 +1,1 @@
-"""How well conversations are learned from, on labelled data; and training of the classifier. Start with ``benchmark.py``."""
+"""Extraction quality on labeled data, and training of the classifier. Start with ``benchmark.py``."""

@@ -1,6 +1,6 @@
-"""How well it learns: what is kept of what people say, and which statements take the place of others.
+"""Measures learning: which memories are extracted from messages, and which statements supersede others.
 
-The thing under test is a function, so that rules, a model and a whole engine are measured alike.
+The subject of a measurement is a function, so that rules, a model and a whole engine are measured in the same way.
 """
 
 import itertools
@@ -34,52 +34,52 @@ class Report:
     changes: Sequence[ChangeResult]
 
 
-class Student:
-    """A whole engine as the thing under test: every conversation is a new user's, told and digested."""
+class EngineLearner:
+    """Measures a whole engine: adds each conversation as a new user's session and digests it."""
 
     def __init__(self, memory: Engine) -> None:
         self._memory = memory
         self._numbers = itertools.count()
 
     def learn(self, messages: Sequence[Message]) -> list[Put]:
-        """Hold a conversation, and return what is kept of it."""
+        """Add and digest a conversation, and return the memories extracted from it."""
         user = f"user{next(self._numbers)}"
-        self._tell(user, [(message.role, message.text, message.origin, message.action) for message in messages])
+        self._digest(user, [(message.role, message.text, message.origin, message.action) for message in messages])
         kept = self._memory.memories(user=user)
         return [Put(scope=memory.scope, kind=memory.kind, text=str(memory)) for memory in kept]
 
     def judge(self, old: str, new: str, language: str) -> bool:
-        """Know one thing, be told another, and tell whether the first is retired."""
+        """Remember the old statement, digest the new one, and return True if the old one is retired."""
         del language
         user = f"user{next(self._numbers)}"
         known = self._memory.remember(old, user=user, origin="auto")
-        self._tell(user, [("user", new, "user", None)])
+        self._digest(user, [("user", new, "user", None)])
         return self._memory.get(known.id).status != "live"
 
     def fallbacks(self) -> int:
-        """Return how many conversations rules had to read because the model failed."""
+        """Return the number of conversations that rules digested because the model failed."""
         return sum("rules took over" in (job.error or "") for job in self._memory.jobs(states=["done"], limit=100_000))
 
-    def _tell(self, user: str, said: Iterable[tuple[str, str, Any, str | None]]) -> None:
-        talk = self._memory.session(user=user)
-        for role, text, origin, action in said:
-            talk.add(role, text, origin=origin, action=action)
-        talk.end()
+    def _digest(self, user: str, turns: Iterable[tuple[str, str, Any, str | None]]) -> None:
+        session = self._memory.session(user=user)
+        for role, text, origin, action in turns:
+            session.add(role, text, origin=origin, action=action)
+        session.end()
         self._memory.drain()
 
 
 @contextmanager
-def student(chat: str | None) -> Iterator[Student]:
-    """Open an engine on a scratch store, with a chat model or with rules alone."""
+def open_learner(chat: str | None) -> Iterator[EngineLearner]:
+    """Open an engine on a temporary store, with a chat model or with rules only."""
     with tempfile.TemporaryDirectory() as folder, open_engine(folder, chat=chat or "none", worker="none") as memory:
         _, problem = services(memory).chat.model()
-        if problem is not None:  # rules would take over, and be taken for the model
+        if problem is not None:  # otherwise rules would be measured instead of the model
             raise ModelUnavailable(f"{problem}.")
-        yield Student(memory)
+        yield EngineLearner(memory)
 
 
 def measure(learner: Learner, judge: Judge, splits: Sequence[Split], *, limit: int | None = None) -> Report:
-    """Let a learner and a judge work through the set, or through so many of each part, the languages in turn."""
+    """Score a learner and a judge on the whole set, or on the first ``limit`` cases of each part, alternating languages."""
 
     def learn(cases: Sequence[Case]) -> list[CaseResult]:
         return [score_case(case, learner) for case in _first(cases, limit)]
@@ -95,7 +95,7 @@ Labelled = TypeVar("Labelled", Case, ChangePair)
 
 
 def _first(cases: Sequence[Labelled], limit: int | None) -> list[Labelled]:
-    """Return the first cases of each language, together as many as the limit."""
+    """Return the first ``limit`` cases, alternating between languages."""
     if limit is None:
         return list(cases)
     by_language = [[case for case in cases if case.language == language] for language in ("en", "es")]
@@ -111,15 +111,15 @@ def run(
     chat: str | None = None,
     limit: int | None = None,
 ) -> None:
-    """Measure rules, or a chat model, and print a table or JSON."""
+    """Measure rules or a chat model, and print a table or JSON."""
     splits: tuple[Split, ...] = ("dev", "test") if split == "both" else (split,)
-    with student(chat) as under_test:
-        # Rules judge by what is said alone; a model is asked with all that belongs to it.
-        report = measure(under_test.learn, under_test.judge if chat else replaces, splits, limit=limit)
-        fallbacks = under_test.fallbacks()
+    with open_learner(chat) as learner:
+        # Rules judge the two statements directly; a model judges through the whole engine.
+        report = measure(learner.learn, learner.judge if chat else replaces, splits, limit=limit)
+        fallbacks = learner.fallbacks()
     show(report, misses=misses, as_json=as_json)
     if fallbacks:
-        click.echo(f"In {fallbacks} cases the model failed and rules took over: these count as the model's here.", err=True)
+        click.echo(f"In {fallbacks} cases the model failed and rules took over. The scores include these cases.", err=True)
 
 
 def show(report: Report, *, misses: bool, as_json: bool) -> None:
@@ -131,7 +131,7 @@ def show(report: Report, *, misses: bool, as_json: bool) -> None:
 
 
 def by_language(results: Sequence[Result]) -> dict[str, tuple[int, Score]]:
-    """Return how many results each language has, and their score; ``all`` is the sum."""
+    """Return the number of results and their score per language; ``all`` is the total."""
     languages = sorted({_language(result) for result in results})
     groups = {language: [result for result in results if _language(result) == language] for language in languages}
     return {name: (len(group), total(result.score for result in group)) for name, group in {**groups, "all": results}.items()}
@@ -169,9 +169,9 @@ def _case_miss(result: CaseResult) -> dict[str, Any] | None:
 
 def _change_miss(result: ChangeResult) -> dict[str, Any] | None:
     pair = result.pair
-    if result.said == pair.replaces:
+    if result.verdict == pair.replaces:
         return None
-    return {"id": pair.id, "old": pair.old, "new": pair.new, "why": pair.why, "said": "replaces" if result.said else "keeps"}
+    return {"id": pair.id, "old": pair.old, "new": pair.new, "why": pair.why, "said": "replaces" if result.verdict else "keeps"}
 
 
 def _print(report: Report, *, with_misses: bool) -> None:
@@ -181,8 +181,8 @@ def _print(report: Report, *, with_misses: bool) -> None:
     _print_scores("conversations", report.conversations)
     _print_scores("changes (replaces)", report.changes)
     if with_misses:
-        learnt = [result for results in (*report.utterances.values(), report.conversations) for result in results]
-        _print_misses(learnt, report.changes)
+        case_results = [result for results in (*report.utterances.values(), report.conversations) for result in results]
+        _print_misses(case_results, report.changes)
 
 
 def _print_scores(title: str, results: Sequence[Result]) -> None:
@@ -197,11 +197,11 @@ def _print_scores(title: str, results: Sequence[Result]) -> None:
         title = ""
 
 
-def _print_misses(learnt: Sequence[CaseResult], judged: Sequence[ChangeResult]) -> None:
-    for case in filter(None, map(_case_miss, learnt)):
+def _print_misses(results: Sequence[CaseResult], changes: Sequence[ChangeResult]) -> None:
+    for case in filter(None, map(_case_miss, results)):
         click.echo(f"\n{case['id']}  {case['text']!r}")
         for name in ("missed", "wrong"):
             for line in case[name]:
                 click.echo(f"    {name}: {line}")
-    for pair in filter(None, map(_change_miss, judged)):
+    for pair in filter(None, map(_change_miss, changes)):
         click.echo(f"\n{pair['id']}  {pair['old']!r} -> {pair['new']!r}\n    said {pair['said']} ({pair['why']})")

@@ -1,4 +1,7 @@
-"""The labelled learning set: what people say, and what of it should be kept. Its form is in ``labelled/README.md``."""
+"""The labeled learning set: messages, and the memories that should be extracted from them.
+
+Its format is described in ``labelled/README.md``.
+"""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,22 +17,22 @@ from holdfast.types import Message, MessageOrigin, Scope
 Split: TypeAlias = Literal["dev", "test"]
 
 SCOPE = Scope(user="ana")
-_BEGIN = datetime(2026, 3, 2, 9, tzinfo=UTC)
+_START = datetime(2026, 3, 2, 9, tzinfo=UTC)
 _ORIGIN_OF_ROLE: Mapping[str, MessageOrigin] = {"assistant": "assistant", "tool": "tool"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """One thing that should be kept: a memory counts as it by the strings it has and has not."""
+    """One expected memory. A text matches if it contains all strings of ``has`` and none of ``has_not``."""
 
     has: tuple[str, ...]
     has_not: tuple[str, ...] = ()
     type: str = ""
 
     def is_in(self, memory: str) -> bool:
-        """Tell whether a memory's text says this."""
-        said = fold(memory)
-        return all(fold(part) in said for part in self.has) and not any(fold(part) in said for part in self.has_not)
+        """Return True if the text of a memory matches this item."""
+        text = fold(memory)
+        return all(fold(part) in text for part in self.has) and not any(fold(part) in text for part in self.has_not)
 
     def __str__(self) -> str:
         return " + ".join(self.has)
@@ -37,7 +40,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """Some messages, what should be kept of them, and what must not be."""
+    """Messages, the memories expected from them, and strings that no memory may contain."""
 
     id: str
     language: str
@@ -51,7 +54,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangePair:
-    """An old statement, a new one, and whether the new one takes the old one's place."""
+    """An old statement, a new one, and whether the new one replaces the old one."""
 
     id: str
     language: str
@@ -62,7 +65,7 @@ class ChangePair:
 
 
 def utterances(split: Split) -> list[Case]:
-    """Return single messages; ``dev`` is there to tune on, ``test`` never is."""
+    """Return single messages. Tune on ``dev``, never on ``test``."""
     return cases(split)
 
 
@@ -92,22 +95,22 @@ def changes() -> list[ChangePair]:
 
 
 def rows(name: str) -> Iterator[dict[str, Any]]:
-    """Yield the lines of one file of the set as they stand."""
+    """Yield the parsed lines of one file of the set."""
     text = (files("holdfast_bench") / "labelled" / f"{name}.jsonl").read_text("utf-8")
     return (json.loads(line) for line in text.split("\n") if line)
 
 
-def make_case(id: str, said: Sequence[str], keep: Sequence[Item], drop: Sequence[str] = (), language: str = "en") -> Case:
-    """Return a case of a user's messages, for sets of one's own."""
-    spoken = [{"role": "user", "text": text} for text in said]
-    return Case(id=id, language=language, messages=_messages(id, spoken), keep=tuple(keep), drop=tuple(drop))
+def make_case(id: str, texts: Sequence[str], keep: Sequence[Item], drop: Sequence[str] = (), language: str = "en") -> Case:
+    """Return a case from a user's messages, for custom sets."""
+    messages = [{"role": "user", "text": text} for text in texts]
+    return Case(id=id, language=language, messages=_messages(id, messages), keep=tuple(keep), drop=tuple(drop))
 
 
-def _case(row: Mapping[str, Any], spoken: Sequence[Mapping[str, Any]]) -> Case:
+def _case(row: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> Case:
     return Case(
         id=row["id"],
         language=row["language"],
-        messages=_messages(row["id"], spoken),
+        messages=_messages(row["id"], messages),
         keep=tuple(
             Item(has=tuple(item["has"]), has_not=tuple(item.get("not", ())), type=item.get("type", "")) for item in row["keep"]
         ),
@@ -115,20 +118,20 @@ def _case(row: Mapping[str, Any], spoken: Sequence[Mapping[str, Any]]) -> Case:
     )
 
 
-def _messages(session: str, spoken: Sequence[Mapping[str, Any]]) -> tuple[Message, ...]:
-    """Return messages as the engine would have them: the language is what their words show, not the label."""
+def _messages(session: str, messages: Sequence[Mapping[str, Any]]) -> tuple[Message, ...]:
+    """Return messages as the engine would store them, with the detected language instead of the labeled one."""
     return tuple(
         Message(
             id=f"{session}-{number}",
             session=session,
             scope=SCOPE,
-            role=each["role"],
-            text=each["text"],
-            at=_BEGIN + timedelta(minutes=number),
+            role=message["role"],
+            text=message["text"],
+            at=_START + timedelta(minutes=number),
             seq=number,
-            origin=each.get("origin", _ORIGIN_OF_ROLE.get(each["role"], "user")),
-            action=each.get("action"),
-            language=detect_language(each["text"]),
+            origin=message.get("origin", _ORIGIN_OF_ROLE.get(message["role"], "user")),
+            action=message.get("action"),
+            language=detect_language(message["text"]),
         )
-        for number, each in enumerate(spoken, 1)
+        for number, message in enumerate(messages, 1)
     )

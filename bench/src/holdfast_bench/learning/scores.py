@@ -1,4 +1,4 @@
-"""Scoring what a learner kept, and what a judge said, against the labels."""
+"""Scores extracted memories and verdicts against the labels."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -9,38 +9,38 @@ from holdfast.types import Message, Put
 from holdfast_bench.learning.labelled_set import Case, ChangePair, Item
 
 Learner: TypeAlias = Callable[[Sequence[Message]], Sequence[Put]]
-"""Reads a conversation and says what to keep: rules, a model, or a whole engine."""
+"""Takes a conversation and returns the extracted memories. Can be rules, a model or a whole engine."""
 
 Judge: TypeAlias = Callable[[str, str, str], bool]
-"""Reads an old statement, a new one and their language, and says whether the new one takes the old one's place."""
+"""Takes an old statement, a new one and their language. Returns True if the new one replaces the old one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """Counts, and the shares they make. A share of nothing is None."""
+    """Counts, and the ratios computed from them. A ratio is None if its denominator is 0."""
 
     right: int = 0
-    """What was kept and counts as something expected."""
+    """Extracted memories that match an expected item."""
     kept: int = 0
     found: int = 0
-    """What was expected and was kept."""
+    """Expected items that were extracted."""
     expected: int = 0
     leaks: int = 0
-    """Memories that contain what must never be kept; they are among the wrong ones, too."""
+    """Memories that contain a forbidden string. They also count as wrong."""
 
     @property
     def precision(self) -> float | None:
-        """The share of what was kept that is right."""
+        """Share of the extracted memories that are right."""
         return self.right / self.kept if self.kept else None
 
     @property
     def recall(self) -> float | None:
-        """The share of what was expected that was kept."""
+        """Share of the expected items that were extracted."""
         return self.found / self.expected if self.expected else None
 
     @property
     def f1(self) -> float | None:
-        """The harmonic mean of precision and recall; None where either is."""
+        """Harmonic mean of precision and recall; None if either is None."""
         if self.precision is None or self.recall is None:
             return None
         both = self.precision + self.recall
@@ -58,7 +58,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseResult:
-    """What a learner made of one case."""
+    """The result of a learner on one case."""
 
     case: Case
     score: Score
@@ -68,30 +68,30 @@ class CaseResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeResult:
-    """What a judge made of one pair."""
+    """The verdict of a judge on one pair."""
 
     pair: ChangePair
-    said: bool
+    verdict: bool
 
     @property
     def score(self) -> Score:
-        """A verdict as counts: what is kept here is a verdict that the old statement goes."""
-        both = int(self.said and self.pair.replaces)
-        return Score(right=both, kept=int(self.said), found=both, expected=int(self.pair.replaces))
+        """The verdict as counts: "replaces" is the positive class."""
+        hit = int(self.verdict and self.pair.replaces)
+        return Score(right=hit, kept=int(self.verdict), found=hit, expected=int(self.pair.replaces))
 
 
 def total(scores: Iterable[Score]) -> Score:
-    """Return the sum."""
+    """Return the sum of scores."""
     return sum(scores, Score())
 
 
 def score_case(case: Case, learner: Learner) -> CaseResult:
-    """Let a learner read a case, and compare what it keeps with the labels.
+    """Run a learner on a case and compare the extracted memories with the labels.
 
-    The same memory twice counts once, and so do two wordings of the same items. A memory with a string of ``drop``
-    is wrong whatever else it says.
+    Duplicate memories count once, and so do two memories that match the same items. A memory that contains a string of
+    ``drop`` is wrong, whatever else it says.
     """
-    kept = {fold(text): text for text in map(_said, learner(case.messages))}.values()
+    kept = {fold(text): text for text in map(_full_text, learner(case.messages))}.values()
     leaking = [text for text in kept if any(fold(part) in fold(text) for part in case.drop)]
     matches = {text: frozenset(n for n, item in enumerate(case.keep) if item.is_in(text)) for text in kept if text not in leaking}
     right = {items for items in matches.values() if items}
@@ -108,9 +108,9 @@ def score_case(case: Case, learner: Learner) -> CaseResult:
 
 
 def score_change(pair: ChangePair, judge: Judge) -> ChangeResult:
-    """Let a judge read a pair."""
-    return ChangeResult(pair=pair, said=judge(pair.old, pair.new, pair.language))
+    """Run a judge on a pair."""
+    return ChangeResult(pair=pair, verdict=judge(pair.old, pair.new, pair.language))
 
 
-def _said(put: Put) -> str:
+def _full_text(put: Put) -> str:
     return f"{put.key}: {put.text}" if put.key else put.text

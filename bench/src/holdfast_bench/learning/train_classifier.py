@@ -1,6 +1,6 @@
-"""Making ``words/classifier.json`` again from the labelled set: ``python -m holdfast_bench.learning.train_classifier``.
+"""Trains ``words/classifier.json`` on the labeled set: ``python -m holdfast_bench.learning.train_classifier``.
 
-Each clause that the rules would look at is an example; it is a good one when it holds something that should be kept.
+Each clause that the rules would examine is an example. It is positive if it contains something that should be kept.
 """
 
 import json
@@ -22,51 +22,53 @@ from holdfast_bench.learning.labelled_set import Case, cases
 
 Example: TypeAlias = tuple[Mapping[str, float], bool]
 
-_FEWEST = 3
-"""In how many clauses something must be seen to be learnt from."""
+_MIN_CLAUSES = 3
+"""Minimum number of clauses in which a feature must occur."""
 _PENALTY = 4.0
+"""Strength of the L2 penalty on all weights but the bias."""
 _ROUNDS = 30
-_LEAST = 0.02
-"""Weights that say less are left out of the file."""
+"""Maximum number of Newton steps."""
+_MIN_WEIGHT = 0.02
+"""Weights with a smaller absolute value are not written to the file."""
 
 
-def examples(from_cases: Iterable[Case], book: Rulebook, sees: ClauseClassifier) -> Iterator[Example]:
-    """Yield what a probe sees of each clause that a book cuts, and whether something in it should be kept."""
+def examples(from_cases: Iterable[Case], book: Rulebook, classifier: ClauseClassifier) -> Iterator[Example]:
+    """Yield the features of each clause that the rulebook splits off, and True if the clause contains an expected item."""
     for case in from_cases:
         if case.language != book.language:
             continue
         for sentence in spoken(str(case), book):
             for clause in sentence.clauses:
-                seen = sees.features(read_clause(clause.text, clause.folded, book, book.find(clause.folded)))
-                yield seen, any(item.is_in(clause.text) for item in case.keep)
+                features = classifier.features(read_clause(clause.text, clause.folded, book, book.find(clause.folded)))
+                yield features, any(item.is_in(clause.text) for item in case.keep)
 
 
-def fitted(given: Sequence[Example]) -> dict[str, float]:
-    """Return the weights of a logistic regression, found by Newton's method."""
-    counts = Counter(name for seen, _ in given for name in seen)
-    names = sorted(name for name, count in counts.items() if count >= _FEWEST)
-    table = np.zeros((len(given), len(names) + 1))
+def fitted(labeled: Sequence[Example]) -> dict[str, float]:
+    """Return the weights of a logistic regression, fitted with Newton's method."""
+    counts = Counter(name for features, _ in labeled for name in features)
+    names = sorted(name for name, count in counts.items() if count >= _MIN_CLAUSES)
+    table = np.zeros((len(labeled), len(names) + 1))
     table[:, -1] = 1.0
-    places = {name: place for place, name in enumerate(names)}
-    for row, (seen, _) in enumerate(given):
-        for name in places.keys() & seen.keys():
-            table[row, places[name]] = seen[name]
-    weights = _newton(table, np.array([good for _, good in given], dtype=float))
-    found = {name: round(float(weights[place]), 3) for name, place in places.items()}
-    return {**{name: value for name, value in found.items() if abs(value) >= _LEAST}, BIAS: round(float(weights[-1]), 3)}
+    columns = {name: column for column, name in enumerate(names)}
+    for row, (features, _) in enumerate(labeled):
+        for name in columns.keys() & features.keys():
+            table[row, columns[name]] = features[name]
+    weights = _newton(table, np.array([positive for _, positive in labeled], dtype=float))
+    rounded = {name: round(float(weights[column]), 3) for name, column in columns.items()}
+    return {**{name: value for name, value in rounded.items() if abs(value) >= _MIN_WEIGHT}, BIAS: round(float(weights[-1]), 3)}
 
 
-def _newton(table: NDArray[np.float64], good: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Fit with a penalty on large weights; the matrix to solve is as large as the examples are many."""
+def _newton(table: NDArray[np.float64], positive: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Fit with an L2 penalty. The linear system to solve has one row per example, not one per feature."""
     penalty = np.full(table.shape[1], _PENALTY)
     penalty[-1] = 0.01
     weights = np.zeros(table.shape[1])
     for _ in range(_ROUNDS):
-        chance = 1 / (1 + np.exp(-table @ weights))
-        slope = table.T @ (chance - good) + penalty * weights
-        eased = table / penalty
-        inner = np.diag(1 / (chance * (1 - chance) + 1e-6)) + eased @ table.T
-        step = slope / penalty - (table.T @ np.linalg.solve(inner, eased @ slope)) / penalty
+        probability = 1 / (1 + np.exp(-table @ weights))
+        gradient = table.T @ (probability - positive) + penalty * weights
+        scaled = table / penalty
+        inner = np.diag(1 / (probability * (1 - probability) + 1e-6)) + scaled @ table.T
+        step = gradient / penalty - (table.T @ np.linalg.solve(inner, scaled @ gradient)) / penalty
         weights -= step
         if np.abs(step).max() < 1e-5:
             break
@@ -74,27 +76,27 @@ def _newton(table: NDArray[np.float64], good: NDArray[np.float64]) -> NDArray[np
 
 
 def train(from_cases: Sequence[Case]) -> dict[str, dict[str, float]]:
-    """Return the weights of each language.
+    """Return the weights per language.
 
-    Where a sentence is cut depends on what the probe makes of its parts. So it is taught twice: with clauses that rules
-    alone have cut, and then with those that it cuts itself. What was learnt before plays no part.
+    How a sentence is split into clauses depends on the classifier. Therefore training has two passes: the first on clauses
+    split by rules only, the second on clauses split with the classifier of the first pass. Existing weights are not used.
     """
-    return {language: _taught(from_cases, rulebook(language), clause_classifier(language)) for language in LANGUAGES}
+    return {language: _train_language(from_cases, rulebook(language), clause_classifier(language)) for language in LANGUAGES}
 
 
-def _taught(from_cases: Sequence[Case], book: Rulebook, sees: ClauseClassifier) -> dict[str, float]:
-    first = fitted(list(examples(from_cases, replace(book, classifier=None), sees)))
-    taught = replace(book, classifier=replace(sees, weights=first))
-    return fitted(list(examples(from_cases, taught, sees)))
+def _train_language(from_cases: Sequence[Case], book: Rulebook, classifier: ClauseClassifier) -> dict[str, float]:
+    first = fitted(list(examples(from_cases, replace(book, classifier=None), classifier)))
+    second_pass = replace(book, classifier=replace(classifier, weights=first))
+    return fitted(list(examples(from_cases, second_pass, classifier)))
 
 
-def write(to: Path, learnt: Mapping[str, Mapping[str, float]]) -> None:
-    """Write weights as the probe reads them."""
-    to.write_text(json.dumps(learnt, ensure_ascii=False, sort_keys=True, indent=0) + "\n", "utf-8")
+def write(to: Path, weights: Mapping[str, Mapping[str, float]]) -> None:
+    """Write the weights in the format that the classifier reads."""
+    to.write_text(json.dumps(weights, ensure_ascii=False, sort_keys=True, indent=0) + "\n", "utf-8")
 
 
 def main() -> None:
-    """Learn from all that may be tuned on, and write the file in place."""
+    """Train on the files meant for tuning, and replace the weights in the package."""
     path = Path(str(files("holdfast.learning") / "words" / "classifier.json"))
     write(path, train([*cases("train"), *cases("dev")]))
     print(f"{path}: {path.stat().st_size} bytes")  # noqa: T201

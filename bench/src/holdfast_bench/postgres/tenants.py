@@ -1,7 +1,7 @@
-"""What one tenant's recall costs among many tenants of one PostgreSQL, beside the same tenant alone in a database.
+"""Measures one tenant's recall among many tenants of one PostgreSQL, compared with the same tenant alone.
 
-One tenant's memories are stored as anyone would; the others are copies of its rows, made by the server. Both databases
-are asked in turns, so that whatever else the machine does falls on both.
+One tenant's memories are stored through the engine. The others are copies of its rows, made by the database server.
+The two databases are queried alternately, so that other load on the machine affects both.
 """
 
 import contextlib
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     import psycopg
 
 _FIRST = "t0"
+"""The tenant that is measured."""
 _DIMENSIONS = 256
-_AT_ONCE = 500
-"""Tenants that are copied in one transaction."""
+_BATCH = 500
+"""Tenants copied per transaction."""
 _WORDS = (
     "meeting deadline invoice garden tomato cello lesson review release server backup budget holiday recipe ticket bicycle "
     "reunión plazo factura huerto clase servidor copia presupuesto vacaciones receta piano boat roof violin oven lamp"
@@ -32,11 +33,11 @@ _WORDS = (
 
 
 def run(*, store: str | None = None, tenants: int = 10_000, each: int = 100, asks: int = 400, as_json: bool = False) -> None:
-    """Fill two databases, ask both, and print what it took."""
-    with database(store) as url, another_database(url) as alone, another_database(url) as crowded:
+    """Fill two databases, query both, and print the timings."""
+    with database(store) as server_url, another_database(server_url) as alone, another_database(server_url) as crowded:
         begin = time.monotonic()
-        for place in (alone, crowded):
-            with _opened(place) as memory:
+        for url in (alone, crowded):
+            with _opened(url) as memory:
                 _fill(memory, each)
         _copy(crowded, tenants)
         filled = round(time.monotonic() - begin, 1)
@@ -45,12 +46,12 @@ def run(*, store: str | None = None, tenants: int = 10_000, each: int = 100, ask
     print(json.dumps(result) if as_json else "\n".join(f"{name:18} {value}" for name, value in result.items()))  # noqa: T201
 
 
-def _opened(place: str) -> Engine:
-    return open_engine(place, tenant=_FIRST, embedder=_vector, worker="none")
+def _opened(url: str) -> Engine:
+    return open_engine(url, tenant=_FIRST, embedder=_vector, worker="none")
 
 
 def _vector(text: str) -> list[float]:
-    """Return a vector that costs nothing to make: what is measured is the database."""
+    """Return a vector that is cheap to compute, because the database is measured and not the embedder."""
     vector = [0.01] * _DIMENSIONS
     for word in text.casefold().split():
         vector[zlib.crc32(word.encode()) % _DIMENSIONS] += 1.0
@@ -58,21 +59,21 @@ def _vector(text: str) -> list[float]:
 
 
 def _fill(memory: Engine, each: int) -> None:
-    draw = random.Random(1)  # noqa: S311  (not for secrets)
+    rng = random.Random(1)  # noqa: S311  (not for secrets)
     for number in range(each):
-        memory.remember(f"{' '.join(draw.sample(_WORDS, 5))} number {number}", user="ana")
+        memory.remember(f"{' '.join(rng.sample(_WORDS, 5))} number {number}", user="ana")
     memory.drain()
 
 
-def _copy(place: str, tenants: int) -> None:
-    """Give so many tenants the first one's rows; no number or id is unique beyond its tenant."""
+def _copy(url: str, tenants: int) -> None:
+    """Copy the first tenant's rows to ``tenants`` tenants. Numbers and ids are unique only within a tenant."""
     import psycopg  # noqa: PLC0415  (an extra)
 
-    with psycopg.connect(place, autocommit=True) as admin:
+    with psycopg.connect(url, autocommit=True) as admin:
         admin.execute("SET synchronous_commit = off")
         tables = _tables(admin)
-        for first in range(1, tenants, _AT_ONCE):
-            last = min(first + _AT_ONCE, tenants) - 1
+        for first in range(1, tenants, _BATCH):
+            last = min(first + _BATCH, tenants) - 1
             with admin.transaction():
                 for table, columns in tables.items():
                     others = "".join(f', "{column}"' for column in columns if column != "tenant")
@@ -91,32 +92,35 @@ def _tables(admin: "psycopg.Connection[Any]") -> dict[str, list[str]]:
     return {str(table): list(columns) for table, columns in rows}
 
 
-def _count(place: str) -> int:
+def _count(url: str) -> int:
     import psycopg  # noqa: PLC0415  (an extra)
 
-    with psycopg.connect(place) as admin:
+    with psycopg.connect(url) as admin:
         row = admin.execute("SELECT count(*) FROM holdfast.memories").fetchone()
     return int(row[0]) if row else 0
 
 
 def _measure(alone: str, crowded: str, asks: int) -> dict[str, Any]:
-    """Ask both in turns; the first tenth only warms up."""
-    draw = random.Random(2)  # noqa: S311  (not for secrets)
+    """Query both databases alternately. The first tenth of the queries is warm-up."""
+    rng = random.Random(2)  # noqa: S311  (not for secrets)
     times: dict[str, list[float]] = {alone: [], crowded: []}
     with contextlib.ExitStack() as stack:
-        memories = {place: stack.enter_context(_opened(place)) for place in times}
+        memories = {url: stack.enter_context(_opened(url)) for url in times}
         for number in range(asks + asks // 10):
-            query = f"what about the {draw.choice(_WORDS)} and the {draw.choice(_WORDS)}?"
-            for place in draw.sample(list(times), 2):
+            query = f"what about the {rng.choice(_WORDS)} and the {rng.choice(_WORDS)}?"
+            for url in rng.sample(list(times), 2):
                 begin = time.perf_counter()
-                hits = memories[place].recall(query, user="ana")
+                hits = memories[url].recall(query, user="ana")
                 spent = time.perf_counter() - begin
                 assert hits
                 if number >= asks // 10:
-                    times[place].append(spent)
+                    times[url].append(spent)
     ratio = statistics.median(times[crowded]) / statistics.median(times[alone])
     return {
-        "alone_p50_ms": milliseconds(times[alone]), "among_p50_ms": milliseconds(times[crowded]), "ratio": round(ratio, 2),
-        "alone_p95_ms": milliseconds(times[alone], 0.95), "among_p95_ms": milliseconds(times[crowded], 0.95),
+        "alone_p50_ms": milliseconds(times[alone]),
+        "among_p50_ms": milliseconds(times[crowded]),
+        "ratio": round(ratio, 2),
+        "alone_p95_ms": milliseconds(times[alone], 0.95),
+        "among_p95_ms": milliseconds(times[crowded], 0.95),
         "within_1.5": ratio <= 1.5,
-    }  # fmt: skip
+    }

@@ -1,1 +1,1 @@
-"""How well recall finds the turns that answer a question. Start with ``benchmark.py``."""
+"""Retrieval quality: how well recall finds the messages that answer a question. Start with ``benchmark.py``."""

@@ -1,7 +1,7 @@
-"""How well recall finds the turns that answer a question, on public long-term-memory benchmarks.
+"""Measures how well recall finds the messages that answer a question, on public long-term-memory benchmarks.
 
-Conversations go in through the public interface, message by message with their dates and speakers; questions are asked
-through the same ``recall`` everyone uses. Only ids are compared: no model judges.
+Conversations are added through the public interface, message by message with dates and speakers. Questions go through
+the public ``recall``. Only ids are compared; no model judges the results.
 """
 
 import json
@@ -21,12 +21,14 @@ from holdfast.recall.context_block import render_block
 from holdfast.recall.embedding import EmbedderSource
 from holdfast.services import services
 from holdfast.types import Hit
-from holdfast_bench.recall.datasets import Asked, Dataset, Talk, load
+from holdfast_bench.recall.datasets import Conversation, Dataset, Question, load
 from holdfast_bench.recall.scores import BUDGETS, Abstention, Row, score, table
 from holdfast_bench.recall.vector_cache import CachedEmbedder
 
 _BETWEEN_TURNS = timedelta(seconds=20)
+"""Time between two messages, which the data sets do not give."""
 _FOREIGN_EVERY = 5
+"""Every fifth question is also asked on another conversation."""
 _USER_ROLES = ("user", "assistant")
 
 
@@ -43,24 +45,26 @@ def run(
     as_json: bool = False,
     progress: Callable[[str, int, int], None] = lambda label, done, total: None,
 ) -> None:
-    """Load, ask, write the run file, and print the table."""
+    """Load a data set, recall for each question, write the run file, and print the table."""
     data = load(dataset, haystacks=haystacks)
     rows: list[Row] = []
     own: list[float] = []
     foreign: list[float] = []
     lines: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder, _open(store or Path(folder) / "memory.db", embedder, reranker) as memory:
-        for talk, question, hits in _asked(memory, data, limit=limit, only=only, progress=progress):
+        for conversation, question, hits in _answers(memory, data, limit=limit, only=only, progress=progress):
             own.append(_best(hits))
-            if other := _somebody_elses(data, talk, len(own)):
-                foreign.append(_best(memory.recall(other.text, user=talk.id, limit=1, now=question.at or _end(talk))))
+            if other := _unanswerable(data, conversation, len(own)):
+                foreign.append(
+                    _best(memory.recall(other.text, user=conversation.id, limit=1, now=question.at or _end(conversation)))
+                )
             ranked = _ranked(hits)
             lines.append({"id": question.id, "ranked": ranked})
             packed = {budget: _ranked(render_block([], hits, max_tokens=budget, nonce="bench").hits) for budget in BUDGETS}
-            rows.append(score(data, talk, question, ranked, packed))
+            rows.append(score(data, conversation, question, ranked, packed))
     if out is not None:
         out.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), "utf-8")
-    print(json.dumps(table(rows).as_data()) if as_json else table(rows))  # noqa: T201  (what the command is for)
+    print(json.dumps(table(rows).as_data()) if as_json else table(rows))  # noqa: T201  (output of the command)
     if foreign and not as_json:
         print(Abstention(own=own, foreign=foreign))  # noqa: T201
 
@@ -69,9 +73,9 @@ def _best(hits: Sequence[Hit]) -> float:
     return hits[0].score if hits else 0.0
 
 
-def _somebody_elses(data: Dataset, talk: Talk, count: int) -> Asked | None:
-    """Return, now and then, a question about another conversation: nothing here answers it."""
-    others = [other for other in data.talks if other.id != talk.id and other.questions]
+def _unanswerable(data: Dataset, conversation: Conversation, count: int) -> Question | None:
+    """Return, for every fifth question, one about another conversation, which nothing in this one answers. Otherwise None."""
+    others = [other for other in data.conversations if other.id != conversation.id and other.questions]
     if not others or count % _FOREIGN_EVERY:
         return None
     chosen = others[count % len(others)]
@@ -79,7 +83,7 @@ def _somebody_elses(data: Dataset, talk: Talk, count: int) -> Asked | None:
 
 
 def _open(place: str | Path, embedder: str, reranker: str | None = None) -> Engine:
-    """Open a scratch store, or a new tenant of a database; vectors are kept from run to run by the text they were made from."""
+    """Open a temporary store, or a new tenant of a database. Vectors are cached between runs by text."""
     tenant = f"bench-{uuid.uuid4().hex[:12]}"
     source = make_embedder(embedder)
     if source is None:
@@ -91,25 +95,25 @@ def _open(place: str | Path, embedder: str, reranker: str | None = None) -> Engi
     return open_engine(place, embedder=cached, second=second, reranker=reranker, worker="none", tenant=tenant)
 
 
-def _asked(
+def _answers(
     memory: Engine, data: Dataset, *, limit: int, only: int | None, progress: Callable[[str, int, int], None]
-) -> Iterator[tuple[Talk, Asked, list[Hit]]]:
-    talks = data.talks[:only]
-    done, total = 0, sum(len(talk.questions) for talk in talks)
-    for talk in talks:
-        keep(memory, talk)
-        for question in talk.questions:
-            hits = memory.recall(question.text, user=talk.id, limit=limit, now=question.at or _end(talk))
+) -> Iterator[tuple[Conversation, Question, list[Hit]]]:
+    conversations = data.conversations[:only]
+    done, total = 0, sum(len(conversation.questions) for conversation in conversations)
+    for conversation in conversations:
+        keep(memory, conversation)
+        for question in conversation.questions:
+            hits = memory.recall(question.text, user=conversation.id, limit=limit, now=question.at or _end(conversation))
             done += 1
             progress(data.name, done, total)
-            yield talk, question, hits
+            yield conversation, question, hits
 
 
-def keep(memory: Engine, talk: Talk) -> None:
-    """Put a conversation in as any user would."""
-    for sitting in talk.sittings:
-        session = memory.session(user=talk.id, id=f"{talk.id}/{sitting.id}")
-        for number, turn in enumerate(sitting.turns):
+def keep(memory: Engine, conversation: Conversation) -> None:
+    """Add a conversation through the public interface."""
+    for dated in conversation.sessions:
+        session = memory.session(user=conversation.id, id=f"{conversation.id}/{dated.id}")
+        for number, turn in enumerate(dated.turns):
             named = turn.speaker not in _USER_ROLES
             role = turn.speaker if not named else "user"
             session.add(
@@ -117,18 +121,18 @@ def keep(memory: Engine, talk: Talk) -> None:
                 turn.text or "...",
                 speaker=turn.speaker if named else None,
                 id=turn.id,
-                at=sitting.at + number * _BETWEEN_TURNS,
+                at=dated.at + number * _BETWEEN_TURNS,
             )
     while services(memory).embedding.catch_up(limit=256):
         pass
 
 
-def _end(talk: Talk) -> Any:
-    return max(sitting.at for sitting in talk.sittings) + timedelta(days=1)
+def _end(conversation: Conversation) -> Any:
+    return max(dated.at for dated in conversation.sessions) + timedelta(days=1)
 
 
 def _ranked(hits: Sequence[Hit]) -> list[str]:
-    """Return the turns that hits stand for, best first."""
+    """Return the turn ids of hits, best first."""
     found: dict[str, None] = {}
     for hit in hits:
         if hit.message is not None:

@@ -1,38 +1,41 @@
-"""Scores of ranked ids against the evidence, with intervals that resample whole conversations."""
+"""Scores ranked ids against the evidence. Confidence intervals resample whole conversations."""
 
 import random
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from holdfast_bench.recall.datasets import Asked, Dataset, Talk
+from holdfast_bench.recall.datasets import Conversation, Dataset, Question
 
 _DEPTHS = (1, 5, 10, 20)
 BUDGETS = (1000, 4000)
-"""Tokens of a context whose share of the evidence is told."""
+"""Context sizes in tokens for which the share of the evidence is reported."""
 _RESAMPLES = 1000
+"""Number of bootstrap samples."""
 _FLOORS = (0.1, 0.2, 0.5)
-"""Scores at which it is told for how many questions something is shown."""
+"""Minimum scores for which the share of questions with a hit is reported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One question's scores."""
+    """The scores of one question."""
 
-    talk: str
+    conversation: str
     category: str
     values: dict[str, float]
 
 
-def score(data: Dataset, talk: Talk, question: Asked, ranked: Sequence[str], packed: Mapping[int, Collection[str]]) -> Row:
-    """Compare what was found, and what a context of some size holds of it, with what should be.
+def score(
+    data: Dataset, conversation: Conversation, question: Question, ranked: Sequence[str], packed: Mapping[int, Collection[str]]
+) -> Row:
+    """Score the ranked ids of a question, and the ids that fit into contexts of several sizes, against its evidence.
 
-    By session where the data set says so; what a context holds always goes by turns.
+    Ranked ids are scored by session if the data set says so. Contexts are always scored by turn.
     """
     gold, turns = set(question.evidence), set(question.evidence)
     if data.by_session:
-        home = {turn.id: sitting.id for sitting in talk.sittings for turn in sitting.turns}
-        gold = set(question.sessions) or {home[id] for id in question.evidence}
-        ranked = list(dict.fromkeys(home.get(id, id) for id in ranked))
+        session_of = {turn.id: session.id for session in conversation.sessions for turn in session.turns}
+        gold = set(question.sessions) or {session_of[id] for id in question.evidence}
+        ranked = list(dict.fromkeys(session_of.get(id, id) for id in ranked))
     values: dict[str, float] = {}
     if gold:
         first = next((rank for rank, id in enumerate(ranked, 1) if id in gold), None)
@@ -43,7 +46,7 @@ def score(data: Dataset, talk: Talk, question: Asked, ranked: Sequence[str], pac
             values[f"all@{depth}"] = float(found == len(gold))
         for budget in BUDGETS:
             values[_within(budget)] = len(turns & set(packed[budget])) / len(turns) if turns else 0.0
-    return Row(talk=talk.id, category=question.category, values=values)
+    return Row(conversation=conversation.id, category=question.category, values=values)
 
 
 def _within(budget: int) -> str:
@@ -52,7 +55,7 @@ def _within(budget: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """The means of groups of questions, with 95% intervals for all."""
+    """Means of groups of questions, with a 95% interval for all questions."""
 
     groups: dict[str, list[Row]] = field(default_factory=dict)
 
@@ -74,7 +77,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Abstention:
-    """The best score of each question asked where its answer is, and where it is not: in another's conversation."""
+    """Best scores of questions asked on their own conversation, and of questions asked on another one."""
 
     own: Sequence[float]
     foreign: Sequence[float]
@@ -82,11 +85,11 @@ class Abstention:
     def __str__(self) -> str:
         pairs = [(one > other) + (one == other) / 2 for one in self.own for other in self.foreign]
         shown = "; ".join(
-            f"at {floor}, something is shown for {_share(self.own, floor):.0f}% of its own, {_share(self.foreign, floor):.0f}% of others'"
+            f"at {floor}, there is a hit for {_share(self.own, floor):.0f}% of own, {_share(self.foreign, floor):.0f}% of foreign questions"
             for floor in _FLOORS
         )
         return (
-            f"nothing relevant: a question's own conversation scores higher than another's in {100 * sum(pairs) / len(pairs):.0f}% "
+            f"nothing relevant: own questions score higher than foreign ones in {100 * sum(pairs) / len(pairs):.0f}% "
             f"of pairs; {shown}"
         )
 
@@ -96,7 +99,7 @@ def _share(scores: Sequence[float], floor: float) -> float:
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """Group the rows that have evidence: all, adversarial apart, and by category."""
+    """Group the rows that have evidence: all but adversarial ones, adversarial ones, and each category."""
     scored = [row for row in rows if row.values]
     groups: dict[str, list[Row]] = {"all": [row for row in scored if row.category != "adversarial"]}
     for row in scored:
@@ -109,16 +112,16 @@ def _means(rows: Sequence[Row]) -> dict[str, float]:
 
 
 def _interval(rows: Sequence[Row], name: str) -> tuple[float, float]:
-    """Return the middle 95% of the mean when whole conversations are drawn again; in one single pool, questions."""
-    by_talk: dict[str, list[float]] = {}
+    """Return the 95% bootstrap interval of the mean, resampling conversations, or questions if there is only one conversation."""
+    by_conversation: dict[str, list[float]] = {}
     for row in rows:
-        by_talk.setdefault(row.talk, []).append(row.values[name])
-    talks, draw = list(by_talk.values()), random.Random(1)  # noqa: S311  (not for secrets)
-    if len(talks) == 1:  # one pool of everything: questions are all there is to draw
-        talks = [[value] for value in talks[0]]
+        by_conversation.setdefault(row.conversation, []).append(row.values[name])
+    conversations, rng = list(by_conversation.values()), random.Random(1)  # noqa: S311  (not for secrets)
+    if len(conversations) == 1:  # one conversation: resample its questions instead
+        conversations = [[value] for value in conversations[0]]
     means = []
     for _ in range(_RESAMPLES):
-        drawn = [value for values in draw.choices(talks, k=len(talks)) for value in values]
+        drawn = [value for values in rng.choices(conversations, k=len(conversations)) for value in values]
         means.append(sum(drawn) / len(drawn))
     means.sort()
     return means[int(0.025 * _RESAMPLES)], means[int(0.975 * _RESAMPLES) - 1]

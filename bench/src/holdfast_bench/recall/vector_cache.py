@@ -1,4 +1,4 @@
-"""Embeddings kept by their text, so that a benchmark run again, or with other sessions of the same texts, embeds little."""
+"""A cache of embeddings by text, so that repeated benchmark runs embed little."""
 
 import hashlib
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class CachedEmbedder:
-    """An embedder that looks a text up before it embeds it."""
+    """An embedder with a persistent cache."""
 
     def __init__(self, embedder: Embedder, file: Path) -> None:
         self._inner = embedder
@@ -29,7 +29,7 @@ class CachedEmbedder:
         self.calibration = embedder.calibration
 
     def embed(self, texts: Sequence[str], *, role: Role) -> "Vectors":
-        """Embed each text, or return what it was embedded to before."""
+        """Return the vectors of texts, embedding only those that are not in the cache."""
         keys = [
             hashlib.blake2b(f"{self.name}\0{role}\0{text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
             for text in texts

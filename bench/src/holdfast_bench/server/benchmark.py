@@ -1,4 +1,4 @@
-"""How the server bears many clients at once, what memory it takes, and that a model that is dead slows nobody down."""
+"""Measures the server's latency and memory under load, and that a chat model that does not respond slows no request down."""
 
 import json
 import multiprocessing
@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from holdfast_bench.server.load import Crowd, Load, client, drained, fill, milliseconds, server, together
-from holdfast_bench.server.memory import told, watched
+from holdfast_bench.server.load import ClientPool, Load, client, drained, fill, milliseconds, server, together
+from holdfast_bench.server.memory import summarize, watched
 from holdfast_bench.server.models import compare
 
 _ALONE_SECONDS = 5.0
+"""Seconds of the measurement with one client."""
 
 
 def run(
@@ -24,28 +25,28 @@ def run(
     dead_model: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Measure one client alone, then all of them, and print what they saw; or compare models that do not answer."""
-    workers = workers or multiprocessing.cpu_count()  # the bound is by cores, and one process has the use of one
+    """Print the latency of one client and of all clients; or, with ``dead_model``, compare models that do not respond."""
+    workers = workers or multiprocessing.cpu_count()  # one process uses one core, and the bound is per core
     if dead_model:
         result = compare(clients=clients, seconds=seconds, memories=memories, options=["--workers", str(workers)])
     else:
         result = measure(clients=clients, seconds=seconds, memories=memories, workers=workers)
-    print(json.dumps(result) if as_json else _table(result))  # noqa: T201  (what the command is for)
+    print(json.dumps(result) if as_json else _table(result))  # noqa: T201  (output of the command)
 
 
 def measure(*, clients: int, seconds: float, memories: int, workers: int, options: Sequence[str] = ()) -> dict[str, Any]:
-    """Measure one client alone, all of them at once, and one alone again; the server is started with more options where some are given."""
+    """Measure one client alone, all clients at once, and one client alone again. ``options`` are passed to the server."""
     chosen = ["--workers", str(workers), *options]
     with tempfile.TemporaryDirectory() as folder, server(Path(folder), *chosen) as (port, process):
         fill(port, memories)
         before = client(port, seconds=min(_ALONE_SECONDS, seconds), seed=1)
-        with Crowd(clients) as crowd, watched(process) as samples:
-            done = crowd.ask(port, seconds=seconds)
+        with ClientPool(clients) as pool, watched(process) as samples:
+            done = pool.ask(port, seconds=seconds)
         waited = drained(port)
         after = client(port, seconds=min(_ALONE_SECONDS, seconds), seed=2)
-    alone = together([before, after])  # a machine's speed varies: what is compared must not all be of one moment
+    alone = together([before, after])  # a machine's speed varies, so measure before and after
     result = _summary(alone, done, clients=clients, seconds=seconds)
-    return result | told(samples) | {"drained_after_s": waited, "workers": workers}
+    return result | summarize(samples) | {"drained_after_s": waited, "workers": workers}
 
 
 def _summary(alone: Load, done: Load, *, clients: int, seconds: float) -> dict[str, Any]:
@@ -67,7 +68,7 @@ def _summary(alone: Load, done: Load, *, clients: int, seconds: float) -> dict[s
 
 
 def _table(result: dict[str, Any]) -> str:
-    """Return a line for each figure; one that has parts has them below it."""
+    """Return one line per figure. Figures with parts list them below."""
     lines: list[str] = []
     for name, value in result.items():
         if isinstance(value, dict):

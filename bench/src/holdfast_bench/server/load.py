@@ -1,4 +1,4 @@
-"""A real server process, and clients that ask it as fast as they are answered."""
+"""Runs a real server process, and clients that send requests without pause."""
 
 import contextlib
 import http.client
@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any, Self
 
 _PROCESSES = 2
-"""Clients share so many processes, so that they do not stand in the server's way."""
+"""Maximum number of client processes, so that clients leave CPU time to the server."""
 _THINGS = ("bicycle", "garden", "kitchen", "radio", "piano", "boat", "roof", "dog", "violin", "oven", "desk", "lamp")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """What some clients have seen."""
+    """Response times in seconds and the number of errors, as seen by some clients."""
 
     recalls: Sequence[float]
     adds: Sequence[float]
@@ -31,7 +31,7 @@ class Load:
 
 
 def together(loads: Sequence[Load]) -> Load:
-    """Return what all of them have seen."""
+    """Return the combined measurements of several clients."""
     return Load(
         recalls=[value for each in loads for value in each.recalls],
         adds=[value for each in loads for value in each.adds],
@@ -40,7 +40,7 @@ def together(loads: Sequence[Load]) -> Load:
 
 
 def milliseconds(values: Sequence[float], share: float = 0.5) -> float | None:
-    """Return a quantile in milliseconds; None of nothing."""
+    """Return a quantile in milliseconds, or None if there are no values."""
     if not values:
         return None
     if share == 0.5:
@@ -50,18 +50,18 @@ def milliseconds(values: Sequence[float], share: float = 0.5) -> float | None:
 
 @contextlib.contextmanager
 def server(folder: Path | str, *options: str) -> Iterator[tuple[int, int]]:
-    """Run a server of its own while this lasts; gives its port and its process's number."""
+    """Run a server process inside the block. Yield its port and process id."""
     command = [sys.executable, "-m", "holdfast.cli", "serve", "--port", "0", "--store", str(folder), *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         try:
             assert process.stdout is not None
             for line in process.stdout:
-                found = re.search(r"http://[^:]+:(\d+)/", line)
-                if found:
+                match = re.search(r"http://[^:]+:(\d+)/", line)
+                if match:
                     break
             else:
-                raise RuntimeError("the server did not start")
-            port = int(found[1])
+                raise RuntimeError("The server did not start.")
+            port = int(match[1])
             _wait(port)
             yield port, process.pid
         finally:
@@ -69,7 +69,7 @@ def server(folder: Path | str, *options: str) -> Iterator[tuple[int, int]]:
 
 
 def _end(process: "subprocess.Popen[str]") -> None:
-    """Ask a server to end; one that does not is killed, which loses nothing."""
+    """Terminate a server. If it does not exit within 30 seconds, kill it, which loses no data."""
     process.terminate()
     try:
         process.wait(30)
@@ -87,15 +87,15 @@ def _wait(port: int) -> None:
 
 
 def ask(connection: http.client.HTTPConnection, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-    """Make one request; returns its status and what was answered."""
+    """Send one request and return its status and parsed response."""
     text = None if body is None else json.dumps(body)
     connection.request(method, path, text, {"Content-Type": "application/json"} if text else {})
-    answer = connection.getresponse()
-    return answer.status, json.loads(answer.read() or b"null")
+    response = connection.getresponse()
+    return response.status, json.loads(response.read() or b"null")
 
 
 def fill(port: int, memories: int) -> None:
-    """Store memories of twenty users, and wait until all can be found."""
+    """Store memories for twenty users, and wait until all are indexed."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     for number in range(memories):
         text = f"note {number}: the {_THINGS[number % len(_THINGS)]} wants part {number}"
@@ -103,11 +103,11 @@ def fill(port: int, memories: int) -> None:
     drained(port)
 
 
-def drained(port: int, *, most: float = 120.0) -> float | None:
-    """Wait until nothing is queued; returns the seconds it took, or None where the patience was over before."""
+def drained(port: int, *, max_seconds: float = 120.0) -> float | None:
+    """Wait until the queue is empty. Return the seconds it took, or None if ``max_seconds`` passed first."""
     begin = time.monotonic()
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    while time.monotonic() - begin < most:
+    while time.monotonic() - begin < max_seconds:
         queue = ask(connection, "GET", "/health")[1]["queue"]
         if not queue["queued"] and not queue["running"]:
             return round(time.monotonic() - begin, 1)
@@ -116,28 +116,28 @@ def drained(port: int, *, most: float = 120.0) -> float | None:
 
 
 def client(port: int, *, seconds: float, seed: int, ends_after: int = 0) -> Load:
-    """Recall, and every tenth time say something, until the time is over; end the talk after so many messages."""
-    draw = random.Random(seed)  # noqa: S311  (not for secrets)
+    """Send recalls, and a message every tenth time, for some seconds. End the session after ``ends_after`` messages."""
+    rng = random.Random(seed)  # noqa: S311  (not for secrets)
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     recalls: list[float] = []
     adds: list[float] = []
     errors = 0
     until = time.monotonic() + seconds
     while time.monotonic() < until:
-        adding = draw.random() < 0.1
-        user, thing = f"u{draw.randrange(20)}", draw.choice(_THINGS)
-        talk = f"/v1/sessions/s{seed}-{len(adds) // ends_after if ends_after else 0}"
+        adding = rng.random() < 0.1
+        user, thing = f"u{rng.randrange(20)}", rng.choice(_THINGS)
+        session = f"/v1/sessions/s{seed}-{len(adds) // ends_after if ends_after else 0}"
         body = (
             {"role": "user", "text": f"I mended the {thing}.", "user": f"c{seed}"}
             if adding
             else {"query": f"what about the {thing}?", "user": user}
         )
         begin = time.perf_counter()
-        status, _ = ask(connection, "POST", f"{talk}/messages" if adding else "/v1/recall", body)
+        status, _ = ask(connection, "POST", f"{session}/messages" if adding else "/v1/recall", body)
         (adds if adding else recalls).append(time.perf_counter() - begin)
         errors += status >= 400
         if adding and ends_after and len(adds) % ends_after == 0:
-            errors += ask(connection, "POST", f"{talk}/end", {"user": f"c{seed}"})[0] >= 400
+            errors += ask(connection, "POST", f"{session}/end", {"user": f"c{seed}"})[0] >= 400
     return Load(recalls=recalls, adds=adds, errors=errors)
 
 
@@ -145,16 +145,16 @@ def clients(port: int, number: int, seconds: float, ends_after: int = 0) -> Load
     """Run several clients in threads of one process."""
     seeds = [random.randrange(1 << 30) for _ in range(number)]  # noqa: S311  (as above)
     with ThreadPoolExecutor(number) as pool:
-        asking = [pool.submit(client, port, seconds=seconds, seed=seed, ends_after=ends_after) for seed in seeds]
-        return together([each.result() for each in asking])
+        futures = [pool.submit(client, port, seconds=seconds, seed=seed, ends_after=ends_after) for seed in seeds]
+        return together([future.result() for future in futures])
 
 
-class Crowd:
-    """Clients in processes of their own, which stay for several rounds."""
+class ClientPool:
+    """Clients in separate processes, reused for several rounds."""
 
     def __init__(self, number: int) -> None:
         processes = min(_PROCESSES, number)
-        self._shares = [number // processes + (place < number % processes) for place in range(processes)]
+        self._shares = [number // processes + (index < number % processes) for index in range(processes)]
         self._pool = ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn"))
 
     def __enter__(self) -> Self:
@@ -164,6 +164,6 @@ class Crowd:
         self._pool.shutdown()
 
     def ask(self, port: int, *, seconds: float, ends_after: int = 0) -> Load:
-        """Let all of them ask one server."""
-        asking = [self._pool.submit(clients, port, share, seconds, ends_after) for share in self._shares]
-        return together([each.result() for each in asking])
+        """Let all clients send requests to one server, and return the combined measurements."""
+        futures = [self._pool.submit(clients, port, share, seconds, ends_after) for share in self._shares]
+        return together([future.result() for future in futures])

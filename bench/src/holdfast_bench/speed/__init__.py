@@ -1,1 +1,1 @@
-"""Storing and recalling, next to Chroma, sqlite-vec and mem0. Start with ``benchmark.py``."""
+"""Storing and recalling, compared with Chroma, sqlite-vec and mem0. Start with ``benchmark.py``."""

@@ -1,8 +1,8 @@
-"""How fast it is: storing and recalling beside peers with the same vectors and filters, and what it costs to run.
+"""Measures storing and recalling, compared with other libraries on the same vectors and filters, and resource usage.
 
-Finding is measured as CPU time of the process, all threads, medians over the questions; adding by the clock too, since
-it waits for the disk. Timings of two runs do not compare; ratios of one run do, so every number of a peer stands with how
-many times ours it is.
+Recall is measured as CPU time of the process over all threads, as the median over the queries. Adding is also measured
+as elapsed time, because it waits for the disk. Timings of different runs are not comparable, but ratios within a run
+are. Therefore each peer's timing is shown with its ratio to Holdfast's.
 """
 
 import json
@@ -27,26 +27,26 @@ from holdfast_bench.speed.sides import Holdfast
 _QUESTIONS = 60
 _DIMENSIONS = 384
 _ROWS = (
-    ("add_wall", "add one, durable: by the clock", "ms"),
+    ("add_wall", "add one, durable: elapsed", "ms"),
     ("add", "add one, durable: CPU", "ms"),
     ("find", "recall, vector given: CPU", "ms"),
-    ("find_part", "the same, by metadata", "ms"),
-    ("find_kind", "the same, by kind", "ms"),
-    ("fixed", "20,000 steps of Python, meanwhile", "ms"),
+    ("find_part", "  filtered by metadata", "ms"),
+    ("find_kind", "  filtered by kind", "ms"),
+    ("fixed", "20,000 steps of Python: CPU", "ms"),
     ("end_to_end", "recall with embedding: CPU", "ms"),
-    ("vectors", "of it: vectors alone", "ms"),
-    ("words", "of it: words alone", "ms"),
-    ("cold", "open and first answer: CPU", "ms"),
+    ("vectors", "  vector search only", "ms"),
+    ("words", "  text search only", "ms"),
+    ("cold", "open and first result: CPU", "ms"),
     ("resident", "resident memory of a reader", "MB"),
-    ("disk", "disk a memory", "bytes"),
-    ("import", "import a memory: CPU", "ms"),
-    ("import_wall", "import a memory: by the clock", "ms"),
+    ("disk", "disk per memory", "bytes"),
+    ("import", "import, per memory: CPU", "ms"),
+    ("import_wall", "import, per memory: elapsed", "ms"),
 )
 
 
 @dataclass(slots=True)
 class Report:
-    """What one run has measured; shown as it comes in."""
+    """The measurements of one run, printed as they are made."""
 
     quiet: bool = False
     sides: list[dict[str, Any]] = field(default_factory=list)
@@ -55,12 +55,12 @@ class Report:
     targets: list[dict[str, Any]] = field(default_factory=list)
 
     def say(self, text: str = "") -> None:
-        """Show a line."""
+        """Print a line, unless quiet."""
         if not self.quiet:
             click.echo(text)
 
     def of(self, side: str, size: int, *, many: bool) -> Mapping[str, float]:
-        """Return a side's numbers at a size; nothing where it was not measured."""
+        """Return the measurements of a library at a size; an empty mapping if it was not measured."""
         wanted = {"side": side, "size": size, "many": many}
         return next((one["numbers"] for one in self.sides if wanted.items() <= one.items()), {})
 
@@ -69,7 +69,7 @@ def run(sizes: Sequence[int], seed: int, as_json: bool, peers_up_to: int = 100_0
     """Measure, and print tables or JSON."""
     report = Report(quiet=as_json)
     versions = installed()
-    names = ", ".join(f"{name} {version}" for name, version in versions.items()) or "none is installed"
+    names = ", ".join(f"{name} {version}" for name, version in versions.items()) or "none installed"
     report.say(
         f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores, load {_load()}; peers: {names}"
     )
@@ -96,8 +96,8 @@ def _load() -> str:
 
 
 def _show(report: Report, size: int, *, many: bool, sides: Sequence[str], skipped: Sequence[str]) -> None:
-    """Print one table: a row a measurement, a column a side, peers with how many times ours they take."""
-    whose = f"{size // PER_USER or 1:,} users, each asking for their own {PER_USER}" if many else "one user"
+    """Print one table: a row per measurement and a column per library, with the ratio to Holdfast for peers."""
+    whose = f"{size // PER_USER or 1:,} users with {PER_USER} memories each" if many else "one user"
     report.say(f"\n{size:,} memories, {whose}; load {_load()}")
     report.say(f"{'':34}" + "".join(f"{name:>20}" for name in sides))
     ours = report.of(Holdfast.name, size, many=many)
@@ -112,24 +112,22 @@ def _show(report: Report, size: int, *, many: bool, sides: Sequence[str], skippe
     if ours:
         scanned = size if not many else PER_USER
         best = scanned * _DIMENSIONS / report.floor["bandwidth"] * 1000
-        report.say(
-            f"{'floor: reading the codes once':34}{best:>20.3f}{ours['vectors'] / best:>12.1f}x of it is our vectors alone"
-        )
+        report.say(f"{'floor: reading the codes once':34}{best:>20.3f}{ours['vectors'] / best:>12.1f}x for our vector search")
         sync = report.floor["sync"]
-        report.say(f"{'floor: one sync':34}{sync:>20.3f}{ours['add_wall'] / sync:>12.1f}x of it is our add, by the clock")
+        report.say(f"{'floor: one sync':34}{sync:>20.3f}{ours['add_wall'] / sync:>12.1f}x for our add, elapsed")
     if skipped:
-        report.say(f"not measured at this size, it would take too long: {', '.join(skipped)} (see --peers-up-to)")
+        report.say(f"not measured at this size, because it would take too long: {', '.join(skipped)} (see --peers-up-to)")
 
 
 def _floor(report: Report, folder: Path, seed: int) -> Any:
-    """Measure what nothing could beat; returns the embedder, if it is here."""
+    """Measure the lower bounds of this machine. Return the default embedder, or None if it is not installed."""
     report.floor = {"bandwidth": floor.bandwidth(), "sync": floor.one_sync(folder)}
     report.say(
-        f"floor: memory is read at {report.floor['bandwidth'] / 1e9:.1f} GB/s by one core; one sync takes {report.floor['sync']:.2f} ms"
+        f"floor: one core reads {report.floor['bandwidth'] / 1e9:.1f} GB/s from memory; one sync takes {report.floor['sync']:.2f} ms"
     )
     real = floor.real_embedder()
     if real is None:
-        report.say("floor: no embedder is installed (holdfast models pull), so nothing is measured with embedding")
+        report.say("floor: no embedder is installed (holdfast models pull), so embedding is not measured")
         return None
     asked = make_corpus(1000, questions=40, seed=seed + 1, dimensions=8).questions
     report.floor["embedding"] = floor.embedding(real, asked)
@@ -138,13 +136,13 @@ def _floor(report: Report, folder: Path, seed: int) -> Any:
 
 
 def _targets(report: Report, sizes: Sequence[int]) -> None:
-    """Say what was aimed at, and whether it was reached in this run."""
+    """Print each performance target, and whether this run reached it."""
     one, many = ({size: report.of(Holdfast.name, size, many=flag) for size in sizes} for flag in (False, True))
     for size, key, most in ((100_000, "find", 5.0), (1_000_000, "find", 30.0), (1_000_000, "vectors", 15.0)):
         if size in sizes:
             _target(report, f"{key} of {size:,} of one user", one[size][key], most, "ms", at_most=True)
     if 100_000 in sizes:
-        _target(report, "find, one user of 100,000 memories' users", many[100_000]["find"], 1.0, "ms", at_most=True)
+        _target(report, "find, one of many users, 100,000 memories", many[100_000]["find"], 1.0, "ms", at_most=True)
     for name, key, least in (("Chroma", "find", 10.0), ("mem0", "find", 5.0), ("Chroma", "add_wall", 4.0)):
         size = max((n for n in sizes if report.of(name, n, many=True)), default=0)
         if size:
@@ -162,7 +160,7 @@ def _targets(report: Report, sizes: Sequence[int]) -> None:
 
 def _target(report: Report, what: str, value: float, bound: float, unit: str, *, at_most: bool) -> None:
     if not report.targets:
-        report.say("\nwhat was aimed at, in this run")
+        report.say("\ntargets, in this run")
     met = value <= bound if at_most else value >= bound
     report.targets.append({"what": what, "value": round(value, 3), "bound": bound, "unit": unit, "met": met})
     report.say(
@@ -178,7 +176,7 @@ with tempfile.TemporaryDirectory() as folder, holdfast.open(folder, worker="none
     for n in range(50):
         memory.remember(f"note {n} about the garden and the weather on day {n}", user="ana")
     assert any(reason.arm == "meaning" for reason in memory.recall("flowers outside", user="ana")[0].why), "no weights"
-    if sys.platform == "linux":  # getrusage also counts what the parent had before this program began
+    if sys.platform == "linux":  # getrusage also counts the memory of the parent before exec
         print(next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) / 1024)
     else:
         print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2)
@@ -186,7 +184,7 @@ with tempfile.TemporaryDirectory() as folder, holdfast.open(folder, worker="none
 
 
 def _process(report: Report) -> None:
-    """Measure what a process costs: resident memory with the embedder loaded, and the start of the command line."""
+    """Measure resident memory with the embedder loaded, and the start-up time of the command line."""
     report.say()
     if sys.platform != "win32":
         done = subprocess.run([sys.executable, "-c", _RESIDENT], capture_output=True, text=True, check=False)

@@ -1,4 +1,7 @@
-"""What a fresh process needs to open a side's files and answer: run by the speed benchmark, one process a side."""
+"""Measures a cold start: opening the files of one library in a new process and running queries.
+
+The speed benchmark runs this module once per library.
+"""
 
 import json
 import sys
@@ -10,30 +13,30 @@ import numpy as np
 
 from holdfast_bench.speed.corpus import Corpus, GivenVectors
 from holdfast_bench.speed.measure import open_side
-from holdfast_bench.speed.sides import Asked
+from holdfast_bench.speed.sides import Query
 
 
-def main(name: str, folder: Path, given: Path) -> None:
-    """Open, ask, and print as JSON the CPU milliseconds to the first answer and the megabytes at the end."""
-    with np.load(given) as read:
-        vectors = read["vectors"]
-        asked = [
-            Asked(text=str(text), vector=vector, user=str(user))
-            for text, vector, user in zip(read["texts"], vectors, read["users"], strict=True)
+def main(name: str, folder: Path, file: Path) -> None:
+    """Open the files and run queries. Print the CPU milliseconds to the first result and the resident megabytes as JSON."""
+    with np.load(file) as arrays:
+        vectors = arrays["vectors"]
+        queries = [
+            Query(text=str(text), vector=vector, user=str(user))
+            for text, vector, user in zip(arrays["texts"], vectors, arrays["users"], strict=True)
         ]
-    corpus = Corpus(texts=[], vectors=vectors[:0], questions=[one.text for one in asked], question_vectors=vectors)
+    corpus = Corpus(texts=[], vectors=vectors[:0], questions=[query.text for query in queries], question_vectors=vectors)
     before, started = resident(), time.process_time()
     side = open_side(name, folder, GivenVectors(corpus))
-    side.find(asked[0])
+    side.find(queries[0])
     first = time.process_time() - started
-    for one in asked:
-        side.find(one)
+    for query in queries:
+        side.find(query)
     click.echo(json.dumps({"cold": first * 1000, "resident": resident(), "resident_more": resident() - before}))
     side.close()
 
 
 def resident() -> float:
-    """Return the megabytes of this process that are in memory now; not a number where the system does not tell."""
+    """Return the resident megabytes of this process, or NaN if the system does not report them."""
     status = Path("/proc/self/status")
     if not status.exists():
         return float("nan")

@@ -1,4 +1,4 @@
-"""Made-up memories with made-up vectors: a vocabulary with common and rare words, vectors in clusters."""
+"""Generates synthetic memories and vectors: a vocabulary with common and rare words, and clustered vectors."""
 
 import itertools
 from collections.abc import Sequence
@@ -11,23 +11,23 @@ from numpy.typing import NDArray
 from holdfast.protocols import Embedder
 
 _VOCABULARY = 20_000
-_CENTRES = 400
+_CENTERS = 400
 _GLUE = ("the", "of", "to", "and", "in", "is", "my", "for", "with", "that")
 _LETTERS = "bcdfghjklmnprstv", "aeiou"
-_AT_ONCE = 10_000
-"""Vectors made at a time: a million at once would need gigabytes for what is thrown away again."""
-_ASKED = (
+_BATCH = 10_000
+"""Vectors generated at a time. A million at once would need gigabytes of temporary memory."""
+_TEMPLATES = (
     "what is the {} of my {} with that {}",
     "do you remember what i told you about the {} and when we were at the {} with {}",
     "which {} did i say that i like, and is it the one for {} or the one that is in the {}",
 )
-"""Questions as people ask them, stop words and all."""
-_fresh = itertools.count(1)
+"""Templates of natural questions, with stop words."""
+_counter = itertools.count(1)
 
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Texts, a unit vector for each, and questions of natural length with theirs."""
+    """Texts with their unit vectors, and questions of natural length with theirs."""
 
     texts: list[str]
     vectors: NDArray[np.float32]
@@ -36,25 +36,29 @@ class Corpus:
 
 
 def make_corpus(size: int, *, questions: int, seed: int, dimensions: int = 384) -> Corpus:
-    """Make ``size`` short texts and some questions near them."""
+    """Generate ``size`` short texts, and questions that are similar to some of them."""
     rng = np.random.default_rng(seed)
     words = _words(rng)
     share = 1 / np.arange(60, _VOCABULARY + 60)
     share /= share.sum()
     drawn = rng.choice(_VOCABULARY, size=(size, 12), p=share)
     texts = [_sentence(words, row) for row in drawn.tolist()]
-    centres = rng.standard_normal((_CENTRES, dimensions), np.float32)
+    centers = rng.standard_normal((_CENTERS, dimensions), np.float32)
     vectors = np.empty((size, dimensions), np.float32)
-    for start in range(0, size, _AT_ONCE):
-        part = vectors[start : start + _AT_ONCE]
-        part[:] = centres[rng.integers(0, _CENTRES, len(part))]
+    for start in range(0, size, _BATCH):
+        part = vectors[start : start + _BATCH]
+        part[:] = centers[rng.integers(0, _CENTERS, len(part))]
         part += np.float32(0.7) * rng.standard_normal(part.shape, np.float32)
         part /= np.linalg.norm(part, axis=1, keepdims=True)
-    about = rng.integers(0, size, questions)
-    asked = [_ASKED[n % len(_ASKED)].format(*(words[pick] for pick in drawn[row, [1, 4, 7]])) for n, row in enumerate(about)]
-    near = vectors[about] + np.float32(1.5 / np.sqrt(dimensions)) * rng.standard_normal((questions, dimensions), np.float32)
-    near /= np.linalg.norm(near, axis=1, keepdims=True)
-    return Corpus(texts=texts, vectors=vectors, questions=asked, question_vectors=near)
+    targets = rng.integers(0, size, questions)
+    texts_of_questions = [
+        _TEMPLATES[n % len(_TEMPLATES)].format(*(words[pick] for pick in drawn[row, [1, 4, 7]])) for n, row in enumerate(targets)
+    ]
+    question_vectors = vectors[targets] + np.float32(1.5 / np.sqrt(dimensions)) * rng.standard_normal(
+        (questions, dimensions), np.float32
+    )
+    question_vectors /= np.linalg.norm(question_vectors, axis=1, keepdims=True)
+    return Corpus(texts=texts, vectors=vectors, questions=texts_of_questions, question_vectors=question_vectors)
 
 
 def _words(rng: np.random.Generator) -> list[str]:
@@ -70,14 +74,14 @@ def _sentence(words: Sequence[str], picks: Sequence[int]) -> str:
 
 
 def embed_afresh(embedder: Embedder, questions: Sequence[str]) -> None:
-    """Embed questions that were never asked before: an embedder may remember those that were."""
-    embedder.embed([f"{question} {next(_fresh)}" for question in questions], role="query")
+    """Embed modified copies of the questions, because an embedder may cache questions that it has seen."""
+    embedder.embed([f"{question} {next(_counter)}" for question in questions], role="query")
 
 
 class GivenVectors:
-    """An embedder that knows its corpus by heart, so that what is measured is everything but embedding.
+    """An embedder that looks up the vectors of a corpus, so that embedding is excluded from the measurement.
 
-    With ``real``, that model embeds each question first, for what a question costs from end to end.
+    With ``real``, that model embeds each query as well, to measure recall end to end.
     """
 
     name = "given"
@@ -88,12 +92,12 @@ class GivenVectors:
         self.real = real
         self._corpus = corpus
         self._known = {text: number for number, text in enumerate(corpus.texts)}
-        self._asked = {text: number for number, text in enumerate(corpus.questions)}
+        self._questions = {text: number for number, text in enumerate(corpus.questions)}
 
     def embed(self, texts: Sequence[str], *, role: Literal["query", "document"]) -> NDArray[np.float32]:
-        """Look the vectors up."""
+        """Look up the vectors."""
         if role == "query":
             if self.real is not None:
                 embed_afresh(self.real, texts)
-            return self._corpus.question_vectors[[self._asked[text] for text in texts]]
+            return self._corpus.question_vectors[[self._questions[text] for text in texts]]
         return self._corpus.vectors[[self._known[text] for text in texts]]

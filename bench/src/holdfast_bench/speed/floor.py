@@ -1,4 +1,4 @@
-"""What no program on this machine could do faster: reading the vectors once, one sync to disk, one embedded question."""
+"""Lower bounds of this machine: reading the vectors once, one sync to disk, one embedded question."""
 
 import os
 import time
@@ -17,7 +17,7 @@ _STEPS = 20_000
 
 
 def bandwidth() -> float:
-    """Return how many bytes one core reads from memory in a second, the best of several passes."""
+    """Return the bytes per second that one core reads from memory: the best of several passes."""
     words = np.ones(_MEASURED // 8, np.uint64)
     spent = []
     for _ in range(_TIMES):
@@ -28,7 +28,7 @@ def bandwidth() -> float:
 
 
 def fixed_work() -> int:
-    """Do what always is the same work for Python: how long it takes tells how fast the machine is just now."""
+    """Run a fixed amount of Python work. Its duration shows the current speed of the machine."""
     seen: dict[int, int] = {}
     for number in range(_STEPS):
         seen[number & 1023] = seen.get(number & 1023, 0) + number
@@ -36,7 +36,7 @@ def fixed_work() -> int:
 
 
 def one_sync(folder: Path) -> float:
-    """Return the median milliseconds, by the clock, of appending a page to a file and having it on disk."""
+    """Return the median elapsed milliseconds of appending a page to a file and syncing it to disk."""
     spent = []
     with (folder / "sync").open("wb", buffering=0) as file:
         for _ in range(3 * _TIMES):
@@ -49,7 +49,7 @@ def one_sync(folder: Path) -> float:
 
 
 def real_embedder(name: str = "arctic-embed-s") -> Embedder | None:
-    """Return the embedder that is used by default, None if its weights are not on this machine."""
+    """Return the default embedder, or None if its weights are not on this machine."""
     source = make_embedder(name)
     try:
         return source.load() if source else None
@@ -58,7 +58,7 @@ def real_embedder(name: str = "arctic-embed-s") -> Embedder | None:
 
 
 def embedding(embedder: Embedder, questions: Sequence[str]) -> float:
-    """Return the median CPU milliseconds of embedding a question, none of them twice."""
+    """Return the median CPU milliseconds of embedding a question. Questions must be distinct."""
     embedder.embed(["is it warm now"], role="query")
     spent = []
     for question in questions:

@@ -1,4 +1,4 @@
-"""Measuring one side at one size: storing, finding, and what stays on disk and in memory."""
+"""Measures one library at one size: storing, searching, disk and memory."""
 
 import gc
 import json
@@ -16,28 +16,34 @@ from holdfast.protocols import Embedder
 from holdfast_bench.speed.corpus import Corpus, GivenVectors, embed_afresh
 from holdfast_bench.speed.floor import fixed_work
 from holdfast_bench.speed.peers import open_peer
-from holdfast_bench.speed.sides import Asked, Holdfast, Row, Side
+from holdfast_bench.speed.sides import Holdfast, Query, Row, Side
 
 PER_USER = 100
+"""Memories per user, if there are many users."""
 SINGLE_ADDS = 40
+"""Memories that are added one by one."""
 _BATCH = 2000
+"""Memories per import."""
 _EMBEDDED = 16
-"""Questions for what it takes from end to end."""
+"""Number of queries used to measure recall with embedding."""
 _WARM = 3
+"""Queries per call that are not measured."""
 _OFTEN = 6
+"""Rounds of warm-up queries for Holdfast, which loads more of a user's data after several queries."""
 _ROUNDS = 20
+"""Maximum number of rounds."""
 _SECONDS = 8.0
-"""Seconds after which nothing is asked again."""
+"""Seconds after which no further round is started."""
 
 Numbers: TypeAlias = dict[str, float]
-Call: TypeAlias = Callable[[Asked], object]
-Measured: TypeAlias = tuple[Call, Sequence[Asked]]
-"""A call, and what it is made with."""
+Call: TypeAlias = Callable[[Query], object]
+Measured: TypeAlias = tuple[Call, Sequence[Query]]
+"""A call, and the queries to make it with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """What every side is given: memories, the users they belong to, and questions."""
+    """The input for every library: memories, the users they belong to, and queries."""
 
     corpus: Corpus
     users: list[str]
@@ -45,37 +51,37 @@ class Task:
     real: Embedder | None = None
 
     def rows(self, start: int, end: int) -> list[Row]:
-        """Return some memories."""
+        """Return the memories numbered from ``start`` up to ``end``."""
         corpus, users = self.corpus, self.users
         return [Row(number=n, text=corpus.texts[n], vector=corpus.vectors[n], user=users[n]) for n in range(start, end)]
 
-    def asked(self) -> list[Asked]:
-        """Return the questions, each with the user who asks it."""
+    def queries(self) -> list[Query]:
+        """Return the queries, each with a user."""
         pairs = zip(self.corpus.questions, self.corpus.question_vectors, strict=True)
-        return [Asked(text=t, vector=v, user=self.users[(n * 7919) % self.size]) for n, (t, v) in enumerate(pairs)]
+        return [Query(text=t, vector=v, user=self.users[(n * 7919) % self.size]) for n, (t, v) in enumerate(pairs)]
 
 
 def make_task(corpus: Corpus, *, many: bool, real: Embedder | None) -> Task:
-    """Give the memories to one user, or to as many as have a hundred each; the last few are for adding one by one."""
+    """Assign the memories to one user, or to users with 100 each. The last ones are kept for single adds."""
     size = len(corpus.texts) - SINGLE_ADDS
     users = [f"user{n // PER_USER}" if many else "ana" for n in range(len(corpus.texts))]
     return Task(corpus=corpus, users=users, size=size, real=real)
 
 
 def open_side(name: str, folder: Path, embedder: Embedder) -> Side:
-    """Open ours or a peer's files."""
+    """Open the files of Holdfast or of a peer."""
     return Holdfast(folder, embedder) if name == Holdfast.name else open_peer(name, folder, embedder)
 
 
 def measure(name: str, task: Task, folder: Path) -> Numbers:
-    """Fill a side, ask it, and return what that took."""
+    """Fill a library, query it, and return the measurements."""
     embedder = GivenVectors(task.corpus)
     side = open_side(name, folder, embedder)
     try:
         numbers = _storing(side, task)
-        asked = task.asked()
-        numbers |= _finding(side, asked[:-_EMBEDDED])
-        numbers |= _end_to_end(side, embedder, task, asked[-_EMBEDDED:])
+        queries = task.queries()
+        numbers |= _finding(side, queries[:-_EMBEDDED])
+        numbers |= _end_to_end(side, embedder, task, queries[-_EMBEDDED:])
     finally:
         side.close()
     numbers["disk"] = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / (task.size + SINGLE_ADDS)
@@ -83,12 +89,12 @@ def measure(name: str, task: Task, folder: Path) -> Numbers:
 
 
 def _storing(side: Side, task: Task) -> Numbers:
-    """Import in batches, then add some one by one."""
+    """Import memories in batches, then add some one by one."""
     cpu, wall = time.process_time(), time.perf_counter()
     for start in range(0, task.size, _BATCH):
         side.put(task.rows(start, min(start + _BATCH, task.size)))
     taken = {"import": time.process_time() - cpu, "import_wall": time.perf_counter() - wall}
-    numbers = {what: spent / task.size * 1000 for what, spent in taken.items()}
+    numbers = {name: spent / task.size * 1000 for name, spent in taken.items()}
     gc.collect()
     spent_cpu, spent_wall = [], []
     for row in task.rows(task.size, task.size + SINGLE_ADDS):
@@ -99,72 +105,77 @@ def _storing(side: Side, task: Task) -> Numbers:
     return numbers | {"add": _median(spent_cpu), "add_wall": _median(spent_wall)}
 
 
-def _finding(side: Side, asked: Sequence[Asked]) -> Numbers:
-    """Ask without filters, by an entry of the metadata, and by kind; vectors are given."""
-    # What a user's first question reads from disk is measured by the cold start; ours reads more once it was asked often.
+def _finding(side: Side, queries: Sequence[Query]) -> Numbers:
+    """Query without a filter, by a metadata entry, and by kind. The query vectors are given."""
+    # The cold start measures what the first query reads from disk, so it is excluded here.
     for _ in range(_OFTEN if isinstance(side, Holdfast) else 1):
-        for one in asked:
-            side.find(one)
+        for query in queries:
+            side.find(query)
     if isinstance(side, Holdfast):
         side.rest()
     measured: dict[str, Measured] = {
-        "find": (side.find, asked),
-        "find_part": (side.find, [replace(one, part="part3") for one in asked]),
-        "find_kind": (side.find, [replace(one, kind="event") for one in asked]),
-        "fixed": (lambda _: fixed_work(), asked[:_WARM]),
+        "find": (side.find, queries),
+        "find_part": (side.find, [replace(query, part="part3") for query in queries]),
+        "find_kind": (side.find, [replace(query, kind="event") for query in queries]),
+        "fixed": (lambda _: fixed_work(), queries[:_WARM]),
     }
     if isinstance(side, Holdfast):
-        measured |= {"vectors": (side.by_vectors, asked), "words": (side.by_words, asked)}
+        measured |= {"vectors": (side.by_vectors, queries), "words": (side.by_words, queries)}
     return medians_cpu(measured)
 
 
-def _end_to_end(side: Side, embedder: GivenVectors, task: Task, asked: Sequence[Asked]) -> Numbers:
-    """Ask with a question that is embedded first; sides that embed by themselves are left to do it."""
+def _end_to_end(side: Side, embedder: GivenVectors, task: Task, queries: Sequence[Query]) -> Numbers:
+    """Query including the embedding of the question. Holdfast and mem0 embed it themselves; for the others it is done here."""
     real = task.real
     if real is None:
         return {}
-    for one in asked:
-        side.find(one)
+    for query in queries:
+        side.find(query)
     if side.name in ("Holdfast", "mem0"):
         embedder.real = real
-        return medians_cpu({"end_to_end": (side.find, asked)})
+        return medians_cpu({"end_to_end": (side.find, queries)})
 
-    def embed_and_find(one: Asked) -> None:
-        embed_afresh(real, [one.text])
-        side.find(one)
+    def embed_and_find(query: Query) -> None:
+        embed_afresh(real, [query.text])
+        side.find(query)
 
-    return medians_cpu({"end_to_end": (embed_and_find, asked)})
+    return medians_cpu({"end_to_end": (embed_and_find, queries)})
 
 
 def _cold(name: str, task: Task, folder: Path) -> Numbers:
-    """Start a process that opens the files and asks; returns its CPU time to the first answer, and its memory."""
-    asked = task.asked()[:20]
-    given = folder / "asked.npz"
-    np.savez(given, texts=[one.text for one in asked], users=[one.user for one in asked], vectors=[one.vector for one in asked])
-    command = [sys.executable, "-m", "holdfast_bench.speed.cold_start", name, str(folder), str(given)]
+    """Start a process that opens the files and queries. Return its CPU time to the first result, and its memory."""
+    queries = task.queries()[:20]
+    file = folder / "queries.npz"
+    np.savez(
+        file,
+        texts=[query.text for query in queries],
+        users=[query.user for query in queries],
+        vectors=[query.vector for query in queries],
+    )
+    command = [sys.executable, "-m", "holdfast_bench.speed.cold_start", name, str(folder), str(file)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    given.unlink()
+    file.unlink()
     if done.returncode:
-        raise RuntimeError(f"{name} could not be opened again: {done.stderr.strip().splitlines()[-1]}")
-    told: Numbers = json.loads(done.stdout.strip().splitlines()[-1])
-    return told
+        raise RuntimeError(f"{name} could not be reopened: {done.stderr.strip().splitlines()[-1]}")
+    numbers: Numbers = json.loads(done.stdout.strip().splitlines()[-1])
+    return numbers
 
 
 def medians_cpu(measured: Mapping[str, Measured]) -> Numbers:
-    """Return the median CPU time of each call in milliseconds, all threads counted.
+    """Return the median CPU milliseconds of each call, over all threads.
 
-    They are made in turns, for some seconds: a moment in which the machine is slow shall not fall on one of them alone.
+    The calls are interleaved for some seconds, so that a slow moment of the machine does not affect only one of them.
     """
     spent: dict[str, list[float]] = {name: [] for name in measured}
-    for call, asked in measured.values():
-        for one in asked[:_WARM]:
-            call(one)
+    for call, queries in measured.values():
+        for query in queries[:_WARM]:
+            call(query)
     end = time.perf_counter() + _SECONDS
     for _ in range(_ROUNDS):
-        for name, (call, asked) in measured.items():
-            for one in asked:
+        for name, (call, queries) in measured.items():
+            for query in queries:
                 started = time.process_time()
-                call(one)
+                call(query)
                 spent[name].append(time.process_time() - started)
         if time.perf_counter() > end:
             break

@@ -1,7 +1,7 @@
-"""mem0 with a local store and our vectors: no server, no language model, nothing sent, nothing written elsewhere.
+"""mem0 with a local store and the benchmark's vectors: no server, no language model, no telemetry.
 
-Its own way to add is ``add(infer=False)``, one memory at a time, and that is what a single add measures. A bulk
-import goes to its vector store in batches, in the form in which ``add`` stores a memory.
+A single add uses mem0's ``add(infer=False)``, which takes one memory at a time. A bulk import writes batches to its
+vector store, in the form in which ``add`` stores a memory.
 """
 
 import logging
@@ -15,22 +15,22 @@ from typing import Any
 
 from holdfast.config.environment import set_for_libraries
 from holdfast.protocols import Embedder
-from holdfast_bench.speed.sides import FOUND, Asked, Row
+from holdfast_bench.speed.sides import RESULTS, Query, Row
 
 _BATCH = 1000
 
 
 class Mem0:
-    """A Memory on Qdrant's local store, which is mem0's own default."""
+    """A mem0 ``Memory`` on Qdrant's local store, which is mem0's default."""
 
     name = "mem0"
 
     def __init__(self, folder: Path, embedder: Embedder) -> None:
-        # mem0 reads these as it is imported, and would make a folder at home and tell its makers of each search.
+        # mem0 reads these when imported. Otherwise it creates a folder in the home directory and reports each search.
         set_for_libraries({"MEM0_TELEMETRY": "False", "MEM0_DIR": str(folder / "mem0")})
         mem0: Any = import_module("mem0")
         base: Any = import_module("mem0.embeddings.base").EmbeddingBase
-        # That it would also search by words and by names with more packages is said once, in docs/project/benchmarks.md.
+        # Its warnings say that more packages would add search by words and names; see docs/project/benchmarks.md.
         logging.getLogger("mem0").setLevel(logging.ERROR)
 
         class Given(base):  # type: ignore[misc]
@@ -41,7 +41,7 @@ class Mem0:
                 vector: list[float] = embedder.embed([text], role=role)[0].tolist()
                 return vector
 
-        globals()["Given"] = Given  # its factory loads an embedder by the name of its class
+        globals()["Given"] = Given  # mem0's factory loads an embedder by its class name
         import_module("mem0.utils.factory").EmbedderFactory.provider_to_class["openai"] = f"{__name__}.Given"
         size = embedder.dimensions
         store = {"collection_name": "bench", "path": str(folder / "qdrant"), "embedding_model_dims": size, "on_disk": True}
@@ -55,7 +55,7 @@ class Mem0:
         )
 
     def put(self, rows: Sequence[Row]) -> None:
-        """Add one by its own method, many in batches."""
+        """Add one memory with ``add``, or many in batches."""
         if len(rows) == 1:
             row = rows[0]
             more = {"part": row.part, "kind": row.kind}
@@ -69,12 +69,12 @@ class Mem0:
                 ids=[str(uuid.uuid4()) for _ in part],
             )
 
-    def find(self, asked: Asked) -> Sequence[str]:
-        """Search by its own method; a threshold of none, so that it gives as many as the others."""
-        filters = {"user_id": asked.user}
-        filters |= {"part": asked.part} if asked.part else {}
-        filters |= {"kind": asked.kind} if asked.kind else {}
-        found = self._memory.search(asked.text, filters=filters, top_k=FOUND, threshold=0.0)
+    def find(self, query: Query) -> Sequence[str]:
+        """Search with mem0's own method, without a threshold, so that it returns as many results as the others."""
+        filters = {"user_id": query.user}
+        filters |= {"part": query.part} if query.part else {}
+        filters |= {"kind": query.kind} if query.kind else {}
+        found = self._memory.search(query.text, filters=filters, top_k=RESULTS, threshold=0.0)
         return [one["memory"] for one in found["results"]]
 
     def close(self) -> None:
@@ -86,7 +86,13 @@ class Mem0:
 def _payload(row: Row) -> dict[str, Any]:
     now = datetime.now(UTC).isoformat()
     return {
-        "user_id": row.user, "part": row.part, "kind": row.kind, "role": "user", "data": row.text,
-        "hash": md5(row.text.encode(), usedforsecurity=False).hexdigest(), "created_at": now, "updated_at": now,
+        "user_id": row.user,
+        "part": row.part,
+        "kind": row.kind,
+        "role": "user",
+        "data": row.text,
+        "hash": md5(row.text.encode(), usedforsecurity=False).hexdigest(),
+        "created_at": now,
+        "updated_at": now,
         "text_lemmatized": row.text,
-    }  # fmt: skip
+    }

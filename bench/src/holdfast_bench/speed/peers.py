@@ -1,4 +1,4 @@
-"""The same memories with the same vectors and filters in Chroma, sqlite-vec and mem0, where they are installed."""
+"""Chroma, sqlite-vec and mem0 with the same memories, vectors and filters, if they are installed."""
 
 import importlib.util
 from collections.abc import Sequence
@@ -9,43 +9,43 @@ from typing import Any
 import apsw
 
 from holdfast.protocols import Embedder
-from holdfast_bench.speed.sides import FOUND, Asked, Row, Side
+from holdfast_bench.speed.sides import RESULTS, Query, Row, Side
 
 _MODULES = {"Chroma": ("chromadb", "chromadb"), "sqlite-vec": ("sqlite_vec", "sqlite-vec"), "mem0": ("mem0", "mem0ai")}
 _BATCH = 4000
-_UP_TO = {"mem0": 10_000}
-"""Above these sizes a peer takes too long: mem0's local store syncs each memory of an import, and looks at all in each search."""
+_MAX_SIZES = {"mem0": 10_000}
+"""Sizes above which a peer takes too long. mem0's local store syncs each imported memory and scans all in each search."""
 
 
 def installed() -> dict[str, str]:
-    """Return the versions of the peers that are there, by name."""
+    """Return the versions of the installed peers, by name."""
     return {name: metadata.version(package) for name, (module, package) in _MODULES.items() if importlib.util.find_spec(module)}
 
 
 def reaches(name: str, size: int) -> bool:
-    """Tell whether a peer can be measured at a size within minutes."""
-    return size <= _UP_TO.get(name, size)
+    """Return True if a peer can be measured at a size within minutes."""
+    return size <= _MAX_SIZES.get(name, size)
 
 
 def open_peer(name: str, folder: Path, embedder: Embedder) -> Side:
-    """Open a peer's own files in a folder, new or old."""
+    """Open the files of a peer in a folder, and create them if needed."""
     folder.mkdir(parents=True, exist_ok=True)
     if name == "Chroma":
         return Chroma(folder)
     if name == "sqlite-vec":
         return SqliteVec(folder / "vectors.db", embedder.dimensions)
-    from holdfast_bench.speed.peer_mem0 import Mem0  # noqa: PLC0415  (its library is only there for benchmarks)
+    from holdfast_bench.speed.peer_mem0 import Mem0  # noqa: PLC0415  (optional dependency)
 
     return Mem0(folder, embedder)
 
 
 class Chroma:
-    """A collection in a folder: vectors, with what may be found chosen by metadata."""
+    """A Chroma collection in a folder, filtered by metadata."""
 
     name = "Chroma"
 
     def __init__(self, folder: Path) -> None:
-        import chromadb  # noqa: PLC0415  (only there for benchmarks)
+        import chromadb  # noqa: PLC0415  (optional dependency)
 
         settings = chromadb.Settings(anonymized_telemetry=False)
         self._client = chromadb.PersistentClient(path=str(folder), settings=settings)
@@ -64,30 +64,30 @@ class Chroma:
                 metadatas=[{"user": row.user, "part": row.part, "kind": row.kind} for row in part],
             )
 
-    def find(self, asked: Asked) -> Sequence[str]:
+    def find(self, query: Query) -> Sequence[str]:
         """Query by vector."""
-        wanted: list[dict[str, Any]] = [{"user": asked.user}]
-        wanted += [{"part": asked.part}] if asked.part else []
-        wanted += [{"kind": asked.kind}] if asked.kind else []
-        where: Any = wanted[0] if len(wanted) == 1 else {"$and": wanted}
-        found = self._collection.query(query_embeddings=[asked.vector], n_results=FOUND, where=where)
+        conditions: list[dict[str, Any]] = [{"user": query.user}]
+        conditions += [{"part": query.part}] if query.part else []
+        conditions += [{"kind": query.kind}] if query.kind else []
+        where: Any = conditions[0] if len(conditions) == 1 else {"$and": conditions}
+        found = self._collection.query(query_embeddings=[query.vector], n_results=RESULTS, where=where)
         texts: list[str] = (found["documents"] or [[]])[0]
         return texts
 
     def close(self) -> None:
-        """Stop its threads."""
+        """Close the client, which stops its threads."""
         close = getattr(self._client, "close", None)
         if close is not None:
             close()
 
 
 class SqliteVec:
-    """A virtual table in a file: vectors, with what may be found chosen by columns."""
+    """A sqlite-vec virtual table in a file, filtered by columns."""
 
     name = "sqlite-vec"
 
     def __init__(self, file: Path, dimensions: int) -> None:
-        import sqlite_vec  # noqa: PLC0415  (only there for benchmarks)
+        import sqlite_vec  # noqa: PLC0415  (optional dependency)
 
         self._connection = apsw.Connection(str(file))
         self._connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
@@ -104,11 +104,11 @@ class SqliteVec:
             values = ((row.number, row.vector.tobytes(), row.user, row.part, row.kind, row.text) for row in rows)
             self._connection.executemany("INSERT INTO bench VALUES (?, ?, ?, ?, ?, ?)", values)
 
-    def find(self, asked: Asked) -> Sequence[str]:
+    def find(self, query: Query) -> Sequence[str]:
         """Query by vector."""
-        sql = f"SELECT text FROM bench WHERE vector MATCH ? AND k = {FOUND} AND user = ?"
-        values: list[Any] = [asked.vector.tobytes(), asked.user]
-        for column, value in (("part", asked.part), ("kind", asked.kind)):
+        sql = f"SELECT text FROM bench WHERE vector MATCH ? AND k = {RESULTS} AND user = ?"
+        values: list[Any] = [query.vector.tobytes(), query.user]
+        for column, value in (("part", query.part), ("kind", query.kind)):
             if value is not None:
                 sql += f" AND {column} = ?"
                 values.append(value)

@@ -1,4 +1,4 @@
-"""What is compared: a side keeps memories with their vectors, and finds them by a question and its vector."""
+"""The interface of the compared libraries, and its implementation for Holdfast."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,15 +16,17 @@ from holdfast.services import services
 from holdfast.types import Author, Put, Scope
 from holdfast.write import Writer
 
-FOUND = 10
-"""Results a search gives."""
+RESULTS = 10
+"""Number of results per search."""
 _PARTS = 10
+"""Number of different metadata values."""
 _EVENTS = 4
+"""One of this many memories is an event."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One memory, and whose it is."""
+    """One memory and its user."""
 
     number: int
     text: str
@@ -33,18 +35,18 @@ class Row:
 
     @property
     def part(self) -> str:
-        """An entry of its metadata: a tenth of all memories have the same."""
+        """A metadata value that a tenth of all memories share."""
         return f"part{self.number % _PARTS}"
 
     @property
     def kind(self) -> str:
-        """What kind of memory it is: a fourth are events."""
+        """Kind of the memory. A quarter are events."""
         return "event" if self.number % _EVENTS == 0 else "fact"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """One question of one user."""
+class Query:
+    """One query of one user, with optional filters."""
 
     text: str
     vector: NDArray[np.float32]
@@ -54,25 +56,25 @@ class Asked:
 
 
 class Side(Protocol):
-    """Something that remembers."""
+    """A library under test."""
 
     name: str
 
     def put(self, rows: Sequence[Row]) -> None:
-        """Store memories and their vectors, durably, in the fewest steps it has."""
+        """Store memories and their vectors durably, in as few steps as the library allows."""
         ...
 
-    def find(self, asked: Asked) -> Sequence[str]:
-        """Return the texts found, best first."""
+    def find(self, query: Query) -> Sequence[str]:
+        """Return the texts of the results, best first."""
         ...
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         ...
 
 
 class Holdfast:
-    """Ours: recall as everyone calls it, by meaning and by words."""
+    """Holdfast, with the public ``recall``: by meaning and by words."""
 
     name = "Holdfast"
 
@@ -81,7 +83,7 @@ class Holdfast:
         self.memory: Engine = open_engine(folder / "memory.db", embedder=embedder, second="none", worker="none")
 
     def put(self, rows: Sequence[Row]) -> None:
-        """Store memories and their vectors in one transaction, on disk when this returns."""
+        """Store memories and their vectors in one durable transaction."""
         memory = self.memory
         puts = [Put(scope=Scope(user=r.user), kind=r.kind, text=r.text, metadata={"part": r.part}) for r in rows]
         with services(memory).store.write() as tx:
@@ -90,24 +92,24 @@ class Holdfast:
             tx.put_vectors("given", [(one.item, 0) for one in made], np.stack([row.vector for row in rows]))
 
     def rest(self) -> None:
-        """Do what is done in the background when nobody asks; here no worker runs beside what is measured."""
+        """Run all queued background work. No worker runs during the measurement."""
         while services(self.memory).scheduler.run_once():
             pass
 
-    def find(self, asked: Asked) -> Sequence[str]:
-        """Recall, all of it."""
-        where = None if asked.part is None else {"part": asked.part}
-        kinds = None if asked.kind is None else [asked.kind]
-        return [hit.text for hit in self.memory.recall(asked.text, user=asked.user, where=where, kinds=kinds, limit=FOUND)]
+    def find(self, query: Query) -> Sequence[str]:
+        """Recall with all arms."""
+        where = None if query.part is None else {"part": query.part}
+        kinds = None if query.kind is None else [query.kind]
+        return [hit.text for hit in self.memory.recall(query.text, user=query.user, where=where, kinds=kinds, limit=RESULTS)]
 
-    def by_vectors(self, asked: Asked, limit: int = 32) -> Sequence[Any]:
-        """Search by meaning alone, as recall does."""
-        return services(self.memory).store.find_vectors("given", asked.vector, _whose(asked), limit=limit)
+    def by_vectors(self, query: Query, limit: int = 32) -> Sequence[Any]:
+        """Search by meaning only, as recall does."""
+        return services(self.memory).store.find_vectors("given", query.vector, _filter(query), limit=limit)
 
-    def by_words(self, asked: Asked, limit: int = 32) -> Sequence[Any]:
-        """Search by words alone, as recall does."""
+    def by_words(self, query: Query, limit: int = 32) -> Sequence[Any]:
+        """Search by words only, as recall does."""
         return services(self.memory).store.find_text(
-            asked.text, _whose(asked), languages=self.memory.preset.languages, limit=limit
+            query.text, _filter(query), languages=self.memory.preset.languages, limit=limit
         )
 
     def close(self) -> None:
@@ -115,5 +117,5 @@ class Holdfast:
         self.memory.close()
 
 
-def _whose(asked: Asked) -> SearchFilter:
-    return SearchFilter(reader=Scope(user=asked.user), spaces=["memory"])
+def _filter(query: Query) -> SearchFilter:
+    return SearchFilter(reader=Scope(user=query.user), spaces=["memory"])

@@ -71,7 +71,8 @@ def _second_session(memory: "Engine") -> None:
     _title("Today. Another process opens the store, and the assistant must answer")
     hits = memory.recall(_BY_MEANING, user=_USER, limit=1)
     if services(memory).embedding.embedder() is None:
-        echo(f"  Searching by text alone: {services(memory).embedding.problem or 'no embedder is configured'}.")
+        problem = services(memory).embedding.problem or "no embedder is configured"
+        echo(f"  Searching by text alone: {problem.rstrip('.')}.")
         echo(f"  With the weights, {_BY_MEANING!r} would find the allergy. By text:")
         _ask(memory, _BY_WORDS)
     else:

@@ -1,1 +1,1 @@
-"""Models that run on this machine. Start with ``registry.py`` for the list and ``embedder.py`` for the default embedder."""
+"""Models that run on this machine: embedders, cross-encoders and llama.cpp."""

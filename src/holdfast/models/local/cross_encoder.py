@@ -1,6 +1,6 @@
-"""A cross-encoder: a network that reads a question and a text together, and so tells better than two vectors whether they fit.
+"""A cross-encoder reranker: it reads query and text together, which is more accurate than comparing two vectors.
 
-It reads one pair at a time, 10 to 30 ms each: enough to look again at the best hits, not to find them.
+It takes 10 to 30 ms per pair: fast enough to rerank the best hits, too slow to search.
 """
 
 from collections.abc import Sequence
@@ -19,45 +19,45 @@ if TYPE_CHECKING:
 __all__ = ["CrossEncoder"]
 
 _MAX_QUESTION_TOKENS: Final = 64
-"""Tokens of a question; the rest of the network's room is the text's."""
+"""Maximum tokens of a question. The rest of the network's input is for the text."""
 
 
 class CrossEncoder:
-    """Rates texts with a model of the registry, whose weights must be in ``directory`` by the first use."""
+    """Rates texts with a model of the registry. Its weights must be in ``directory`` before the first use."""
 
     computes = True
-    """It works in this process, and waits for nobody."""
+    """True: it computes in this process and waits for no server."""
 
     def __init__(self, spec: RerankerSpec, directory: Path) -> None:
-        """Remember what to load; ``WeightsMissing`` comes with the first question, or with :meth:`load`."""
+        """Store the arguments. The first question, or :meth:`load`, raises ``WeightsMissing`` if there are no weights."""
         self._spec = spec
         self._directory = directory
 
     @property
     def name(self) -> str:
-        """What it is called in the registry."""
+        """The model's name in the registry."""
         return self._spec.name
 
     @cached_property
     def _network(self) -> "Network":
-        from holdfast.models.local.onnx import Network  # noqa: PLC0415  (onnxruntime is heavy, and may never be needed)
+        from holdfast.models.local.onnx import Network  # noqa: PLC0415  (onnxruntime is heavy)
 
         return Network(self._spec, self._directory)
 
     def load(self) -> None:
-        """Load the network now rather than with the first question."""
+        """Load the network now instead of with the first question."""
         self._network.load()
 
     def rate(self, question: str, candidates: Sequence[Candidate], *, asked_at: datetime) -> list[float | None]:
-        """Return how well each text fits, 0 to 1; none for what is not in English, of which it knows nothing."""
-        del asked_at  # a text stands for itself here
+        """Return a rating from 0 to 1 per text; None if the question or the text is not in English, which it cannot rate."""
+        del asked_at  # the model does not use dates
         if is_foreign(question):
             return [None] * len(candidates)
-        asked = self._network.encode(question, max_tokens=_MAX_QUESTION_TOKENS)
-        return [None if is_foreign(note.text) else self._rate(asked, note.text) for note in candidates]
+        query_ids = self._network.encode(question, max_tokens=_MAX_QUESTION_TOKENS)
+        return [None if is_foreign(candidate.text) else self._rate(query_ids, candidate.text) for candidate in candidates]
 
-    def _rate(self, asked: Sequence[int], text: str) -> float:
-        _beginning, *said = self._network.encode(text, max_tokens=self._spec.max_tokens - len(asked) + 1)
-        logit = float(self._network.run([*asked, *said], second=len(asked)).item())
+    def _rate(self, query_ids: Sequence[int], text: str) -> float:
+        _start, *text_ids = self._network.encode(text, max_tokens=self._spec.max_tokens - len(query_ids) + 1)
+        logit = float(self._network.run([*query_ids, *text_ids], second=len(query_ids)).item())
         low, high = self._spec.calibration
         return min(max((logit - low) / (high - low), 0.0), 1.0)

@@ -1,7 +1,7 @@
-"""An embedder that runs on this machine's processor: about 160 MB with the default model.
+"""An embedder that runs on the CPU. The default model takes about 160 MB.
 
-Each text is embedded on its own, because an int8 network scales by its whole input: in a batch, a text's vector would
-change with its neighbours.
+Each text is embedded alone, because an int8 network scales by its whole input: in a batch, the vector of a text would
+depend on the other texts.
 """
 
 from collections.abc import Sequence
@@ -9,28 +9,29 @@ from pathlib import Path
 
 import numpy as np
 
-from holdfast.models.local.described import RegistryEmbedder, check_texts
+from holdfast.models.embed_arguments import check_texts
 from holdfast.models.local.onnx import Floats, Network
 from holdfast.models.local.registry import ModelSpec
+from holdfast.models.local.registry_embedder import RegistryEmbedder
 from holdfast.protocols import Role
 
 __all__ = ["LocalEmbedder"]
 
 
 class LocalEmbedder(RegistryEmbedder):
-    """Embeds texts with a model of the registry, whose weights must be in ``directory`` by the first use."""
+    """Embeds texts with a model of the registry. Its weights must be in ``directory`` before the first use."""
 
     def __init__(self, spec: ModelSpec, directory: Path) -> None:
-        """Remember what to load; ``WeightsMissing`` comes with the first text, or with :meth:`load`."""
+        """Store the arguments. The first text, or :meth:`load`, raises ``WeightsMissing`` if there are no weights."""
         self._spec: ModelSpec = spec
         self._network = Network(spec, directory)
 
     def load(self) -> None:
-        """Load the network now rather than with the first text."""
+        """Load the network now instead of with the first text."""
         self._network.load()
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Floats:
-        """Return a unit vector for each text, one a row; a text longer than the model reads is cut."""
+        """Return one unit vector per text, as rows. Texts longer than the model's input are truncated."""
         check_texts(texts, role)
         prefix = self._spec.query_prefix if role == "query" else ""
         vectors = np.empty((len(texts), self.dimensions), dtype=np.float32)

@@ -1,12 +1,13 @@
-"""An embedder for many languages that runs on this machine's processor: the Universal Sentence Encoder, in numpy.
+"""A multilingual embedder that runs on the CPU: the Universal Sentence Encoder, in numpy.
 
-It comes with the extra ``multilingual``, weights included, and never asks the network. About 110 MB once the first text
-is embedded, and some milliseconds for a sentence. Each text is embedded on its own, so that its vector does not depend on
-its neighbours. Safe to use from several threads, one text at a time; a forked child goes on with its parent's copy.
+The extra ``multilingual`` installs it, weights included; it never uses the network. It takes about 110 MB after the
+first text, and a few milliseconds per sentence. Each text is embedded alone, so its vector does not depend on other
+texts. Safe to use from several threads, one text at a time. A forked child continues with its parent's copy.
 
-The network was made for the likeness of sentences, not for search, and is easily taken in by form: that one text asks
-and the other tells, that one begins with a capital. So a question counts by its telling words as well as whole, and a
-document both as it is written and in small letters. That is worth 5 to 10 of 100 questions; see ``docs/project/decisions.md``.
+The network was trained for sentence similarity, not for search, and is sensitive to form: whether a text is a question
+or a statement, whether it starts with a capital letter. Therefore the vector of a query combines the query with its
+content words, and the vector of a document combines the original with a lowercase copy. This answers 5 to 10 more of
+100 questions; see ``docs/project/decisions.md``.
 """
 
 import os
@@ -22,10 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.errors import ExtraMissing, WeightsCorrupt
-from holdfast.models.local.described import RegistryEmbedder, check_texts
+from holdfast.models.embed_arguments import check_texts
 from holdfast.models.local.one_thread import one_thread
 from holdfast.models.local.packaged import damaged, locate
 from holdfast.models.local.registry import PackagedSpec
+from holdfast.models.local.registry_embedder import RegistryEmbedder
 from holdfast.protocols import Role
 from holdfast.text.clean import fold
 from holdfast.text.language import STOP_WORDS, detect_language, is_stop_word
@@ -35,27 +37,28 @@ __all__ = ["MultilingualEmbedder"]
 Vector: TypeAlias = NDArray[np.float32]
 
 _CONTENT_WORD_WEIGHT: Final = 2.0
-"""What the telling words of a question count for beside the whole of it."""
+"""Weight of a query's content words relative to the whole query."""
 _WORD: Final = re.compile(r"\w+")
-_USUAL: Final = ("en", "es")
+_MAIN_LANGUAGES: Final = ("en", "es")
+"""Languages whose stop words are removed from every query, in addition to those of its own language."""
 
 
 class MultilingualEmbedder(RegistryEmbedder):
-    """Embeds texts of many languages into one space: a question finds its answer in another language as well."""
+    """Embeds texts of many languages into one space, so that a query also finds answers in other languages."""
 
     def __init__(self, spec: PackagedSpec) -> None:
-        """Remember what to load; ``ExtraMissing`` comes with the first text, or with :meth:`load`."""
+        """Store the registry entry. The first text, or :meth:`load`, raises ``ExtraMissing`` if the extra is not installed."""
         self._spec: PackagedSpec = spec
         self._encoder: Any = None
         self._lock, self._pid = threading.Lock(), os.getpid()
 
     def load(self) -> None:
-        """Load the network now rather than with the first text."""
+        """Load the network now instead of with the first text."""
         with self._own_lock(), one_thread():
             self._loaded()
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vector:
-        """Return a unit vector for each text, one a row; a text longer than the model reads well is cut."""
+        """Return one unit vector per text, as rows. Long texts are truncated to the length the model handles well."""
         check_texts(texts, role)
         vectors = np.empty((len(texts), self.dimensions), dtype=np.float32)
         for row, text in enumerate(texts):
@@ -64,12 +67,12 @@ class MultilingualEmbedder(RegistryEmbedder):
         return vectors
 
     def _question(self, text: str) -> Vector:
-        telling = _telling_words(text)
-        return self._run(text) + np.float32(_CONTENT_WORD_WEIGHT) * self._run(telling) if telling else self._run(text)
+        words = _content_words(text)
+        return self._run(text) + np.float32(_CONTENT_WORD_WEIGHT) * self._run(words) if words else self._run(text)
 
     def _document(self, text: str) -> Vector:
-        small = text.lower().rstrip(".")
-        return self._run(text) + self._run(small) if small != text else self._run(text)
+        lowered = text.lower().rstrip(".")
+        return self._run(text) + self._run(lowered) if lowered != text else self._run(text)
 
     def _run(self, text: str) -> Vector:
         with self._own_lock(), one_thread():
@@ -77,7 +80,7 @@ class MultilingualEmbedder(RegistryEmbedder):
         return _unit(vector)
 
     def _own_lock(self) -> threading.Lock:
-        """Return this process's own lock: after a fork, a thread that is gone may hold the old one."""
+        """Return the lock of this process. After a fork, a thread that no longer exists may hold the old one."""
         if self._pid != os.getpid():
             self._lock, self._pid = threading.Lock(), os.getpid()
         return self._lock
@@ -87,7 +90,7 @@ class MultilingualEmbedder(RegistryEmbedder):
             paths = locate(self._spec)
             try:
                 encoder = import_module(self._spec.module).USE(threads=1)
-                encoder.encode([""])  # the first text reads the weights
+                encoder.encode([""])  # the first call reads the weights
             except ImportError as error:
                 message = f"{self.name} cannot be loaded ({error}): pip install 'holdfast[{self._spec.extra}]'"
                 raise ExtraMissing(message) from error
@@ -102,8 +105,8 @@ def _unit(vector: Vector) -> Vector:
     return unit
 
 
-def _telling_words(question: str) -> str:
-    """Return the words of a question that are not in every question."""
-    spoken = {detect_language(question), *_USUAL} & set(STOP_WORDS)
+def _content_words(question: str) -> str:
+    """Return the content words of a question: all but the stop words."""
+    languages = {detect_language(question), *_MAIN_LANGUAGES} & set(STOP_WORDS)
     words = _WORD.findall(question)
-    return " ".join(word for word in words if not any(is_stop_word(fold(word), code) for code in spoken))
+    return " ".join(word for word in words if not any(is_stop_word(fold(word), code) for code in languages))

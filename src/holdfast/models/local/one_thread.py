@@ -1,8 +1,8 @@
-"""Lets numpy multiply on one thread for a moment.
+"""Limits numpy's matrix multiplication to one thread.
 
-The matrices of one sentence are small. Split among the threads of OpenBLAS, which wait for each other by spinning, they
-take a little less time on an idle machine and many times more on a busy one (measured: 528 ms instead of 52 a question,
-with two cores and a load of seven). Where numpy came with another library, nothing is changed.
+The matrices of one sentence are small, and OpenBLAS threads spin while they wait for each other. Several threads are
+slightly faster on an idle machine and much slower on a busy one: 528 ms instead of 52 ms per question, measured with
+two cores and a load of seven. If numpy uses another BLAS library, nothing changes.
 """
 
 import ctypes
@@ -17,37 +17,38 @@ import numpy as np
 __all__ = ["one_thread"]
 
 _FOLDERS: Final = ("../numpy.libs", ".dylibs")
-"""Where numpy's wheels keep their libraries, beside the package or in it."""
+"""Folders of the libraries in numpy's wheels, relative to the package."""
 _NAMES: Final = ("scipy_openblas_{}_num_threads64_", "scipy_openblas_{}_num_threads", "openblas_{}_num_threads64_")
+"""Names of the library functions in different builds of OpenBLAS; ``{}`` is ``get`` or ``set``."""
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Multiply on one thread inside the block; the callers see to it that only one of them is inside."""
-    found = _threads()
-    before = found[0]() if found else 1
-    if found is None or before <= 1:
+    """Limit OpenBLAS to one thread inside the block. Callers must hold a lock: the setting is global."""
+    functions = _thread_functions()
+    if functions is None or (before := functions[0]()) <= 1:
         yield
         return
-    found[1](1)
+    _, set_threads = functions
+    set_threads(1)
     try:
         yield
     finally:
-        found[1](before)
+        set_threads(before)
 
 
 @functools.cache
-def _threads() -> tuple[Callable[[], int], Callable[[int], None]] | None:
-    """Return what asks for and what sets the number of threads; None where numpy uses another library."""
+def _thread_functions() -> tuple[Callable[[], int], Callable[[int], None]] | None:
+    """Return OpenBLAS's functions that get and set the number of threads, or None for another library."""
     package = Path(np.__file__).parent
     for folder in _FOLDERS:
         for path in sorted((package / folder).glob("*openblas*")):
             try:
-                library = ctypes.CDLL(str(path))  # loaded long since: this is the same one
+                library = ctypes.CDLL(str(path))  # numpy has loaded it already; this returns the same library
             except OSError:
                 continue
             for name in _NAMES:
-                ask, tell = getattr(library, name.format("get"), None), getattr(library, name.format("set"), None)
-                if ask is not None and tell is not None:
-                    return ask, tell
+                getter, setter = getattr(library, name.format("get"), None), getattr(library, name.format("set"), None)
+                if getter is not None and setter is not None:
+                    return getter, setter
     return None

@@ -1,7 +1,7 @@
-"""BERT networks on this machine's processor, with ONNX Runtime.
+"""BERT networks on the CPU, with ONNX Runtime.
 
-Made to live inside somebody else's program: one thread that does not spin, nothing loaded before the first use. Safe to use from
-several threads; a forked child loads its own copy.
+They are designed to be embedded in another program: one thread that does not spin, and nothing loaded before the first
+use. Safe to use from several threads. A forked child loads its own copy.
 """
 
 import os
@@ -31,41 +31,41 @@ __all__ = ["Floats", "Network"]
 Floats: TypeAlias = NDArray[np.float32]
 
 _MAX_PARALLEL_RUNS: Final = 2
-"""Runs at the same time. Each costs up to 35 MB; with two, a question need not wait for a long document."""
+"""Maximum number of parallel runs. Each takes up to 35 MB; with two, a query need not wait for a long document."""
 
 
 class Network:
-    """A model of the registry, whose weights must be in ``directory`` by the first use."""
+    """A model of the registry. Its weights must be in ``directory`` before the first use."""
 
     def __init__(self, spec: Spec, directory: Path) -> None:
-        """Remember what to load; ``WeightsMissing`` comes with the first use, or with :meth:`load`."""
+        """Store the arguments. The first use, or :meth:`load`, raises ``WeightsMissing`` if there are no weights."""
         self._spec = spec
         self._directory = directory
         self._process = _ProcessNetwork()
 
     def load(self) -> None:
-        """Load the network now rather than with the first use."""
-        self._loaded(self._here())
+        """Load the network now instead of with the first use."""
+        self._loaded(self._current())
 
     def encode(self, text: str, *, max_tokens: int) -> list[int]:
-        """Return the ids of a text's tokens, between the marks of its beginning and its end."""
-        return self._loaded(self._here()).tokenizer.encode(text, max_tokens=max_tokens)
+        """Return the token ids of a text, including the start and end tokens."""
+        return self._loaded(self._current()).tokenizer.encode(text, max_tokens=max_tokens)
 
     def run(self, ids: Sequence[int], *, second: int | None = None) -> Floats:
-        """Return the network's first output for one input; from the token ``second`` on, it is the other text of a pair."""
-        process = self._here()
+        """Return the network's first output for one input. For a pair, ``second`` is the index where the second text starts."""
+        process = self._current()
         loaded = self._loaded(process)
         tokens = np.array([ids], dtype=np.int64)
-        parts = np.zeros_like(tokens)
+        segments = np.zeros_like(tokens)
         if second is not None:
-            parts[0, second:] = 1
-        inputs = {"input_ids": tokens, "attention_mask": np.ones_like(tokens), "token_type_ids": parts}
+            segments[0, second:] = 1
+        inputs = {"input_ids": tokens, "attention_mask": np.ones_like(tokens), "token_type_ids": segments}
         with process.slots:
-            found: Floats = loaded.session.run([loaded.output], inputs)[0][0]
-        return found
+            output: Floats = loaded.session.run([loaded.output], inputs)[0][0]
+        return output
 
-    def _here(self) -> "_ProcessNetwork":
-        """Return this process's own state: after a fork, locks may be held by threads that are gone."""
+    def _current(self) -> "_ProcessNetwork":
+        """Return the state of this process. After a fork, threads that no longer exist may hold the old locks."""
         if self._process.pid != os.getpid():
             self._process = _ProcessNetwork()
         return self._process
@@ -89,7 +89,7 @@ class _Loaded:
 
 @dataclass(slots=True)
 class _ProcessNetwork:
-    """What one process holds: its network and its locks."""
+    """The network and the locks of one process."""
 
     pid: int = field(default_factory=os.getpid)
     loaded: _Loaded | None = None
@@ -102,15 +102,14 @@ def _load(spec: Spec, directory: Path) -> _Loaded:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    # Texts differ in length, and the runtime would keep a memory plan for each length it met. The arena stays
-    # on: without it long texts take twice as long, and the allocator's holes cost more than it does.
+    # Texts differ in length, and the runtime would keep a memory plan per length. The arena stays on:
+    # without it long texts take twice as long, and heap fragmentation costs more than the arena.
     options.enable_mem_pattern = False
     try:
         session = onnxruntime.InferenceSession(
             os.fspath(paths[NETWORK]), sess_options=options, providers=["CPUExecutionProvider"]
         )
     except (Fail, InvalidArgument, InvalidGraph, InvalidProtobuf) as error:
-        verify(spec, directory)  # damaged bytes of the right size get their own error
-        message = f"this machine's ONNX Runtime cannot load {spec.name}: {error}"
-        raise ModelError(message) from error
+        verify(spec, directory)  # raises WeightsCorrupt if the file is damaged
+        raise ModelError(f"The installed ONNX Runtime cannot load {spec.name}: {error}") from error
     return _Loaded(session=session, output=session.get_outputs()[0].name, tokenizer=WordPiece.load(paths[VOCABULARY]))

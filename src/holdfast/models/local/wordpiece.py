@@ -1,9 +1,9 @@
 """WordPiece, the tokenizer of BERT uncased, in plain Python.
 
-Gives the token ids that the reference tokenizer gives: control characters removed, accents stripped, letters
-lowered, CJK characters and punctuation set apart, then the longest known pieces of each word. Two differences
-are on purpose: a special token spelled out in a text (``[SEP]``) is ordinary text, and what stands so far
-into a text that it cannot matter is not read, so that a text of any size takes a bounded time.
+It returns the same token ids as the reference tokenizer: it removes control characters, strips accents, lowercases,
+separates CJK characters and punctuation, and then splits each word into the longest known pieces. There are two
+deliberate differences. A special token spelled out in a text (``[SEP]``) is ordinary text. And text beyond a length
+that cannot affect the result is not read, so that the time is bounded for a text of any size.
 """
 
 import unicodedata
@@ -16,13 +16,16 @@ from holdfast.errors import ModelError
 __all__ = ["WordPiece"]
 
 _MAX_WORD_CHARACTERS: Final = 100
-"""A longer word becomes one unknown token, as in the reference."""
+"""Maximum characters of a word. A longer word becomes one unknown token, as in the reference."""
 _CHARACTERS_PER_TOKEN: Final = 64
-"""English has about 4.5; only text made of blanks or of endless words has more."""
+"""Characters read per token. English has about 4.5; only text made of blanks or of endless words has more."""
 _CACHED_WORDS: Final = 20_000
+"""Maximum number of words in the cache; then it is cleared."""
 _CACHED_CHARACTERS: Final = 20_000
+"""Maximum number of characters in the cache; then it is cleared."""
 
 _REMOVED: Final = frozenset({"Cc", "Cf", "Co", "Cs"})
+"""Unicode categories of characters that are removed."""
 _CJK: Final = (
     (0x3400, 0x4DBF),
     (0x4E00, 0x9FFF),
@@ -31,13 +34,14 @@ _CJK: Final = (
     (0x2A700, 0x2CEAF),
     (0x2F800, 0x2FA1F),
 )
+"""Code point ranges of CJK characters; each character is a word."""
 
 
 class WordPiece:
-    """Turns text into the ids of a vocabulary. Safe to use from several threads."""
+    """Converts text to token ids of a vocabulary. Safe to use from several threads."""
 
     def __init__(self, vocabulary: Iterable[str]) -> None:
-        """Give the tokens their numbers in the order they come."""
+        """Number the tokens of the vocabulary in order."""
         self._heads: dict[str, int] = {}
         self._tails: dict[str, int] = {}
         for number, token in enumerate(vocabulary):
@@ -48,19 +52,19 @@ class WordPiece:
         self._max_piece_characters = max(map(len, (*self._heads, *self._tails)), default=0)
         self._unknown, self._first, self._last = map(self._special, ("[UNK]", "[CLS]", "[SEP]"))
         self._words: dict[str, tuple[int, ...]] = {}
-        self._spelling = _Spelling()
+        self._characters = _CharacterMap()
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read a ``vocab.txt``: one token a line."""
-        # Not splitlines(): the vocabulary may hold characters that it takes for line ends.
+        """Read a ``vocab.txt`` with one token per line."""
+        # Not splitlines(): the vocabulary contains characters that splitlines() treats as line ends.
         return cls(path.read_bytes().decode("utf-8").removesuffix("\n").split("\n"))
 
     def encode(self, text: str, *, max_tokens: int) -> list[int]:
-        """Return the ids of ``[CLS]``, the text and ``[SEP]``, at most ``max_tokens`` in all."""
+        """Return the ids of ``[CLS]``, the text and ``[SEP]``, at most ``max_tokens`` in total."""
         room = max(max_tokens - 2, 0)
         ids: list[int] = []
-        for word in text[: room * _CHARACTERS_PER_TOKEN].translate(self._spelling).split():
+        for word in text[: room * _CHARACTERS_PER_TOKEN].translate(self._characters).split():
             ids += self._words.get(word) or self._pieces(word)
             if len(ids) >= room:
                 break
@@ -69,8 +73,7 @@ class WordPiece:
     def _special(self, token: str) -> int:
         number = self._heads.get(token)
         if number is None:
-            message = f"the vocabulary has no {token}: it is not that of a BERT model"
-            raise ModelError(message)
+            raise ModelError(f"The vocabulary has no {token} token. It does not belong to a BERT model.")
         return number
 
     def _pieces(self, word: str) -> tuple[int, ...]:
@@ -83,7 +86,7 @@ class WordPiece:
         return pieces
 
     def _cut(self, word: str) -> tuple[int, ...]:
-        """Take the longest known piece again and again; an unknown rest makes the whole word unknown."""
+        """Split a word into the longest known pieces, from left to right. If any part is unknown, the whole word is."""
         pieces: list[int] = []
         start, known = 0, self._heads
         while start < len(word):
@@ -98,18 +101,18 @@ class WordPiece:
         return tuple(pieces)
 
 
-class _Spelling(dict[int, str]):
-    """What each character becomes, worked out when first met, for ``str.translate``."""
+class _CharacterMap(dict[int, str]):
+    """Cache of normalized characters, for ``str.translate``. Each is computed on first use."""
 
     def __missing__(self, code: int) -> str:
         if len(self) >= _CACHED_CHARACTERS:
             self.clear()
-        spelling = self[code] = _spell(chr(code))
-        return spelling
+        normalized = self[code] = _normalize(chr(code))
+        return normalized
 
 
-def _spell(char: str) -> str:
-    """Clean one character; blanks around the result set it apart as a word of its own."""
+def _normalize(char: str) -> str:
+    """Normalize one character. Blanks around the result separate it as its own word."""
     if char in "\t\n\r":
         return " "
     if char == "\ufffd" or unicodedata.category(char) in _REMOVED:
@@ -117,8 +120,8 @@ def _spell(char: str) -> str:
     if char.isspace():
         return " "
     parts = unicodedata.normalize("NFD", char)
-    spelling = "".join(_lower(part) for part in parts if unicodedata.category(part) != "Mn")
-    return f" {spelling} " if any(low <= ord(char) <= high for low, high in _CJK) else spelling
+    normalized = "".join(_lower(part) for part in parts if unicodedata.category(part) != "Mn")
+    return f" {normalized} " if any(low <= ord(char) <= high for low, high in _CJK) else normalized
 
 
 def _lower(char: str) -> str:
@@ -126,7 +129,7 @@ def _lower(char: str) -> str:
 
 
 def _is_punctuation(char: str) -> bool:
-    """Tell punctuation as the reference does: every ASCII symbol, although Unicode calls some otherwise."""
+    """Return True for punctuation as the reference defines it, which includes every ASCII symbol."""
     if char.isascii():
         return char.isprintable() and not char.isalnum() and char != " "
     return unicodedata.category(char).startswith("P")

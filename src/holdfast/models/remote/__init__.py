@@ -1,1 +1,1 @@
-"""Models behind an HTTP API. Start with ``providers.py``, which turns a name into a model, then ``chat.py``."""
+"""Models that providers serve over HTTP."""

@@ -1,7 +1,7 @@
-"""A chat model behind a provider's package: one loop for calls, refusals and failures, whatever the dialect.
+"""A chat model behind a provider's Python package, with one loop for calls, retries and rejected features.
 
-A dialect knows how its provider words a question and an answer. What a server refuses to know (a response format,
-say) is remembered, so that it is offered once and not with every call.
+A ``ProviderFormat`` builds requests and parses replies. Request features that a server rejects, such as a response
+format, are remembered and not sent again.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -19,56 +19,56 @@ __all__ = ["ProviderFormat", "RemoteChat", "StreamAssembler"]
 
 
 class StreamAssembler(Protocol):
-    """Puts a streamed answer together."""
+    """Assembles a streamed reply from its events."""
 
     @property
     def tokens(self) -> tuple[int, int] | None:
-        """The tokens that went in and came out, where the server told."""
+        """Input and output tokens, or None if the server has not reported them."""
         ...
 
-    def take(self, event: Mapping[str, Any]) -> str:
-        """Take one event, and return the text it brought."""
+    def add(self, event: Mapping[str, Any]) -> str:
+        """Add one event and return its text."""
         ...
 
-    def answer(self) -> RawReply | None:
-        """Return the whole, or None when it broke off; ``AnswerInvalid`` when it makes no sense."""
+    def reply(self) -> RawReply | None:
+        """Return the complete reply, or None if the stream was interrupted. Raise ``AnswerInvalid`` if it cannot be parsed."""
         ...
 
 
 class ProviderFormat(Protocol):
-    """How a provider words questions and answers."""
+    """The request and reply format of a provider."""
 
     @property
     def package(self) -> str:
-        """The Python package, which is also the name of Holdfast's extra."""
+        """Name of the Python package, which is also the name of Holdfast's extra."""
         ...
 
     def connect(self, sdk: Any, **options: Any) -> Any:
-        """Make the package's client."""
+        """Create the package's client."""
         ...
 
     def send(self, client: Any) -> Callable[..., Any]:
-        """Return the client's method that sends a question."""
+        """Return the client method that sends a request."""
         ...
 
-    def request(self, question: ChatRequest, refused: Collection[str]) -> Mapping[str, Any]:
-        """Word a question, without what the server refused before."""
+    def request(self, chat_request: ChatRequest, refused: Collection[str]) -> Mapping[str, Any]:
+        """Return the request fields, without the features in ``refused``."""
         ...
 
-    def refusal(self, said: str, request: Mapping[str, Any]) -> str | None:
-        """Return what the server refuses to know, if that is its complaint and the question can do without."""
+    def refusal(self, message: str, request: Mapping[str, Any]) -> str | None:
+        """Return the optional feature that the server's error message rejects, or None if it is about something else."""
         ...
 
-    def tokens(self, answer: Mapping[str, Any]) -> tuple[int, int] | None:
-        """Return the tokens that went in and came out, where the server told."""
+    def tokens(self, response: Mapping[str, Any]) -> tuple[int, int] | None:
+        """Return the number of input and output tokens, or None if the server did not report them."""
         ...
 
-    def read(self, answer: Mapping[str, Any]) -> RawReply:
-        """Read an answer; ``AnswerInvalid`` when there is none in it."""
+    def read(self, response: Mapping[str, Any]) -> RawReply:
+        """Parse a response. Raise ``AnswerInvalid`` if it contains no reply."""
         ...
 
-    def follow(self) -> StreamAssembler:
-        """Begin to read a streamed answer."""
+    def assembler(self) -> StreamAssembler:
+        """Return an assembler for a streamed reply."""
         ...
 
 
@@ -76,22 +76,27 @@ class RemoteChat:
     """A :class:`holdfast.chat.ChatModel` over HTTP. Safe to use from several threads and after a fork."""
 
     def __init__(
-        self, service: Service, dialect: ProviderFormat, *, price: Price | None = None, patience: RetryPolicy | None = None
+        self,
+        service: Service,
+        provider_format: ProviderFormat,
+        *,
+        price: Price | None = None,
+        retry_policy: RetryPolicy | None = None,
     ) -> None:
-        """Remember what to call; nothing is imported or connected before the first question."""
-        self._connection = ProviderConnection(service, package=dialect.package, connect=dialect.connect)
-        self._dialect = dialect
+        """Store the arguments. Nothing is imported or connected before the first request."""
+        self._connection = ProviderConnection(service, package=provider_format.package, connect=provider_format.connect)
+        self._format = provider_format
         self._price = price
-        self._patience = patience or RetryPolicy()
+        self._retry_policy = retry_policy or RetryPolicy()
         self._refused: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:
-        """Its full name, such as ``openai:gpt-4o-mini``."""
+        """The full name, such as ``openai:gpt-4o-mini``."""
         return self._connection.service.name
 
     def close(self) -> None:
-        """Let go of open connections; the next question makes new ones."""
+        """Close open connections. The next request opens new ones."""
         self._connection.close()
 
     def chat(
@@ -103,15 +108,15 @@ class RemoteChat:
         max_tokens: int = 1024,
         timeout: float = 60.0,
     ) -> Reply:
-        """Answer, within ``timeout`` seconds and three calls in all."""
-        question = ChatRequest(turns=tuple(turns), schema=schema, tools=tuple(tools), max_tokens=max_tokens)
-        budget = CallBudget(self._patience, timeout=timeout, price=self._price)
+        """Return a reply, within ``timeout`` seconds and the number of calls that the retry policy allows."""
+        chat_request = ChatRequest(turns=tuple(turns), schema=schema, tools=tuple(tools), max_tokens=max_tokens)
+        budget = CallBudget(self._retry_policy, timeout=timeout, price=self._price)
         while True:
-            request = self._dialect.request(question, self._refused)
+            request = self._format.request(chat_request, self._refused)
             try:
-                found = self._connection.json(self._dialect.send, request, budget)
-                budget.spend(self._dialect.tokens(found))
-                return _reply(self._dialect.read(found), budget)
+                response = self._connection.json(self._format.send, request, budget)
+                budget.spend(self._format.tokens(response))
+                return _reply(self._format.read(response), budget)
             except Fault as fault:
                 self._after(fault, request, budget)
             except ModelError as error:
@@ -120,20 +125,20 @@ class RemoteChat:
     def stream(
         self, turns: Sequence[Turn], *, tools: Sequence[Tool] = (), max_tokens: int = 1024, timeout: float = 60.0
     ) -> Iterator[str | Reply]:
-        """Answer piece by piece; once a piece was given, a failure is final."""
-        question = ChatRequest(turns=tuple(turns), tools=tuple(tools), max_tokens=max_tokens, stream=True)
-        budget = CallBudget(self._patience, timeout=timeout, price=self._price)
+        """Yield a reply in pieces. After the first piece, a failure is not retried."""
+        chat_request = ChatRequest(turns=tuple(turns), tools=tuple(tools), max_tokens=max_tokens, stream=True)
+        budget = CallBudget(self._retry_policy, timeout=timeout, price=self._price)
         while True:
-            request = self._dialect.request(question, self._refused)
-            follower = self._dialect.follow()
-            given = False
+            request = self._format.request(chat_request, self._refused)
+            assembler = self._format.assembler()
+            yielded = False
             try:
-                for piece in self._pieces(follower, request, budget):
-                    given = True
+                for piece in self._pieces(assembler, request, budget):
+                    yielded = True
                     yield piece
-                yield self._whole(follower, budget)
+                yield self._complete(assembler, budget)
             except Fault as fault:
-                if given:
+                if yielded:
                     budget.fail(fault.error, fault)
                 self._after(fault, request, budget)
             except ModelError as error:
@@ -141,34 +146,34 @@ class RemoteChat:
             else:
                 return
 
-    def _pieces(self, follower: StreamAssembler, request: Mapping[str, Any], budget: CallBudget) -> Iterator[str]:
-        heard = False
+    def _pieces(self, assembler: StreamAssembler, request: Mapping[str, Any], budget: CallBudget) -> Iterator[str]:
+        started = False
         try:
-            for event in self._connection.events(self._dialect.send, request, budget):
-                heard = True
+            for event in self._connection.events(self._format.send, request, budget):
+                started = True
                 if event.get("error"):
                     raise error_fault(self._connection.service, event["error"])
-                if piece := follower.take(event):
+                if piece := assembler.add(event):
                     yield piece
-        finally:  # also when nobody wants the rest: what was told of its cost is counted
-            if heard:
-                budget.spend(follower.tokens)
+        finally:  # count the reported tokens even if the caller stops reading
+            if started:
+                budget.spend(assembler.tokens)
 
-    def _whole(self, follower: StreamAssembler, budget: CallBudget) -> Reply:
-        answer = follower.answer()
-        if answer is None:
-            raise error_fault(self._connection.service, "it ended in the middle")
-        return _reply(answer, budget)
+    def _complete(self, assembler: StreamAssembler, budget: CallBudget) -> Reply:
+        reply = assembler.reply()
+        if reply is None:
+            raise error_fault(self._connection.service, "the stream ended early")
+        return _reply(reply, budget)
 
     def _after(self, fault: Fault, request: Mapping[str, Any], budget: CallBudget) -> None:
-        """Decide after a failed call: ask without what was refused, wait and ask again, or give up."""
-        refused = self._dialect.refusal(fault.said.casefold(), request) if fault.status in (400, 422) else None
+        """Handle a failed call: drop the rejected feature and retry, wait and retry, or raise the error."""
+        refused = self._format.refusal(fault.server_message.casefold(), request) if fault.status in (400, 422) else None
         if refused is None:
-            budget.wait_and_call_again(fault)
+            budget.wait_before_retry(fault)
         else:
             self._refused |= {refused}
-            budget.call_again(fault)
+            budget.allow_retry(fault)
 
 
-def _reply(answer: RawReply, budget: CallBudget) -> Reply:
-    return Reply(text=answer.text, tool_calls=answer.tool_calls, stop=answer.stop, usage=budget.usage)
+def _reply(raw: RawReply, budget: CallBudget) -> Reply:
+    return Reply(text=raw.text, tool_calls=raw.tool_calls, stop=raw.stop, usage=budget.usage)

@@ -1,4 +1,4 @@
-"""A provider's client: made with the first call, safe across forks, and its answers read within bounds."""
+"""The client of one model service. It is created with the first call and replaced after a fork."""
 
 import importlib
 import threading
@@ -15,13 +15,14 @@ from holdfast.runtime import forks
 __all__ = ["ProviderConnection"]
 
 _CONNECT_SECONDS: Final = 10.0
+"""Maximum seconds to wait for a connection."""
 
 
 class ProviderConnection:
-    """Calls one service through its provider's package, which is imported with the first call."""
+    """Calls one service through its provider's Python package, which is imported with the first call."""
 
     def __init__(self, service: Service, *, package: str, connect: Callable[..., Any]) -> None:
-        """Remember how to connect; ``connect`` makes the client, given the package and its options."""
+        """Store the arguments. ``connect`` creates the client from the imported package and its options."""
         self.service = service
         self._package = package
         self._connect = connect
@@ -30,11 +31,11 @@ class ProviderConnection:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """Forget the client, for two processes must not share a socket, and a lock that a lost thread may hold."""
+        """Drop the client and the lock: processes must not share a socket, and a lost thread may hold the lock."""
         self._making, self._client = threading.Lock(), None
 
     def client(self) -> Any:
-        """Return this process's client."""
+        """Return the client of this process, and create it if needed."""
         with self._making:
             if self._client is None:
                 self._client = self._make()
@@ -43,19 +44,19 @@ class ProviderConnection:
     def json(
         self, send: Callable[[Any], Callable[..., Any]], request: Mapping[str, Any], budget: CallBudget
     ) -> Mapping[str, Any]:
-        """Call, and return the answer; ``send`` picks the client's method."""
-        with self._called(send, request, budget) as (response, reading):
-            return reading.json(response)
+        """Call the service and return the response. ``send`` selects the client method."""
+        with self._called(send, request, budget) as (response, reader):
+            return reader.json(response)
 
     def events(
         self, send: Callable[[Any], Callable[..., Any]], request: Mapping[str, Any], budget: CallBudget
     ) -> Iterator[Mapping[str, Any]]:
-        """Call, and return the answer event by event."""
-        with self._called(send, request, budget) as (response, reading):
-            yield from reading.events(response)
+        """Call the service and yield the events of the response."""
+        with self._called(send, request, budget) as (response, reader):
+            yield from reader.events(response)
 
     def close(self) -> None:
-        """Let go of what is open; the next call connects anew."""
+        """Close the client. The next call creates a new one."""
         with self._making:
             client, self._client = self._client, None
         if client is not None:
@@ -69,9 +70,9 @@ class ProviderConnection:
         sdk = import_package(self._package)
         seconds = budget.call()
         timeout = http_library(sdk).Timeout(seconds, connect=min(_CONNECT_SECONDS, seconds))
-        reading = ResponseReader(name=self.service.name, deadline=budget.deadline, clock=budget.patience.clock)
+        reader = ResponseReader(name=self.service.name, deadline=budget.deadline, clock=budget.retry_policy.clock)
         with failures(self.service, sdk), send(client)(**request, timeout=timeout) as response:
-            yield response, reading
+            yield response, reader
 
     def _make(self) -> Any:
         sdk = import_package(self._package)
@@ -86,7 +87,7 @@ class ProviderConnection:
 
 
 def import_package(name: str) -> Any:
-    """Import a provider's package, or say how to install it."""
+    """Import a provider's package. Raise ``ExtraMissing`` with the install command if it is missing."""
     try:
         return importlib.import_module(name)
     except ImportError as error:

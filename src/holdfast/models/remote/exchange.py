@@ -1,4 +1,4 @@
-"""What all chat models share: a question, an answer as it was read, and a schema for models that cannot be held to one."""
+"""Requests, raw replies and JSON Schema helpers that all chat models share."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,16 +9,16 @@ from holdfast.chat import Schema, Tool, ToolCall, Turn
 from holdfast.errors import AnswerInvalid
 from holdfast.models.remote.http import well_formed
 
-__all__ = ["ChatRequest", "RawReply", "closed_schema", "is_strict", "plain", "read_arguments", "with_schema_in_words"]
+__all__ = ["ChatRequest", "RawReply", "closed_schema", "is_strict", "plain", "read_arguments", "with_schema_in_prompt"]
 
-_SCHEMA_IN_WORDS: Final = (
+_SCHEMA_PROMPT: Final = (
     "Answer with one JSON value that fits this JSON Schema, and with nothing else: no explanation, no code fence.\n{schema}"
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRequest:
-    """What a model is asked."""
+    """A request to a chat model, independent of the provider."""
 
     turns: tuple[Turn, ...]
     schema: Schema | None = None
@@ -29,7 +29,7 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawReply:
-    """What a model answered, before what it cost is added."""
+    """A parsed reply, before its cost is added."""
 
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
@@ -37,14 +37,14 @@ class RawReply:
 
     @property
     def stop(self) -> Literal["end", "length", "tool"]:
-        """Why it ended; a cut-off answer is one whatever else it holds."""
+        """Why the reply ended. ``length`` takes precedence: a truncated reply may also contain tool calls."""
         if self.cut_off:
             return "length"
         return "tool" if self.tool_calls else "end"
 
 
 def plain(value: Any) -> Any:
-    """Return JSON made of dicts, lists and well-formed texts, whatever mappings and sequences it was made of."""
+    """Convert mappings and sequences to plain dicts and lists, and replace characters that cannot be sent."""
     if isinstance(value, str):
         return well_formed(value)
     if isinstance(value, Mapping):
@@ -55,7 +55,7 @@ def plain(value: Any) -> Any:
 
 
 def closed_schema(schema: Any) -> Any:
-    """Return a schema whose objects allow no properties but those they name, as providers ask for."""
+    """Return the schema with ``additionalProperties: false`` on objects with named properties, as providers require."""
     if isinstance(schema, list):
         return [closed_schema(part) for part in schema]
     if not isinstance(schema, Mapping):
@@ -67,7 +67,7 @@ def closed_schema(schema: Any) -> Any:
 
 
 def is_strict(schema: Any) -> bool:
-    """Tell whether every object of a closed schema requires all its properties, which OpenAI's strict mode wants."""
+    """Return True if every object of a closed schema requires all its properties, as OpenAI's strict mode demands."""
     if isinstance(schema, list):
         return all(map(is_strict, schema))
     if not isinstance(schema, dict):
@@ -79,19 +79,19 @@ def is_strict(schema: Any) -> bool:
     return all(map(is_strict, schema.values()))
 
 
-def with_schema_in_words(turns: Sequence[Turn], schema: Schema) -> tuple[Turn, ...]:
-    """Ask for JSON in the last turn of the user, for models that nothing else holds to it."""
-    words = _SCHEMA_IN_WORDS.format(schema=json.dumps(plain(schema), ensure_ascii=False))
-    places = [number for number, turn in enumerate(turns) if turn.role == "user"]
-    if not places:
-        return (*turns, Turn(role="user", text=words))
-    last = places[-1]
-    changed = replace(turns[last], text=f"{turns[last].text}\n\n{words}")
+def with_schema_in_prompt(turns: Sequence[Turn], schema: Schema) -> tuple[Turn, ...]:
+    """Add instructions with the schema to the last user turn, for models that cannot be constrained otherwise."""
+    prompt = _SCHEMA_PROMPT.format(schema=json.dumps(plain(schema), ensure_ascii=False))
+    user_turns = [index for index, turn in enumerate(turns) if turn.role == "user"]
+    if not user_turns:
+        return (*turns, Turn(role="user", text=prompt))
+    last = user_turns[-1]
+    changed = replace(turns[last], text=f"{turns[last].text}\n\n{prompt}")
     return (*turns[:last], changed, *turns[last + 1 :])
 
 
 def read_arguments(name: str, arguments: object) -> Mapping[str, Any]:
-    """Return the arguments a model gave to a tool: an object, or the JSON text of one; no text at all is an empty one."""
+    """Return a tool call's arguments, given as an object or as JSON text. An empty text means no arguments."""
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments) if arguments.strip() else {}

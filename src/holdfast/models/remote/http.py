@@ -1,7 +1,7 @@
-"""Reading what a server sends, however it misbehaves: bounded in size and in time, and JSON or nothing.
+"""Reads HTTP responses with limits on size and time, and parses them as JSON.
 
-The providers' packages send the request. Their answers are read here as plain JSON, because a package trusts
-its own server, and there are many that only speak alike.
+The providers' packages send the requests. Responses are parsed here, because the packages trust their own servers,
+and many compatible servers deviate from the format.
 """
 
 import importlib
@@ -29,9 +29,11 @@ __all__ = [
 ]
 
 MAX_RESPONSE_BYTES: Final = 8 * 1024 * 1024
-"""Bytes one answer may have; what is longer is cut off while it is read."""
+"""Maximum bytes of a response. A longer one is aborted while it is read."""
 _MAX_ERROR_BYTES: Final = 64 * 1024
+"""Maximum bytes read of an error body."""
 _ERROR_SECONDS: Final = 5.0
+"""Maximum seconds spent on reading an error body."""
 _UNSENDABLE: Final = dict.fromkeys((0, *range(0xD800, 0xE000)), "\ufffd")
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -43,59 +45,62 @@ def well_formed(text: str) -> str:
 
 
 def as_mapping(value: object) -> Mapping[str, Any]:
-    """Return a JSON object, or an empty one in place of anything else."""
+    """Return the value if it is a JSON object, or else an empty one."""
     return value if isinstance(value, dict) else _NOTHING
 
 
 def as_list(value: object) -> list[Any]:
-    """Return a JSON array, or an empty one in place of anything else."""
+    """Return the value if it is a JSON array, or else an empty one."""
     return value if isinstance(value, list) else []
 
 
 def as_text(value: object) -> str:
-    """Return a text, or an empty one in place of anything else."""
+    """Return the value if it is a string, or else an empty one."""
     return well_formed(value) if isinstance(value, str) else ""
 
 
 def as_count(value: object) -> int:
-    """Return a number of tokens, or zero in place of anything else."""
+    """Return the value if it is a positive integer, or else 0."""
     return value if isinstance(value, int) and value > 0 else 0
 
 
 def http_library(sdk: Any) -> Any:
-    """Return the HTTP library a provider's package is built on: its name has changed between versions."""
+    """Return the HTTP library that a provider's package uses. Its name differs between versions."""
     return importlib.import_module(sdk.DefaultHttpxClient.__base__.__module__.partition(".")[0])
 
 
 def http_client(sdk: Any, base_url: str) -> Any:
-    """Make the HTTP client for a provider's package: no redirects, which could take a key elsewhere; short complaints."""
+    """Create the HTTP client for a provider's package.
+
+    It follows no redirects, which could leak a key to another host, and limits the size of error bodies.
+    """
     library = http_library(sdk)
 
     def shorten(response: Any) -> None:
         if response.status_code >= 300:
-            response.stream = library.ByteStream(_complaint(response))
+            response.stream = library.ByteStream(_error_body(response))
 
     return sdk.DefaultHttpxClient(
         follow_redirects=False,
-        # A proxy cannot reach this very machine.
+        # A proxy cannot reach the loopback address of this machine.
         trust_env=urlsplit(base_url).hostname not in _LOOPBACK,
-        # Without TLS there is nothing to verify; to load the certificates would take a tenth of a second.
+        # Without TLS there is nothing to verify, and loading the certificates would take 0.1 s.
         verify=urlsplit(base_url).scheme == "https",
         headers={"Accept-Encoding": "identity"},
         event_hooks={"response": [shorten]},
     )
 
 
-def _complaint(response: Any) -> bytes:
-    """Read the beginning of an error's body: the status matters more than the rest of it."""
+def _error_body(response: Any) -> bytes:
+    """Read the beginning of an error body, within limits of size and time. The status matters more than the rest."""
     body = b""
     seconds = as_mapping(response.request.extensions.get("timeout")).get("read") or _ERROR_SECONDS
-    give_up = time.monotonic() + min(seconds, _ERROR_SECONDS)
+    deadline = time.monotonic() + min(seconds, _ERROR_SECONDS)
     stream = response.stream
     try:
         for chunk in stream:
             body += chunk
-            if len(body) >= _MAX_ERROR_BYTES or time.monotonic() > give_up:
+            if len(body) >= _MAX_ERROR_BYTES or time.monotonic() > deadline:
                 break
     finally:
         stream.close()
@@ -104,61 +109,63 @@ def _complaint(response: Any) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResponseReader:
-    """How an answer is read: until when, by which clock, and whose it is."""
+    """Reads the response of the model ``name`` until ``deadline`` on ``clock``."""
 
     name: str
     deadline: float
     clock: Callable[[], float]
 
     def json(self, response: Any) -> Mapping[str, Any]:
-        """Read a whole answer, which must be a JSON object."""
+        """Read a whole response, which must be a JSON object."""
         return self._parsed(b"".join(self._chunks(response)))
 
     def events(self, response: Any) -> Iterator[Mapping[str, Any]]:
-        """Read server-sent events, each a JSON object, up to the end or the word that marks it."""
+        """Yield server-sent events, each a JSON object, until ``[DONE]`` or the end of the response."""
         data: list[bytes] = []
-        first_line, heard = b"", False
+        first_line, started = b"", False
         for line in chain(self._lines(response), (b"",)):
             first_line = first_line or line
             if line.startswith(b"data:"):
-                heard = True
+                started = True
                 data.append(line.removeprefix(b"data:").strip())
             elif not line and data:
                 if data == [b"[DONE]"]:
                     return
                 yield self._parsed(b"\n".join(data))
                 data = []
-        if not heard:
-            raise AnswerInvalid(f"{self.name} answered with {_shown(first_line)}, which is no stream. Is the address right?")
+        if not started:
+            raise AnswerInvalid(f"{self.name} returned {_shown(first_line)} instead of an event stream. Check the URL.")
 
     def _lines(self, response: Any) -> Iterator[bytes]:
-        """Cut at line feeds only: a text may hold other characters that pass for line ends."""
-        begun: list[bytes] = []
+        """Split at line feeds only: JSON text may contain other characters that count as line ends."""
+        partial: list[bytes] = []
         for chunk in self._chunks(response):
             first, *others = chunk.split(b"\n")
-            begun.append(first)
+            partial.append(first)
             for other in others:
-                yield b"".join(begun).rstrip(b"\r")
-                begun = [other]
-        yield b"".join(begun).rstrip(b"\r")
+                yield b"".join(partial).rstrip(b"\r")
+                partial = [other]
+        yield b"".join(partial).rstrip(b"\r")
 
     def _chunks(self, response: Any) -> Iterator[bytes]:
         size = 0
         for chunk in response.iter_bytes():
             size += len(chunk)
             if size > MAX_RESPONSE_BYTES:
-                raise ModelUnavailable(f"{self.name} sent more than {MAX_RESPONSE_BYTES // 1024**2} MB; the answer was cut off.")
+                raise ModelUnavailable(
+                    f"{self.name} sent more than {MAX_RESPONSE_BYTES // 1024**2} MB. The response was discarded."
+                )
             if self.clock() > self.deadline:
-                raise ModelUnavailable(f"{self.name} had not finished its answer when the time was over.")
+                raise ModelUnavailable(f"{self.name} did not finish its reply within the timeout.")
             yield chunk
 
     def _parsed(self, body: bytes) -> Mapping[str, Any]:
         try:
             answer = json.loads(body)
         except (ValueError, RecursionError) as error:
-            raise AnswerInvalid(f"{self.name} answered with {_shown(body)}, which is not JSON. Is the address right?") from error
+            raise AnswerInvalid(f"{self.name} returned {_shown(body)}, which is not JSON. Check the URL.") from error
         if not isinstance(answer, dict):
-            raise AnswerInvalid(f"{self.name} answered with {_shown(body)}, which is not a JSON object. Is the address right?")
+            raise AnswerInvalid(f"{self.name} returned {_shown(body)}, which is not a JSON object. Check the URL.")
         return answer
 
 

@@ -1,4 +1,4 @@
-"""OpenAI's chat completions, as OpenAI and the many servers that imitate it speak them."""
+"""The request and reply format of OpenAI's Chat Completions API, also for compatible servers."""
 
 import json
 from collections.abc import Callable, Collection, Mapping
@@ -15,7 +15,7 @@ from holdfast.models.remote.exchange import (
     is_strict,
     plain,
     read_arguments,
-    with_schema_in_words,
+    with_schema_in_prompt,
 )
 from holdfast.models.remote.http import as_count, as_list, as_mapping, as_text, well_formed
 
@@ -25,11 +25,12 @@ _OPENAI: Final = "api.openai.com"
 _SCHEMA: Final = "response_format"
 _COUNTING: Final = "stream_options"
 _LIMITS: Final = ("max_completion_tokens", "max_tokens")
-_SCHEMA_COMPLAINTS: Final = ("response_format", "response format", "json_schema", "json schema", "structured output", "grammar")
+"""Possible names of the field for the maximum number of tokens."""
+_SCHEMA_ERRORS: Final = ("response_format", "response format", "json_schema", "json schema", "structured output", "grammar")
 
 
 def connect_openai(sdk: Any, **options: Any) -> Any:
-    """Make a client; the organisation and project of an OpenAI account are told to nobody else."""
+    """Create a client. The account's organization and project are sent to OpenAI only, not to other servers."""
     client = sdk.OpenAI(**options)
     if urlsplit(options["base_url"]).hostname != _OPENAI:
         client.organization = client.project = None
@@ -38,118 +39,122 @@ def connect_openai(sdk: Any, **options: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenAIFormat:
-    """Words questions as OpenAI does. ``limit`` names the field that bounds an answer: servers differ."""
+    """Builds requests and parses replies in OpenAI's format.
+
+    ``limit`` is the name of the field for the maximum number of tokens, which differs between servers.
+    """
 
     model: str
     limit: str = "max_tokens"
     package: str = "openai"
 
     def connect(self, sdk: Any, **options: Any) -> Any:
-        """Make the package's client."""
+        """Create the client of the ``openai`` package."""
         return connect_openai(sdk, **options)
 
     def send(self, client: Any) -> Callable[..., Any]:
-        """Return the method that sends a question and leaves the answer unread."""
+        """Return the client method that sends a request and leaves the response body unread."""
         return client.chat.completions.with_streaming_response.create  # type: ignore[no-any-return]
 
-    def request(self, question: ChatRequest, refused: Collection[str]) -> Mapping[str, Any]:
-        """Word a question; a schema that cannot be given as such goes into the words."""
-        turns, schema = question.turns, question.schema
+    def request(self, chat_request: ChatRequest, refused: Collection[str]) -> Mapping[str, Any]:
+        """Return the request fields. A schema goes into the prompt if the server has rejected ``response_format``."""
+        turns, schema = chat_request.turns, chat_request.schema
         limit = next(field for field in (self.limit, *_LIMITS) if field not in refused or set(_LIMITS) <= set(refused))
-        request: dict[str, Any] = {"model": self.model, limit: question.max_tokens}
+        request: dict[str, Any] = {"model": self.model, limit: chat_request.max_tokens}
         if schema is not None and _SCHEMA in refused:
-            turns = with_schema_in_words(turns, schema)
+            turns = with_schema_in_prompt(turns, schema)
         elif schema is not None:
             closed = closed_schema(schema)
             format = {"name": "answer", "schema": closed, "strict": is_strict(closed)}
             request[_SCHEMA] = {"type": "json_schema", "json_schema": format}
-        if question.tools:
-            request["tools"] = [_tool(tool) for tool in question.tools]
-        if question.stream:
+        if chat_request.tools:
+            request["tools"] = [_tool(tool) for tool in chat_request.tools]
+        if chat_request.stream:
             request["stream"] = True
             if _COUNTING not in refused:
                 request[_COUNTING] = {"include_usage": True}
         return {**request, "messages": [_message(turn) for turn in turns]}
 
-    def refusal(self, said: str, request: Mapping[str, Any]) -> str | None:
-        """Return the field a server complains of, if it can be left out or has another name."""
-        if _SCHEMA in request and any(word in said for word in _SCHEMA_COMPLAINTS):
+    def refusal(self, message: str, request: Mapping[str, Any]) -> str | None:
+        """Return the request field that the server's error message rejects, if it can be omitted or renamed."""
+        if _SCHEMA in request and any(word in message for word in _SCHEMA_ERRORS):
             return _SCHEMA
-        if _COUNTING in request and _COUNTING in said:
+        if _COUNTING in request and _COUNTING in message:
             return _COUNTING
-        named = [field for field in _LIMITS if field in request and field in said and ("support" in said or "unknown" in said)]
-        return named[0] if named else None
+        if "support" not in message and "unknown" not in message:
+            return None
+        return next((field for field in _LIMITS if field in request and field in message), None)
 
-    def tokens(self, answer: Mapping[str, Any]) -> tuple[int, int] | None:
-        """Return the tokens that went in and came out."""
-        usage = as_mapping(answer.get("usage"))
+    def tokens(self, response: Mapping[str, Any]) -> tuple[int, int] | None:
+        """Return the number of input and output tokens, or None if the server did not report them."""
+        usage = as_mapping(response.get("usage"))
         if not usage:
             return None
         return as_count(usage.get("prompt_tokens")), as_count(usage.get("completion_tokens"))
 
-    def read(self, answer: Mapping[str, Any]) -> RawReply:
-        """Read the first choice."""
-        choice = as_mapping(next(iter(as_list(answer.get("choices"))), None))
+    def read(self, response: Mapping[str, Any]) -> RawReply:
+        """Parse the first choice of a response."""
+        choice = as_mapping(next(iter(as_list(response.get("choices"))), None))
         message = as_mapping(choice.get("message"))
         if not message:
-            said = as_mapping(answer.get("error")).get("message") or "there is no message in it"
-            raise AnswerInvalid(f"{self.model} gave an answer that cannot be read: {as_text(said)[:200]}.")
-        calls = [_PartialToolCall.of(call) for call in as_list(message.get("tool_calls"))]
+            problem = as_mapping(response.get("error")).get("message") or "it has no message"
+            raise AnswerInvalid(f"{self.model} returned an unreadable response: {as_text(problem)[:200]}.")
+        calls = [_PartialToolCall.parse(call) for call in as_list(message.get("tool_calls"))]
         text = _content(message.get("content")) or as_text(message.get("refusal"))
         return RawReply(text=text, tool_calls=_finished(calls), cut_off=choice.get("finish_reason") == "length")
 
-    def follow(self) -> "_OpenAIAssembler":
-        """Begin to read a streamed answer."""
+    def assembler(self) -> "_OpenAIAssembler":
+        """Return an assembler for a streamed reply."""
         return _OpenAIAssembler(self)
 
 
 class _OpenAIAssembler:
-    """Puts the pieces of a streamed answer together."""
+    """Assembles a streamed reply from its events."""
 
-    def __init__(self, dialect: OpenAIFormat) -> None:
-        self._dialect = dialect
+    def __init__(self, provider_format: OpenAIFormat) -> None:
+        self._format = provider_format
         self._text: list[str] = []
         self._calls: dict[int, _PartialToolCall] = {}
         self._finish: str | None = None
         self.tokens: tuple[int, int] | None = None
 
-    def take(self, event: Mapping[str, Any]) -> str:
-        """Take one event, and return the text it brought."""
-        self.tokens = self._dialect.tokens(event) or self.tokens
+    def add(self, event: Mapping[str, Any]) -> str:
+        """Add one event and return its text."""
+        self.tokens = self._format.tokens(event) or self.tokens
         choice = as_mapping(next(iter(as_list(event.get("choices"))), None))
         self._finish = as_text(choice.get("finish_reason")) or self._finish
         delta = as_mapping(choice.get("delta"))
         for part in as_list(delta.get("tool_calls")):
-            place = as_count(as_mapping(part).get("index"))
-            self._calls[place] = self._calls.get(place, _PartialToolCall()).and_then(_PartialToolCall.of(part))
+            index = as_count(as_mapping(part).get("index"))
+            self._calls[index] = self._calls.get(index, _PartialToolCall()).joined(_PartialToolCall.parse(part))
         piece = _content(delta.get("content"))
         self._text.append(piece)
         return piece
 
-    def answer(self) -> RawReply | None:
-        """Return the whole; None when the server never said that it had finished."""
+    def reply(self) -> RawReply | None:
+        """Return the complete reply, or None if the stream ended before the server marked it as finished."""
         if self._finish is None:
             return None
-        calls = [self._calls[place] for place in sorted(self._calls)]
+        calls = [self._calls[index] for index in sorted(self._calls)]
         return RawReply(text="".join(self._text), tool_calls=_finished(calls), cut_off=self._finish == "length")
 
 
 @dataclass(frozen=True, slots=True)
 class _PartialToolCall:
-    """A tool call, or a piece of one."""
+    """A tool call, or a streamed piece of one."""
 
     id: str = ""
     name: str = ""
     arguments: str = ""
 
     @classmethod
-    def of(cls, part: Any) -> "_PartialToolCall":
+    def parse(cls, part: Any) -> "_PartialToolCall":
         function = as_mapping(as_mapping(part).get("function"))
-        given = function.get("arguments")  # text by the rules; some servers send the object itself
-        arguments = json.dumps(given) if isinstance(given, dict) else as_text(given)
+        value = function.get("arguments")  # JSON text by specification, but some servers send an object
+        arguments = json.dumps(value) if isinstance(value, dict) else as_text(value)
         return cls(as_text(as_mapping(part).get("id")), as_text(function.get("name")), arguments)
 
-    def and_then(self, more: "_PartialToolCall") -> "_PartialToolCall":
+    def joined(self, more: "_PartialToolCall") -> "_PartialToolCall":
         return _PartialToolCall(self.id or more.id, self.name or more.name, self.arguments + more.arguments)
 
 
@@ -162,7 +167,7 @@ def _finished(calls: list[_PartialToolCall]) -> tuple[ToolCall, ...]:
 
 
 def _content(content: Any) -> str:
-    """Return a text that may come whole or in parts."""
+    """Return the text of a content field, which is a string or a list of parts."""
     if isinstance(content, list):
         return "".join(as_text(as_mapping(part).get("text")) for part in content)
     return as_text(content)

@@ -1,4 +1,4 @@
-"""Embeddings over HTTP, as OpenAI and the servers that imitate it offer them."""
+"""Embeddings over HTTP, from OpenAI and compatible servers."""
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.chat import Usage, usage_of
-from holdfast.errors import AnswerInvalid, InvalidInput, ModelError
+from holdfast.errors import AnswerInvalid, ModelError
+from holdfast.models.embed_arguments import check_texts
 from holdfast.models.remote.connection import ProviderConnection
 from holdfast.models.remote.faults import Service
 from holdfast.models.remote.http import as_count, as_list, as_mapping, well_formed
@@ -24,24 +25,26 @@ __all__ = ["KNOWN", "EmbeddingTraits", "OpenAIEmbedder", "find_traits"]
 
 Vectors: TypeAlias = NDArray[np.float32]
 
-_TEXTS_AT_ONCE: Final = 64
-_CHARACTERS_AT_ONCE: Final = 200_000
+_MAX_TEXTS: Final = 64
+"""Maximum number of texts per request."""
+_MAX_CHARACTERS: Final = 200_000
+"""Maximum number of characters per request."""
 _NO_TEXT: Final = "(empty)"
-"""Stands for a text of nothing, which servers refuse."""
+"""Replaces an empty text, which servers reject."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddingTraits:
-    """What is known of an embedding model by its name; ``calibration`` is as for every embedder."""
+    """Known properties of an embedding model. ``calibration`` is the same as for every embedder."""
 
     dimensions: int | None = None
     calibration: tuple[float, float] = (0.2, 0.6)
     query_prefix: str = ""
     document_prefix: str = ""
     max_characters: int = 8000
-    """Longer texts are cut: a server would refuse them."""
+    """Longer texts are truncated, because servers would reject them."""
     resizable: bool = False
-    """It makes shorter vectors on request."""
+    """True if the model returns shorter vectors on request."""
 
 
 KNOWN: Final[Mapping[str, EmbeddingTraits]] = MappingProxyType(
@@ -64,7 +67,7 @@ KNOWN: Final[Mapping[str, EmbeddingTraits]] = MappingProxyType(
 
 
 def find_traits(model: str) -> EmbeddingTraits:
-    """Return what is known of a model, whatever its publisher and its tag: ``nomic-ai/nomic-embed-text:v1.5``."""
+    """Return the known properties of a model. Publisher and tag are ignored: ``nomic-ai/nomic-embed-text:v1.5``."""
     bare = model.rpartition("/")[2].partition(":")[0].casefold()
     for known in sorted(KNOWN, key=len, reverse=True):
         if bare == known or bare.startswith((f"{known}-", f"text-embedding-{known}")):
@@ -82,64 +85,61 @@ class OpenAIEmbedder:
         dimensions: int | None = None,
         calibration: tuple[float, float] | None = None,
         price: Price | None = None,
-        patience: RetryPolicy | None = None,
+        retry_policy: RetryPolicy | None = None,
         timeout: float = 30.0,
     ) -> None:
-        """Remember what to call; the length of an unknown model's vectors is found out when it is first needed."""
+        """Store the arguments. The vector length of an unknown model is found with the first call."""
         self._connection = ProviderConnection(service, package="openai", connect=connect_openai)
         self._traits = find_traits(service.model)
         self._resized = dimensions if self._traits.resizable and dimensions != self._traits.dimensions else None
         self._dimensions = dimensions or self._traits.dimensions
         self._calibration = calibration or self._traits.calibration
         self._price = price
-        self._patience = patience or RetryPolicy()
+        self._retry_policy = retry_policy or RetryPolicy()
         self._timeout = timeout
         self._counting = threading.Lock()
         self._usage = Usage()
         forks.register(self)
 
     def after_fork(self) -> None:
-        """Make a new lock: the old one may be held by a thread that is not here."""
+        """Create a new lock: in the child process, the old one may be held by a thread that no longer exists."""
         self._counting = threading.Lock()
 
     @property
     def name(self) -> str:
-        """The name that goes with every vector; vectors cut to another length have a name of their own."""
+        """The name stored with every vector. Vectors of a custom length get their own name, ``NAME@LENGTH``."""
         name = self._connection.service.name
         return f"{name}@{self._resized}" if self._resized else name
 
     @property
     def dimensions(self) -> int:
-        """The length of its vectors; where it is not known, the model is asked once."""
+        """Length of the vectors. If it is unknown, the model is called once to find it."""
         if self._dimensions is None:
             self._dimensions = len(self._embed(["probe"])[0])
         return self._dimensions
 
     @property
     def calibration(self) -> tuple[float, float]:
-        """The cosine of a question with a typical unrelated document, and with a typical matching one."""
+        """The cosines of a query with a typical unrelated document and with a typical matching one."""
         return self._calibration
 
     @property
     def usage(self) -> Usage:
-        """What all calls until now have cost."""
+        """Total usage of all calls so far."""
         with self._counting:
             return self._usage
 
     def load(self) -> None:
-        """Ask for one vector now: what is wrong with the address, the key or the model shows at once."""
+        """Request one vector now, to detect a wrong URL, key or model early."""
         self.embed(["probe"], role="document")
 
     def close(self) -> None:
-        """Let go of open connections; the next text makes new ones."""
+        """Close open connections. The next call opens new ones."""
         self._connection.close()
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:
-        """Return a unit vector for each text, one a row; a text longer than the model reads is cut."""
-        if isinstance(texts, str):
-            raise InvalidInput("embed() takes a list of texts, not one text")
-        if role not in {"query", "document"}:
-            raise InvalidInput(f"the role of a text is 'query' or 'document', not {role!r}")
+        """Return one unit vector per text, as rows. Texts longer than the model's input are truncated."""
+        check_texts(texts, role)
         if not texts:
             return np.empty((0, self.dimensions), dtype=np.float32)
         prefix = self._traits.query_prefix if role == "query" else self._traits.document_prefix
@@ -150,50 +150,50 @@ class OpenAIEmbedder:
         request: dict[str, Any] = {"model": self._connection.service.model, "input": texts, "encoding_format": "float"}
         if self._resized:
             request["dimensions"] = self._resized
-        budget = CallBudget(self._patience, timeout=self._timeout, price=self._price)
+        budget = CallBudget(self._retry_policy, timeout=self._timeout, price=self._price)
         try:
-            answer = self._ask(request, budget)
-            vectors = self._read(answer, len(texts))
+            response = self._call(request, budget)
+            vectors = self._read(response, len(texts))
         except ModelError as error:
             self._count(usage_of(error) if error.usage else budget.usage)
             budget.fail(error)
         self._count(budget.usage)
         return vectors
 
-    def _ask(self, request: Mapping[str, Any], budget: CallBudget) -> Mapping[str, Any]:
+    def _call(self, request: Mapping[str, Any], budget: CallBudget) -> Mapping[str, Any]:
         while True:
             try:
-                answer = self._connection.json(_send, request, budget)
+                response = self._connection.json(_send, request, budget)
             except Fault as fault:
-                budget.wait_and_call_again(fault)
+                budget.wait_before_retry(fault)
             else:
-                usage = as_mapping(answer.get("usage"))
+                usage = as_mapping(response.get("usage"))
                 budget.spend((as_count(usage.get("prompt_tokens")), 0) if usage else None)
-                return answer
+                return response
 
     def _count(self, usage: Usage) -> None:
         with self._counting:
             self._usage += usage
 
-    def _read(self, answer: Mapping[str, Any], count: int) -> Vectors:
-        rows = [as_mapping(row) for row in as_list(answer.get("data"))]
+    def _read(self, response: Mapping[str, Any], count: int) -> Vectors:
+        rows = [as_mapping(row) for row in as_list(response.get("data"))]
         rows.sort(key=lambda row: as_count(row.get("index")))
         try:
             vectors = np.array([row.get("embedding") for row in rows], dtype=np.float64)
         except (ValueError, TypeError) as error:
-            raise self._invalid("its vectors are not lists of numbers of one length") from error
+            raise self._invalid("the vectors are not lists of numbers of equal length") from error
         if vectors.ndim != 2 or len(vectors) != count:
-            raise self._invalid(f"{count} vectors were asked for")
+            raise self._invalid(f"{count} vectors were requested, but {len(vectors)} returned")
         if self._dimensions is not None and vectors.shape[1] != self._dimensions:
-            raise self._invalid(f"vectors of {self._dimensions} numbers were expected, not of {vectors.shape[1]}")
+            raise self._invalid(f"the vectors have {vectors.shape[1]} numbers instead of {self._dimensions}")
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not np.isfinite(lengths).all() or (lengths == 0).any():
-            raise self._invalid("a vector has no direction")
+            raise self._invalid("the length of a vector is zero or not finite")
         unit: Vectors = (vectors / lengths).astype(np.float32)
         return unit
 
-    def _invalid(self, why: str) -> AnswerInvalid:
-        return AnswerInvalid(f"{self.name} gave an answer that cannot be used: {why}.")
+    def _invalid(self, reason: str) -> AnswerInvalid:
+        return AnswerInvalid(f"{self.name} returned an unusable response: {reason}.")
 
 
 def _send(client: Any) -> Callable[..., Any]:
@@ -201,10 +201,10 @@ def _send(client: Any) -> Callable[..., Any]:
 
 
 def _batches(texts: list[str]) -> Iterator[list[str]]:
-    """Cut a list so that a request is neither of too many texts nor too long."""
+    """Split a list of texts so that each request stays within the limits on texts and characters."""
     batch: list[str] = []
     for text in texts:
-        if batch and (len(batch) >= _TEXTS_AT_ONCE or sum(map(len, batch)) + len(text) > _CHARACTERS_AT_ONCE):
+        if batch and (len(batch) >= _MAX_TEXTS or sum(map(len, batch)) + len(text) > _MAX_CHARACTERS):
             yield batch
             batch = []
         batch.append(text)

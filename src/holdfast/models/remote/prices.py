@@ -1,7 +1,7 @@
-"""What well-known models cost, in US dollars per million tokens.
+"""Prices of well-known models, in US dollars per million tokens.
 
-Prices change: the table says when it was made, and a caller's own prices come first. A model that is not
-here has no known cost, which is told apart from a cost of nothing.
+Prices change: ``AS_OF`` is the date of the table, and prices given by the caller take precedence. The cost of a model
+without a price is unknown, which is not the same as 0.
 """
 
 import re
@@ -13,22 +13,22 @@ from typing import Final, NamedTuple
 __all__ = ["AS_OF", "FREE", "PRICES", "Price", "find_price"]
 
 AS_OF: Final = date(2026, 6, 30)
-"""About when these prices were the published ones."""
+"""Approximate date on which these prices were published."""
 
 
 class Price(NamedTuple):
-    """US dollars per million tokens that go in, and that come out."""
+    """US dollars per million input tokens and per million output tokens."""
 
     input: float
     output: float
 
-    def of(self, input_tokens: int, output_tokens: int) -> float:
-        """Return the cost of so many tokens, in US dollars."""
+    def cost(self, input_tokens: int, output_tokens: int) -> float:
+        """Return the cost of a call in US dollars."""
         return (input_tokens * self.input + output_tokens * self.output) / 1_000_000
 
 
 FREE: Final = Price(0.0, 0.0)
-"""A model on a machine of one's own."""
+"""The price of models that run on the user's own machine."""
 
 PRICES: Final[Mapping[str, Price]] = MappingProxyType(
     {
@@ -52,11 +52,11 @@ PRICES: Final[Mapping[str, Price]] = MappingProxyType(
 )
 
 _SNAPSHOT: Final = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
-"""The date that some names end with: a snapshot costs what its model costs."""
+"""Date suffix of model snapshots. A snapshot costs the same as its model."""
 
 
 def find_price(name: str, prices: Mapping[str, tuple[float, float]] | None = None) -> Price | None:
-    """Return the price of a model by its full name, from the caller's prices first; None where it is not known."""
+    """Return the price of a model by full name, or None if it is unknown. ``prices`` take precedence."""
     for table in (prices or {}, PRICES):
         for known in (name, _SNAPSHOT.sub("", name)):
             if known in table:

@@ -1,7 +1,6 @@
-"""The providers of chat and embedding models, as data, and how a name such as ``ollama:llama3.2`` becomes a model.
+"""Table of the providers, and functions that create a model from a name such as ``ollama:llama3.2``.
 
-Keys and addresses come from the caller: the table says which environment variable holds a key, and the settings
-read it.
+Keys and URLs come from the caller. The table names the environment variable of each key; ``holdfast.config`` reads it.
 """
 
 import importlib.util
@@ -32,22 +31,22 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """Where a provider is, what it needs, and what to tell people when it does not answer."""
+    """URL, package and key variable of a provider, with hints for error messages."""
 
     name: str
     base_url: str
     package: Literal["openai", "anthropic"] = "openai"
     key_variable: str | None = None
-    """The environment variable that holds the key; None where no key is needed."""
+    """Environment variable that holds the API key; None if no key is needed."""
     local: bool = False
-    """It runs on a machine of one's own, and costs nothing."""
+    """True if it runs on the user's own machine and costs nothing."""
     limit: str = "max_tokens"
     when_unknown: str = "See the provider's list of models."
-    when_unreachable: str = "Is the network up, and the address right?"
+    when_unreachable: str = "Check the network and the URL."
 
     @property
     def embeds(self) -> bool:
-        """Whether it offers embeddings."""
+        """True if it offers embeddings."""
         return self.package == "openai"
 
 
@@ -82,7 +81,7 @@ _TABLE: Final = (
         "http://localhost:11434/v1",
         "Ollama",
         "Start it with `ollama serve`.",
-        "Fetch it with `ollama pull {model}`; `ollama list` shows what is there.",
+        "Fetch it with `ollama pull {model}`; `ollama list` shows the installed models.",
     ),
     _on_this_machine(
         "lmstudio",
@@ -109,32 +108,32 @@ _TABLE: Final = (
 PROVIDERS: Final[Mapping[str, Provider]] = MappingProxyType({provider.name: provider for provider in _TABLE})
 
 _COMPATIBLE: Final = Provider(name="", base_url="")
-"""A server of the caller's own that speaks as OpenAI does."""
+"""A custom OpenAI-compatible server."""
 
 
 def key_variable(name: str) -> str | None:
-    """Return the environment variable that holds the key for a model, None where there is none."""
+    """Return the environment variable that holds the API key for a model, or None if there is none."""
     provider = PROVIDERS.get(name.partition(":")[0].casefold())
     return provider.key_variable if provider else None
 
 
 def check_name(name: str, base_url: str | None = None) -> None:
-    """Raise ModelUnknown where a name cannot be a model's; whether its package and key are there shows when it is used."""
+    """Raise ``ModelUnknown`` if a model name is invalid. Package and key are checked when the model is created."""
     _split(name, base_url)
 
 
 def chat_service(name: str, *, base_url: str | None = None, api_key: str | None = None) -> Service:
-    """Return where a chat model is served; raise ExtraMissing or KeyMissing where its package or key is missing."""
+    """Return the service of a chat model. Raise ``ExtraMissing`` or ``KeyMissing`` if its package or key is missing."""
     provider, model = _split(name, base_url)
     return _service(provider, name, model, base_url=base_url, api_key=api_key)
 
 
 def embedding_service(name: str, *, base_url: str | None = None, api_key: str | None = None) -> Service:
-    """Return where an embedder is served, with the same errors."""
+    """Return the service of an embedder. Raises the same errors as :func:`chat_service`."""
     provider, model = _split(name, base_url)
     if not provider.embeds:
         having = ", ".join(known.name for known in _TABLE if known.embeds)
-        raise ModelUnknown(f"{provider.name} has no embedding models; these providers have: {having}.")
+        raise ModelUnknown(f"{provider.name} has no embedding models. Use one of these providers: {having}.")
     return _service(provider, name, model, base_url=base_url, api_key=api_key)
 
 
@@ -146,27 +145,27 @@ def chat_model(
     prices: Mapping[str, tuple[float, float]] | None = None,
     retry_policy: RetryPolicy | None = None,
 ) -> ChatModel:
-    """Return a chat model by its full name, such as ``openai:gpt-4o-mini``; nothing is called yet.
+    """Return a chat model by its full name, such as ``openai:gpt-4o-mini``. No call is made yet.
 
-    With ``base_url``, any server that speaks as OpenAI does will serve. ``prices`` are US dollars per million tokens
-    in and out, by full name, and come before those that are known.
+    ``base_url`` can be any OpenAI-compatible server. ``prices`` map full names to US dollars per million input and output
+    tokens, and take precedence over the known prices.
     """
     provider, model = _split(name, base_url)
     service = chat_service(name, base_url=base_url, api_key=api_key)
     price = _price(provider, name, prices)
-    from holdfast.models.remote.chat import ProviderFormat, RemoteChat  # noqa: PLC0415  (only for those who use it)
+    from holdfast.models.remote.chat import ProviderFormat, RemoteChat  # noqa: PLC0415  (optional dependency)
 
-    dialect: ProviderFormat
+    provider_format: ProviderFormat
     if provider.package == "anthropic":
-        from holdfast.models.remote.anthropic_chat import AnthropicFormat  # noqa: PLC0415  (only for those who use it)
+        from holdfast.models.remote.anthropic_chat import AnthropicFormat  # noqa: PLC0415  (optional dependency)
 
-        dialect = AnthropicFormat(model=model)
+        provider_format = AnthropicFormat(model=model)
     else:
-        from holdfast.models.remote.openai_chat import OpenAIFormat  # noqa: PLC0415  (only for those who use it)
+        from holdfast.models.remote.openai_chat import OpenAIFormat  # noqa: PLC0415  (optional dependency)
 
-        # Servers that only speak like OpenAI know the field by its first name.
-        dialect = OpenAIFormat(model=model, limit=provider.limit if base_url is None else "max_tokens")
-    return RemoteChat(service, dialect, price=price, patience=retry_policy)
+        # Compatible servers know only the older name of the field.
+        provider_format = OpenAIFormat(model=model, limit=provider.limit if base_url is None else "max_tokens")
+    return RemoteChat(service, provider_format, price=price, retry_policy=retry_policy)
 
 
 def remote_embedder(
@@ -179,22 +178,22 @@ def remote_embedder(
     prices: Mapping[str, tuple[float, float]] | None = None,
     retry_policy: RetryPolicy | None = None,
 ) -> Embedder:
-    """Return an embedder by its full name, such as ``ollama:nomic-embed-text``; nothing is called yet."""
+    """Return an embedder by its full name, such as ``ollama:nomic-embed-text``. No call is made yet."""
     service = embedding_service(name, base_url=base_url, api_key=api_key)
     provider, _ = _split(name, base_url)
-    from holdfast.models.remote.openai_embedder import OpenAIEmbedder  # noqa: PLC0415  (only for those who use it)
+    from holdfast.models.remote.openai_embedder import OpenAIEmbedder  # noqa: PLC0415  (optional dependency)
 
     return OpenAIEmbedder(
         service,
         dimensions=dimensions,
         calibration=calibration,
         price=_price(provider, name, prices),
-        patience=retry_policy,
+        retry_policy=retry_policy,
     )
 
 
 def _split(name: str, base_url: str | None) -> tuple[Provider, str]:
-    """Return the provider and its own name for the model; with an address, any name will do."""
+    """Return the provider and the provider's name for the model. With a URL, any name is valid."""
     prefix, _, model = name.partition(":")
     provider = PROVIDERS.get(prefix.casefold())
     if provider is not None and model.strip():
@@ -203,8 +202,8 @@ def _split(name: str, base_url: str | None) -> tuple[Provider, str]:
         return _COMPATIBLE, name.strip()
     known = ", ".join(PROVIDERS)
     raise ModelUnknown(
-        f"{name!r} is not a model's name. Say PROVIDER:MODEL, such as openai:gpt-4o-mini or ollama:llama3.2. "
-        f"The providers are: {known}. For any other server that speaks as OpenAI does, give its base_url."
+        f"{name!r} is not a valid model name. Use PROVIDER:MODEL, such as openai:gpt-4o-mini or ollama:llama3.2. "
+        f"The providers are: {known}. For another OpenAI-compatible server, set its URL."
     )
 
 
@@ -228,12 +227,12 @@ def _key(provider: Provider, name: str, api_key: str | None, *, needed: bool) ->
     if not key and needed and provider.key_variable:
         raise KeyMissing(f"{name} needs a key: set {provider.key_variable}.")
     if not key.isascii() or not key.isprintable():
-        raise KeyMissing(f"The key for {name} has characters that no key has; set {provider.key_variable or 'api_key'} anew.")
+        raise KeyMissing(f"The key for {name} contains invalid characters. Set {provider.key_variable or 'api_key'} again.")
     return key or None
 
 
 def _address(provider: Provider, base_url: str | None) -> str:
-    """Return the address to call, in the form the provider's package wants it."""
+    """Return the URL in the form that the provider's package expects."""
     address = (base_url or provider.base_url).strip().rstrip("/")
     try:
         parts = urlsplit(address)
@@ -241,7 +240,7 @@ def _address(provider: Provider, base_url: str | None) -> str:
     except ValueError:
         usable = False
     if not usable:
-        raise ModelError(f"{address!r} is not an address; it should look like http://localhost:11434/v1.")
+        raise ModelError(f"{address!r} is not a valid URL. It should look like http://localhost:11434/v1.")
     if provider.package == "anthropic":
         return address.removesuffix("/v1")  # the package adds it
     return f"{address}/v1" if provider.local and not urlsplit(address).path else address

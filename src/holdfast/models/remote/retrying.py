@@ -1,6 +1,6 @@
-"""Calling again when that may help, within a number of calls and a time, and what it all cost.
+"""Retries of failed calls, within limits on calls and time, with a count of the total cost.
 
-The providers' packages have their own loops; those are switched off, because two loops multiply.
+The retry loops of the providers' packages are turned off, because nested loops multiply the calls.
 """
 
 import math
@@ -20,117 +20,123 @@ __all__ = ["CallBudget", "Fault", "RetryPolicy", "read_retry_after"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
-    """How often to call, and how long to wait between: the waits double and vary, so that clients do not march in step."""
+    """Number of calls and the waits between them. Waits double, with jitter so that clients do not retry in step."""
 
     max_calls: int = 3
     first_wait: float = 0.5
     max_wait: float = 8.0
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
-    chance: Callable[[], float] = random.random
+    jitter: Callable[[], float] = random.random
 
     def wait(self, call: int) -> float:
-        """Return the seconds to wait after the call of that number, when the server named none."""
+        """Return the seconds to wait after the given call (1 is the first), if the server named none."""
         full = min(self.max_wait, self.first_wait * 2.0 ** (call - 1))
-        return full * (0.5 + self.chance() / 2)
+        return full * (0.5 + self.jitter() / 2)
 
 
 class Fault(Exception):
-    """One call that failed: the error it comes to, whether another call may help, and what the server said.
+    """A failed call: the resulting error, whether a retry may help, and the server's message.
 
-    It never leaves the models: :class:`CallBudget` turns it into its error.
+    It is internal to this package: :class:`CallBudget` raises its error instead.
     """
 
     def __init__(
-        self, error: ModelError, *, again: bool = False, retry_after: float | None = None, status: int = 0, said: str = ""
+        self,
+        error: ModelError,
+        *,
+        retryable: bool = False,
+        retry_after: float | None = None,
+        status: int = 0,
+        server_message: str = "",
     ) -> None:
         super().__init__(str(error))
         self.error = error
-        self.again = again
+        self.retryable = retryable
         self.retry_after = retry_after
         self.status = status
-        self.said = said
+        self.server_message = server_message
 
 
 class CallBudget:
-    """The calls and the time one question may take, and what they have cost so far."""
+    """Limits the calls and the time of one request, and counts what it has cost so far."""
 
-    def __init__(self, patience: RetryPolicy, *, timeout: float, price: Price | None) -> None:
+    def __init__(self, retry_policy: RetryPolicy, *, timeout: float, price: Price | None) -> None:
         """Start the clock."""
-        self.patience = patience
+        self.retry_policy = retry_policy
         self._price = price
-        self._began = patience.clock()
-        self.deadline = self._began + timeout
+        self._started = retry_policy.clock()
+        self.deadline = self._started + timeout
         self._calls = self._input = self._output = 0
         self._uncounted = False
 
     @property
     def remaining(self) -> float:
-        """The seconds that are left."""
-        return max(0.0, self.deadline - self.patience.clock())
+        """Seconds left."""
+        return max(0.0, self.deadline - self.retry_policy.clock())
 
     @property
     def usage(self) -> Usage:
-        """What was spent until now."""
+        """Usage so far."""
         known = self._price is not None and (not self._uncounted or self._price == FREE)
         return Usage(
             calls=self._calls,
             input_tokens=self._input,
             output_tokens=self._output,
-            seconds=self.patience.clock() - self._began,
-            cost=self._price.of(self._input, self._output) if self._price is not None and known else None,
+            seconds=self.retry_policy.clock() - self._started,
+            cost=self._price.cost(self._input, self._output) if self._price is not None and known else None,
         )
 
     def call(self) -> float:
-        """Count a call, and return the seconds it may take."""
+        """Count a call and return the seconds that it may take. Raise an error if no time is left."""
         if self.remaining <= 0:
-            self.fail(ModelUnavailable("There was no time left to ask the model; give it a longer timeout."))
+            self.fail(ModelUnavailable("The timeout passed before the model could be called. Use a longer timeout."))
         self._calls += 1
         return self.remaining
 
     def spend(self, tokens: tuple[int, int] | None) -> None:
-        """Count the tokens of an answer; None when the server did not say."""
+        """Count the tokens of a reply; None if the server did not report them."""
         if tokens is None:
             self._uncounted = True
         else:
             self._input += tokens[0]
             self._output += tokens[1]
 
-    def call_again(self, fault: Fault) -> None:
-        """Return when the next call may be made at once, or raise the fault's error when none is left."""
-        if self._calls >= self.patience.max_calls:
+    def allow_retry(self, fault: Fault) -> None:
+        """Allow an immediate retry, or raise the fault's error if no calls are left."""
+        if self._calls >= self.retry_policy.max_calls:
             self.fail(fault.error, fault)
 
-    def wait_and_call_again(self, fault: Fault) -> None:
-        """Return when the next call may be made, or raise the fault's error."""
-        if not fault.again or self._calls >= self.patience.max_calls:
+    def wait_before_retry(self, fault: Fault) -> None:
+        """Wait until the next call may be made, or raise the fault's error if a retry cannot help or does not fit."""
+        if not fault.retryable or self._calls >= self.retry_policy.max_calls:
             self.fail(fault.error, fault)
-        wait = self.patience.wait(self._calls) if fault.retry_after is None else fault.retry_after
+        wait = self.retry_policy.wait(self._calls) if fault.retry_after is None else fault.retry_after
         if wait >= self.remaining:
             if fault.retry_after is not None and not isinstance(fault.error, ModelBusy):
                 self.fail(ModelBusy(str(fault.error), retry_after=fault.retry_after), fault)
             self.fail(fault.error, fault)
-        self.patience.sleep(wait)
+        self.retry_policy.sleep(wait)
 
     def fail(self, error: ModelError, cause: Fault | None = None) -> NoReturn:
-        """Raise an error that carries what was spent."""
+        """Raise an error with the usage so far attached."""
         error.usage = self.usage
         raise error from (cause.__cause__ if cause else error.__cause__)
 
 
 def read_retry_after(headers: Mapping[str, str], *, now: Callable[[], float] = time.time) -> float | None:
-    """Return the seconds a server asks to wait, which it says in milliseconds, in seconds or as a date."""
+    """Return the seconds that a server asks to wait, from its headers: milliseconds, seconds or a date."""
     for header, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(header, "").strip()
         seconds = _number(value)
         if seconds is not None:
             return seconds * unit
         if header == "retry-after" and value:
-            moment = _moment(value)
+            moment = _timestamp(value)
             if moment is not None:
-                # The server's own clock, where it tells, makes ours not matter.
-                since = _moment(headers.get("date", ""))
-                return max(0.0, moment - (now() if since is None else since))
+                # Prefer the server's clock, if it sends a date: the local one may be wrong.
+                server_now = _timestamp(headers.get("date", ""))
+                return max(0.0, moment - (now() if server_now is None else server_now))
     return None
 
 
@@ -142,7 +148,7 @@ def _number(value: str) -> float | None:
     return number if math.isfinite(number) and number >= 0 else None
 
 
-def _moment(value: str) -> float | None:
+def _timestamp(value: str) -> float | None:
     try:
         return parsedate_to_datetime(value).timestamp()
     except (ValueError, OverflowError, TypeError):

@@ -1,0 +1,43 @@
+"""Properties shared by the embedders of the registry."""
+
+from typing import Protocol
+
+
+class EmbedderSpec(Protocol):
+    """The registry entry of an embedder."""
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        ...
+
+    @property
+    def dimensions(self) -> int:
+        """Length of its vectors."""
+        ...
+
+    @property
+    def calibration(self) -> tuple[float, float]:
+        """The cosines of a typical unrelated pair and of a typical matching pair."""
+        ...
+
+
+class RegistryEmbedder:
+    """Base class of embedders whose name, dimensions and calibration are in the registry."""
+
+    _spec: EmbedderSpec
+
+    @property
+    def name(self) -> str:
+        """The name stored with every vector of this embedder."""
+        return self._spec.name
+
+    @property
+    def dimensions(self) -> int:
+        """Length of its vectors."""
+        return self._spec.dimensions
+
+    @property
+    def calibration(self) -> tuple[float, float]:
+        """The cosines of a query with a typical unrelated document and with a typical matching one."""
+        return self._spec.calibration
