@@ -57,7 +57,7 @@ class Engine:
         """The preset: which kinds of memories there are, and how they are extracted and recalled."""
         self.topics = TopicPages(
             services.store, services.preset, services.clock,
-            follow_up=services.consolidation.follow_up, changed=services.scheduler.wake,
+            follow_up=services.condenser.follow_up, changed=services.scheduler.wake,
         )  # fmt: skip
         """Topics as Markdown pages."""
         self.apps = Apps(

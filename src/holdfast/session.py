@@ -118,7 +118,7 @@ class Session:
             session = replace(known, status="open", ended_at=None, last_at=now)
             tx.set_session(session)
         stored = tx.add_message(message)
-        self._services.digestion.after_message(tx, session, stored)
+        self._services.digester.after_message(tx, session, stored)
         return stored
 
     def messages(self, *, limit: int | None = None) -> list[Message]:
@@ -210,7 +210,7 @@ class Session:
         with self._services.store.write() as tx:
             session = tx.session(self.id)
             if session is not None and session.scope == self.scope:
-                self._services.digestion.digest_so_far(tx, session)
+                self._services.digester.digest_so_far(tx, session)
         self._services.scheduler.wake()
 
     def end(self) -> None:
@@ -222,7 +222,7 @@ class Session:
             session = tx.session(self.id)
             if session is None or session.scope != self.scope or session.status == "ended":
                 return
-            self._services.digestion.close_session(tx, session, "ended")
+            self._services.digester.close_session(tx, session, "ended")
         self._services.scheduler.wake()
 
 

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,14 +18,11 @@ from holdfast.learning.topics.assign import DetectedTopic, KnownTopic, assign, d
 from holdfast.learning.topics.recent import TopicSummary, summarize_topic_with
 from holdfast.models.chat_budget import BudgetedChat
 from holdfast.presets.base import Preset
-from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Store, Transaction
+from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Store, Transaction, Vectors
 from holdfast.recall.conversation_state import topic_found_since, with_state
 from holdfast.recall.embedding import Embedding
 from holdfast.types import Job, Memory, Message, Put, Retire, Scope, SessionRecord
 from holdfast.write import Writer
-
-if TYPE_CHECKING:
-    from holdfast.protocols import Vectors
 
 _DETECT_PRIORITY = 10
 """A page that comes a turn too late is of no use."""

@@ -40,21 +40,21 @@ def build_services(
     embedding = Embedding(store, embedder, second)
     thinking = BudgetedChat(store, chat, clock, limits)
     drawn = Energy(store, energy, asks_model=chat is not None)
-    consolidation = Condenser(store, preset, clock, embedding=embedding, chat=thinking)
+    condenser = Condenser(store, preset, clock, embedding=embedding, chat=thinking)
     topics = TopicFinder(store, preset, clock, embedding=embedding, chat=thinking)
-    digestion = Digester(store, preset, clock, embedding=embedding, chat=thinking, condenser=consolidation, topics=topics)
-    handlers = {"digest": watched("digest")(digestion.digest), **consolidation.handlers, **topics.handlers}
+    digester = Digester(store, preset, clock, embedding=embedding, chat=thinking, condenser=condenser, topics=topics)
+    handlers = {"digest": watched("digest")(digester.digest), **condenser.handlers, **topics.handlers}
     lease = LEASE_DURATION if chat is None else MODEL_LEASE_DURATION
     jobs = JobRunner(store, clock, handlers, affordable=drawn.affordable, lease=lease)
     reranking = Reranking(ChatReranker(store, clock, thinking) if reranker == "chat" else reranker)
     reader = Reader(store, preset, clock, embedding, reranking=reranking)
-    topic_files = FolderMirrors(store, preset, clock, follow_up=consolidation.follow_up)
-    housekeeping = Housekeeping(store, preset, clock, digestion)
+    topic_files = FolderMirrors(store, preset, clock, follow_up=condenser.follow_up)
+    housekeeping = Housekeeping(store, preset, clock, digester)
     scheduler = Scheduler(
         store, embedding=embedding, reader=reader, jobs=jobs, topic_files=topic_files, housekeeping=housekeeping, worker=worker
     )
     return Services(
-        store=store, preset=preset, clock=clock, embedding=embedding, chat=thinking, energy=drawn, digestion=digestion,
-        consolidation=consolidation, jobs=jobs, reranking=reranking, reader=reader, topic_files=topic_files,
+        store=store, preset=preset, clock=clock, embedding=embedding, chat=thinking, energy=drawn, digester=digester,
+        condenser=condenser, jobs=jobs, reranking=reranking, reader=reader, topic_files=topic_files,
         housekeeping=housekeeping, scheduler=scheduler,
     )  # fmt: skip

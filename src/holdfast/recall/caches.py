@@ -8,16 +8,13 @@ import hashlib
 import secrets
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.learning.changes import corrections, keys, slots, wording
 from holdfast.learning.topics import clusters
-from holdfast.protocols import Reads, Transaction
+from holdfast.protocols import Reads, Transaction, Vectors
 from holdfast.runtime import forks
 from holdfast.text import language, terms
-
-if TYPE_CHECKING:
-    from holdfast.protocols import Vectors
 
 __all__ = ["TEXT_CACHES", "QueryCache", "clear_text_caches", "count_erasure"]
 

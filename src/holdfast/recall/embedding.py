@@ -13,18 +13,14 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from holdfast.errors import ModelError
-from holdfast.protocols import Embedder, MissingVector, Role, Store
+from holdfast.protocols import Embedder, MissingVector, Role, Store, Vectors
 from holdfast.recall.caches import QueryCache
 from holdfast.recall.lease import ProcessLease
 from holdfast.runtime import forks
 from holdfast.text.language import is_foreign
 from holdfast.types import Scope
-
-if TYPE_CHECKING:
-    from holdfast.protocols import Vectors
 
 log = logging.getLogger("holdfast")
 _RETRY_SECONDS = 30.0

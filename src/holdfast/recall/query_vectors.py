@@ -7,15 +7,11 @@ everything that ranks or limits by nearness goes on as it did.
 """
 
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING
 
-from holdfast.protocols import Match, MemoryFilter, MessageFilter, SearchFilter, Store
+from holdfast.protocols import Match, MemoryFilter, MessageFilter, SearchFilter, Store, Vectors
 from holdfast.recall.embedding import Embedding, Windows
 from holdfast.text.language import is_foreign
 from holdfast.types import Scope
-
-if TYPE_CHECKING:
-    from holdfast.protocols import Vectors
 
 _MAX_SECOND_MODEL_CHUNKS = 256
 """Windows that a question in another language may have embedded by the second model, which is quick."""

@@ -1,27 +1,13 @@
-"""The seams of the engine: what a store, an embedder and a clock must do.
-
-Each has two real implementations or stands before a model; ``holdfast.testing`` holds a conformance
-suite for stores and one for embedders.
-"""
+"""Protocols of a store: its reads, its transactions, and the store itself."""
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
-from holdfast.filters import (
-    AppChanges,
-    DayCount,
-    Match,
-    MemoryFilter,
-    MessageFilter,
-    MissingVector,
-    SearchFilter,
-    SessionFilter,
-    Space,
-)
+from holdfast.filters import AppChanges, DayCount, Match, MemoryFilter, MessageFilter, MissingVector, SearchFilter, SessionFilter
+from holdfast.protocols.models import Vectors
 from holdfast.types import (
     AppRecord,
     ChangeRecord,
@@ -38,65 +24,6 @@ from holdfast.types import (
     UserProfile,
     UserRecord,
 )
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Vectors: TypeAlias = NDArray[np.float32]
-
-__all__ = [
-    "AppChanges",
-    "Candidate",
-    "Clock",
-    "DayCount",
-    "Embedder",
-    "Match",
-    "MemoryFilter",
-    "MessageFilter",
-    "MissingVector",
-    "Reads",
-    "Reranker",
-    "Role",
-    "SearchFilter",
-    "SessionFilter",
-    "Space",
-    "Store",
-    "Transaction",
-]
-
-Role: TypeAlias = Literal["query", "document"]
-
-
-class Clock(Protocol):
-    """Tells the time; the only source of it in the engine."""
-
-    def now(self) -> datetime:
-        """Return the present moment, aware, in UTC."""
-        ...
-
-
-class Embedder(Protocol):
-    """Turns texts into unit vectors. Vectors of two names are never compared."""
-
-    @property
-    def name(self) -> str:
-        """The name that goes with every vector it makes."""
-        ...
-
-    @property
-    def dimensions(self) -> int:
-        """The length of its vectors."""
-        ...
-
-    @property
-    def calibration(self) -> tuple[float, float]:
-        """The cosine of a typical unrelated pair, and of a typical matching one."""
-        ...
-
-    def embed(self, texts: Sequence[str], *, role: Role) -> "Vectors":
-        """Embed each text on its own; questions and documents may be treated differently."""
-        ...
 
 
 class Reads(Protocol):
@@ -424,25 +351,4 @@ class JobNotifier(Protocol):
 
     def wait_for_tenants(self, seconds: float) -> Collection[str] | None:
         """Wait until a job of any tenant is queued, and tell whose; None where something may have been missed."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
-    """Something that was found: what it says, and when it was said."""
-
-    text: str
-    at: datetime | None = None
-
-
-class Reranker(Protocol):
-    """Rates notes beside a question. An object of your own needs no more than this."""
-
-    @property
-    def name(self) -> str:
-        """What it is called in a hit's reasons and in logs."""
-        ...
-
-    def rate(self, question: str, candidates: Sequence[Candidate], *, asked_at: datetime) -> Sequence[float | None]:
-        """Return for each note, in their order, how well it fits: 0 to 1, or None for no opinion."""
         ...
