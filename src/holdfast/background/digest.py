@@ -251,10 +251,17 @@ def _paragraph(messages: Sequence[Message], wanted: Paragraph, model: ChatModel 
         )
     )
     put = Put(
-        scope=messages[-1].scope, kind=wanted.kind, text=made.text, importance=made.importance, tags=made.tags,
-        sources=tuple(message.id for message in messages), valid_from=messages[-1].at, reason="a conversation ended",
-        trust=min(message.trust for message in messages), metadata={"conversation": messages[-1].session},
-    )  # fmt: skip
+        scope=messages[-1].scope,
+        kind=wanted.kind,
+        text=made.text,
+        importance=made.importance,
+        tags=made.tags,
+        sources=tuple(message.id for message in messages),
+        valid_from=messages[-1].at,
+        reason="a conversation ended",
+        trust=min(message.trust for message in messages),
+        metadata={"conversation": messages[-1].session},
+    )
     return Outcome(
         changes=(put,) if made.text.strip() else (), model=made.model, prompt=made.prompt, flaws=made.flaws, usage=made.usage
     )

@@ -72,9 +72,12 @@ class TopicFinder:
         topics = [self._described(page) for page in latest]
         embedder = self._embedding.embedder()
         found = detect(
-            text, topics, model=model, vector=self._embedding.query(text),
+            text,
+            topics,
+            model=model,
+            vector=self._embedding.query(text),
             calibration=embedder.calibration if embedder else (0.0, 1.0),
-        )  # fmt: skip
+        )
         return found._replace(flaws=(f"{problem}; rules took over", *found.flaws)) if problem else found
 
     def of(self, session: SessionRecord, said: Sequence[Message], *, after: int) -> DetectedTopic:
@@ -122,9 +125,15 @@ class TopicFinder:
             return outcome, None
         last = messages[-1]
         note = Put(
-            scope=last.scope, kind=rules.recent_kind, text=said.text or topic, key=f"{last.session}:{last.seq}", topic=topic,
-            sources=tuple(message.id for message in messages), valid_from=last.at, reason="a conversation closed",
-        )  # fmt: skip
+            scope=last.scope,
+            kind=rules.recent_kind,
+            text=said.text or topic,
+            key=f"{last.session}:{last.seq}",
+            topic=topic,
+            sources=tuple(message.id for message in messages),
+            valid_from=last.at,
+            reason="a conversation closed",
+        )
         return outcome, note
 
     def note(self, writer: Writer, note: Put, made: Sequence[Memory]) -> None:

@@ -133,10 +133,12 @@ class Housekeeping:
         waiting = self._store.jobs(states=["queued", "running"])
         findings = [
             Finding(
-                check="jobs", ok=not dead, detail=f"{len(waiting)} waiting, {len(dead)} dead",
+                check="jobs",
+                ok=not dead,
+                detail=f"{len(waiting)} waiting, {len(dead)} dead",
                 remedy="See `holdfast jobs --state dead`, then `holdfast jobs rerun ID`" if dead else None,
             )
-        ]  # fmt: skip
+        ]
         if embedding.name is None:
             return [*findings, Finding(check="embedder", ok=True, detail="none configured; searching by text")]
         loaded = embedding.embedder() is not None

@@ -10,58 +10,58 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Vectors: TypeAlias = "NDArray[np.float32]"
-"""One unit vector, or one per row. A string, so that importing this module does not import numpy."""
+"""One unit vector, or one per row. The alias is a string, so that this module does not import numpy."""
 Role: TypeAlias = Literal["query", "document"]
-"""How an embedder should treat a text: as a query, or as a document to be found."""
+"""How an embedder treats a text: as a query, or as a document to be found."""
 
 
 class Clock(Protocol):
-    """Tells the time; the only source of it in the engine."""
+    """Source of the current time. The engine uses no other."""
 
     def now(self) -> datetime:
-        """Return the present moment, aware, in UTC."""
+        """Return the current time as an aware datetime in UTC."""
         ...
 
 
 class Embedder(Protocol):
-    """Turns texts into unit vectors. Vectors of two names are never compared."""
+    """Turns texts into unit vectors. Vectors of embedders with different names are never compared."""
 
     @property
     def name(self) -> str:
-        """The name that goes with every vector it makes."""
+        """Name stored with every vector of this embedder."""
         ...
 
     @property
     def dimensions(self) -> int:
-        """The length of its vectors."""
+        """Length of a vector."""
         ...
 
     @property
     def calibration(self) -> tuple[float, float]:
-        """The cosine of a typical unrelated pair, and of a typical matching one."""
+        """Cosine of a typical unrelated pair of texts, and of a typical matching pair."""
         ...
 
     def embed(self, texts: Sequence[str], *, role: Role) -> "Vectors":
-        """Embed each text on its own; questions and documents may be treated differently."""
+        """Return one vector per text. Queries and documents may be embedded differently."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """Something that was found: what it says, and when it was said."""
+    """A search result for a reranker to rate: its text and its time."""
 
     text: str
     at: datetime | None = None
 
 
 class Reranker(Protocol):
-    """Rates notes beside a question. An object of your own needs no more than this."""
+    """Rates candidates against a question. A custom reranker needs only these two members."""
 
     @property
     def name(self) -> str:
-        """What it is called in a hit's reasons and in logs."""
+        """Name in the reasons of a hit and in logs."""
         ...
 
     def rate(self, question: str, candidates: Sequence[Candidate], *, asked_at: datetime) -> Sequence[float | None]:
-        """Return for each note, in their order, how well it fits: 0 to 1, or None for no opinion."""
+        """Return one rating per candidate, in the same order: from 0 to 1, or None for no rating."""
         ...

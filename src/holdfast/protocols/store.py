@@ -1,4 +1,4 @@
-"""Protocols of a store: its reads, its transactions, and the store itself."""
+"""The store protocols: reads, transactions and the store itself."""
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -27,10 +27,10 @@ from holdfast.types import (
 
 
 class Reads(Protocol):
-    """What can be asked of a store, inside a transaction and outside."""
+    """Reads of a store, inside and outside a transaction."""
 
     def session(self, id: str) -> SessionRecord | None:
-        """Return one session."""
+        """Return a session, or None."""
         ...
 
     def sessions(self, wanted: SessionFilter) -> list[SessionRecord]:
@@ -42,15 +42,15 @@ class Reads(Protocol):
         ...
 
     def memories(self, wanted: MemoryFilter) -> list[Memory]:
-        """List the present revision of each memory (or the one known then)."""
+        """List the current revision of each memory, or with ``known_at`` the revision of that time."""
         ...
 
     def count_memories(self, wanted: MemoryFilter) -> int:
-        """Count what :meth:`memories` would list, without its limit."""
+        """Count what :meth:`memories` would list without a limit."""
         ...
 
     def places(self, seqs: Collection[int]) -> list[tuple[int, str, str, str | None, datetime]]:
-        """Return the session, the role, the speaker and the time of messages, by their numbers."""
+        """Return sequence number, session, role, speaker and time of these messages."""
         ...
 
     def revisions(self, id: str) -> list[Memory]:
@@ -68,72 +68,72 @@ class Reads(Protocol):
         ...
 
     def user(self, user: str) -> UserProfile:
-        """Return what is known of a user; a stranger has the defaults."""
+        """Return a user's profile, or the defaults for an unknown user."""
         ...
 
     def user_names(self, *, limit: int | None = None, offset: int = 0) -> list[str]:
-        """List every user who has a profile, memories (live or retired), sessions or messages, by code point."""
+        """List every user who has a profile, memories (live or retired), sessions or messages, sorted by code point."""
         ...
 
     def user_records(self, names: Collection[str], *, unexpired_at: datetime) -> list[UserRecord]:
-        """Count what each of these users has, in the order of their names; a user with nothing is not an error."""
+        """Count the data of each of these users, sorted by name. A user without data is not an error."""
         ...
 
     def app(self, app: str) -> AppRecord | None:
-        """Return the record of an app that was installed or uninstalled."""
+        """Return the record of an app, or None if it was never installed."""
         ...
 
     def apps(self) -> list[AppRecord]:
-        """List the apps that have a record, by their names."""
+        """List the apps that have a record, sorted by name."""
         ...
 
     def apps_sharing_with(self, app: str) -> list[str]:
-        """List the other installed apps that share their memories with this one, by their names."""
+        """List the other installed apps that share their memories with this app, sorted by name."""
         ...
 
     def memories_by_app(self, *, unexpired_at: datetime) -> Mapping[str, int]:
-        """Count the live memories of each app that has any, whoever their users are."""
+        """Count the live memories of each app that has any, for all users together."""
         ...
 
     def memories_by_day(self, *, since: datetime) -> list[DayCount]:
-        """Count the memories made since a moment that are still kept, by day and kind, the oldest day first."""
+        """Count the stored memories created since a time, by day and kind, oldest day first."""
         ...
 
     def changes_by_app(self, *, since: datetime) -> list[AppChanges]:
-        """Count what each author has done to the memories of each app since a moment."""
+        """Count each author's changes to the memories of each app since a time."""
         ...
 
     def access_key(self, id: str) -> KeyRecord | None:
-        """Return the record of a key that is kept in this tenant's rows."""
+        """Return an access key stored under this tenant, or None."""
         ...
 
     def access_keys(self) -> list[KeyRecord]:
-        """List the keys that are kept in this tenant's rows, oldest first, whichever tenant they give access to."""
+        """List the access keys stored under this tenant, oldest first. They may give access to other tenants."""
         ...
 
     def stored_response(self, principal: str, key: str) -> StoredResponse | None:
-        """Return what is kept of a request, if anything."""
+        """Return the stored response for a principal's idempotency key, or None."""
         ...
 
     def has_stored_responses(self, *, before: datetime) -> bool:
-        """Tell whether answers from before a moment are kept."""
+        """Return True if any stored response is older than a time."""
         ...
 
     def setting(self, name: str) -> str | None:
-        """Return one of the engine's own durable values."""
+        """Return one of the engine's internal settings, or None."""
         ...
 
     def models(self) -> list[str]:
-        """List the models whose vectors are wanted."""
+        """List the embedding models whose vectors this store keeps."""
         ...
 
     def spend(self, *, since: str = "") -> list[Spend]:
-        """List what models have cost, by day (``2026-03-01``), from one on."""
+        """List the costs of background work by day, from a day (``2026-03-01``) on."""
         ...
 
 
 class Transaction(Reads, Protocol):
-    """A write under way: all of it is on disk when the transaction ends, or nothing is."""
+    """A write transaction. Either all of it is on disk when it ends, or nothing."""
 
     def add_session(self, session: SessionRecord) -> None:
         """Store a new session."""
@@ -144,39 +144,39 @@ class Transaction(Reads, Protocol):
         ...
 
     def add_message(self, message: Message) -> Message:
-        """Store a message, index its text, queue its vectors; returns it with its ``seq``."""
+        """Store a message, index its text and queue its vectors; returns it with its ``seq``."""
         ...
 
     def add_revision(self, memory: Memory) -> Memory:
-        """Store a revision as the present one, closing the one before; full text and vectors follow."""
+        """Store a revision as the current one and close the previous one. Updates full text and queues vectors."""
         ...
 
     def touch(self, ids: Collection[str], *, used: datetime | None = None, seen: datetime | None = None) -> None:
-        """Note in place when memories were last used or last stated again."""
+        """Update when memories were last used or last stated, without a new revision."""
         ...
 
     def set_action(self, messages: Collection[str], action: str) -> None:
-        """Mark messages that have no action yet, so that they are neither mined nor recalled any more."""
+        """Mark messages that have no action yet, so that they are no longer extracted from or recalled."""
         ...
 
     def set_sources(self, id: str, sources: Sequence[str]) -> None:
-        """Take sources away from every revision of a memory that stands without them."""
+        """Keep only these sources in every revision of a memory, after the others were erased."""
         ...
 
     def set_expiry(self, ids: Collection[str], expires_at: datetime) -> None:
-        """Push the expiry of memories that are renewed by use."""
+        """Change when memories expire, without a new revision."""
         ...
 
     def add_change(self, change: ChangeRecord) -> None:
-        """Note a change in the history."""
+        """Add an entry to the history."""
         ...
 
     def add_job(self, job: Job) -> bool:
-        """Queue a job; False, and nothing stored, if its effect was queued before."""
+        """Queue a job. Returns False and stores nothing if a job with this effect was queued before."""
         ...
 
     def lease_job(self, *, worker: str, now: datetime, until: datetime, kinds: Collection[str] | None = None) -> Job | None:
-        """Take the most urgent job that is due, or whose lease ran out."""
+        """Lease the most urgent job that is due or whose lease has expired; None if there is none."""
         ...
 
     def set_job(self, job: Job) -> None:
@@ -184,132 +184,132 @@ class Transaction(Reads, Protocol):
         ...
 
     def holds_lease(self, job: Job) -> bool:
-        """Tell whether this very attempt still owns the job."""
+        """Return True if this attempt still holds the lease on the job."""
         ...
 
     def remove_done_jobs(self, *, before: datetime) -> int:
-        """Remove jobs that were done before a moment; returns how many."""
+        """Remove jobs that were done before a time; returns their number."""
         ...
 
     def put_vectors(self, model: str, chunks: Sequence[tuple[int, int]], vectors: "Vectors") -> int:
-        """Store vectors for (item, window) pairs that still wait for them; returns how many did."""
+        """Store vectors for the (item, chunk) pairs that still lack one; returns their number."""
         ...
 
     def use_model(self, model: str) -> int:
-        """Make a model's vectors wanted for everything stored and to come; returns how many windows wait."""
+        """Keep vectors of this model for all stored and future text; returns the number of chunks to embed."""
         ...
 
     def drop_model(self, model: str) -> None:
-        """Remove a model's vectors and want them no more."""
+        """Remove a model's vectors and stop keeping them."""
         ...
 
     def add_spend(self, spend: Spend) -> None:
-        """Add to what a day's work has cost."""
+        """Add to the costs of a day."""
         ...
 
     def set_user(self, profile: UserProfile) -> None:
-        """Store what is known of a user."""
+        """Store a user's profile."""
         ...
 
     def set_app(self, record: AppRecord) -> None:
-        """Store what is known of an app."""
+        """Store an app's record."""
         ...
 
     def set_key(self, record: KeyRecord) -> None:
-        """Store what is known of a key."""
+        """Store an access key."""
         ...
 
     def touch_keys(self, used: Mapping[str, datetime]) -> None:
-        """Note in place when keys were last used; those that are gone stay gone."""
+        """Update when access keys were last used. Keys that no longer exist are skipped."""
         ...
 
     def add_stored_response(self, answer: StoredResponse) -> None:
-        """Claim an idempotency key for a request, in the place of an earlier claim."""
+        """Claim an idempotency key for a request, replacing an earlier claim."""
         ...
 
     def set_stored_response(self, answer: StoredResponse) -> bool:
-        """Keep the answer to a claimed request; False, and nothing kept, if the claim is no longer there."""
+        """Store the response to a claimed request. Returns False and stores nothing if the claim is gone."""
         ...
 
     def remove_stored_responses(
         self, *, before: datetime | None = None, principal: str | None = None, key: str | None = None
     ) -> int:
-        """Remove kept answers: all, those from before a moment, or the one under a key; returns how many."""
+        """Remove stored responses: all, those older than a time, or the one of a key; returns their number."""
         ...
 
     def set_setting(self, name: str, value: str) -> None:
-        """Store one of the engine's own durable values."""
+        """Store one of the engine's internal settings."""
         ...
 
     def remove_memories(self, ids: Collection[str]) -> Mapping[str, int]:
-        """Remove memories with every revision, change, vector and term; returns counts by table."""
+        """Remove memories with all revisions, changes, vectors and index terms; returns counts by table."""
         ...
 
     def remove_messages(self, ids: Collection[str]) -> Mapping[str, int]:
-        """Remove messages with their vectors and terms."""
+        """Remove messages with their vectors and index terms; returns counts by table."""
         ...
 
     def remove_sessions(self, ids: Collection[str]) -> Mapping[str, int]:
-        """Remove sessions and their jobs; their messages must be gone already."""
+        """Remove sessions and their jobs. Their messages must have been removed before."""
         ...
 
     def remove_scope(self, owner: Mapping[str, str]) -> None:
-        """Remove what is left of a scope whose memories and messages are gone: jobs, names, and a user's or app's own row.
+        """Remove the rest of a scope whose memories and messages are gone: jobs, names, and the row of a user or app.
 
-        Keys that are bound to it go too, whoever's rows they are kept in: they name it, and would open an empty room.
+        Access keys bound to the scope are removed too, under every tenant: they name it and open nothing any more.
         """
         ...
 
 
 class Store(Reads, Protocol):
-    """Keeps everything of one tenant. Safe to use from several threads and, where it says so, processes."""
+    """Stores all data of one tenant. Safe to use from several threads and, if the store says so, processes."""
 
     @property
     def tenant(self) -> str:
-        """The tenant whose rows this store sees."""
+        """The tenant whose rows this store reads and writes."""
         ...
 
     @property
     def location(self) -> str:
-        """Where it is, for messages to people."""
+        """Path or URL for messages to people."""
         ...
 
     @property
     def is_local(self) -> bool:
-        """Whether this process answers by itself, and waits for no server."""
+        """True if the store runs in this process and does not wait for a server."""
         ...
 
     def write(self, *, durable: bool = True) -> AbstractContextManager[Transaction]:
-        """Begin a transaction; it is durable when the block ends, and undone if the block raises.
+        """Start a transaction. It is durable when the block ends, and rolled back if the block raises.
 
-        ``durable=False`` is for what can be made again (vectors, last use): it may be lost in a power cut.
+        Use ``durable=False`` for data that can be recomputed (vectors, last use). A power cut may lose it.
         """
         ...
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Run the reads of the block in one snapshot, or at least on one connection. The block must not wait for anything else."""
+        """Run the reads of the block in one snapshot, or at least on one connection. Do not wait for anything in the block."""
         ...
 
     def find_text(self, query: str, where: SearchFilter, *, languages: Sequence[str], limit: int) -> list[Match]:
-        """Rank by BM25 within the reader's own partitions; any text is a valid query."""
+        """Rank by BM25 within the partitions that the reader sees. Every text is a valid query."""
         ...
 
     def find_vectors(self, model: str, query: "Vectors", where: SearchFilter, *, limit: int) -> list[Match]:
-        """Rank by cosine within the reader's own partitions, the best window of each item."""
+        """Rank by cosine within the partitions that the reader sees, with the best chunk of each item."""
         ...
 
     def missing_vectors(
         self, model: str, *, reader: Scope | None = None, windows: Collection[tuple[int, int]] | None = None, limit: int
     ) -> list[MissingVector]:
-        """List windows that have no vector of this model yet, newest first; ``windows`` are the (item, window) pairs to look at."""
+        """List chunks without a vector of this model, newest first; with ``windows``, only of these (item, chunk) pairs."""
         ...
 
     def chunk_text(self, item: int, chunk: int, text: str) -> str:
-        """Return the part of an item's text that a window covers."""
+        """Return the text of one chunk of an item."""
         ...
 
     def similarities(self, model: str, items: Sequence[int]) -> "Vectors | None":
-        """Return the cosine of each pair of items, zero where a vector is missing."""
+        """Return the matrix of cosines of some items, with 0 where a vector is missing."""
         ...
 
     def stats(self) -> Mapping[str, Any]:
@@ -317,19 +317,19 @@ class Store(Reads, Protocol):
         ...
 
     def check(self, *, deep: bool = True) -> list[Finding]:
-        """Check the file and every row's hash."""
+        """Check the files, and the hash of every row if ``deep``."""
         ...
 
     def tidy(self) -> bool:
-        """Do a short step of what makes searching cheaper, where there is any; True while there is more to do."""
+        """Run one short step of index maintenance; returns True while there is more to do."""
         ...
 
     def scrub(self, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
-        """Overwrite what was removed; tells whether it is all gone, and the files that still hold a needle."""
+        """Overwrite removed data; returns whether all is gone, and the files that still contain a needle."""
         ...
 
     def backup(self, target: Path) -> None:
-        """Write a consistent copy that holds no removed data."""
+        """Write a consistent copy without removed data."""
         ...
 
     def backups(self) -> list[str]:
@@ -337,18 +337,18 @@ class Store(Reads, Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of the file; what was written stays."""
+        """Close the files or connections."""
         ...
 
 
 @runtime_checkable
 class JobNotifier(Protocol):
-    """A store that tells of new jobs by whatever process, so that workers need not ask again and again."""
+    """A store that notifies workers of new jobs from any process, so that they need not poll."""
 
     def wait_for_jobs(self, seconds: float) -> bool:
-        """Wait until a job of this tenant is queued; False if none was for so long."""
+        """Wait until a job of this tenant is queued; returns False after ``seconds`` without one."""
         ...
 
     def wait_for_tenants(self, seconds: float) -> Collection[str] | None:
-        """Wait until a job of any tenant is queued, and tell whose; None where something may have been missed."""
+        """Wait until a job of any tenant is queued, and return those tenants; None if a notification may have been missed."""
         ...

@@ -204,9 +204,14 @@ class Reader:
     def _listed(self, reader: Scope, section: Section, *, apps: Sequence[str] | None = None) -> list[Hit]:
         """Return memories that are shown whatever was asked: pinned and all from the oldest on, the newest first."""
         wanted = MemoryFilter(
-            reader=reader, kinds=section.kinds, unexpired_at=self._clock.now(), limit=section.max_items,
-            pinned=True if section.source == "pinned" else None, newest_first=section.source in ("newest", "shared"), apps=apps,
-        )  # fmt: skip
+            reader=reader,
+            kinds=section.kinds,
+            unexpired_at=self._clock.now(),
+            limit=section.max_items,
+            pinned=True if section.source == "pinned" else None,
+            newest_first=section.source in ("newest", "shared"),
+            apps=apps,
+        )
         return [Hit(memory=memory, score=1.0) for memory in self._store.memories(wanted)]
 
     def _planned_recall(self, reader: Scope, query: str, without_session: str | None) -> list[Hit]:

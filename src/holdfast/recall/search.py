@@ -137,9 +137,13 @@ def recall(store: Store, embedding: Embedding, question: RecallQuery) -> list[Hi
         return []
     # Models take their time: what they are needed for comes first, and then all that is asked of the store, at once.
     catch_up(
-        embedding, text, reader=question.reader, limit=_CATCH_UP, remote_seconds=_REMOTE_SECONDS,
+        embedding,
+        text,
+        reader=question.reader,
+        limit=_CATCH_UP,
+        remote_seconds=_REMOTE_SECONDS,
         candidates=lambda: _matching_windows(store, question),
-    )  # fmt: skip
+    )
     meaning = QueryVectors(store, embedding, text, reader=question.reader)
     with store.snapshot():
         return _answer(store, embedding, meaning, question)
@@ -242,9 +246,12 @@ def _searched(question: RecallQuery) -> Iterator[SearchFilter]:
     messages: tuple[Space, ...] = ("message",)
     if memories:
         yield SearchFilter(
-            reader=question.reader, spaces=memories, without_session=question.without_session,
-            kinds=question.memory_kinds, where=question.where,
-        )  # fmt: skip
+            reader=question.reader,
+            spaces=memories,
+            without_session=question.without_session,
+            kinds=question.memory_kinds,
+            where=question.where,
+        )
     if "message" in question.spaces:
         yield SearchFilter(reader=question.reader, spaces=messages, without_session=question.without_session)
 
@@ -287,9 +294,13 @@ def _add_recent(store: Store, question: RecallQuery, found: dict[int, _Found]) -
         if arm == "recent" and question.text.strip():
             continue
         wanted = MemoryFilter(
-            reader=question.reader, kinds=question.memory_kinds, where=question.where, unexpired_at=question.now,
-            pinned=pinned, limit=question.limit,
-        )  # fmt: skip
+            reader=question.reader,
+            kinds=question.memory_kinds,
+            where=question.where,
+            unexpired_at=question.now,
+            pinned=pinned,
+            limit=question.limit,
+        )
         for rank, memory in enumerate(store.memories(wanted), 1):
             entry = found.setdefault(memory.item, _Found(0))
             entry.why.append(_Vote(arm, rank, 1 / rank))

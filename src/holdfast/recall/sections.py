@@ -81,10 +81,13 @@ def render_sections(
     texts = [filled.text for _, filled in filled_ones]
     whole = "\n\n".join(texts)
     context = Context(
-        text=whole, tokens=count_tokens(whole), stable="\n\n".join(texts[:steady]), changing="\n\n".join(texts[steady:]),
+        text=whole,
+        tokens=count_tokens(whole),
+        stable="\n\n".join(texts[:steady]),
+        changing="\n\n".join(texts[steady:]),
         hits=tuple(hit for _, filled in parts for hit in filled.shown),
         left_out=tuple(hit for _, filled in parts for hit in filled.left_out),
-    )  # fmt: skip
+    )
     return with_persona(context, persona)
 
 
@@ -134,9 +137,13 @@ def _line(hit: Hit, form: str, *, number: int, whole: bool, told: _LineContext) 
     text = "\n".join(map(escape_line, hit.text.strip().splitlines())) if whole else escape_line(hit.text)
     key = escape_line(found.key) if found and found.key else ""
     line = form.format(
-        text=text, key=key, number=number, topic=escape_line(found.topic or "") if found else "",
+        text=text,
+        key=key,
+        number=number,
+        topic=escape_line(found.topic or "") if found else "",
         app=escape_line(found.scope.app or "") if found else "",
-        date=(found.created_at if found else hit.at).date().isoformat(), since=hit.at.date().isoformat(),
+        date=(found.created_at if found else hit.at).date().isoformat(),
+        since=hit.at.date().isoformat(),
         ago=ago(hit.at, told.now, told.language),
-    )  # fmt: skip
+    )
     return line.replace("- : ", "- ") if not key else line

@@ -1,4 +1,4 @@
-"""Names for values with a fixed set of choices, and helpers that several types share."""
+"""Type aliases for values with a fixed set of choices, the trust table, and a repr helper."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
@@ -8,7 +8,7 @@ MessageOrigin: TypeAlias = Literal["user", "assistant", "tool", "web", "file"]
 MemoryStatus: TypeAlias = Literal["live", "superseded", "forgotten", "expired"]
 SessionStatus: TypeAlias = Literal["open", "idle", "ended"]
 KeyLevel: TypeAlias = Literal["read", "write", "admin"]
-"""What a key may do; each level includes the ones before it."""
+"""Rights of an access key. Each level includes the ones before it."""
 JobState: TypeAlias = Literal["queued", "running", "done", "dead"]
 Metadata: TypeAlias = Mapping[str, Any]
 Where: TypeAlias = Mapping[str, Any]
@@ -20,11 +20,11 @@ TRUST: Mapping[MessageOrigin, float] = {
     "tool": 0.4,
     "web": 0.2,
 }
-"""How far a text is believed, by where it came from; a derived memory has the least of its sources."""
+"""Trust in a message by its origin. A derived memory gets the lowest trust of its sources."""
 _MAX_REPR_CHARACTERS = 60
-"""Characters of a text that a repr shows: objects stand in logs and tracebacks, where a whole message is too much."""
+"""Maximum number of characters of a text in a repr, because reprs end up in logs and tracebacks."""
 
 
 def short_repr(text: str) -> str:
-    """Return a text for a repr: on one line, cut to a readable length."""
+    """Return the repr of a text, on one line and shortened."""
     return repr(text if len(text) <= _MAX_REPR_CHARACTERS else f"{text[: _MAX_REPR_CHARACTERS - 1]}…")

@@ -1,4 +1,4 @@
-"""Rows of a store other than memories: sessions, messages, users, apps, access keys, stored responses, jobs and costs."""
+"""Stored records other than memories: sessions, messages, users, apps, access keys, stored responses, jobs and costs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from holdfast.types.scope import Scope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionRecord:
-    """A conversation in a scope."""
+    """A stored session: its scope, status and times."""
 
     id: str
     scope: Scope
@@ -20,7 +20,7 @@ class SessionRecord:
     last_at: datetime
     ended_at: datetime | None = None
     digested_to: int = 0
-    """The sequence number up to which its messages have been digested."""
+    """Sequence number of the last message that has been digested."""
     metadata: Metadata = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -29,24 +29,29 @@ class SessionRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One thing said. ``seq`` only grows within a store and is never used twice."""
+    """One message of a session. ``seq`` grows within a store and is never reused."""
 
     id: str
     session: str
     scope: Scope
     role: str
+    """``user``, ``assistant``, ``tool`` or ``system``."""
     text: str
     at: datetime
     seq: int = 0
+    """The store's number for this message."""
     speaker: str | None = None
+    """Name of the speaker, if several people share a role."""
     client_id: str | None = None
+    """The caller's id for this message, which makes adding it idempotent."""
     origin: MessageOrigin = "user"
     action: str | None = None
+    """Marks a message that is neither extracted from nor recalled, such as a command."""
     language: str | None = None
 
     @property
     def trust(self) -> float:
-        """How far this message is believed."""
+        """Trust in this message, from 0 to 1, by its origin."""
         return TRUST[self.origin]
 
     def __repr__(self) -> str:
@@ -55,7 +60,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserProfile:
-    """What the engine itself must know of a user."""
+    """Settings of a user: time zone and language."""
 
     user: str
     timezone: str = "UTC"
@@ -64,37 +69,37 @@ class UserProfile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserRecord:
-    """A user as a list of users shows them."""
+    """A user in a list of users, with counts."""
 
     user: str
     memories: int = 0
-    """Live memories of theirs, in all apps."""
+    """Live memories of the user, in all apps."""
     sessions: int = 0
     last_at: datetime | None = None
-    """The last activity in a session, or the last change of a memory, whichever is later."""
+    """Time of the last session activity or the last change of a memory, whichever is later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppRecord:
-    """What the registry knows of an app. One that was only ever talked to has no record."""
+    """Registry entry of an app. An app that was used but never installed has none."""
 
     app: str
     name: str | None = None
-    """What people call it."""
+    """Display name."""
     installed_at: datetime | None = None
     uninstalled_at: datetime | None = None
     shares_with: tuple[str, ...] = ()
-    """The apps that may read its memories; ``*`` is every app."""
+    """Apps that may read its memories; ``*`` means every app."""
     metadata: Metadata = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyRecord:
-    """What is kept of a key that opens the server; the secret itself is not."""
+    """A stored access key for the server. Only a hash of the secret is stored."""
 
     id: str
     hash: bytes = field(repr=False)
-    """The SHA-256 of the whole key."""
+    """SHA-256 of the complete key."""
     level: KeyLevel
     label: str | None = None
     tenant: str
@@ -108,28 +113,28 @@ class KeyRecord:
     last_used_at: datetime | None = None
 
     def works(self, now: datetime) -> bool:
-        """Tell whether it still opens anything."""
+        """Return True if the key is neither revoked nor expired."""
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredResponse:
-    """What was answered to a request that a client may send again under the same idempotency key."""
+    """The response to a request, stored so that a retry with the same idempotency key gets it again."""
 
     principal: str
     key: str
     request: bytes = field(repr=False)
-    """The hash of the request, by which another one under the same key is told apart."""
+    """Hash of the request. A different request under the same key is an error."""
     at: datetime
     status: int | None = None
-    """None while the first request is still under way."""
+    """HTTP status, or None while the first request is still running."""
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """Durable background work. ``effect`` names what it will have done: the same effect is queued once."""
+    """A durable piece of background work. ``effect`` identifies its result; a second job with the same effect is not queued."""
 
     id: str
     kind: str
@@ -152,7 +157,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spend:
-    """What work for one purpose has cost on one day. ``unpriced`` calls went to models whose price is not known."""
+    """Cost of one purpose and model on one day. ``unpriced`` counts calls to models whose price is unknown."""
 
     day: str
     purpose: str

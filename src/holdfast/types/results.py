@@ -12,7 +12,7 @@ from holdfast.types.records import Message
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """Why something was found: the arm, its rank there (from 1), and the arm's own score."""
+    """Why a hit was found: the arm, its rank in that arm (from 1), and the arm's score."""
 
     arm: str
     rank: int
@@ -24,22 +24,22 @@ class Reason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A memory or a message that was recalled."""
+    """A memory or message that a recall returned."""
 
     memory: Memory | None = None
     message: Message | None = None
     score: float
-    """How likely it is what was asked for, 0 to 1, meaning the same for every embedder and however much is stored."""
+    """Probability, from 0 to 1, that the hit answers the query. Comparable across embedders and store sizes."""
     similarity: float | None = None
-    """The embedder's raw cosine, where there is one."""
+    """Cosine of the hit's vector and the query's, if both have one."""
     why: tuple[Reason, ...] = ()
     excerpt: str | None = None
-    """The part of a long message that was found."""
+    """The matching part of a long message."""
     successor: Memory | None = None
-    """What has since taken the place of what this message said."""
+    """The live memory that superseded what this message states."""
 
     def score_by(self, arm: str) -> float | None:
-        """Return what one arm said of it, if that arm found it."""
+        """Return the score of one arm, or None if that arm did not find the hit."""
         return next((reason.score for reason in self.why if reason.arm == arm), None)
 
     @property
@@ -56,7 +56,7 @@ class Hit:
 
     @property
     def text(self) -> str:
-        """The text to show: a long message gives the part that was found."""
+        """The text to show: the matching part of a long message, otherwise the whole text."""
         return self.excerpt or self.found.text
 
     @property
@@ -66,7 +66,7 @@ class Hit:
 
     @property
     def at(self) -> datetime:
-        """When it was said, or since when it holds."""
+        """Time of the message, or the time from which the memory is valid."""
         return self.found.at if isinstance(self.found, Message) else self.found.valid_from
 
     def __str__(self) -> str:
@@ -78,16 +78,16 @@ class Hit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """The block for a system prompt, within its token budget."""
+    """A context block for a system prompt, within its token budget."""
 
     text: str
     tokens: int
     stable: str
-    """The first part, unchanged between turns while nothing pinned changes, so prompt caches hold."""
+    """First part of the text. It changes only when pinned memories change, so that prompt caches stay valid."""
     changing: str
     hits: tuple[Hit, ...] = ()
     left_out: tuple[Hit, ...] = ()
-    """What was found and did not fit."""
+    """Hits that did not fit into the budget."""
 
     def __str__(self) -> str:
         return self.text
@@ -98,7 +98,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """What an erasure removed, and what a check afterwards saw."""
+    """Result of an erasure: counts of removed data, and the result of the scan afterwards."""
 
     target: Mapping[str, str]
     at: datetime
@@ -109,14 +109,14 @@ class Receipt:
     jobs: int = 0
     vectors: int = 0
     rebuilt: int = 0
-    """Memories that had other sources too, and were made again from those alone."""
+    """Memories that also had other sources, and were rebuilt from those."""
     status: Literal["erased", "pending"] = "erased"
-    """``pending``: rows are gone, but a reader still holds old pages; they go when it ends."""
+    """``pending`` means the rows are gone, but an open reader still holds old pages. They are overwritten when it ends."""
     verified: bool = False
     residue: tuple[str, ...] = ()
-    """Files in which the check still found erased bytes."""
+    """Files in which the scan still found erased bytes."""
     backups: tuple[str, ...] = ()
-    """Known backups from before the erasure, which still hold the data."""
+    """Known backups from before the erasure. They still contain the data."""
 
     def __repr__(self) -> str:
         target = ", ".join(f"{name} {short_repr(value)}" for name, value in self.target.items())
@@ -126,7 +126,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One line of the doctor's report."""
+    """One result of ``doctor``: a check, its outcome, and what to do if it failed."""
 
     check: str
     ok: bool
@@ -140,27 +140,27 @@ class Stats:
 
     messages: int
     sessions: Mapping[str, int]
-    """By status."""
+    """Sessions by status."""
     memories: int
-    """Live ones."""
+    """Live memories."""
     memories_by_kind: Mapping[str, int]
     retired: Mapping[str, int]
-    """Memories that are no longer live, by status."""
+    """Retired memories by status."""
     users: int
     apps: int
     jobs: Mapping[str, int]
-    """By state."""
+    """Jobs by state."""
     vectors: int
     waiting_for_vectors: int
-    """Texts that are not embedded yet."""
+    """Chunks that are not embedded yet."""
     models: tuple[str, ...]
-    """Embedders the store has vectors of."""
+    """Embedders whose vectors the store keeps."""
     bytes: int
-    """The size of the store on disk."""
+    """Size of the store on disk."""
 
     @classmethod
     def of(cls, counts: Mapping[str, Any]) -> "Stats":
-        """Return the counts of a store, typed."""
+        """Build the statistics from the counts of a store."""
         return cls(**{**counts, "models": tuple(counts["models"])})
 
     def __repr__(self) -> str:
@@ -168,5 +168,5 @@ class Stats:
         return f"<Stats {self.memories} memories, {self.messages} messages, {self.users} users, {waiting} jobs waiting>"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the counts by name, as JSON has them."""
+        """Return the counts by name, ready for JSON."""
         return {item.name: getattr(self, item.name) for item in fields(self)} | {"models": list(self.models)}

@@ -1,21 +1,21 @@
-"""Scope: the owner of data, and what a reader may see."""
+"""Scope: who owns data, and who may read it."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Whose memory it is. A missing part means shared."""
+    """Owner of data: a tenant, and optionally an app, a user and an agent. A missing part means shared."""
 
     tenant: str = "default"
     app: str | None = None
     user: str | None = None
     agent: str | None = None
     also_apps: tuple[str, ...] = ()
-    """Of a reader: other apps that chose to share their memories with its app. An owner has none."""
+    """For readers only: other apps that share their memories with this app."""
 
     def sees(self, owner: "Scope") -> bool:
-        """Tell whether a reader in this scope may see what ``owner`` holds."""
+        """Return True if a reader in this scope may read data of ``owner``."""
         return (
             self.tenant == owner.tenant
             and owner.app in (None, self.app, *self.also_apps)
