@@ -9,7 +9,7 @@ from holdfast import by_id
 from holdfast.errors import InvalidInput, NotFound
 from holdfast.learning.changes.keys import split_key
 from holdfast.protocols import SessionFilter
-from holdfast.recall.listing import Kinds, ScopedListing, kind_names, listed
+from holdfast.recall.listing import Kinds, ScopedListing, kind_names, listing_filter
 from holdfast.runtime.clock import as_utc, zone
 from holdfast.runtime.ids import new_id
 from holdfast.runtime.tracing import watched
@@ -214,13 +214,13 @@ class ScopedMemory:
 
     def memories(self, *, limit: int = 100, offset: int = 0, **wanted: Unpack[ScopedListing]) -> list[Memory]:
         """List memories, newest first. Takes the filters of :meth:`Engine.memories`."""
-        found = listed(self._services.preset, self.scope, self._services.clock.now(), **wanted)
+        found = listing_filter(self._services.preset, self.scope, self._services.clock.now(), **wanted)
         return self._services.store.memories(replace(found, limit=limit, offset=offset))
 
     def count_memories(self, **wanted: Unpack[ScopedListing]) -> int:
         """Count what :meth:`memories` would list without a limit."""
         return self._services.store.count_memories(
-            listed(self._services.preset, self.scope, self._services.clock.now(), **wanted)
+            listing_filter(self._services.preset, self.scope, self._services.clock.now(), **wanted)
         )
 
     def get(self, id: str) -> Memory:
