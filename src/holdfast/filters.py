@@ -136,7 +136,7 @@ class SearchFilter:
     without_session: str | None = None
     """A session whose messages are excluded."""
     said: Sequence[tuple[datetime, datetime]] = ()
-    """Time ranges, end excluded. If any are given, only messages from these ranges; memories are not affected."""
+    """Time ranges, end excluded. If any are given and messages are searched, only messages from these ranges are found."""
 
 
 class Match(NamedTuple):

@@ -45,7 +45,7 @@ class _Span:
     """True if the messages were digested before, by rules because the model failed."""
 
     def is_due(self, session: SessionRecord) -> bool:
-        """Return True if the session still has messages of this span to digest. A rerun is always due."""
+        """Return True if the session has messages of this span that are not digested. A rerun is always due."""
         return self.rerun or session.digested_to < self.to
 
     def overlaps(self, session: SessionRecord) -> bool:
@@ -190,7 +190,7 @@ class Digester:
         return _Extracted(puts=puts, shown=shown, outcome=outcome, recent=None if span.rerun else recent)
 
     def _neighbors(self, puts: Sequence[Put], *, without: Sequence[Memory]) -> list[list[Neighbor]]:
-        """Return for each proposed memory its neighbors, except some."""
+        """Return the neighbors of each proposed memory, except those in ``without``."""
         left_out = {memory.id for memory in without}
         found = find_neighbors(self._store, self._embedding, puts, self._clock.now())
         return [[neighbor for neighbor in neighbors if neighbor.memory.id not in left_out] for neighbors in found]
@@ -217,7 +217,7 @@ class Digester:
         return puts
 
     def _known(self, messages: Sequence[Message], *, without: Sequence[Memory]) -> list[Memory]:
-        """Return the known memories for the prompt, except some."""
+        """Return the known memories for the prompt, except those in ``without``."""
         texts = [message.text for message in messages if message.role == "user"][-_MAX_QUERY_MESSAGES:]
         left_out = {memory.id for memory in without}
         found = find_known(

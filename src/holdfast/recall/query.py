@@ -1,4 +1,4 @@
-"""The query of a recall."""
+"""The query of a recall: text, reader and restrictions."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -36,8 +36,7 @@ class RecallQuery:
         """Spaces to search. Messages have no kind and no metadata, so these restrict the search to memories."""
         memories: tuple[Space, ...] = ("memory", "archive") if self.as_of else ("memory",)
         if self.kinds is not None:
-            wanted = set(self.kinds) - {"message"}
-            return (*(memories if wanted else ()), *(("message",) if "message" in self.kinds else ()))
+            return (*(memories if self.memory_kinds else ()), *(("message",) if "message" in self.kinds else ()))
         return memories if self.where else (*memories, "message")
 
     @property

@@ -32,11 +32,11 @@ _BIAS: Final = -3.0
 _SESSION_SHARE: Final = 0.4
 """Share of the difference between the best message of its session and the mean of the best of all sessions."""
 _PREVIOUS_SHARE: Final = 0.3
-"""Share of the excess strength of the previous message, in a conversation between named speakers."""
+"""Share of the previous message's strength above the mean, in a conversation between named speakers."""
 _NEXT_SHARE: Final = 0.2
-"""Share of the excess strength of the next message, in a conversation between named speakers."""
+"""Share of the next message's strength above the mean, in a conversation between named speakers."""
 _ANSWER_SHARE: Final = 0.2
-"""Share of the excess strength of an assistant's answer, for the user's message before it."""
+"""Share of the strength above the mean of an assistant's answer, for the user's message before it."""
 _NAMED_SPEAKER_GAIN: Final = 1.0
 """Gain of a message whose speaker the question names."""
 _USER_GAIN: Final = 1.0
@@ -217,7 +217,7 @@ def _with_neighbor_gain(strengths: Mapping[int, float], places: Mapping[int, Pla
 
 
 def _neighbor_shares(first: Place, second: Place, answer_weight: float) -> tuple[float, float]:
-    """Return the share of the first message's excess for the second, and of the second's for the first."""
+    """Return the share of the first message's strength for the second, and of the second's for the first."""
     if first.speaker or second.speaker:
         return _PREVIOUS_SHARE, _NEXT_SHARE
     return 0.0, answer_weight * _ANSWER_SHARE if first.by_user else 0.0

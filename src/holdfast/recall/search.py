@@ -58,7 +58,7 @@ _MAX_WORD_MATCHES = 32
 _TIE_WEIGHT = 5.0
 """Weight of the sum of tie-breaks: enough to decide between items of equal strength."""
 _RECENCY = 0.02
-"""Tie-break for an item from now; it decays with age."""
+"""Tie-break for a brand-new item; it decays with age."""
 _RECENCY_DAYS = 30
 """Age at which the tie-break for recency has fallen to 1/e."""
 _IMPORTANCE = 0.002
