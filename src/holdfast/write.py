@@ -175,6 +175,7 @@ class Writer:
         twins = [twin for twin in self._live_memories(put, content_hash=identity) if twin.id != memory.id]
         if twins:
             raise Conflict(f"{twins[0].id} already says the same. Nothing was changed; forget one of the two instead.")
+        date_from_file = put.valid_from if put.origin == "file" else None  # a date that was corrected by hand
         changed = replace(
             memory,
             text=text,
@@ -186,9 +187,7 @@ class Writer:
             sources=tuple(dict.fromkeys((*memory.sources, *put.sources))),
             trust=min(memory.trust, _trust(put.trust)),
             **self._given_fields(put),
-            valid_from=put.valid_from
-            if put.valid_from and put.origin == "file"
-            else memory.valid_from,  # corrected by hand in the file
+            valid_from=date_from_file or memory.valid_from,
         )
         return self._store(self._stamped(changed), batch, "revised", put.reason)
 

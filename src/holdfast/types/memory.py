@@ -139,7 +139,7 @@ class Author:
     """Author of a batch of changes, stored with each change."""
 
     actor: str
-    """``user``, ``import``, ``erase``, or the kind of a job."""
+    """Source of the changes, such as ``user``, ``import`` or a kind of job."""
     model: str | None = None
     """Chat model, if one proposed the changes."""
     prompt: str | None = None
