@@ -1,4 +1,4 @@
-"""What most tests need: a memory on real parts in any of its places, a clock that stands still, the bytes on disk."""
+"""Shared fixtures: a memory on real parts in each backend, a frozen clock, and a search of the bytes on disk."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -23,24 +23,24 @@ pytest.register_assert_rewrite(
     )
 )
 
-from holdfast import Engine  # noqa: E402  (after the rewriting of its asserts was asked for)
+from holdfast import Engine  # noqa: E402  (after its asserts were registered for rewriting)
 from holdfast.config.opening import open_engine  # noqa: E402
 from holdfast.testing import FrozenClock, HashEmbedder  # noqa: E402
 from tests.places import Place, a_place, parametrize  # noqa: E402
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let every test that can move be run in other places."""
+    """Add ``--places``, which runs tests on other backends."""
     parser.addoption("--places", default="", help="run tests that use a place in these: sqlite,postgres,chroma")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run what is marked ``everywhere`` in each place."""
+    """Run tests that are marked ``everywhere`` on each backend."""
     parametrize(metafunc)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """End every run with what was skipped and why, one line per reason."""
+    """Print the reasons for skipped tests at the end of a run, one line per reason."""
     reasons = Counter(_reason(report) for report in terminalreporter.stats.get("skipped", ()))
     terminalreporter.section("skipped", sep="-") if reasons else terminalreporter.write_line("Nothing was skipped.")
     for reason, number in reasons.most_common():
@@ -48,33 +48,33 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def _reason(report: pytest.TestReport) -> str:
-    """Return why a test was skipped, without the place that said so."""
-    said = report.longrepr[-1] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-    return str(said).removeprefix("Skipped: ")
+    """Return why a test was skipped, without the file and line."""
+    reason = report.longrepr[-1] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return str(reason).removeprefix("Skipped: ")
 
 
 @pytest.fixture
 def clock() -> FrozenClock:
-    """Noon on the first of March 2026, a Sunday."""
+    """A clock frozen at noon on Sunday, March 1, 2026."""
     return FrozenClock("2026-03-01T12:00:00")
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The only folder the memory writes to."""
+    """The only folder that the memory writes to."""
     return tmp_path / "home"
 
 
 @pytest.fixture
 def place(request: pytest.FixtureRequest, folder: Path) -> Iterator[Place]:
-    """Where the memory lives: a file, unless the test runs in other places, too."""
+    """The backend of the memory: a SQLite file, unless the test is parametrized with others."""
     with a_place(getattr(request, "param", "sqlite"), folder) as found:
         yield found
 
 
 @pytest.fixture
 def open_memory(place: Place, clock: FrozenClock) -> Iterator[Callable[..., Engine]]:
-    """Open the same place again and again; everything is closed at the end."""
+    """Return a function that opens the same store any number of times. All are closed at the end."""
     opened: list[Engine] = []
 
     def open_one(**options: Any) -> Engine:
@@ -94,7 +94,7 @@ def memory(open_memory: Callable[..., Engine]) -> Engine:
 
 @pytest.fixture
 def files_with(folder: Path) -> Callable[[str | bytes], list[str]]:
-    """Return the names of the files on disk that hold some bytes, in any case."""
+    """Return a function that lists the files on disk that contain some bytes, ignoring case."""
 
     def look(needle: str | bytes) -> list[str]:
         wanted = (needle.encode() if isinstance(needle, str) else needle).lower()

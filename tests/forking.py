@@ -1,4 +1,4 @@
-"""Work in a forked child, for tests that show that a child can go on with what its parent has."""
+"""Helpers that run code in a forked child, for tests of objects that the child inherits."""
 
 import os
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from holdfast.testing.samples import a_memory, remember
 
 
 def in_a_forked_child(work: Callable[[], bytes]) -> bytes:
-    """Return what the work gives in a child; the child must end well."""
+    """Run a function in a forked child and return its result. Fails if the child fails."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -25,7 +25,7 @@ def in_a_forked_child(work: Callable[[], bytes]) -> bytes:
 
 
 def write_in_a_forked_child(store: Store) -> None:
-    """Remember in the parent, in a child that sees that, and in the parent again."""
+    """Write in the parent, then in a child that sees the parent's write, then in the parent again."""
 
     def write() -> bytes:
         remember(store, a_memory("from the child", id="mem_child"))

@@ -1,7 +1,7 @@
-"""The places a memory may live in: a file, a file with Chroma as its index, a PostgreSQL database.
+"""The backends that tests run on: SQLite, SQLite with Chroma as vector index, and PostgreSQL.
 
-A test that is marked ``everywhere`` runs in each of them, or in those that the mark names; ``--places postgres,chroma`` runs every test that can move
-there instead. What cannot be had on this machine is skipped.
+A test marked ``everywhere`` runs on each of them, or on those that the mark names. ``--places postgres,chroma`` runs
+every test with the ``place`` fixture on these instead. Backends that this machine lacks are skipped.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,14 +20,14 @@ KINDS: Sequence[Kind] = ("sqlite", "postgres", "chroma")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """One of them, empty when a test begins."""
+    """A backend with an empty store."""
 
     kind: Kind
     folder: Path
     address: str | None = None
 
     def opening(self, **options: Any) -> dict[str, Any]:
-        """Return what ``holdfast.open`` takes to open the memory here; a path that a test chose by itself stays."""
+        """Return the arguments for ``holdfast.open``. A ``path`` that a test passes is kept."""
         if "path" in options:
             return options
         if self.address is None:
@@ -40,13 +40,13 @@ class Place:
 
     @property
     def arguments(self) -> list[str]:
-        """What the command line takes to name it."""
+        """Command line arguments that name the store."""
         return ["--store", self.address or str(self.folder / "memory.db")]
 
 
 @contextmanager
 def a_place(kind: Kind, folder: Path, *, own: bool = False) -> Iterator[Place]:
-    """Give an empty place; a database is shared with the tests before and after, unless it is to be one's ``own``."""
+    """Yield an empty backend. A database is emptied and shared between tests, unless ``own`` creates a new one."""
     if kind == "chroma":
         pytest.importorskip("chromadb", reason="the extra chroma is not installed")
     if kind != "postgres":
@@ -65,7 +65,7 @@ def a_place(kind: Kind, folder: Path, *, own: bool = False) -> Iterator[Place]:
 
 
 def parametrize(metafunc: pytest.Metafunc) -> None:
-    """Let a test that uses a place run in all it is meant for."""
+    """Run a test that uses a place on its backends."""
     if "place" not in metafunc.fixturenames:
         return
     chosen = metafunc.config.getoption("--places")
@@ -76,5 +76,5 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
 
 
 def _case(kind: str) -> Any:
-    """Return one case; on PostgreSQL every one of them shows that the second store behaves as the first."""
+    """Return one parameter. PostgreSQL cases carry the promise that both stores behave the same."""
     return pytest.param(kind, id=kind, marks=[pytest.mark.ledger("X9")] if kind == "postgres" else [])

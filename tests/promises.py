@@ -21,12 +21,12 @@ This page is generated: run `python -m tests.promises`.
 
 
 def promises() -> dict[str, dict[str, str]]:
-    """Return the promises of each section, its title among them."""
+    """Return the promises by section. Each section also contains its title."""
     return tomllib.loads((Path(__file__).parent / "promises.toml").read_text("utf-8"))
 
 
 def claims() -> dict[str, list[str]]:
-    """Return the tests that claim each promise, as ``path::name``; a mark on a module counts for all its tests."""
+    """Return the tests for each promise, as ``path::name``. A mark on a module counts for all its tests."""
     found: dict[str, list[str]] = defaultdict(list)
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         for name, rows in _marked(ast.parse(path.read_text("utf-8"))):
@@ -36,7 +36,7 @@ def claims() -> dict[str, list[str]]:
 
 
 def _marked(tree: ast.Module) -> Iterator[tuple[str, list[str]]]:
-    """Yield the names of marked tests with their promises."""
+    """Yield the name of each test with its promises."""
     shared = [row for node in tree.body if isinstance(node, ast.Assign) and _is_pytestmark(node) for row in _rows(node.value)]
     for node in tree.body:
         cases = node.body if isinstance(node, ast.ClassDef) else [node]
@@ -77,7 +77,7 @@ def page() -> str:
 
 
 def _tests(names: list[str]) -> str:
-    """Return the first few tests by name, one file first, and how many more there are."""
+    """Return the first few test names, and how many more there are."""
     if not names:
         return "not shown yet"
     listed = "<br>".join(f"`{name}`" for name in names[:_MAX_SHOWN])

@@ -1,4 +1,4 @@
-"""The documents tell the truth: their code runs, their commands print what they show, their links lead somewhere."""
+"""The documentation is correct: its code runs, its commands print the shown output, its links resolve."""
 
 import os
 import re
@@ -36,7 +36,7 @@ def home(tmp_path: Path) -> dict[str, str]:
 
 
 def _programs(page: Path) -> list[tuple[str, str | None]]:
-    """Return the Python of a page, each with what it prints where the next block says so."""
+    """Return the Python blocks of a page, each with the expected output if the next block shows it."""
     blocks = [*FENCE.findall(page.read_text("utf-8")), ("", "")]
     return [(body, after[1] if after[0] == "output" else None) for (name, body), after in pairwise(blocks) if name == "python"]
 
@@ -49,7 +49,7 @@ def _programs_by_page() -> list[Any]:
 
 
 def _fits(shown: str, printed: str) -> bool:
-    """Tell whether something printed is what the page shows; ``...`` stands for anything."""
+    """Return True if printed text matches the shown text, in which ``...`` matches anything."""
     pattern = ".*".join(re.escape(part) for part in shown.strip().split("..."))
     return re.fullmatch(pattern, printed.strip(), re.DOTALL) is not None
 
@@ -60,9 +60,14 @@ def test_python_in_the_documents_runs_and_prints_what_they_show(page: Path, home
         folder = tmp_path / str(number)
         folder.mkdir()
         done = subprocess.run(
-            [sys.executable, "-c", body], env={**home, "HOLDFAST_HOME": str(folder / "home")}, cwd=folder,
-            capture_output=True, encoding="utf-8", timeout=60, check=False,
-        )  # fmt: skip
+            [sys.executable, "-c", body],
+            env={**home, "HOLDFAST_HOME": str(folder / "home")},
+            cwd=folder,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=60,
+            check=False,
+        )
         assert done.returncode == 0, f"{body}\n{done.stderr}"
         assert shown is None or _fits(shown, done.stdout), f"{body}\n{done.stdout}"
 

@@ -1,4 +1,4 @@
-"""A thousand ordinary and hostile questions: none fails but with an error of ours, and odd tokens find their row."""
+"""A thousand ordinary and hostile queries: none crashes, and unusual tokens find their row."""
 
 import random
 import tempfile
@@ -12,7 +12,7 @@ from holdfast import Engine
 from holdfast.services import services
 from holdfast.testing import FrozenClock, HashEmbedder
 
-# Each of these is the only token that its row does not share with the others.
+# Each of these tokens occurs in one row only.
 ODD = (
     "don't", "v2.5", "C++", "c#", "F#", ".NET", "a/b.py", "src/main.rs:42", "snake_case_name", "kebab-case-name", "user@example.org",
     "https://example.org/a?b=c&d=e", "#hashtag", "@handle", "3.14159", "1,000,000", "50%", "$HOME", "--dry-run", "x==y", "a->b", "<br/>",
@@ -40,7 +40,7 @@ PIECES = (
 
 
 def generated(count: int) -> list[str]:
-    """Return as many strings made of pieces, the same ones each time."""
+    """Return ``count`` strings of random pieces, the same in every run."""
     chance = random.Random(20260301)
     return [
         "".join(chance.choices((" ", "", "\t"), (6, 3, 1))[0].join(chance.choices(PIECES, k=chance.randint(1, 12))))
@@ -50,7 +50,7 @@ def generated(count: int) -> list[str]:
 
 @pytest.fixture(scope="module")
 def full() -> Iterator[Engine]:
-    """A memory with a row for each odd token, and ordinary ones."""
+    """A memory with one row per unusual token, and ordinary rows."""
     with tempfile.TemporaryDirectory() as folder:
         memory = holdfast.open(Path(folder) / "memory.db", worker="none", embedder=HashEmbedder(), clock=FrozenClock())
         for token in ODD:
@@ -84,7 +84,7 @@ def test_odd_tokens_find_their_rows_in_a_sentence(full: Engine, frame: str) -> N
     missed = [
         token
         for token in ODD
-        if token.casefold() not in ("and", "or", "not")  # which say nothing in a sentence
+        if token.casefold() not in ("and", "or", "not")  # stop words in a sentence
         and f"the note says {token} somewhere" not in [hit.text for hit in full.recall(frame.format(token), user="ana", limit=5)]
     ]
     assert missed == []

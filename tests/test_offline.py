@@ -1,4 +1,4 @@
-"""After set-up nothing leaves the machine, and nothing is left on it but what was asked for."""
+"""After setup nothing leaves the machine, and nothing is written outside the data directory."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Every promise is written down, every claim names a promise, and the page that lists them is up to date."""
+"""The promises: each claim of a test names an existing one, and the generated page is up to date."""
 
 from tests import promises
 

@@ -1,4 +1,4 @@
-"""Nothing is public by accident."""
+"""The public API: exactly the intended names, and the same ones in the async classes."""
 
 import inspect
 import subprocess

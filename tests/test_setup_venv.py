@@ -1,4 +1,4 @@
-"""The script behind `make serve`: it says what it installs, and shows all of pip's output when pip fails."""
+"""The script behind ``make serve``: it prints what it installs, and pip's complete output if pip fails."""
 
 import base64
 import hashlib
@@ -12,7 +12,7 @@ SCRIPT = Path(__file__).parent.parent / "tools" / "setup_venv.py"
 
 
 def make_wheel(folder: Path) -> str:
-    """Build a package of one empty module; returns the hash pip wants."""
+    """Build a wheel with one empty module; returns its SHA-256, which pip checks."""
     info = "tiny_package-1.0.dist-info"
     files = {
         "tiny_package.py": b"",
@@ -31,14 +31,18 @@ def make_wheel(folder: Path) -> str:
 
 
 def run(folder: Path, *lines: str) -> subprocess.CompletedProcess[str]:
-    """Install into an environment in the folder, from wheels that lie there; no index is asked."""
+    """Run the script in a folder, with the wheels in that folder and without a package index."""
     (folder / "some.lock").write_text("\n".join(lines))
     command = [sys.executable, str(SCRIPT), str(folder / "venv"), "--for", "the tests"]
     environment = {**os.environ, "PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": str(folder)}
     return subprocess.run(
         [*command, "--requirements", str(folder / "some.lock")],
-        capture_output=True, text=True, check=False, timeout=300, env=environment,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        env=environment,
+    )
 
 
 def test_setting_up_says_what_is_installed_and_shows_pips_own_words_when_it_fails(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A long random life of one memory, checked at every step against a plain-Python idea of it."""
+"""A random sequence of operations on one memory, compared after each step with a simple model in Python."""
 
 import contextlib
 import tempfile
@@ -29,7 +29,7 @@ DAY = timedelta(days=1)
 
 @dataclass
 class Row:
-    """What the model knows of one memory."""
+    """The model of one memory."""
 
     id: str
     user: str | None
@@ -48,17 +48,17 @@ class Row:
 
 @dataclass
 class Talk:
-    """What the model knows of one conversation."""
+    """The model of one session."""
 
     user: str | None
     messages: list[tuple[str, str]] = field(default_factory=list)
-    """Of those not yet digested: id and text."""
+    """Ids and texts of the messages that are not digested yet."""
     sure: set[str] = field(default_factory=set)
     perhaps: set[str] = field(default_factory=set)
     last_at: datetime | None = None
     open: bool = True
     due: int = 0
-    """How many of the messages are queued for digestion."""
+    """Number of messages that are queued for digesting."""
 
 
 def live_rows_are_listed(memory: Engine, rows: dict[str, Row]) -> None:
@@ -81,7 +81,7 @@ def histories_are_consistent(memory: Engine, rows: dict[str, Row]) -> None:
 def counts_agree(memory: Engine, rows: dict[str, Row], talks: dict[str, Talk]) -> None:
     stats = memory.stats()
     assert stats.memories == sum(row.live for row in rows.values())
-    # What a purged memory came from may go with it.
+    # The messages of a purged memory may be removed with it.
     purged = sum(len(talk.perhaps) for talk in talks.values())
     assert 0 <= stats.messages - sum(len(talk.sure) for talk in talks.values()) <= purged
     assert sum(stats.sessions.values()) == len(talks)
@@ -146,7 +146,7 @@ class Life(RuleBasedStateMachine):
         return made.id
 
     def remembered(self, row: Row) -> None:
-        """The same again is the same memory; anything else is a new one."""
+        """Update the model after ``remember``: the same text refreshes a memory, any other adds one."""
         known = self.twin(row) or self.rows.get(row.id)
         if known is not None:
             assert known.id == row.id, "the same was stored twice"
@@ -270,7 +270,7 @@ class Life(RuleBasedStateMachine):
         self.digest()
 
     def purge(self) -> None:
-        """The forgotten go after thirty days."""
+        """Remove memories from the model 30 days after they were forgotten."""
         for row in [r for r in self.rows.values() if r.forgotten_at and self.clock.now() - r.forgotten_at > 30 * DAY]:
             del self.rows[row.id]
             for talk in self.talks.values():
@@ -278,7 +278,7 @@ class Life(RuleBasedStateMachine):
                 talk.sure -= row.sources
 
     def digest(self) -> None:
-        """Take over the memories that digestion made, each checked against what was said."""
+        """Add the extracted memories to the model, after comparing them with the messages."""
         for talk in self.talks.values():
             for source, text in talk.messages[: talk.due]:
                 if text in STATEMENTS:

@@ -1,4 +1,4 @@
-"""The installed package holds the product and nothing that only measures, trains or tests it."""
+"""The wheel contains the product, and no benchmarks, training code or tests."""
 
 import tomllib
 from pathlib import Path
@@ -11,7 +11,7 @@ NOT_SHIPPED = ("bench", "labelled", "questions", "train", "mem0", "peer")
 
 
 def _shipped() -> list[str]:
-    """Return the paths that the wheel will hold: hatchling takes the files of the named packages."""
+    """Return the paths in the wheel: all files of the packages that hatchling is configured with."""
     files = [file for package in BUILD["packages"] for file in (ROOT / package).rglob("*") if file.is_file()]
     return [file.relative_to(ROOT / "src").as_posix() for file in files if "__pycache__" not in file.parts]
 
@@ -25,7 +25,7 @@ def test_the_wheel_holds_no_benchmarks_and_no_labelled_data() -> None:
     shipped = _shipped()
     assert "holdfast/engine.py" in shipped
     found = [path for path in shipped if any(word in part for part in path.split("/") for word in NOT_SHIPPED)]
-    assert found == ["holdfast/cli/commands/bench.py"]  # says how to get them
+    assert found == ["holdfast/cli/commands/bench.py"]  # prints how to install them
     assert not [path for path in shipped if path.endswith(".jsonl")]
 
 

@@ -1,6 +1,6 @@
 """Holdfast: persistent memory for AI assistants.
 
-Give it a conversation and it remembers. Give it a message and it returns what the assistant should know now::
+Give it conversations, and it remembers what matters. Give it a message, and it returns what the assistant should know::
 
     import holdfast
 
@@ -151,7 +151,7 @@ _TYPES = frozenset(
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'holdfast' has no attribute {name!r}")
-    from importlib import import_module  # noqa: PLC0415  (as above)
+    from importlib import import_module  # noqa: PLC0415  (imported when first used)
 
     home = _HOMES.get(name) or ("holdfast.types" if name in _TYPES else "holdfast.errors")
     value = getattr(import_module(home), name)

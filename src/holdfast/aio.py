@@ -1,7 +1,7 @@
-"""The engine for asyncio: every call of :class:`Engine` and :class:`Session` on a bounded pool of threads.
+"""The engine for asyncio: every call of :class:`Engine` and :class:`Session` runs on a bounded pool of threads.
 
-Each method has the signature of its synchronous twin and runs it. Cancelling an await does not cut a write in half:
-the thread finishes it.
+Each method has the signature of its synchronous counterpart. Canceling an await does not interrupt a write: the thread
+finishes it.
 """
 
 import asyncio
@@ -24,15 +24,15 @@ from holdfast.topic_files import TopicPages
 P = ParamSpec("P")
 R = TypeVar("R")
 Managed = TypeVar("Managed", bound="AbstractAsyncContextManager[Any]")
-_THREADS = 8
+_MAX_THREADS = 8
 
 
 def _awaited(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], Awaitable[R]]:
-    """Return the awaited form of a method, with its signature and docstring."""
+    """Return an async version of a method, with the same signature and docstring."""
 
     @functools.wraps(method)
     async def call(self: Any, *args: P.args, **kwargs: P.kwargs) -> R:
-        # In the caller's context, so that spans find their parent.
+        # Run in the caller's context, so that tracing spans find their parent.
         work = functools.partial(contextvars.copy_context().run, method, self._inner, *args, **kwargs)
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)
 
@@ -40,7 +40,7 @@ def _awaited(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[A
 
 
 class Pending(Generic[Managed]):
-    """Something that is being opened: ``await`` it, or enter it with ``async with``, which also closes it."""
+    """An object that is being opened. Use ``await``, or ``async with``, which also closes it."""
 
     def __init__(self, opening: Callable[[], Coroutine[Any, Any, Managed]]) -> None:
         self._opening = opening
@@ -59,7 +59,7 @@ class Pending(Generic[Managed]):
 
 
 class AsyncSession:
-    """A session for asyncio. ``async with memory.session(...) as talk:`` ends it on leaving the block."""
+    """A session for asyncio. ``async with memory.session(...) as session:`` ends it when the block ends."""
 
     def __init__(self, session: Session, pool: ThreadPoolExecutor) -> None:
         self._inner = session
@@ -90,7 +90,7 @@ class AsyncSession:
 
 
 class AsyncApps:
-    """The apps of a memory, for asyncio."""
+    """The app registry, for asyncio."""
 
     def __init__(self, apps: Apps, pool: ThreadPoolExecutor) -> None:
         self._inner = apps
@@ -111,7 +111,7 @@ class AsyncApps:
 
 
 class AsyncTopics:
-    """The topics of a memory, for asyncio."""
+    """Topic pages, for asyncio."""
 
     def __init__(self, topics: TopicPages, pool: ThreadPoolExecutor) -> None:
         self._inner = topics
@@ -123,7 +123,7 @@ class AsyncTopics:
 
 
 class AsyncScopedMemory:
-    """A memory as one user sees it, for asyncio. ``AsyncEngine.for_user()`` makes one."""
+    """The memory of one user, for asyncio. Returned by ``AsyncEngine.for_user()``."""
 
     def __init__(self, view: ScopedMemory, pool: ThreadPoolExecutor) -> None:
         self._inner = view
@@ -146,7 +146,7 @@ class AsyncScopedMemory:
     history = _awaited(ScopedMemory.history)
 
     def session(self, *, id: str | None = None, off_record: bool = False) -> Pending[AsyncSession]:
-        """Start a session, or resume the one with this ``id``. Off the record, nothing is stored."""
+        """Start a session, or resume the one with this ``id``. With ``off_record``, nothing is stored."""
 
         async def start() -> AsyncSession:
             return AsyncSession(await self._session(id=id, off_record=off_record), self._pool)
@@ -158,11 +158,11 @@ class AsyncScopedMemory:
 
 
 class AsyncEngine:
-    """A memory for asyncio. ``holdfast.open_async()`` makes one."""
+    """A memory for asyncio. Returned by ``holdfast.open_async()``."""
 
     def __init__(self, engine: Engine) -> None:
         self._inner = engine
-        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="holdfast")
+        self._pool = ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="holdfast")
         self.preset = engine.preset
         self.apps = AsyncApps(engine.apps, self._pool)
         self.topics = AsyncTopics(engine.topics, self._pool)
@@ -201,9 +201,9 @@ class AsyncEngine:
         id: str | None = None,
         off_record: bool = False,
     ) -> Pending[AsyncSession]:
-        """Start a session, or resume the one with this ``id``. Off the record, nothing is stored.
+        """Start a session, or resume the one with this ``id``. With ``off_record``, nothing is stored.
 
-        ``async with memory.session(user="ana") as talk:`` ends it on leaving the block; ``await`` leaves it open.
+        ``async with memory.session(user="ana") as session:`` ends it when the block ends. ``await`` leaves it open.
         """
 
         async def start() -> AsyncSession:
@@ -213,14 +213,14 @@ class AsyncEngine:
         return Pending(start)
 
     def for_user(self, user: str, *, app: str | None = None, agent: str | None = None) -> AsyncScopedMemory:
-        """Return this memory as one user sees it: the same calls without ``user=``, ``app=`` and ``agent=``."""
+        """Return the memory of one user: the same calls without ``user=``, ``app=`` and ``agent=``."""
         return AsyncScopedMemory(self._inner.for_user(user, app=app, agent=agent), self._pool)
 
     def __repr__(self) -> str:
         return repr(self._inner).replace("Engine", "AsyncEngine", 1)
 
     async def close(self) -> None:
-        """Stop the worker and close the store; queued work stays queued."""
+        """Stop the worker and close the store. Queued work stays queued."""
         await self._close()
         self._pool.shutdown(wait=False)
 
@@ -234,22 +234,22 @@ class AsyncEngine:
 def _same_arguments(
     model: Callable[P, Engine],
 ) -> Callable[[Callable[..., Pending[AsyncEngine]]], Callable[P, Pending[AsyncEngine]]]:
-    """Give a function the arguments of another, for readers and type checkers."""
+    """Give a function the signature of another one, for readers and type checkers."""
 
-    def dress(function: Callable[..., Pending[AsyncEngine]]) -> Callable[P, Pending[AsyncEngine]]:
-        dressed = functools.wraps(model, assigned=(), updated=())(function)
+    def decorate(function: Callable[..., Pending[AsyncEngine]]) -> Callable[P, Pending[AsyncEngine]]:
+        decorated = functools.wraps(model, assigned=(), updated=())(function)
         signature = inspect.signature(model).replace(return_annotation=Pending[AsyncEngine])
-        dressed.__signature__ = signature  # type: ignore[attr-defined]
-        return dressed
+        decorated.__signature__ = signature  # type: ignore[attr-defined]
+        return decorated
 
-    return dress
+    return decorate
 
 
 @_same_arguments(open_memory)
 def open_async(*args: Any, **kwargs: Any) -> Pending[AsyncEngine]:
-    """Open a memory for asyncio; takes what ``holdfast.open`` takes.
+    """Open a memory for asyncio. Takes the arguments of ``holdfast.open``.
 
-    ``async with holdfast.open_async() as memory:`` closes it on leaving the block; ``await`` leaves it open.
+    ``async with holdfast.open_async() as memory:`` closes it when the block ends. ``await`` leaves it open.
     """
 
     async def opened() -> AsyncEngine:

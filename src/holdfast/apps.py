@@ -1,8 +1,8 @@
-"""Apps: a registry of those that are installed, what of their memories others may read, and how it all goes.
+"""The registry of apps: installing, sharing memories between apps, metrics and energy.
 
-Nothing here is needed to talk: a host that never installs an app has its memories all the same, and they are listed
-with it. Uninstalling keeps memories unless a purge is asked for. Sharing moves and copies nothing: an app that was
-chosen sees more when it asks, and sees it no longer once the choice is withdrawn.
+Installing is optional: an app that was never installed can have memories, and is listed with them. Uninstalling keeps
+the memories unless you purge them. Sharing neither moves nor copies memories: the other app sees them as long as the
+share exists.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,61 +22,61 @@ from holdfast.text.clean import clean_metadata, clean_name
 from holdfast.types import AppRecord, Context, Memory, Metadata, Scope, SessionRecord, SessionStatus
 
 Point: TypeAlias = Literal["unanswered", "review", "selection"]
-"""When a host asks for an app's memories: a conversation waits for an answer, one is looked over, one is to be chosen."""
+"""Occasion of a context: a conversation waits for a reply, a conversation is reviewed, or one is about to be chosen."""
 Sharing: TypeAlias = Sequence[str] | Literal["all"]
-"""The apps that may read an app's memories: by name, or every app."""
+"""Apps that may read an app's memories: a list of names, or every app."""
 Entries: TypeAlias = "list[AppEntry]"
 
 EVERY_APP = "*"
 _MAX_REVIEW_CHARACTERS = 4000
-"""Characters of a conversation's end that a review is about."""
+"""Number of characters at the end of a conversation that a review considers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppEntry:
-    """An app as it is listed."""
+    """An app in the list of apps."""
 
     app: str
     name: str
-    """What people call it; its id where nobody said."""
+    """Display name; the app's id if it has none."""
     installed: bool
     memory_count: int
-    """How many live memories it has, whoever their users are."""
+    """Number of its live memories, for all users together."""
     installed_at: datetime | None = None
     uninstalled_at: datetime | None = None
     shares_with: tuple[str, ...] = ()
-    """The apps that may read its memories; ``*`` is every app."""
+    """Apps that may read its memories; ``*`` means every app."""
     metadata: Metadata
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppMetrics:
-    """How memory has served the apps from one moment to another, by what is kept; what was erased is not counted."""
+    """Metrics of memory use by apps over a period. Erased data is not counted."""
 
     since: datetime
     until: datetime
     creations: int
-    """Memories that conversations left."""
+    """Memories extracted from conversations."""
     creations_per_hour: float
     compactions: int
     compactions_per_app_per_day: float
     compactions_by_app: Mapping[str, int]
     apps: int
-    """Those installed, and those that have memories or were talked to; none that was uninstalled."""
+    """Apps that are installed, have memories or had conversations, without those that were uninstalled."""
     apps_with_memories: int
     share_of_apps_with_memories: float
     conversations: int
     conversations_with_memories: int
-    """Those for which a context with memories was given."""
+    """Conversations that received a context with memories."""
     share_of_conversations_with_memories: float
     energy: float
-    """Units, counted by whole days."""
+    """Energy units, counted in whole days."""
     energy_share: float | None
-    """What part of all the host's energy memory has drawn; None where the host does not tell."""
+    """Share of the host's energy used by memory work; None if the host reports no energy."""
 
 
 class Apps:
-    """The apps of one memory."""
+    """The app registry of a memory."""
 
     def __init__(
         self, store: Store, preset: Preset, clock: Clock, *, reader: Reader, embedding: Embedding, energy: Energy
@@ -88,7 +88,7 @@ class Apps:
         self._embedding = embedding
         self._energy = energy
 
-    # --- the registry ---------------------------------------------------------------------------------------
+    # Registry
 
     def install(
         self,
@@ -98,88 +98,89 @@ class Apps:
         *,
         metadata: Mapping[str, Any] | None = None,
     ) -> AppEntry:
-        """Note that an app is installed. Again, it changes what is given and keeps the rest; what is not said is not shared."""
-        wanted = _app(app)
+        """Install an app, or update it: arguments that are given replace the old values. By default nothing is shared."""
+        app = _app(app)
         with self._store.write() as tx:
-            known = tx.app(wanted) or AppRecord(app=wanted)
-            stays = known.installed_at is not None and known.uninstalled_at is None
+            known = tx.app(app) or AppRecord(app=app)
+            is_installed = known.installed_at is not None and known.uninstalled_at is None
             record = replace(
                 known,
                 name=clean_name(name, what="name") or known.name,
-                installed_at=known.installed_at if stays else self._clock.now(),
+                installed_at=known.installed_at if is_installed else self._clock.now(),
                 uninstalled_at=None,
                 shares_with=known.shares_with if shares_with is None else _sharing(shares_with),
                 metadata=known.metadata if metadata is None else clean_metadata(metadata),
             )
             tx.set_app(record)
-        return self.get(wanted)
+        return self.get(app)
 
     def share(self, app: str, shares_with: Sharing) -> AppEntry:
-        """Choose which other apps may read an app's memories: some by name, ``"all"``, or with ``()`` none any more."""
-        wanted = _app(app)
-        known = self._known(wanted)
+        """Choose which other apps may read an app's memories: names, ``"all"``, or ``()`` for none."""
+        app = _app(app)
+        known = self._known(app)
         if known.uninstalled_at is not None:
-            raise NotFound(f"The app {wanted} is not installed; install it before it shares anything.")
+            raise NotFound(f"The app {app} is not installed. Nothing was shared; install it first.")
         with self._store.write() as tx:
-            tx.set_app(replace(tx.app(wanted) or known, shares_with=_sharing(shares_with)))
-        return self.get(wanted)
+            tx.set_app(replace(tx.app(app) or known, shares_with=_sharing(shares_with)))
+        return self.get(app)
 
-    def uninstall(self, app: str, purge_memories: bool = False, *, everything: bool = False) -> int:  # noqa: FBT001, FBT002  (the design's own)
-        """Note that an app is gone, and end its sharing; its memories stay unless a purge is asked for.
+    def uninstall(self, app: str, purge_memories: bool = False, *, everything: bool = False) -> int:  # noqa: FBT001, FBT002  (the signature of the design's own manager)
+        """Uninstall an app and end its sharing; returns the number of memories purged.
 
-        Returns how many memories were purged. ``everything`` removes its conversations and its place in the list, too.
+        Its memories stay unless ``purge_memories`` is set. ``everything`` also removes its conversations and its entry in the
+        list.
         """
-        wanted = _app(app)
-        known = self._known(wanted)
+        app = _app(app)
+        known = self._known(app)
         with self._store.write() as tx:
-            record = tx.app(wanted) or known
+            record = tx.app(app) or known
             tx.set_app(replace(record, uninstalled_at=record.uninstalled_at or self._clock.now(), shares_with=()))
         if everything:
-            return self._erase({"app": wanted}, wanted)
-        return self.purge(wanted) if purge_memories else 0
+            return self._erase({"app": app}, app)
+        return self.purge(app) if purge_memories else 0
 
     def purge(self, app: str) -> int:
-        """Remove all of an app's memories for good, whoever their users are; returns how many it had.
+        """Erase all memories of an app, for all users; returns how many there were.
 
-        Its conversations stay in the log, but what was said so far is neither recalled nor learnt from any more.
+        Its sessions stay stored, but their messages so far are no longer recalled or extracted from.
         """
         return self._erase({MEMORIES_OF_APP: _app(app)}, _app(app))
 
     def _erase(self, target: Mapping[str, str], app: str) -> int:
-        had = self._count(app)
+        count = self._count(app)
         self._reader.forget_uses()
         erase(self._store, self._preset, target, self._clock.now())
         self._embedding.forget_queries()
-        return had
+        return count
 
-    # --- looking --------------------------------------------------------------------------------------------
+    # Reading
 
     def get(self, app: str) -> AppEntry:
-        """Return one app, also one that was uninstalled."""
+        """Return one app, including one that was uninstalled."""
         known = self._known(_app(app))
         return _entry(known, self._count(known.app))
 
     def memories(self, app: str, *, limit: int = 100, offset: int = 0) -> Sequence[Memory]:
-        """List an app's own memories, whoever their users are, the newest first; not what others share with it."""
+        """List an app's own memories for all users, newest first. Memories that other apps share with it are not listed."""
         wanted = MemoryFilter(owner={"app": _app(app)}, unexpired_at=self._clock.now(), limit=limit, offset=offset)
         return self._store.memories(wanted)
 
     def of_conversation(self, conversation: str) -> str | None:
-        """Return the app of a session; None if it has none."""
+        """Return the app of a session, or None if it has none."""
         session = self._store.session(clean_name(conversation, what="conversation") or "")
         if session is None:
             raise NotFound(f"There is no session {conversation}.")
         return session.scope.app
 
     def list(self, uninstalled: bool = False) -> Entries:  # noqa: FBT001, FBT002  (reads well at the call)
-        """List the apps that are installed, and those that were never but have memories; ``uninstalled`` ones if asked."""
+        """List installed apps and apps that only have memories. ``uninstalled`` includes those that were uninstalled."""
         counts = self._counts()
         known = {record.app: record for record in self._store.apps()}
         entries = [_entry(known.get(app) or AppRecord(app=app), counts.get(app, 0)) for app in sorted({*known, *counts})]
-        return [each for each in entries if each.uninstalled_at is None or uninstalled]
+        return [entry for entry in entries if entry.uninstalled_at is None or uninstalled]
 
     def _known(self, app: str) -> AppRecord:
-        """Return what is known of an app that has a record, memories or conversations."""
+        """Return the record of an app, or an empty one if the app has only memories or sessions."""
         record = self._store.app(app)
         if record is None and not self._count(app) and not self._store.sessions(SessionFilter(owner={"app": app}, limit=1)):
             raise NotFound(f"There is no app {app}.")
@@ -191,7 +192,7 @@ class Apps:
     def _counts(self) -> Mapping[str, int]:
         return self._store.memories_by_app(unexpired_at=self._clock.now())
 
-    # --- the three points -----------------------------------------------------------------------------------
+    # Context
 
     def context(
         self,
@@ -202,12 +203,12 @@ class Apps:
         *,
         max_tokens: int | None = None,
     ) -> Context:
-        """Return the block of an app's memories: for a conversation that waits, one that is reviewed, or a selection.
+        """Return a context block of an app's memories, for a ``point`` in its use.
 
-        With ``user``, the memories of that user with the app are in it, beside those all its users share.
+        With ``user``, it contains that user's memories with the app, together with those that all its users share.
         """
         if point not in get_args(Point):
-            raise InvalidInput(f"point is one of {', '.join(get_args(Point))}, not {point!r}.")
+            raise InvalidInput(f"point must be one of {', '.join(get_args(Point))}, not {point!r}.")
         scope = Scope(tenant=self._store.tenant, app=_app(app), user=clean_name(user, what="user"))
         session = self._session(conversation, scope)
         query = self._about(session, point) if session else ""
@@ -223,53 +224,58 @@ class Apps:
             return None
         session = self._store.session(clean_name(conversation, what="conversation") or "")
         if session is None or session.scope.app != scope.app or scope.user not in (None, session.scope.user):
-            raise NotFound(f"There is no conversation {conversation} with the app {scope.app}.")
+            raise NotFound(f"There is no session {conversation} with the app {scope.app}.")
         return session
 
     def _about(self, session: SessionRecord, point: Point) -> str:
-        """Return what memories are wanted for: the last thing the user said, or the whole talk's end."""
+        """Return the query for a context: the user's last message, or for a review the end of the conversation."""
         if point == "selection":
             return ""
-        said = self._store.messages(MessageFilter(session=session.id, newest=50))
+        messages = self._store.messages(MessageFilter(session=session.id, newest=50))
         if point == "review":
-            return "\n".join(message.text for message in said)[-_MAX_REVIEW_CHARACTERS:]
-        return next((message.text for message in reversed(said) if message.role == "user"), "")
+            return "\n".join(message.text for message in messages)[-_MAX_REVIEW_CHARACTERS:]
+        return next((message.text for message in reversed(messages) if message.role == "user"), "")
 
-    # --- how it goes ----------------------------------------------------------------------------------------
+    # Metrics and energy
 
     def metrics(self, since: datetime | str | None = None) -> AppMetrics:
-        """Measure from a moment on; by default over the last day."""
+        """Return metrics since a time, by default of the last 24 hours."""
         until = self._clock.now()
         begin = until - timedelta(days=1) if since is None else as_utc(since, what="since")
         if begin >= until:
-            raise InvalidInput(f"since {begin:%Y-%m-%d %H:%M} is not in the past.")
+            raise InvalidInput(f"since must be in the past, not {begin:%Y-%m-%d %H:%M}.")
         self._reader.flush_shown()
         changes = self._store.changes_by_app(since=begin)
-        compacted = {each.app: each.batches for each in changes if each.actor == "compact"}
-        talks = [
-            each
-            for each in self._store.sessions(SessionFilter(statuses=get_args(SessionStatus), active_since=begin))
-            if each.scope.app
-        ]
-        shown = sum(bool(each.metadata.get(SHOWN)) for each in talks)
-        listed = {each.app: each.memory_count for each in self.list()}
-        gone = {record.app for record in self._store.apps() if record.uninstalled_at is not None}
-        apps = {*listed, *(each.scope.app for each in talks)} - gone
-        filled = sum(number > 0 for number in listed.values())
+        compacted = {change.app: change.batches for change in changes if change.actor == "compact"}
+        active = SessionFilter(statuses=get_args(SessionStatus), active_since=begin)
+        sessions = [session for session in self._store.sessions(active) if session.scope.app]
+        with_memories = sum(bool(session.metadata.get(SHOWN)) for session in sessions)
+        listed = {entry.app: entry.memory_count for entry in self.list()}
+        uninstalled = {record.app for record in self._store.apps() if record.uninstalled_at is not None}
+        apps = {*listed, *(session.scope.app for session in sessions)} - uninstalled
+        apps_with_memories = sum(count > 0 for count in listed.values())
         hours = (until - begin) / timedelta(hours=1)
-        creations = sum(each.created for each in changes if each.actor == "digest")
+        creations = sum(change.created for change in changes if change.actor == "digest")
         return AppMetrics(
-            since=begin, until=until, creations=creations, creations_per_hour=creations / hours,
-            compactions=sum(compacted.values()), compactions_by_app=compacted,
-            compactions_per_app_per_day=_part(sum(compacted.values()), len(apps)) / (hours / 24),
-            apps=len(apps), apps_with_memories=filled, share_of_apps_with_memories=_part(filled, len(apps)),
-            conversations=len(talks), conversations_with_memories=shown,
-            share_of_conversations_with_memories=_part(shown, len(talks)),
-            energy=sum(self._energy.by_operation(since=begin.date().isoformat()).values()), energy_share=self._energy.share(),
-        )  # fmt: skip
+            since=begin,
+            until=until,
+            creations=creations,
+            creations_per_hour=creations / hours,
+            compactions=sum(compacted.values()),
+            compactions_by_app=compacted,
+            compactions_per_app_per_day=_ratio(sum(compacted.values()), len(apps)) / (hours / 24),
+            apps=len(apps),
+            apps_with_memories=apps_with_memories,
+            share_of_apps_with_memories=_ratio(apps_with_memories, len(apps)),
+            conversations=len(sessions),
+            conversations_with_memories=with_memories,
+            share_of_conversations_with_memories=_ratio(with_memories, len(sessions)),
+            energy=sum(self._energy.by_operation(since=begin.date().isoformat()).values()),
+            energy_share=self._energy.share(),
+        )
 
     def report_energy(self, units: float) -> None:
-        """Report the energy the host has used in all since its last report; memory keeps to 5% of it."""
+        """Report the energy units the host has used since its last report. Memory work is limited to 5% of the total."""
         self._energy.used(units)
 
     def poll_energy(self) -> float:
@@ -280,26 +286,30 @@ class Apps:
 def _app(app: str) -> str:
     cleaned = clean_name(app, what="app")
     if cleaned is None or cleaned == EVERY_APP:
-        raise InvalidInput(f"app is the name of one app, not {app!r}.")
+        raise InvalidInput(f"app must be the name of one app, not {app!r}.")
     return cleaned
 
 
 def _sharing(shares_with: Sharing) -> tuple[str, ...]:
     if isinstance(shares_with, str):
         if shares_with not in ("all", EVERY_APP):
-            raise InvalidInput('shares_with is a list of apps, or "all".')
+            raise InvalidInput('shares_with must be a list of apps, or "all".')
         return (EVERY_APP,)
-    return tuple(dict.fromkeys(_app(each) for each in shares_with))
+    return tuple(dict.fromkeys(_app(app) for app in shares_with))
 
 
 def _entry(record: AppRecord, memories: int) -> AppEntry:
     return AppEntry(
-        app=record.app, name=record.name or record.app, memory_count=memories,
+        app=record.app,
+        name=record.name or record.app,
+        memory_count=memories,
         installed=record.installed_at is not None and record.uninstalled_at is None,
-        installed_at=record.installed_at, uninstalled_at=record.uninstalled_at, shares_with=record.shares_with,
+        installed_at=record.installed_at,
+        uninstalled_at=record.uninstalled_at,
+        shares_with=record.shares_with,
         metadata=record.metadata,
-    )  # fmt: skip
+    )
 
 
-def _part(some: int, of: int) -> float:
-    return some / of if of else 0.0
+def _ratio(part: int, total: int) -> float:
+    return part / total if total else 0.0

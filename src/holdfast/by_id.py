@@ -1,7 +1,6 @@
-"""Operations on a memory or a change by its id, and on what an erasure names.
+"""Operations on a memory or change by its id, and erasure.
 
-Each takes an optional ``reader``: with one, what that scope does not see raises the same ``NotFound`` as what does
-not exist.
+With a ``reader``, ids that this scope does not see raise the same ``NotFound`` as missing ids.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,12 +19,12 @@ from holdfast.write import Writer
 
 
 def writer(services: Services, tx: Transaction) -> Writer:
-    """Return the writer for a change that a user makes."""
+    """Return a writer for changes made by a user."""
     return Writer(tx=tx, preset=services.preset, author=Author(actor="user"), now=services.clock.now())
 
 
 def get(services: Services, id: str, *, reader: Scope | None = None) -> Memory:
-    """Return a memory as it is now, including a retired one."""
+    """Return the current revision of a memory, including a retired one."""
     return _one(services.store.memories(MemoryFilter(ids=(id,), statuses=None, reader=reader)), id)
 
 
@@ -52,15 +51,24 @@ def revise(
     reason: str | None,
     reader: Scope | None = None,
 ) -> Memory:
-    """Add a revision to a memory; what is None stays as it is."""
-    emptied = frozenset(name for name, given in (("tags", tags), ("metadata", metadata)) if given is not None and not given)
+    """Add a revision to a memory. Arguments that are None leave the field as it is."""
+    emptied = frozenset(name for name, value in (("tags", tags), ("metadata", metadata)) if value is not None and not value)
     with services.store.write() as tx:
         memory = _one(tx.memories(MemoryFilter(ids=(id,), reader=reader)), id)
         put = Put(
-            id=id, scope=memory.scope, kind=memory.kind, key=memory.key, text=memory.text if text is None else text,
-            importance=importance, tags=tuple(tags or ()), metadata=metadata or {}, topic=topic, pinned=pinned, reason=reason,
+            id=id,
+            scope=memory.scope,
+            kind=memory.kind,
+            key=memory.key,
+            text=memory.text if text is None else text,
+            importance=importance,
+            tags=tuple(tags or ()),
+            metadata=metadata or {},
+            topic=topic,
+            pinned=pinned,
+            reason=reason,
             emptied=cast("frozenset[Literal['tags', 'metadata']]", emptied),
-        )  # fmt: skip
+        )
         (revised,) = writer(services, tx).apply([put])
     services.scheduler.wake()
     return revised
@@ -68,7 +76,7 @@ def revise(
 
 @watched("forget")
 def forget(services: Services, id: str, *, reason: str, reader: Scope | None = None) -> int:
-    """Retire a memory; returns 0 for one that was retired before."""
+    """Retire a memory as forgotten; returns 1, or 0 if it was already retired."""
     id = clean_name(id, what="id") or ""
     with services.store.write() as tx:
         found = tx.memories(MemoryFilter(ids=(id,), reader=reader))
@@ -80,7 +88,7 @@ def forget(services: Services, id: str, *, reason: str, reader: Scope | None = N
 
 @watched("forget")
 def forget_key(services: Services, key: str, reader: Scope, *, kind: Kinds, kinds: Kinds, reason: str) -> int:
-    """Retire the values of a key that a reader sees: of a user only their own, never what all users share."""
+    """Retire the memories with a key; returns how many. A user's reader retires only the user's own, never shared ones."""
     names = kind_names(kind, kinds)
     wanted = MemoryFilter(
         reader=reader,
@@ -117,42 +125,44 @@ def erase_target(
     owner: Mapping[str, str | None],
     reader: Scope | None = None,
 ) -> Receipt:
-    """Erase one memory, session or message with everything derived from it, or everything an owner has."""
-    one = named(memory=memory, session=session, source=source)
+    """Erase one memory, session or message with everything derived from it, or everything of an owner."""
+    target = named(memory=memory, session=session, source=source)
     scope = named(**{part: clean_name(name, what=part) for part, name in owner.items()})
-    if len(one) + bool(scope) != 1:
-        raise InvalidInput("erase needs to know one thing: id=, session=, source=, or a scope of user=, app=, agent=.")
-    found = _targets(services.store, one)
-    if one and (not found or (reader is not None and not all(reader.sees(each.scope) for each in found))):
-        ((what, id),) = one.items()
+    if len(target) + bool(scope) != 1:
+        raise InvalidInput(
+            "erase needs exactly one of id=, session=, source=, or a scope of user=, app=, agent=. Nothing was erased."
+        )
+    found = _targets(services.store, target)
+    if target and (not found or (reader is not None and not all(reader.sees(row.scope) for row in found))):
+        ((what, id),) = target.items()
         raise NotFound(f"There is no {'message' if what == 'source' else what} {id}. Nothing was erased.")
     services.reader.forget_uses()
-    whose = found[0].scope if found else None
+    owner_scope = found[0].scope if found else None
     pages = services.topic_files.before_erasing(
-        scope if whose is None else named(user=whose.user, app=whose.app, agent=whose.agent)
+        scope if owner_scope is None else named(user=owner_scope.user, app=owner_scope.app, agent=owner_scope.agent)
     )
-    receipt = erase(services.store, services.preset, one or scope, services.clock.now())
+    receipt = erase(services.store, services.preset, target or scope, services.clock.now())
     services.embedding.forget_queries()
     left = tuple(problem for files in pages for problem in files.publish().problems)
     return replace(receipt, status="pending", verified=False, residue=(*receipt.residue, *left)) if left else receipt
 
 
 def named(**parts: str | None) -> dict[str, str]:
-    """Return the parts that are given."""
+    """Return the arguments that are not None."""
     return {name: value for name, value in parts.items() if value is not None}
 
 
-def _targets(reads: Reads, one: Mapping[str, str]) -> list[Memory | SessionRecord | Message]:
-    """Return what an erasure by id names; of a source that is gone, what was derived from it."""
+def _targets(reads: Reads, target: Mapping[str, str]) -> list[Memory | SessionRecord | Message]:
+    """Return the rows that an erasure by id names. For a source that is gone, return the memories derived from it."""
     found: list[Memory | SessionRecord | Message] = []
-    if "memory" in one:
-        found += reads.memories(MemoryFilter(ids=(one["memory"],), statuses=None))
-    if "session" in one:
-        found += reads.sessions(SessionFilter(ids=(one["session"],)))
-    if "source" in one:
-        found += reads.messages(MessageFilter(ids=(one["source"],)))
-        found += reads.memories(MemoryFilter(ids=(one["source"],), statuses=None))
-        found = found or [*reads.memories(MemoryFilter(sources=[one["source"]], statuses=None))]
+    if "memory" in target:
+        found += reads.memories(MemoryFilter(ids=(target["memory"],), statuses=None))
+    if "session" in target:
+        found += reads.sessions(SessionFilter(ids=(target["session"],)))
+    if "source" in target:
+        found += reads.messages(MessageFilter(ids=(target["source"],)))
+        found += reads.memories(MemoryFilter(ids=(target["source"],), statuses=None))
+        found = found or [*reads.memories(MemoryFilter(sources=[target["source"]], statuses=None))]
     return found
 
 
@@ -161,10 +171,10 @@ def _retire(services: Services, tx: Transaction, found: Sequence[Memory], reason
 
 
 def _sees_batch(tx: Transaction, change: ChangeRecord, reader: Scope | None) -> bool:
-    """Return True if a reader sees every memory that is undone with a change."""
+    """Return True if a reader sees every memory in the batch of a change."""
     if reader is None:
         return True
-    ids = {each.memory for each in tx.changes(batch=change.batch)}
+    ids = {other.memory for other in tx.changes(batch=change.batch)}
     return len(tx.memories(MemoryFilter(ids=ids, statuses=None, reader=reader))) == len(ids)
 
 
@@ -175,7 +185,7 @@ def _one(found: Sequence[Memory], id: str) -> Memory:
 
 
 def _not_forgettable(reads: Reads, id: str, reader: Scope | None) -> NotFound:
-    """Return the error for an id that is no memory, with what to use instead."""
+    """Return the error for an id that is not a memory, with the call to use instead."""
     messages = reads.messages(MessageFilter(ids=(id,)))
     if messages and (reader is None or reader.sees(messages[0].scope)):
         return NotFound(

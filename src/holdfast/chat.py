@@ -1,6 +1,6 @@
-"""What a chat model is to the engine: turns go in, a reply comes out, and what it cost is counted.
+"""The chat model protocol: turns go in, a reply and its cost come out.
 
-The models themselves are in ``holdfast.models``; any Python callable can be one, too.
+Implementations are in ``holdfast.models``. Any Python callable can serve as a chat model, too.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,12 +12,12 @@ from holdfast.errors import ModelError
 from holdfast.types import Spend
 
 Schema: TypeAlias = Mapping[str, Any]
-"""A JSON Schema of the plain sort: types, properties, required, items, enum."""
+"""A JSON Schema that uses only types, properties, required, items and enum."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A function a model may call; ``parameters`` is the JSON Schema of its arguments."""
+    """A function that a model may call. ``parameters`` is the JSON Schema of its arguments."""
 
     name: str
     description: str
@@ -26,7 +26,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """A model's wish to have a function called."""
+    """A model's request to call a function."""
 
     id: str
     name: str
@@ -35,7 +35,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One turn of what a model is shown. ``tool`` turns answer the call named by ``call``."""
+    """One entry of a model's input. A ``tool`` turn holds the result of the call whose id is ``call``."""
 
     role: Literal["system", "user", "assistant", "tool"]
     text: str
@@ -45,7 +45,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What calls have cost. ``cost`` is in US dollars; 0 for local models, None where the price is not known."""
+    """Cost of model calls. ``cost`` is in US dollars: 0 for local models, None if the price is unknown."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -65,22 +65,29 @@ class Usage:
 
 
 def spend_of(usage: Usage, *, day: datetime, purpose: str, model: str, energy: float = 0.0) -> Spend:
-    """Return what calls have cost as it is noted for a day."""
+    """Return the cost of calls as a record of one day."""
     return Spend(
-        day=day.date().isoformat(), purpose=purpose, model=model, calls=usage.calls, input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens, seconds=usage.seconds, cost=usage.cost or 0.0,
-        unpriced=usage.calls if usage.cost is None else 0, energy=energy,
-    )  # fmt: skip
+        day=day.date().isoformat(),
+        purpose=purpose,
+        model=model,
+        calls=usage.calls,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        seconds=usage.seconds,
+        cost=usage.cost or 0.0,
+        unpriced=usage.calls if usage.cost is None else 0,
+        energy=energy,
+    )
 
 
 def usage_of(error: ModelError) -> Usage:
-    """Return what the calls behind an error have cost; nothing when none was made."""
+    """Return the cost of the calls that led to an error; zero if there were none."""
     return error.usage if isinstance(error.usage, Usage) else Usage()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What a model answered. ``stop`` is ``length`` when it was cut off."""
+    """A model's output. ``stop`` is ``length`` if it was cut off."""
 
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
@@ -89,11 +96,11 @@ class Reply:
 
 
 class ChatModel(Protocol):
-    """Answers turns. Every failure is a :class:`~holdfast.errors.ModelError` that says what to do."""
+    """A chat model. Every failure is a :class:`~holdfast.errors.ModelError` that says what to do."""
 
     @property
     def name(self) -> str:
-        """Its full name, such as ``openai:gpt-4o-mini``."""
+        """Full name, such as ``openai:gpt-4o-mini``."""
         ...
 
     def chat(
@@ -105,11 +112,11 @@ class ChatModel(Protocol):
         max_tokens: int = 1024,
         timeout: float = 60.0,
     ) -> Reply:
-        """Answer; with ``schema``, in JSON of that shape where the model can be held to it."""
+        """Return a reply. With ``schema``, the reply is JSON of that schema, if the model can enforce one."""
         ...
 
     def stream(
         self, turns: Sequence[Turn], *, tools: Sequence[Tool] = (), max_tokens: int = 1024, timeout: float = 60.0
     ) -> Iterator[str | Reply]:
-        """Answer piece by piece; the last thing yielded is the whole reply."""
+        """Yield the reply piece by piece, and finally the complete :class:`Reply`."""
         ...

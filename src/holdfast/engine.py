@@ -1,4 +1,4 @@
-"""The engine: the whole public interface of a memory. ``holdfast.open()`` makes one."""
+"""The engine: the public interface of a memory. Returned by ``holdfast.open()``."""
 
 import logging
 import time
@@ -39,31 +39,38 @@ from holdfast.types import (
 )
 
 hints = logging.getLogger("holdfast.hints")
-"""Hints for whoever writes the calls. The command line drops them: it has its own, in terms of its options."""
+"""Hints for developers who call the library. The command line disables them: it prints its own."""
 _HINT_SECONDS = 60.0
-"""Interval between two counts of users for the hint: counting reads the whole store."""
+"""Seconds between two counts of users for the hint, because counting reads the whole store."""
 
 
 class Engine:
     """A memory: one store, one preset, one embedder, and optionally a chat model.
 
-    Every call takes the scope as ``user=``, ``app=`` and ``agent=``; :meth:`for_user` returns a view without them. A
-    part that is not given means shared: ``remember("...")`` without a user is seen by all users.
+    Calls take the scope as ``user=``, ``app=`` and ``agent=``; :meth:`for_user` returns a view without them. A missing part
+    means shared: ``remember("...")`` without a user stores a memory for all users.
     """
 
     def __init__(self, services: Services) -> None:
         self._services = services
         self.preset = services.preset
-        """The preset: which kinds of memories there are, and how they are extracted and recalled."""
+        """The preset: the kinds of memories, and how they are extracted and recalled."""
         self.topics = TopicPages(
-            services.store, services.preset, services.clock,
-            follow_up=services.consolidation.follow_up, changed=services.scheduler.wake,
-        )  # fmt: skip
-        """Topics as Markdown pages."""
+            services.store,
+            services.preset,
+            services.clock,
+            follow_up=services.condenser.follow_up,
+            changed=services.scheduler.wake,
+        )
+        """Topic pages in Markdown."""
         self.apps = Apps(
-            services.store, services.preset, services.clock,
-            reader=services.reader, embedding=services.embedding, energy=services.energy,
-        )  # fmt: skip
+            services.store,
+            services.preset,
+            services.clock,
+            reader=services.reader,
+            embedding=services.embedding,
+            energy=services.energy,
+        )
         """The registry of apps."""
         self._next_hint: float | None = 0.0
         services.scheduler.start()
@@ -74,7 +81,7 @@ class Engine:
         return f"<holdfast.Engine {name}, preset {self.preset.name!r}>"
 
     def for_user(self, user: str, *, app: str | None = None, agent: str | None = None) -> ScopedMemory:
-        """Return this memory as one user sees it: the same calls without ``user=``, ``app=`` and ``agent=``."""
+        """Return the memory of one user: the same calls without ``user=``, ``app=`` and ``agent=``."""
         scope = self._scope(user=user, app=app, agent=agent)
         if scope.user is None:
             raise InvalidInput("for_user needs the name of a user.")
@@ -91,10 +98,10 @@ class Engine:
         id: str | None = None,
         off_record: bool = False,
     ) -> Session:
-        """Start a session, or resume the one with this ``id``. Off the record, nothing is stored.
+        """Start a session, or resume the one with this ``id``. With ``off_record``, nothing is stored.
 
-        ``with memory.session(user="ana") as talk:`` ends the session on leaving the block. ``session(id=record.id)``
-        resumes one that :meth:`sessions` lists, in its own scope.
+        ``with memory.session(user="ana") as session:`` ends it when the block ends. ``session(id=record.id)`` resumes a session
+        that :meth:`sessions` lists, in its own scope.
         """
         scope = self._scope(user=user, app=app, agent=agent)
         known = self._services.store.session(clean_name(id, what="session id") or "") if id and not off_record else None
@@ -112,7 +119,7 @@ class Engine:
         limit: int = 50,
         offset: int = 0,
     ) -> list[SessionRecord]:
-        """List sessions, the most recently active first. ``session(id=record.id)`` resumes one."""
+        """List sessions, most recently active first. ``session(id=record.id)`` resumes one."""
         view = self._in(user=user, app=app, agent=agent)
         return view.sessions(statuses=statuses, limit=limit, offset=offset)
 
@@ -138,11 +145,22 @@ class Engine:
         origin: MemoryOrigin = "explicit",
         trust: float = 1.0,
     ) -> Memory:
-        """Store a memory. It is durable when the call returns. Storing the same again refreshes it."""
+        """Store a memory. It is durable when the call returns. Storing the same text again refreshes the existing memory."""
         return self._in(user=user, app=app, agent=agent).remember(
-            text, kind=kind, key=key, topic=topic, importance=importance, tags=tags, metadata=metadata, pinned=pinned,
-            valid_from=valid_from, expires_at=expires_at, sources=sources, origin=origin, trust=trust,
-        )  # fmt: skip
+            text,
+            kind=kind,
+            key=key,
+            topic=topic,
+            importance=importance,
+            tags=tags,
+            metadata=metadata,
+            pinned=pinned,
+            valid_from=valid_from,
+            expires_at=expires_at,
+            sources=sources,
+            origin=origin,
+            trust=trust,
+        )
 
     def revise(
         self,
@@ -156,11 +174,18 @@ class Engine:
         pinned: bool | None = None,
         reason: str | None = None,
     ) -> Memory:
-        """Correct a memory: the id stays and a revision is added. Arguments not given stay; tags and metadata are replaced."""
+        """Correct a memory by adding a revision. Arguments not given keep the old value; tags and metadata are replaced."""
         return by_id.revise(
-            self._services, id, text,
-            importance=importance, tags=tags, metadata=metadata, topic=topic, pinned=pinned, reason=reason,
-        )  # fmt: skip
+            self._services,
+            id,
+            text,
+            importance=importance,
+            tags=tags,
+            metadata=metadata,
+            topic=topic,
+            pinned=pinned,
+            reason=reason,
+        )
 
     def forget(
         self,
@@ -174,9 +199,10 @@ class Engine:
         agent: str | None = None,
         reason: str = "asked to forget",
     ) -> int:
-        """Hide memories by id, or by key in a scope; returns how many. Can be undone until they are purged.
+        """Hide memories by id, or by key within a scope; returns how many. You can undo it until they are purged.
 
-        With an ``id``, a named scope must be one that sees it. An unknown id or key raises :class:`holdfast.NotFound`.
+        With an ``id`` and a scope, the scope must be able to see the memory. An unknown id or key raises
+        :class:`holdfast.NotFound`.
         """
         if id is not None and key is None:
             reader = self._scope(user=user, app=app, agent=agent) if by_id.named(user=user, app=app, agent=agent) else None
@@ -187,7 +213,7 @@ class Engine:
         return by_id.forget_key(self._services, key, scope, kind=kind, kinds=kinds, reason=reason)
 
     def undo(self, change: str | ChangeRecord) -> list[Memory]:
-        """Undo a change and the others made with it; returns the memories as they are now."""
+        """Undo a change and the others of its batch; returns the memories as they are now."""
         return by_id.undo(self._services, change)
 
     def erase(
@@ -200,11 +226,11 @@ class Engine:
         app: str | None = None,
         agent: str | None = None,
     ) -> Receipt:
-        """Remove for good. Give one of ``id``, ``session`` and ``source``, or a scope.
+        """Erase data for good. Give one of ``id``, ``session`` and ``source``, or a scope.
 
-        ``id`` is a memory, ``session`` a session, ``source`` a message; each goes with everything derived from it. Of
-        ``user``, ``app`` and ``agent``, those named must all match; ``erase(user=)`` crosses apps. An unknown id raises
-        :class:`holdfast.NotFound`; a scope that holds nothing does not.
+        ``id`` is a memory, ``session`` a session, ``source`` a message. Everything derived from it is erased, too. A scope is
+        any of ``user``, ``app`` and ``agent``; all given parts must match, so ``erase(user=)`` covers all apps. An unknown id
+        raises :class:`holdfast.NotFound`. A scope without data does not.
         """
         owner = {"user": user, "app": app, "agent": agent}
         return by_id.erase_target(self._services, memory=id, session=session, source=source, owner=owner)
@@ -226,9 +252,9 @@ class Engine:
         as_of: datetime | str | None = None,
         min_score: float = 0.0,
     ) -> list[Hit]:
-        """Return what matters for a query, best first; each hit says why it was found.
+        """Return the memories and messages that matter for a query, best first, with the reasons.
 
-        ``kind`` or ``kinds`` narrows it to one kind or several; ``"message"`` is what was said.
+        ``kind`` or ``kinds`` restricts it to these kinds; ``"message"`` stands for messages.
         """
         view = self._in(user=user, app=app, agent=agent)
         hits = view.recall(query, limit=limit, kind=kind, kinds=kinds, where=where, now=now, as_of=as_of, min_score=min_score)
@@ -245,7 +271,7 @@ class Engine:
         agent: str | None = None,
         max_tokens: int | None = None,
     ) -> Context:
-        """Return the block for a system prompt, of at most ``max_tokens``."""
+        """Return a context block for a system prompt, of at most ``max_tokens``."""
         return self._in(user=user, app=app, agent=agent).context(query, max_tokens=max_tokens)
 
     def memories(
@@ -265,34 +291,42 @@ class Engine:
         known_at: datetime | str | None = None,
         retired: bool = False,
     ) -> list[Memory]:
-        """List memories, the newest first: live ones, those that held ``as_of``, or those known at a moment."""
+        """List memories, newest first: live ones, those valid at ``as_of``, or those stored at ``known_at``."""
         return self._in(user=user, app=app, agent=agent).memories(
-            limit=limit, offset=offset, kind=kind, kinds=kinds, key=key, topic=topic, where=where, as_of=as_of,
-            known_at=known_at, retired=retired,
-        )  # fmt: skip
+            limit=limit,
+            offset=offset,
+            kind=kind,
+            kinds=kinds,
+            key=key,
+            topic=topic,
+            where=where,
+            as_of=as_of,
+            known_at=known_at,
+            retired=retired,
+        )
 
     def count_memories(self, **wanted: Unpack[Listing]) -> int:
-        """Count what :meth:`memories` would list without a limit; takes the same arguments."""
+        """Count what :meth:`memories` would list without a limit. Takes the same arguments."""
         view = self._in(user=wanted.get("user"), app=wanted.get("app"), agent=wanted.get("agent"))
         within = {name: value for name, value in wanted.items() if name not in ("user", "app", "agent")}
         return view.count_memories(**cast("ScopedListing", within))
 
     def get(self, id: str) -> Memory:
-        """Return one memory as it is now, including a retired one."""
+        """Return the current revision of a memory, including a retired one."""
         return by_id.get(self._services, id)
 
     def history(self, id: str) -> list[ChangeRecord]:
-        """Return the changes of a memory, oldest first, each with the revision it made."""
+        """Return the changes of a memory, oldest first, each with the revision it created."""
         return by_id.history(self._services, id)
 
     # Users, background work and the store
 
     def set_user(self, user: str, *, timezone: str | None = None, language: str | None = None) -> UserProfile:
-        """Set a user's time zone, which decides when a day ends, or their language."""
+        """Set a user's time zone, which decides when their day ends, or their language."""
         return self._in(user=user).set_user(timezone=timezone, language=language)
 
     def users(self, *, limit: int = 100, offset: int = 0) -> list[UserRecord]:
-        """List users by name, each with the number of their memories and sessions and their last activity."""
+        """List users by name, with the number of their memories and sessions and their last activity."""
         names = self._services.store.user_names(limit=limit, offset=offset)
         return self._services.store.user_records(names, unexpired_at=self._services.clock.now())
 
@@ -301,29 +335,29 @@ class Engine:
         return self._services.store.jobs(states=states, limit=limit)
 
     def rerun(self, job: str) -> Job:
-        """Queue a job again: a dead one, or one where rules replaced a model that failed."""
+        """Queue a job again: a dead one, or a digest that fell back to rules because the model failed."""
         again = self._services.jobs.rerun(job)
         self._services.scheduler.wake()
         return again
 
     def drain(self, *, progress: Callable[[int, int], None] | None = None) -> int:
-        """Run all queued work now: idle sessions, digestion, embedding, clean-up; returns the number of steps."""
+        """Run all queued work now: idle sessions, digests, embedding, clean-up. Returns the number of steps."""
         return self._services.scheduler.drain(progress)
 
     def purge_expired(self) -> int:
-        """Purge what has expired or was forgotten too long ago to be undone; returns how many were purged.
+        """Purge expired memories and forgotten ones past the undo window; returns how many.
 
-        It also happens at every start and once an hour.
+        This also runs at every start and once an hour.
         """
         return self._services.housekeeping.clean_up()
 
     def spend(self, *, since: datetime | str | None = None) -> list[Spend]:
-        """List what background work has cost, by day, purpose and model: calls, tokens, US dollars, energy."""
+        """List the costs of background work by day, purpose and model: calls, tokens, US dollars, energy."""
         day = "" if since is None else as_utc(since, what="since").date().isoformat()
         return self._services.store.spend(since=day)
 
     def stats(self) -> Stats:
-        """Count what is stored."""
+        """Return counts of everything stored."""
         return Stats.of(self._services.store.stats())
 
     def doctor(self, *, deep: bool = True) -> list[Finding]:
@@ -338,7 +372,7 @@ class Engine:
         return path
 
     def close(self) -> None:
-        """Stop the worker and close the store; queued work stays queued."""
+        """Stop the worker and close the store. Queued work stays queued."""
         self._services.scheduler.stop()
         self._services.chat.close()
         self._services.store.close()
@@ -361,12 +395,12 @@ class Engine:
         )
 
     def _hint_at_users(self) -> None:
-        """Log once that a recall without a user found nothing while users have memories."""
+        """Log once that a recall without a user found nothing although users have memories."""
         if self._next_hint is None or time.monotonic() < self._next_hint:
             return
         self._next_hint = time.monotonic() + _HINT_SECONDS
         users = self._services.store.stats()["users"]
         if users:
             self._next_hint = None
-            who = "1 user" if users == 1 else f"{users} users"
-            hints.warning("This recall names no user. Memories of %s are only found with user=...", who)
+            owners = "1 user" if users == 1 else f"{users} users"
+            hints.warning("This recall names no user. Memories of %s are only found with user=...", owners)

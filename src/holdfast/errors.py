@@ -1,34 +1,34 @@
-"""Every error Holdfast raises on purpose.
+"""Every error that Holdfast raises on purpose.
 
 ::
 
     HoldfastError
-     +-- InvalidInput            the caller passed something that cannot be stored or asked
-     |    +-- TextTooLong        a text over the size limit
+     +-- InvalidInput            an argument cannot be stored or searched for
+     |    +-- TextTooLong        a text is over the size limit
      +-- NotFound                no such memory, message, session, change or job in this scope
-     +-- Conflict                the same client id with other content, an ended session, a stale undo
-     +-- Unauthorized            no key, or one that does not count
-     +-- Forbidden               a key that may not do this
-     +-- SettingsError           a setting, preset or environment variable that makes no sense
-     +-- StoreError              the store cannot do what was asked
+     +-- Conflict                the same client id with other content, an ended session, an undo of an old change
+     +-- Unauthorized            no access key, or an invalid one
+     +-- Forbidden               the access key does not allow this
+     +-- SettingsError           an invalid setting, preset or environment variable
+     +-- StoreError              the store failed
      |    +-- StoreTooNew        written by a newer Holdfast; left untouched
      |    +-- StoreCorrupt       the file is damaged, or a migration was altered
-     |    +-- StoreLocked        the key is missing or wrong
+     |    +-- StoreLocked        the encryption key is missing or wrong
      |    +-- StoreBusy          another process held the write lock for too long
      |    +-- StoreClosed        used after close()
-     +-- ModelError              an embedder or chat model
-          +-- ModelUnknown       no model of that name
+     +-- ModelError              an embedder or chat model failed
+          +-- ModelUnknown       no model with that name
           +-- WeightsMissing     the weights are not on this machine
-          +-- WeightsCorrupt     a weight file is not what its publisher made
-          +-- WeightsUnavailable the weights could not be fetched
-          +-- ExtraMissing       a package this model needs is not installed
-          +-- KeyMissing         the provider's key is missing or refused
-          +-- ModelUnavailable   no answer: no connection, a timeout, an overloaded or broken server
-          |    +-- ModelBusy     asked to wait (429); ``retry_after`` says how long, where known
-          +-- NoChatModel        a reply was wanted and no chat model is set
-          +-- NoTranscriber      a recording came and nothing is set that turns speech into text
-          +-- AnswerInvalid      an answer that nothing usable could be read from
-          +-- SpendLimit         the limit set for models has been reached
+          +-- WeightsCorrupt     a weight file has the wrong checksum
+          +-- WeightsUnavailable the weights could not be downloaded
+          +-- ExtraMissing       a package that this model needs is not installed
+          +-- KeyMissing         the provider's API key is missing or was rejected
+          +-- ModelUnavailable   no response: no connection, a timeout, an overloaded or broken server
+          |    +-- ModelBusy     rate limited (429); ``retry_after`` is the wait in seconds, if known
+          +-- NoChatModel        a reply needs a chat model and none is configured
+          +-- NoTranscriber      a recording needs a transcriber and none is configured
+          +-- AnswerInvalid      the model's output could not be parsed
+          +-- SpendLimit         the spending limit for models is reached
 
 Each class has a stable ``code`` that the command line and the HTTP server print.
 """
@@ -37,13 +37,13 @@ from typing import ClassVar
 
 
 class HoldfastError(Exception):
-    """The base of all errors; ``code`` never changes between releases."""
+    """Base class of all errors. ``code`` never changes between releases."""
 
     code: ClassVar[str] = "error"
 
 
 class InvalidInput(HoldfastError, ValueError):
-    """The caller passed something that cannot be stored or asked."""
+    """An argument cannot be stored or searched for."""
 
     code = "invalid_input"
 
@@ -55,55 +55,55 @@ class TextTooLong(InvalidInput):
 
 
 class NotFound(HoldfastError, LookupError):
-    """No such thing in this scope; a foreign id looks exactly like an absent one."""
+    """No such thing in this scope. Ids of other scopes raise the same error as missing ones."""
 
     code = "not_found"
 
 
 class Conflict(HoldfastError):
-    """What was asked contradicts what is already stored."""
+    """The request contradicts data that is already stored."""
 
     code = "conflict"
 
 
 class Unauthorized(HoldfastError):
-    """No key was given where one is needed, or one that is unknown, revoked or expired."""
+    """The access key is missing, unknown, revoked or expired."""
 
     code = "unauthorized"
 
 
 class Forbidden(HoldfastError):
-    """The key is good, but gives no right to do this."""
+    """The access key is valid but does not allow this."""
 
     code = "forbidden"
 
 
 class SettingsError(HoldfastError):
-    """A setting, preset or environment variable makes no sense."""
+    """A setting, preset or environment variable is invalid."""
 
     code = "settings"
 
 
 class StoreError(HoldfastError):
-    """The store cannot do what was asked."""
+    """The store failed, or cannot do what was requested."""
 
     code = "store"
 
 
 class StoreTooNew(StoreError):
-    """The file was written by a newer Holdfast and has been left untouched."""
+    """The store was written by a newer Holdfast. It was left untouched."""
 
     code = "store_too_new"
 
 
 class StoreCorrupt(StoreError):
-    """The file is damaged."""
+    """The store's file is damaged."""
 
     code = "store_corrupt"
 
 
 class StoreLocked(StoreError):
-    """The file is encrypted and the key is missing or wrong."""
+    """The store is encrypted, and the key is missing or wrong."""
 
     code = "store_locked"
 
@@ -121,16 +121,16 @@ class StoreClosed(StoreError):
 
 
 class ModelError(HoldfastError):
-    """An embedder or chat model cannot do what was asked; ``usage`` is what the failed calls cost."""
+    """An embedder or chat model failed. ``usage`` is the cost of the failed calls."""
 
     code = "model"
 
     usage: object = None
-    """A :class:`holdfast.chat.Usage` or None; read it with :func:`holdfast.chat.usage_of`."""
+    """A :class:`holdfast.chat.Usage` or None. Read it with :func:`holdfast.chat.usage_of`."""
 
 
 class ModelUnknown(ModelError):
-    """No model of that name is known."""
+    """No model with that name exists."""
 
     code = "model_unknown"
 
@@ -142,37 +142,37 @@ class WeightsMissing(ModelError):
 
 
 class WeightsCorrupt(ModelError):
-    """A weight file is not what its publisher made."""
+    """A weight file has the wrong checksum."""
 
     code = "weights_corrupt"
 
 
 class WeightsUnavailable(ModelError):
-    """The weights could not be fetched from any carrier."""
+    """The weights could not be downloaded from any source."""
 
     code = "weights_unavailable"
 
 
 class ExtraMissing(ModelError):
-    """A package this model needs is not installed."""
+    """A package that this model needs is not installed."""
 
     code = "extra_missing"
 
 
 class KeyMissing(ModelError):
-    """The provider's key is missing, or the provider refused it."""
+    """The provider's API key is missing, or the provider rejected it."""
 
     code = "key_missing"
 
 
 class ModelUnavailable(ModelError):
-    """The model gave no answer: no connection, a timeout, an overloaded or broken server."""
+    """The model did not respond: no connection, a timeout, an overloaded or broken server."""
 
     code = "model_unavailable"
 
 
 class ModelBusy(ModelUnavailable):
-    """The provider asked to wait; ``retry_after`` says how many seconds, where it told."""
+    """The provider's rate limit is reached. ``retry_after`` is the wait in seconds, if the provider sent one."""
 
     code = "model_busy"
 
@@ -182,9 +182,9 @@ class ModelBusy(ModelUnavailable):
 
 
 class NoChatModel(ModelError):
-    """A reply was wanted, and no chat model is set; what was said is kept.
+    """A reply needs a chat model, and none is configured. The user's message is stored.
 
-    ``context`` is what a model would have been told, a :class:`holdfast.types.Context`; ``message_id`` is the message kept.
+    ``context`` is the :class:`holdfast.Context` that a model would have received; ``message_id`` is the stored message.
     """
 
     code = "no_chat_model"
@@ -196,18 +196,18 @@ class NoChatModel(ModelError):
 
 
 class NoTranscriber(ModelError):
-    """A recording came, and nothing is set that turns speech into text."""
+    """A recording needs a transcriber, and none is configured."""
 
     code = "no_transcriber"
 
 
 class AnswerInvalid(ModelError):
-    """The model's answer could not be used, not even in part."""
+    """The model's output could not be parsed, not even in part."""
 
     code = "answer_invalid"
 
 
 class SpendLimit(ModelError):
-    """The limit set for what models may cost has been reached."""
+    """The spending limit for models is reached."""
 
     code = "spend_limit"

@@ -1,4 +1,4 @@
-"""What a store is asked for, and the small answers it gives: filters, candidates, matches."""
+"""Filters for the reads of a store, and small result types."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,14 +9,14 @@ from holdfast.errors import InvalidInput
 from holdfast.types import MemoryStatus, Scope, SessionStatus, Where
 
 Space: TypeAlias = Literal["memory", "message", "archive"]
-"""Where something is searched: live memories, raw messages, or what was once a live memory."""
+"""Part of a store to search: live memories, messages, or retired memories (``archive``)."""
 
 _MAX_NUMBER = 2**63 - 1
-"""The largest number a store counts with."""
+"""Largest integer that a store can hold (64 bits)."""
 
 
 def check_page(*, limit: int | None = None, offset: int = 0) -> None:
-    """Refuse a limit or an offset that is no whole number from 0 on. Every listing and recall of every store checks here."""
+    """Raise InvalidInput unless limit and offset are whole numbers from 0 up. All listings and recalls use this check."""
     for name, value in (("limit", limit), ("offset", offset)):
         if value is None and name == "limit":
             continue
@@ -28,15 +28,18 @@ def check_page(*, limit: int | None = None, offset: int = 0) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryFilter:
-    """Which memories. ``reader`` sees what its scope may see; ``owner`` names parts exactly, across the rest."""
+    """Selects memories.
+
+    ``reader`` selects what a scope may read. ``owner`` selects by exact parts of the scope and ignores the other parts.
+    """
 
     reader: Scope | None = None
     exactly: Scope | None = None
-    """Only this very scope: the identity rule looks here."""
+    """Only memories whose scope equals this one in every part."""
     owner: Mapping[str, str] = field(default_factory=dict)
-    """Parts that must be equal (``user``, ``app``, ``agent``), whatever the others are."""
+    """Parts of the scope that must be equal (``user``, ``app``, ``agent``). Other parts may have any value."""
     apps: Collection[str] | None = None
-    """Of what the reader sees, only what belongs to these apps."""
+    """Of the memories that the reader sees, only those of these apps."""
     ids: Collection[str] | None = None
     items: Collection[int] | None = None
     kinds: Collection[str] | None = None
@@ -49,25 +52,25 @@ class MemoryFilter:
     sources: Collection[str] | None = None
     where: Where | None = None
     as_of: datetime | None = None
-    """Valid at that moment, by what is known today."""
+    """Only memories that were valid at this time, according to what is known today."""
     known_at: datetime | None = None
-    """As it stood in the store at that moment."""
+    """Memories as they were stored at this time."""
     expired_by: datetime | None = None
     unexpired_at: datetime | None = None
     retired_before: datetime | None = None
     unused_since: datetime | None = None
-    """Learnt by itself, not pinned, and neither used nor said again since."""
+    """Only memories that were extracted automatically, are not pinned, and were neither used nor stated again since this time."""
     limit: int | None = None
     offset: int = 0
     newest_first: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse a negative limit or offset."""
+        """Raise InvalidInput for a negative limit or offset."""
         check_page(limit=self.limit, offset=self.offset)
 
     @property
     def is_selective(self) -> bool:
-        """Whether it names something that few memories have, so that they are best looked up by that."""
+        """True if a field that few memories match is set, so that an index lookup is faster than a scan."""
         named = (
             self.ids,
             self.items,
@@ -83,31 +86,31 @@ class MemoryFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageFilter:
-    """Which messages, in the order they were said."""
+    """Selects messages, in the order in which they were added."""
 
     session: str | None = None
     owner: Mapping[str, str] = field(default_factory=dict)
     reader: Scope | None = None
     exactly: Scope | None = None
-    """Only what was said in this very scope."""
+    """Only messages whose scope equals this one in every part."""
     ids: Collection[str] | None = None
     seqs: Collection[int] | None = None
     client_id: str | None = None
     after_seq: int = 0
     before: datetime | None = None
     said: Sequence[tuple[datetime, datetime]] = ()
-    """If any: only what was said in one of these stretches of time, their ends left out."""
+    """Time ranges, end excluded. If any are given, only messages from these ranges."""
     newest: int | None = None
-    """Only the last N."""
+    """Only the last N messages."""
 
     def __post_init__(self) -> None:
-        """Refuse a negative number of messages."""
+        """Raise InvalidInput for a negative ``newest``."""
         check_page(limit=self.newest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionFilter:
-    """Which sessions, the most recently active first."""
+    """Selects sessions, the most recently active first."""
 
     ids: Collection[str] | None = None
     owner: Mapping[str, str] = field(default_factory=dict)
@@ -118,26 +121,26 @@ class SessionFilter:
     offset: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse a negative limit or offset."""
+        """Raise InvalidInput for a negative limit or offset."""
         check_page(limit=self.limit, offset=self.offset)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchFilter:
-    """Where to search: the partitions a reader sees, and within them only these kinds and metadata."""
+    """Restricts a search to the partitions that a reader sees, and within them to kinds and metadata."""
 
     reader: Scope
     spaces: Collection[Space]
     kinds: Collection[str] | None = None
     where: Where | None = None
     without_session: str | None = None
-    """A session whose messages are not to be found."""
+    """A session whose messages are excluded."""
     said: Sequence[tuple[datetime, datetime]] = ()
-    """If any, and messages are searched: only messages said in one of these stretches of time, their ends left out."""
+    """Time ranges, end excluded. If any are given and messages are searched, only messages from these ranges are found."""
 
 
 class Match(NamedTuple):
-    """Something found in a store: its item number, which window of it, and the arm's own score."""
+    """A search result: item number, chunk number, the arm's score, and the space it was found in."""
 
     item: int
     chunk: int
@@ -146,7 +149,7 @@ class Match(NamedTuple):
 
 
 class AppChanges(NamedTuple):
-    """What one author did to the memories of one app: how many it made, and in how many batches it changed something."""
+    """Changes by one author to the memories of one app: memories created, and batches in which something changed."""
 
     app: str
     actor: str
@@ -155,7 +158,7 @@ class AppChanges(NamedTuple):
 
 
 class DayCount(NamedTuple):
-    """How many memories of one kind were made on one day (``2026-03-01``, in UTC)."""
+    """Number of memories of one kind that were created on one day (``2026-03-01``, in UTC)."""
 
     day: str
     kind: str
@@ -163,7 +166,7 @@ class DayCount(NamedTuple):
 
 
 class MissingVector(NamedTuple):
-    """A window of text that has no vector of some model yet."""
+    """A chunk that has no vector of a certain model yet."""
 
     item: int
     chunk: int

@@ -1,4 +1,4 @@
-"""A memory seen from one scope: every call of an engine without ``user=``, ``app=`` and ``agent=``."""
+"""The memory of one scope: the calls of an engine without ``user=``, ``app=`` and ``agent=``."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ from holdfast import by_id
 from holdfast.errors import InvalidInput, NotFound
 from holdfast.learning.changes.keys import split_key
 from holdfast.protocols import SessionFilter
-from holdfast.recall.listing import Kinds, ScopedListing, kind_names, listed
+from holdfast.recall.listing import Kinds, ScopedListing, kind_names, listing_filter
 from holdfast.runtime.clock import as_utc, zone
 from holdfast.runtime.ids import new_id
 from holdfast.runtime.tracing import watched
@@ -33,7 +33,7 @@ from holdfast.types import (
 
 
 class ScopedMemory:
-    """A memory as one user sees it. ``Engine.for_user()`` makes one.
+    """The memory of one user. Returned by ``Engine.for_user()``.
 
     ::
 
@@ -41,7 +41,7 @@ class ScopedMemory:
         ana.remember("prefers tea", key="drink")
         ana.recall("what does she drink?")
 
-    Reads see what the user owns and what all users share. An id of someone else raises :class:`holdfast.NotFound`.
+    Reads see the user's own data and data shared by all users. Another user's id raises :class:`holdfast.NotFound`.
     """
 
     def __init__(self, services: Services, scope: Scope) -> None:
@@ -56,9 +56,9 @@ class ScopedMemory:
     # Sessions
 
     def session(self, *, id: str | None = None, off_record: bool = False) -> Session:
-        """Start a session, or resume the one with this ``id``. Off the record, nothing is stored.
+        """Start a session, or resume the one with this ``id``. With ``off_record``, nothing is stored.
 
-        ``with ana.session() as talk:`` ends the session on leaving the block.
+        ``with ana.session() as session:`` ends it when the block ends.
         """
         id = clean_name(id, what="session id")
         known = None if id is None or off_record else self._services.store.session(id)
@@ -71,7 +71,7 @@ class ScopedMemory:
     def sessions(
         self, *, statuses: Sequence[SessionStatus] | None = None, limit: int = 50, offset: int = 0
     ) -> list[SessionRecord]:
-        """List sessions, the most recently active first. ``session(id=record.id)`` resumes one."""
+        """List sessions, most recently active first. ``session(id=record.id)`` resumes one."""
         return self._services.store.sessions(SessionFilter(owner=self._owner, statuses=statuses, limit=limit, offset=offset))
 
     # Writing
@@ -94,7 +94,7 @@ class ScopedMemory:
         origin: MemoryOrigin = "explicit",
         trust: float = 1.0,
     ) -> Memory:
-        """Store a memory. It is durable when the call returns. Storing the same again refreshes it."""
+        """Store a memory. It is durable when the call returns. Storing the same text again refreshes the existing memory."""
         preset = self._services.preset
         if key is None and preset.default_key is not None and preset.kind(kind).keyed == "many":
             found, text = split_key(text)
@@ -132,11 +132,19 @@ class ScopedMemory:
         pinned: bool | None = None,
         reason: str | None = None,
     ) -> Memory:
-        """Correct a memory: the id stays and a revision is added. Arguments not given stay; tags and metadata are replaced."""
+        """Correct a memory by adding a revision. Arguments not given keep the old value; tags and metadata are replaced."""
         return by_id.revise(
-            self._services, id, text, importance=importance, tags=tags, metadata=metadata, topic=topic, pinned=pinned,
-            reason=reason, reader=self.scope,
-        )  # fmt: skip
+            self._services,
+            id,
+            text,
+            importance=importance,
+            tags=tags,
+            metadata=metadata,
+            topic=topic,
+            pinned=pinned,
+            reason=reason,
+            reader=self.scope,
+        )
 
     def forget(
         self,
@@ -147,7 +155,7 @@ class ScopedMemory:
         kinds: Kinds = None,
         reason: str = "asked to forget",
     ) -> int:
-        """Hide memories by id or by key; returns how many. Can be undone until they are purged."""
+        """Hide memories by id or by key; returns how many. You can undo it until they are purged."""
         if id is not None and key is None:
             return by_id.forget(self._services, id, reason=reason, reader=self.scope)
         if key is None or id is not None:
@@ -155,20 +163,20 @@ class ScopedMemory:
         return by_id.forget_key(self._services, key, self.scope, kind=kind, kinds=kinds, reason=reason)
 
     def undo(self, change: str | ChangeRecord) -> list[Memory]:
-        """Undo a change and the others made with it; returns the memories as they are now."""
+        """Undo a change and the others of its batch; returns the memories as they are now."""
         return by_id.undo(self._services, change, reader=self.scope)
 
     def erase(self, *, id: str | None = None, session: str | None = None, source: str | None = None) -> Receipt:
-        """Remove for good: a memory, a session, a message with everything derived from it, or without arguments everything.
+        """Erase a memory, session or message with everything derived from it. Without arguments, erase everything.
 
-        Everything means what this scope owns, not what all users share.
+        Everything means the data this scope owns, not data shared by all users.
         """
         everything = id is None and session is None and source is None
         owner: Mapping[str, str] = self._owner if everything else {}
         return by_id.erase_target(self._services, memory=id, session=session, source=source, owner=owner, reader=self.scope)
 
     def set_user(self, *, timezone: str | None = None, language: str | None = None) -> UserProfile:
-        """Set the user's time zone, which decides when a day ends, or their language."""
+        """Set the user's time zone, which decides when their day ends, or their language."""
         if self.scope.user is None:
             raise InvalidInput("set_user needs the name of a user.")
         with self._services.store.write() as tx:
@@ -195,32 +203,32 @@ class ScopedMemory:
         as_of: datetime | str | None = None,
         min_score: float = 0.0,
     ) -> list[Hit]:
-        """Return what matters for a query, best first; each hit says why it was found."""
+        """Return the memories and messages that matter for a query, best first, with the reasons."""
         return self._services.reader.recall(
             self.scope, query, limit=limit, kinds=kind_names(kind, kinds), where=where, now=now, as_of=as_of, min_score=min_score
         )
 
     def context(self, query: str, *, max_tokens: int | None = None) -> Context:
-        """Return the block for a system prompt, of at most ``max_tokens``."""
+        """Return a context block for a system prompt, of at most ``max_tokens``."""
         return self._services.reader.context(self.scope, query, max_tokens=max_tokens)
 
     def memories(self, *, limit: int = 100, offset: int = 0, **wanted: Unpack[ScopedListing]) -> list[Memory]:
-        """List memories, the newest first; narrowed by what :meth:`Engine.memories` takes."""
-        found = listed(self._services.preset, self.scope, self._services.clock.now(), **wanted)
+        """List memories, newest first. Takes the filters of :meth:`Engine.memories`."""
+        found = listing_filter(self._services.preset, self.scope, self._services.clock.now(), **wanted)
         return self._services.store.memories(replace(found, limit=limit, offset=offset))
 
     def count_memories(self, **wanted: Unpack[ScopedListing]) -> int:
         """Count what :meth:`memories` would list without a limit."""
         return self._services.store.count_memories(
-            listed(self._services.preset, self.scope, self._services.clock.now(), **wanted)
+            listing_filter(self._services.preset, self.scope, self._services.clock.now(), **wanted)
         )
 
     def get(self, id: str) -> Memory:
-        """Return one memory as it is now, including a retired one."""
+        """Return the current revision of a memory, including a retired one."""
         return by_id.get(self._services, id, reader=self._reader)
 
     def history(self, id: str) -> list[ChangeRecord]:
-        """Return the changes of a memory, oldest first, each with the revision it made."""
+        """Return the changes of a memory, oldest first, each with the revision it created."""
         return by_id.history(self._services, id, reader=self._reader)
 
     @property
@@ -229,6 +237,6 @@ class ScopedMemory:
 
     @property
     def _reader(self) -> Scope:
-        """This scope, with the apps that share their memories with its app."""
+        """This scope, together with the apps that share their memories with its app."""
         app = self.scope.app
         return replace(self.scope, also_apps=tuple(self._services.store.apps_sharing_with(app))) if app else self.scope

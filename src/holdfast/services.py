@@ -1,8 +1,7 @@
-"""The components an engine is built from, and the internal accessor for them.
+"""The components of an engine, and internal access to them.
 
-``Services`` is not public API: :class:`holdfast.Engine` shows none of it. The surfaces of this package (server,
-command line, MCP, benchmarks) reach it with :func:`services`. This module imports nothing at run time, so that the
-command line can import it before it knows whether a store will be opened.
+``Services`` is not public API: :class:`holdfast.Engine` hides it. The server, the command line, MCP and the benchmarks
+use :func:`services`. This module imports nothing at run time, which keeps the command line fast.
 """
 
 from dataclasses import dataclass
@@ -33,11 +32,11 @@ class Services:
     clock: "Clock"
     embedding: "Embedding"
     chat: "BudgetedChat"
-    """The chat model, with its spending limits."""
+    """Chat model with its spending limits."""
     energy: "Energy"
-    digestion: "Digester"
+    digester: "Digester"
     """Closes sessions and extracts memories from them."""
-    consolidation: "Condenser"
+    condenser: "Condenser"
     jobs: "JobRunner"
     reranking: "Reranking"
     reader: "Reader"
@@ -46,14 +45,14 @@ class Services:
     """Topic pages as Markdown files, kept in sync with the store."""
     housekeeping: "Housekeeping"
     scheduler: "Scheduler"
-    """Background work."""
+    """Runs background work."""
 
     def __repr__(self) -> str:
         return f"<Services on {self.store.location}>"
 
 
 class _Built(Protocol):
-    """Something built from services: an engine."""
+    """An object built from services: an engine."""
 
     @property
     def _services(self) -> Services: ...
@@ -61,4 +60,4 @@ class _Built(Protocol):
 
 def services(engine: _Built) -> Services:
     """Return the components of an engine. For this package only."""
-    return engine._services  # noqa: SLF001  (this is the one door to it)
+    return engine._services  # noqa: SLF001  (the only access from outside the engine)

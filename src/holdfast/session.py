@@ -1,4 +1,4 @@
-"""A conversation. A message is durable when ``add`` returns."""
+"""A session: adding messages, recall and context within a conversation."""
 
 import logging
 from dataclasses import replace
@@ -23,26 +23,26 @@ _ORIGIN_OF_ROLE: dict[str, MessageOrigin] = {"user": "user", "assistant": "assis
 
 
 class Session:
-    """One conversation. ``Engine.session()`` makes one.
+    """One conversation. Returned by ``Engine.session()``.
 
     ::
 
-        with memory.session(user="ana") as talk:
-            talk.add("user", "I moved to Lyon last month.")
-            print(talk.context())
+        with memory.session(user="ana") as session:
+            session.add("user", "I moved to Lyon last month.")
+            print(session.context())
 
-    Leaving the block ends the session, also on an exception. Off the record, nothing is stored.
+    The session ends when the block ends, also after an exception. With ``off_record``, nothing is stored.
     """
 
     def __init__(self, services: Services, *, id: str, scope: Scope, off_record: bool = False) -> None:
         self._services = services
         self._unrecorded: list[Message] = []
         self.id = id
-        """The id, with which ``Engine.session(id=...)`` resumes it."""
+        """The session's id. ``Engine.session(id=...)`` resumes it."""
         self.scope = scope
         """Tenant, user, app and agent."""
         self.off_record = off_record
-        """True if nothing of it is stored."""
+        """True if nothing of the session is stored."""
 
     def __enter__(self) -> Self:
         return self
@@ -53,13 +53,13 @@ class Session:
         except HoldfastError:
             if error is None:
                 raise
-            log.warning("The session %s could not be ended; it ends by itself when it has been silent.", self.id)
+            log.warning("Session %s could not be ended. Its messages are stored, and it is closed once it is idle.", self.id)
 
     def __repr__(self) -> str:
         return f"<holdfast.Session {self.id}{', off the record' if self.off_record else ''}>"
 
     def begin(self) -> SessionRecord:
-        """Store the session before its first message; :meth:`add` does so by itself."""
+        """Store the session before its first message. :meth:`add` does this if needed."""
         now = self._services.clock.now()
         new = SessionRecord(id=self.id, scope=self.scope, started_at=now, last_at=now)
         if self.off_record:
@@ -118,11 +118,11 @@ class Session:
             session = replace(known, status="open", ended_at=None, last_at=now)
             tx.set_session(session)
         stored = tx.add_message(message)
-        self._services.digestion.after_message(tx, session, stored)
+        self._services.digester.after_message(tx, session, stored)
         return stored
 
     def messages(self, *, limit: int | None = None) -> list[Message]:
-        """Return the conversation so far, oldest first, or its last ``limit`` messages."""
+        """Return the messages of the session, oldest first, or its last ``limit`` messages."""
         wanted = MessageFilter(session=self.id, newest=limit)
         if self.off_record:
             first = 0 if limit is None else max(len(self._unrecorded) - limit, 0)
@@ -131,14 +131,15 @@ class Session:
         return [message for message in found if message.scope == self.scope]
 
     def window(self) -> list[Message]:
-        """Return the last messages, which follow the context in the prompt."""
-        begins = 0 if self.off_record else self._state().window_from
-        return [
-            message for message in self.messages(limit=self._services.preset.window) if message.seq > begins or self.off_record
-        ]
+        """Return the last messages, which follow the context block in the prompt."""
+        messages = self.messages(limit=self._services.preset.window)
+        if self.off_record:
+            return messages
+        window_from = self._state().window_from
+        return [message for message in messages if message.seq > window_from]
 
     def clear_window(self) -> None:
-        """Start the window after the messages so far; they stay stored."""
+        """Clear the window. The messages stay stored."""
         if self.off_record:
             self._unrecorded.clear()
             return
@@ -150,7 +151,7 @@ class Session:
     def recall(
         self, query: str, *, limit: int = 10, kind: Kinds = None, kinds: Kinds = None, min_score: float = 0.0
     ) -> list[Hit]:
-        """Return what matters for a query from everything except this session, best first."""
+        """Return the memories and messages that matter for a query, best first, without messages of this session."""
         return self._services.reader.recall(
             self.scope, query, limit=limit, kinds=kind_names(kind, kinds), min_score=min_score, without_session=self.id
         )
@@ -163,14 +164,14 @@ class Session:
         state: str | None = None,
         persona: str | None = None,
     ) -> Context:
-        """Return the block for the system prompt; without a query, for the user's last message.
+        """Return a context block for the system prompt. Without a query, it is for the user's last message.
 
-        ``persona`` comes first in the block. ``state`` is what the host knows of itself right now, such as sensor
-        readings, for presets that show it.
+        ``persona`` comes first in the block. ``state`` is the host's current state, such as sensor readings, for presets that
+        show it.
         """
         if query is None:
-            said = [message.text for message in self.messages(limit=20) if message.role == "user"]
-            query = said[-1] if said else ""
+            texts = [message.text for message in self.messages(limit=20) if message.role == "user"]
+            query = texts[-1] if texts else ""
         conversation = ConversationState() if self.off_record else self._state()
         context = self._services.reader.context(
             self.scope,
@@ -192,7 +193,7 @@ class Session:
         return conversation_state(session if session is not None and session.scope == self.scope else None)
 
     def _save_state(self, state: ConversationState, context: Context) -> None:
-        """Note which memories came to mind, so that they stay; which they are can be found again, so a lost note does no harm."""
+        """Store which memories were recalled, so that later contexts keep them. Not durable: a lost note is found again."""
         kinds = self._services.preset.recall.kinds or ()
         found = [hit.id for hit in (*context.hits, *context.left_out) if hit.memory and hit.kind in kinds]
         new = [id for id in found if id not in state.recalled_ids]
@@ -204,17 +205,17 @@ class Session:
                 tx.set_session(with_state(session, recalled=[*conversation_state(session).recalled_ids, *new]))
 
     def digest(self) -> None:
-        """Queue the digestion of what was said so far; the session goes on."""
+        """Queue a digest of the messages so far. The session stays open."""
         if self.off_record:
             return
         with self._services.store.write() as tx:
             session = tx.session(self.id)
             if session is not None and session.scope == self.scope:
-                self._services.digestion.digest_so_far(tx, session)
+                self._services.digester.digest_so_far(tx, session)
         self._services.scheduler.wake()
 
     def end(self) -> None:
-        """End the session and queue its digestion. Both are durable when the call returns."""
+        """End the session and queue its digest. Both are durable when the call returns."""
         if self.off_record:
             self._unrecorded.clear()
             return
@@ -222,32 +223,35 @@ class Session:
             session = tx.session(self.id)
             if session is None or session.scope != self.scope or session.status == "ended":
                 return
-            self._services.digestion.close_session(tx, session, "ended")
+            self._services.digester.close_session(tx, session, "ended")
         self._services.scheduler.wake()
 
 
 def resume(services: Services, record: SessionRecord) -> Session:
-    """Resume a session whose record was read already, or made for a new session: the store is not read again."""
+    """Return the session of a record, without reading the store again."""
     services.topic_files.use(record.scope)
     return Session(services, id=record.id, scope=record.scope)
 
 
 def _earlier(tx: Transaction, message: Message) -> Message | None:
-    """Return the message a client sent before under the same id, if it is the same."""
+    """Return the message that was added before with the same client id. Raises Conflict if its content differs."""
     if message.client_id is None:
         return None
     found = tx.messages(MessageFilter(session=message.session, client_id=message.client_id))
     if not found or found[0].scope != message.scope:
         return None
     if (found[0].role, found[0].text) != (message.role, message.text):
-        raise Conflict(f"A message with id {message.client_id!r} but other content is in this session already.")
+        raise Conflict(
+            f"This session already has a message with id {message.client_id!r} and other content. "
+            "Nothing was stored; use a new id for a new message."
+        )
     return found[0]
 
 
 def _origin(role: str, origin: str | None) -> MessageOrigin:
     chosen = origin or _ORIGIN_OF_ROLE.get(role, "user")
     if chosen not in TRUST:
-        raise InvalidInput(f"origin is one of {', '.join(TRUST)}, not {chosen!r}.")
+        raise InvalidInput(f"origin must be one of {', '.join(TRUST)}, not {chosen!r}.")
     return cast("MessageOrigin", chosen)
 
 

@@ -1,7 +1,7 @@
-"""The one way in: every change to a memory, whoever proposes it, is checked and stored here.
+"""Writes memories: every change, from a user, a job or an import, is checked and stored here.
 
-Identity: within one scope, a kind, its key and the folded text say what a memory is. The same again only
-notes that it was stated again; another value of a ``one`` key takes the older one's place.
+Identity: within one scope, kind, key and folded text identify a memory. Storing the same again refreshes it. A new value
+for a key that holds one value supersedes the old one.
 """
 
 from collections.abc import Collection, Sequence
@@ -30,12 +30,12 @@ class Writer:
     now: datetime
 
     def apply(self, changes: Sequence[Change], *, shown: Collection[str] | None = None) -> list[Memory]:
-        """Store changes; ``shown`` are the only existing ids they may touch. Returns what each change left."""
+        """Store changes; returns the memory that each change left. ``shown`` limits the existing ids they may touch."""
         batch = new_id("bat", self.now)
         for change in changes:
             for id in _touched(change) if shown is not None else ():
                 if id not in (shown or ()):
-                    raise InvalidInput(f"The change names {id}, which its author was not shown.")
+                    raise InvalidInput(f"The change names {id}, which its author was not shown. Nothing was changed.")
         return [self._put(change, batch) if isinstance(change, Put) else self._retire(change, batch) for change in changes]
 
     def identity(self, put: Put) -> str:
@@ -63,17 +63,21 @@ class Writer:
         return self._store(memory, batch, "created", put.reason)
 
     def _replaced(self, put: Put) -> list[Memory]:
-        """Return what a change says it replaces; what is pinned only a person unpins."""
+        """Return the memories that a change replaces. Pinned ones stay: only a user unpins them."""
         return [memory for memory in self._live_memories(put, ids=put.replaces) if not memory.pinned] if put.replaces else []
 
     def _supersede(self, memory: Memory, others: Sequence[Memory], batch: str, *, reasons: tuple[str, str]) -> Memory:
-        """Retire what this replaces; told of the past, something that was replaced since is history itself."""
+        """Retire the memories that this one replaces. If one of them is newer, return this memory as superseded by it instead."""
         newest = max(others, key=lambda other: other.valid_from, default=None)
         if newest is not None and newest.valid_from > memory.valid_from:
             return replace(
-                memory, status="superseded", reason=reasons[1], retired_at=self.now,
-                replaced_by=newest.id, valid_to=newest.valid_from,
-            )  # fmt: skip
+                memory,
+                status="superseded",
+                reason=reasons[1],
+                retired_at=self.now,
+                replaced_by=newest.id,
+                valid_to=newest.valid_from,
+            )
         for older in others:
             retire = Retire(
                 id=older.id, status="superseded", reason=reasons[0], replaced_by=memory.id, valid_to=memory.valid_from
@@ -91,21 +95,20 @@ class Writer:
         return self.tx.memories(MemoryFilter(exactly=put.scope, unexpired_at=self.now, **wanted))
 
     def _refresh(self, memory: Memory, put: Put, kind: Kind, batch: str) -> Memory:
-        """Note that it was said again; what the caller adds to it makes a revision."""
-        told = self._reported_by(put)
-        added = {name: value for name, value in told.items() if getattr(memory, name) != value}
+        """Update a memory that was stated again. New sources or fields add a revision."""
+        added = {name: value for name, value in self._given_fields(put).items() if getattr(memory, name) != value}
         new_sources = tuple(source for source in put.sources if source not in memory.sources)
         expires_at = put.expires_at or self._expiry(kind, memory, self.now)
         if added or new_sources:
             merged = replace(memory, **added, sources=memory.sources + new_sources, expires_at=expires_at, last_seen_at=self.now)
-            return self._store(self._stamped(merged), batch, "revised", put.reason or "said again, with more")
+            return self._store(self._stamped(merged), batch, "revised", put.reason or "stated again, with more detail")
         self.tx.touch([memory.id], seen=self.now)
         if expires_at is not None and expires_at != memory.expires_at:
             self.tx.set_expiry([memory.id], expires_at)
         return replace(memory, last_seen_at=self.now, expires_at=expires_at)
 
-    def _reported_by(self, put: Put) -> dict[str, Any]:
-        """Return what a caller said beyond the text itself."""
+    def _given_fields(self, put: Put) -> dict[str, Any]:
+        """Return the fields besides the text that a change sets."""
         given = {
             "importance": None if put.importance is None else _importance(put.importance),
             "tags": _tags(put) or None,
@@ -113,9 +116,11 @@ class Writer:
             "topic": _topic(put),
             "pinned": put.pinned,
         }
-        told = {name: value for name, value in given.items() if value is not None}
         empty: dict[str, Any] = {"tags": (), "metadata": {}}
-        return {**{name: empty[name] for name in put.emptied}, **told}
+        return {
+            **{name: empty[name] for name in put.emptied},
+            **{name: value for name, value in given.items() if value is not None},
+        }
 
     def _new(self, put: Put, kind: Kind, text: str, key: str | None) -> Memory:
         memory = Memory(
@@ -143,7 +148,7 @@ class Writer:
         return replace(memory, expires_at=put.expires_at or self._expiry(kind, memory, self.now))
 
     def _min_trust(self, sources: Sequence[str]) -> float:
-        """Return how far the least trusted of the sources is believed: what was made from a page is no better than it."""
+        """Return the lowest trust of the sources, or 1 without sources."""
         if not sources:
             return 1.0
         trusts = [message.trust for message in self.tx.messages(MessageFilter(ids=sources))]
@@ -159,45 +164,57 @@ class Writer:
         return since + kind.lifetime
 
     def _revise(self, put: Put, batch: str) -> Memory:
-        """Change a memory in place of itself: the id stays, a revision is added."""
+        """Add a revision to an existing memory."""
         assert put.id is not None
         memory = self._present(put.id)
         if put.scope != memory.scope:
-            raise InvalidInput(f"The change puts {put.id} into another scope; a memory stays where it is.")
+            raise InvalidInput(f"The change moves {put.id} to another scope, which is not possible. Nothing was changed.")
         kind = self.preset.kind(put.kind)
         text, key = _text(put), self._key(kind, put.key)
         identity = content_hash(kind.name, key, text)
         twins = [twin for twin in self._live_memories(put, content_hash=identity) if twin.id != memory.id]
         if twins:
-            raise Conflict(f"{twins[0].id} says the same already; forget one of them instead.")
+            raise Conflict(f"{twins[0].id} already says the same. Nothing was changed; forget one of the two instead.")
+        date_from_file = put.valid_from if put.origin == "file" else None  # a date that was corrected by hand
         changed = replace(
-            memory, text=text, key=key, kind=kind.name, content_hash=identity, expires_at=put.expires_at or memory.expires_at,
+            memory,
+            text=text,
+            key=key,
+            kind=kind.name,
+            content_hash=identity,
+            expires_at=put.expires_at or memory.expires_at,
             language=put.language or detect_language(text) or memory.language,
-            sources=tuple(dict.fromkeys((*memory.sources, *put.sources))), trust=min(memory.trust, _trust(put.trust)), **self._reported_by(put),
-            valid_from=put.valid_from if put.valid_from and put.origin == "file" else memory.valid_from,  # a date put right by hand
-        )  # fmt: skip
+            sources=tuple(dict.fromkeys((*memory.sources, *put.sources))),
+            trust=min(memory.trust, _trust(put.trust)),
+            **self._given_fields(put),
+            valid_from=date_from_file or memory.valid_from,
+        )
         return self._store(self._stamped(changed), batch, "revised", put.reason)
 
     def _retire(self, retire: Retire, batch: str) -> Memory:
         memory = self._present(retire.id)
         retired = replace(
-            memory, status=retire.status, reason=retire.reason, replaced_by=retire.replaced_by, retired_at=self.now,
+            memory,
+            status=retire.status,
+            reason=retire.reason,
+            replaced_by=retire.replaced_by,
+            retired_at=self.now,
             valid_to=retire.valid_to or memory.valid_to,
-        )  # fmt: skip
+        )
         return self._store(self._stamped(retired), batch, "retired", retire.reason)
 
     def undo(self, change: ChangeRecord) -> list[Memory]:
         """Undo a change together with the others of its batch, newest first."""
         batch = new_id("bat", self.now)
-        return [self._undo_one(each, batch) for each in reversed(self.tx.changes(batch=change.batch))]
+        return [self._undo_one(other, batch) for other in reversed(self.tx.changes(batch=change.batch))]
 
     def _undo_one(self, change: ChangeRecord, batch: str) -> Memory:
         revisions = {memory.revision: memory for memory in self.tx.revisions(change.memory)}
         if not revisions:
-            raise NotFound(f"{change.memory} was erased and cannot be brought back.")
+            raise NotFound(f"{change.memory} was erased and cannot be restored.")
         present = revisions[max(revisions)]
         if present.revision != change.revision:
-            raise Conflict(f"{change.memory} has been changed since; undo the later change first.")
+            raise Conflict(f"{change.memory} has been changed since. Nothing was undone; undo the later change first.")
         if change.action == "created":
             undone = replace(present, status="forgotten", retired_at=self.now, reason="undone")
         else:
@@ -214,14 +231,14 @@ class Writer:
         return self._store(self._stamped(undone), batch, "restored", f"undo of {change.id}")
 
     def _refuse_twin(self, memory: Memory) -> None:
-        """A memory comes back only if nothing has taken its place since."""
+        """Raise Conflict if another live memory has taken the place of one that would be restored."""
         kind = self.preset.kind(memory.kind)
         wanted = MemoryFilter(exactly=memory.scope, content_hash=memory.content_hash)
         if kind.keyed == "one":
             wanted = MemoryFilter(exactly=memory.scope, kinds=(memory.kind,), key=memory.key)
         twins = [twin for twin in self.tx.memories(replace(wanted, unexpired_at=self.now)) if twin.id != memory.id]
         if twins:
-            raise Conflict(f"{twins[0].id} has taken its place; forget that first.")
+            raise Conflict(f"{twins[0].id} has taken the place of {memory.id}. Nothing was undone; forget {twins[0].id} first.")
 
     def _present(self, id: str) -> Memory:
         found = self.tx.memories(MemoryFilter(ids=(id,)))
@@ -236,15 +253,21 @@ class Writer:
         stored = self.tx.add_revision(memory)
         self.tx.add_change(
             ChangeRecord(
-                id=new_id("chg", self.now), batch=batch, at=self.now, action=action, memory=stored.id,
-                revision=stored.revision, author=self.author, reason=reason,
+                id=new_id("chg", self.now),
+                batch=batch,
+                at=self.now,
+                action=action,
+                memory=stored.id,
+                revision=stored.revision,
+                author=self.author,
+                reason=reason,
             )
-        )  # fmt: skip
+        )
         return stored
 
 
 def _text(put: Put) -> str:
-    """Return the text as it is kept: storable, and without keys and passwords, also such as only the key gives away."""
+    """Return the text to store: cleaned, and without secrets. The key counts as context that can reveal a secret."""
     text, label = clean_text(put.text), f"{put.key}: "
     whole = redact(label + text).text if put.key else ""
     return whole.removeprefix(label) if whole.startswith(label) else redact(text).text
@@ -260,14 +283,14 @@ def _topic(put: Put) -> str | None:
 
 
 def _metadata(put: Put) -> dict[str, Any]:
-    def kept(name: str, value: Any) -> Any:
+    def redacted(name: str, value: Any) -> Any:
         if not isinstance(value, str):
-            return [kept(name, each) for each in value] if isinstance(value, list) else value
+            return [redacted(name, entry) for entry in value] if isinstance(value, list) else value
         label = f"{name}: "
         whole = redact(label + value).text
         return whole.removeprefix(label) if whole.startswith(label) else redact(value).text
 
-    return {name: kept(name, value) for name, value in clean_metadata(put.metadata).items()}
+    return {name: redacted(name, value) for name, value in clean_metadata(put.metadata).items()}
 
 
 def _reasons(put: Put) -> tuple[str, str]:
@@ -276,29 +299,29 @@ def _reasons(put: Put) -> tuple[str, str]:
 
 
 def _touched(change: Change) -> tuple[str, ...]:
-    """Return the existing memories a change names."""
+    """Return the ids of the existing memories that a change names."""
     named = () if change.id is None else (change.id,)
     return (*named, *change.replaces) if isinstance(change, Put) else named
 
 
 def _later(one: datetime | None, other: datetime | None) -> datetime | None:
-    """Return the later of two ends, none being the latest of all."""
+    """Return the later of two expiry times; None means never."""
     return max(one, other) if one and other else None
 
 
 def _origin(origin: MemoryOrigin) -> MemoryOrigin:
     if origin not in get_args(MemoryOrigin):
-        raise InvalidInput(f"origin is one of {', '.join(get_args(MemoryOrigin))}, not {origin!r}.")
+        raise InvalidInput(f"origin must be one of {', '.join(get_args(MemoryOrigin))}, not {origin!r}.")
     return origin
 
 
 def _trust(value: float) -> float:
     if not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise InvalidInput(f"trust is a number from 0 to 1, not {value!r}.")
+        raise InvalidInput(f"trust must be a number from 0 to 1, not {value!r}.")
     return float(value)
 
 
 def _importance(value: float) -> float:
     if not isinstance(value, int | float) or not 0 <= value <= 10:
-        raise InvalidInput(f"importance is a number from 0 to 10, not {value!r}.")
+        raise InvalidInput(f"importance must be a number from 0 to 10, not {value!r}.")
     return float(value)

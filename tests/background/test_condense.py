@@ -1,4 +1,4 @@
-"""What is made of memories later, through the engine: changes of fact, summaries, a base document, a cap, topics."""
+"""Condensing through the engine: superseded facts, summaries, the base document, a cap, topic pages."""
 
 import itertools
 import json

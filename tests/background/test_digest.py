@@ -1,4 +1,4 @@
-"""What a conversation leaves behind, through the engine: by a model, by rules, and by rules when the model fails."""
+"""Memories extracted from a conversation: by a model, by rules, and by rules if the model fails."""
 
 import json
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def fact(text: str, *messages: int, **more: Any) -> dict[str, Any]:
 
 
 def talk(memory: Engine, *said: str, user: str = "ana") -> None:
-    """Have a conversation, the user and the assistant in turn, and digest it."""
+    """Run a conversation, with the user and the assistant in turn, and digest it."""
     session = memory.session(user=user)
     for number, text in enumerate(said):
         session.add("assistant" if number % 2 else "user", text)

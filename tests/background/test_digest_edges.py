@@ -1,4 +1,4 @@
-"""Where learning could do harm: the wrong thing retired, old news made new, erased words kept, one bad item spoiling all."""
+"""Harmful extractions that must not happen: retiring the wrong memory, repeating old news, or keeping erased text."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Energy: what memory work draws, waiting while there is little, and keeping to a share of what the host uses."""
+"""Energy: use by job, waiting while the battery is low, and the limit to a share of the host's use."""
 
 import json
 import logging
@@ -124,7 +124,7 @@ def test_waiting_is_said_once_each_time_it_begins(open_memory: OpenMemory, caplo
         for full in (0.1, 0.1, 0.9, 0.1):
             level[0] = full
             services(memory).energy.affordable(["digest"])
-    assert [record.getMessage() for record in caplog.records] == ["Energy is under 20%: memory work waits"] * 2
+    assert [record.getMessage() for record in caplog.records] == ["The battery is below 20%. Background work waits"] * 2
 
 
 @pytest.mark.parametrize("units", [-1, float("nan"), float("inf"), "many", True])

@@ -1,4 +1,4 @@
-"""How long memories live: durations, the end of a user's day, renewal by use, and the purge."""
+"""Lifetimes of memories: durations, the end of a user's day, renewal by use, and the purge."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

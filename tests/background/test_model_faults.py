@@ -1,4 +1,4 @@
-"""A model that fails three times in ten, over real sockets: nothing is lost, few calls are wasted, all heals."""
+"""A model that fails in three of ten calls, over real sockets: nothing is lost, and few calls are wasted."""
 
 import json
 import random
@@ -19,7 +19,7 @@ _ODD = [text for text in ODD_WORDS.values() if text is not None]
 
 
 class Model:
-    """Finds the one town in a conversation, unless it is having a bad moment."""
+    """A model server that finds the one town in a conversation, or fails."""
 
     def __init__(self, seed: int) -> None:
         self._chance = random.Random(seed)

@@ -1,4 +1,4 @@
-"""The background thread's end."""
+"""Stopping the background thread."""
 
 import threading
 import time
@@ -7,25 +7,25 @@ from holdfast.background.worker_thread import WorkerThread
 
 
 class Hanging:
-    """Work that comes to no end until it is let go."""
+    """Work that does not end until it is released."""
 
     def __init__(self) -> None:
-        self.begun = threading.Event()
-        self.let_go = threading.Event()
+        self.started_event = threading.Event()
+        self.released = threading.Event()
 
     def work(self) -> bool:
-        """Hang."""
-        self.begun.set()
-        self.let_go.wait(30)
+        """Wait until released."""
+        self.started_event.set()
+        self.released.wait(30)
         return False
 
 
 def test_work_that_hangs_does_not_keep_the_program_from_ending() -> None:
     hanging = Hanging()
-    worker = WorkerThread(hanging.work, patience=0.1)
+    worker = WorkerThread(hanging.work, stop_timeout=0.1)
     worker.wake()
-    assert hanging.begun.wait(10)
+    assert hanging.started_event.wait(10)
     started = time.monotonic()
     worker.stop()
-    hanging.let_go.set()
+    hanging.released.set()
     assert time.monotonic() - started < 10

@@ -1,4 +1,4 @@
-"""Small promises of the Python interface: blocks that end sessions, one word for kinds, short reprs, hints."""
+"""Details of the Python API: sessions as context managers, one argument for kinds, short reprs, hints."""
 
 import asyncio
 import contextlib
@@ -118,9 +118,15 @@ def test_reprs_are_short(memory: Engine) -> None:
     assert repr(kept) == f"<Memory fact 'I moved to Lyon last month.' {kept.id}>"
     assert repr(hit) == f"<Hit {hit.score:.2f} fact 'I moved to Lyon last month.' {kept.id}>"
     shown = [
-        said, memory.context("Lyon", user="ana"), memory.stats(), memory.sessions(user="ana")[0], memory.history(kept.id)[0],
-        memory.erase(source=said.id), *memory.jobs(), *memory.recall("Lyon", user="ana"),
-    ]  # fmt: skip
+        said,
+        memory.context("Lyon", user="ana"),
+        memory.stats(),
+        memory.sessions(user="ana")[0],
+        memory.history(kept.id)[0],
+        memory.erase(source=said.id),
+        *memory.jobs(),
+        *memory.recall("Lyon", user="ana"),
+    ]
     for each in shown:
         assert repr(each).startswith(f"<{type(each).__name__} ")
         assert len(repr(each)) <= 140

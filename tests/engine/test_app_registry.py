@@ -1,21 +1,15 @@
-"""Apps through the engine: installed, listed, sharing by choice, uninstalled, purged, and never in each other's way."""
+"""The app registry: installing, listing, sharing, uninstalling, purging, contexts and metrics."""
 
-import tempfile
 from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
 
-import holdfast
 from holdfast import Engine
 from holdfast.apps import AppEntry
 from holdfast.errors import InvalidInput, NotFound
 from holdfast.services import services
-from holdfast.testing import FrozenClock, HashEmbedder, ScriptedChat
-from holdfast.text.clean import clean_name
+from holdfast.testing import FrozenClock, ScriptedChat
 
 OpenMemory = Callable[..., Engine]
 
@@ -292,7 +286,7 @@ def test_a_user_has_a_space_of_their_own_with_an_app_when_they_are_named(memory:
             assert ("Ana prefers" in text) == expected, (app, user)
 
 
-# The three points.
+# Context at the three points.
 
 
 def test_each_point_is_about_what_it_says(open_memory: OpenMemory, clock: FrozenClock) -> None:
@@ -351,63 +345,7 @@ def test_a_point_that_does_not_exist_is_refused(memory: Engine) -> None:
         memory.apps.context("calendar", "later")  # type: ignore[arg-type]
 
 
-# No leak, whatever the apps and texts are called.
-
-_NAMES = st.text(min_size=1, max_size=8).filter(lambda name: bool(name.strip()) and name.strip() != "*")
-_APPS = st.lists(_NAMES, min_size=2, max_size=5, unique=True)
-_SAID = st.lists(st.tuples(st.integers(0, 9), st.sampled_from([None, "ana"]), st.text(max_size=60), st.booleans()), max_size=14)
-
-
-@pytest.mark.ledger("A6")
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
-@given(apps=_APPS, said=_SAID, preset=st.sampled_from(["apps", "default"]))
-@example(apps=["a", "A"], said=[(0, None, "x", True), (1, "ana", "y", False)], preset="default")
-@example(apps=["a%", "a_", "a'"], said=[(n, None, "the cello", False) for n in range(6)], preset="apps")
-def test_no_app_ever_sees_anothers_words(apps: list[str], said: list[tuple[int, str | None, str, bool]], preset: str) -> None:
-    names = list(dict.fromkeys(cleaned for name in apps if (cleaned := _cleaned(name))))
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        holdfast.open(
-            Path(folder) / "memory.db", preset=preset, embedder=HashEmbedder(), worker="none", clock=FrozenClock()
-        ) as memory,
-    ):
-        for name in names:
-            memory.apps.install(name)
-        for number, user, text, aloud in said:
-            if names:
-                _tell(memory, names[number % len(names)], number % len(names), user, text, aloud=aloud)
-        memory.drain()
-        for place, name in enumerate(names):
-            for user in (None, "ana"):
-                _check(memory, name, place, user, len(names))
-
-
-def _cleaned(name: str) -> str | None:
-    try:
-        return clean_name(name, what="app")
-    except InvalidInput:
-        return None
-
-
-def _tell(memory: Engine, app: str, place: int, user: str | None, text: str, *, aloud: bool) -> None:
-    """Let an app know something that carries its own mark, and its user's."""
-    marked = f"I like the mark{place}q{user or 'all'} of the cello, {text}"
-    if aloud:
-        talk = memory.session(app=app, user=user)
-        talk.add("user", marked)
-        talk.end()
-    else:
-        memory.remember(marked, app=app, user=user)
-
-
-def _check(memory: Engine, app: str, place: int, user: str | None, count: int) -> None:
-    """Look for other apps' marks, and other users', in every answer an app can get."""
-    foreign = [f"mark{other}q" for other in range(count) if other != place]
-    foreign += [] if user else [f"mark{place}qana"]
-    answers = [memory.apps.context(app, user=user).text, memory.context("the mark of the cello", app=app, user=user).text]
-    answers += [hit.text for hit in memory.recall("the mark of the cello", app=app, user=user, limit=50)]
-    answers += [each.text for each in memory.memories(app=app, user=user)]
-    assert not [mark for mark in foreign for answer in answers if mark in answer]
+# Metrics.
 
 
 def test_a_conversation_whose_context_came_before_its_first_message_is_counted(memory: Engine) -> None:

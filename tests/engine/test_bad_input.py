@@ -1,4 +1,4 @@
-"""What cannot be stored or asked is refused with an error of ours that says what is wrong, and nothing is written."""
+"""Invalid input raises a HoldfastError that says what is wrong, and nothing is written."""
 
 import contextlib
 from collections.abc import Callable
@@ -15,7 +15,7 @@ LONE = "\ud800"
 
 
 class Odd:
-    """Nothing that can be stored; it is named the same in every process, as the names of tests must be."""
+    """An object that cannot be stored. Its repr is the same in every process, because test ids contain it."""
 
     def __repr__(self) -> str:
         return "<odd>"

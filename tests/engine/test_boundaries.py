@@ -1,4 +1,4 @@
-"""Where two features meet: forgetting and erasing, scopes and sources, clocks and expiry, closing and reading."""
+"""Combinations of two features: forgetting and erasing, scopes and sources, clocks and expiry, closing and reading."""
 
 import threading
 from collections.abc import Callable
@@ -14,8 +14,8 @@ from holdfast.testing import FrozenClock, HashEmbedder
 DAY = timedelta(days=1)
 
 
-def _told(memory: Engine, *texts: str, user: str = "ana") -> list[str]:
-    """Digest a conversation a text; returns the message ids."""
+def _digested(memory: Engine, *texts: str, user: str = "ana") -> list[str]:
+    """Add each text in a session of its own and digest it; returns the message ids."""
     ids = []
     for text in texts:
         talk = memory.session(user=user)
@@ -27,7 +27,7 @@ def _told(memory: Engine, *texts: str, user: str = "ana") -> list[str]:
 
 @pytest.mark.ledger("X5")
 def test_erasing_a_source_brings_nothing_forgotten_back(memory: Engine) -> None:
-    first, _ = _told(memory, "I live in Rome.", "I live in Rome. I have a cat named Tom.")
+    first, _ = _digested(memory, "I live in Rome.", "I live in Rome. I have a cat named Tom.")
     for kept in memory.memories(user="ana"):
         memory.forget(id=kept.id)
     assert memory.erase(source=first).rebuilt == 0
@@ -36,7 +36,7 @@ def test_erasing_a_source_brings_nothing_forgotten_back(memory: Engine) -> None:
 
 @pytest.mark.ledger("X5")
 def test_erasing_a_source_leaves_what_was_also_said_elsewhere_or_revised_by_hand(memory: Engine) -> None:
-    first, _ = _told(memory, "I live in Rome.", "I live in Rome. I have a cat named Tom.")
+    first, _ = _digested(memory, "I live in Rome.", "I live in Rome. I have a cat named Tom.")
     (cat,) = [kept for kept in memory.memories(user="ana") if "cat" in kept.text]
     memory.revise(cat.id, "I have a dog named Max.")
     memory.erase(source=first)
@@ -45,7 +45,7 @@ def test_erasing_a_source_leaves_what_was_also_said_elsewhere_or_revised_by_hand
 
 @pytest.mark.ledger("X5")
 def test_what_was_forgotten_stays_unseen_when_it_is_erased_as_well(memory: Engine) -> None:
-    _told(memory, "I live in Rome.")
+    _digested(memory, "I live in Rome.")
     (kept,) = memory.memories(user="ana")
     memory.forget(id=kept.id)
     assert memory.recall("Rome", user="ana") == []
@@ -120,7 +120,7 @@ def test_undoing_a_correction_does_not_undo_a_longer_life(memory: Engine, clock:
 
 
 def test_finished_jobs_go_after_a_week(memory: Engine, clock: FrozenClock) -> None:
-    _told(memory, "I live in Rome.")
+    _digested(memory, "I live in Rome.")
     assert memory.jobs(states=["done"])
     clock.advance(8 * DAY)
     memory.drain()

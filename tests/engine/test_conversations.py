@@ -1,4 +1,4 @@
-"""Conversations: durable messages, retries, resuming, off the record, retention, and what digestion leaves."""
+"""Sessions: durable messages, retries, resuming, off the record, retention, and extracted memories."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""A memory as one user sees it: no scope to repeat, and nothing of anyone else."""
+"""The memory of one user: calls without a scope, and no access to other users' data."""
 
 import asyncio
 import inspect

@@ -1,4 +1,4 @@
-"""History, undo, and the two times: when something held, and when it was known."""
+"""History, undo, and the two time axes: when something was valid, and when it was known."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Remembering: what makes a memory new, the same, or the successor of another."""
+"""Remembering: when a text becomes a new memory, refreshes one, or supersedes one."""
 
 from collections.abc import Callable
 from datetime import timedelta

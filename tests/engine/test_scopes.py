@@ -1,4 +1,4 @@
-"""Who sees what: exactly the rows whose every part is missing or equal."""
+"""Visibility: a reader sees exactly the rows whose scope parts are each missing or equal to its own."""
 
 import tempfile
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Text from tools and pages is kept as what it is, and believed as far as it deserves."""
+"""Text from tools and web pages keeps its origin and gets less trust."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Caches of user text: an erasure in any process empties them, and the embedder stays loaded."""
+"""Caches of user text: an erasure in any process clears them, and the embedder stays loaded."""
 
 import functools
 import subprocess
@@ -44,7 +44,7 @@ with open(sys.argv[1], embedder=HashEmbedder(), worker="thread") as memory:
 
 
 def asked(memory: Engine) -> Engine:
-    """Return a memory whose engine has embedded the query, and holds its vector."""
+    """Return a memory whose engine has the vector of the query in its cache."""
     memory.remember("bob likes tea", user="bob")
     memory.recall(QUERY, user="bob")
     assert KEPT in services(memory).embedding.queries
@@ -154,7 +154,7 @@ def test_the_least_recently_used_query_is_evicted(store: SQLiteStore) -> None:
 
 
 def test_every_large_cache_of_a_text_function_is_listed() -> None:
-    """A table loaded once has a small cache; one keyed by user text has room for many."""
+    """Caches of tables that are loaded once are small. Large ones are keyed by user text, and must be listed."""
     modules = [module for name, module in sys.modules.items() if name.startswith(("holdfast.text.", "holdfast.learning."))]
     found = {
         value

@@ -1,4 +1,4 @@
-"""The block for a system prompt: its budget, its stable part, and that no stored text can break out of it."""
+"""The context block: its budget, its stable part, and escaping of stored text."""
 
 import re
 from collections.abc import Callable
@@ -38,7 +38,7 @@ INVISIBLE = re.compile("[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U00
 
 
 def assert_sealed(block: Context) -> None:
-    """The block has one line a hit, its own tags and nothing that acts."""
+    """Assert that the block has one line per hit, its own tags, and no active content."""
     lines = re.split("[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]", block.text)
     assert lines == block.text.split("\n")
     opening, closing = lines[0], lines[-1]

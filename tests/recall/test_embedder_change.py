@@ -1,4 +1,4 @@
-"""A change of embedder: never two models compared, text serves meanwhile, and it goes on where it stopped."""
+"""A change of embedder: vectors of two models are never compared, text search serves meanwhile, and work resumes."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from holdfast.testing import EmbedderSuite, HashEmbedder
 
 OLD, NEW = HashEmbedder("old", 64), HashEmbedder("new", 96)
 DONE = 32
-"""One batch."""
+"""Number of texts in one batch."""
 TEXTS = [f"the parrot number {n} is called Basil" for n in range(40)]
 
 
@@ -24,14 +24,14 @@ class TestHashEmbedder(EmbedderSuite):
         return HashEmbedder()
 
     def test_a_question_finds_its_answer(self, embedder: HashEmbedder) -> None:  # type: ignore[override]
-        """By the words they share; it knows no synonyms."""
+        """It matches shared words only, without synonyms."""
         documents = embedder.embed(["She moved to Lyon.", "He prefers tea."], role="document")
         questions = embedder.embed(["Who moves?", "What would he prefer?"], role="query")
         assert (questions @ documents.T).argmax(axis=1).tolist() == [0, 1]
 
 
 class Fragile(HashEmbedder):
-    """Fails after so many texts, as if the process had been killed there."""
+    """An embedder that fails after a number of texts, like a killed process."""
 
     left = DONE
 
@@ -45,7 +45,7 @@ class Fragile(HashEmbedder):
 
 @pytest.fixture
 def embedded(open_memory: Callable[..., Engine]) -> None:
-    """A store whose every text has a vector of the old model."""
+    """A store in which every text has a vector of the old model."""
     with open_memory(embedder=OLD) as memory:
         for text in TEXTS:
             memory.remember(text, user="ana")

@@ -1,4 +1,4 @@
-"""A second embedder for what is not in English: wanted when it is needed, and silent where all is in English."""
+"""The second embedder for other languages: used from the first text that needs it, and not loaded for English."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ SPANISH = "el loro se llama Basilio y vive en la cocina"
 
 @pytest.fixture
 def both(open_memory: Callable[..., Engine]) -> Engine:
-    """A memory in English, with a second embedder at hand."""
+    """A memory with English texts and a second embedder."""
     memory = open_memory(embedder=FIRST, second=SECOND)
     for text in ENGLISH:
         memory.remember(text, user="ana")
@@ -103,10 +103,17 @@ def test_an_embedder_of_ones_own_gets_no_second_by_itself() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "¿Dónde vivo?", "Vivo en Madrid", "Qué coche conduzco", "Soy alérgica a los cacahuetes.", "ME GUSTA EL TÉ",
-        "Je ne mange pas de viande", "Ich wohne in der Stadt und bin müde", "Я живу в Москве", "私は東京に住んでいます",
+        "¿Dónde vivo?",
+        "Vivo en Madrid",
+        "Qué coche conduzco",
+        "Soy alérgica a los cacahuetes.",
+        "ME GUSTA EL TÉ",
+        "Je ne mange pas de viande",
+        "Ich wohne in der Stadt und bin müde",
+        "Я живу в Москве",
+        "私は東京に住んでいます",
     ],
-)  # fmt: skip
+)
 def test_another_language_shows(text: str) -> None:
     assert is_foreign(text)
 
@@ -114,9 +121,20 @@ def test_another_language_shows(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "I live in Lyon now.", "Loves Las Vegas", "Los Angeles is hot", "See ya!", "", "42", "👍", "Basil", "No",
-        "She read Don Quijote de la Mancha to us", "the café near us", "Prefers tea", "Who moved to El Paso?",
+        "I live in Lyon now.",
+        "Loves Las Vegas",
+        "Los Angeles is hot",
+        "See ya!",
+        "",
+        "42",
+        "👍",
+        "Basil",
+        "No",
+        "She read Don Quijote de la Mancha to us",
+        "the café near us",
+        "Prefers tea",
+        "Who moved to El Paso?",
     ],
-)  # fmt: skip
+)
 def test_english_and_what_could_be_either_does_not(text: str) -> None:
     assert not is_foreign(text)

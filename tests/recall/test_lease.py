@@ -1,4 +1,4 @@
-"""Work that one of several processes does for all."""
+"""The lease that lets one of several processes do shared work."""
 
 import time
 from collections.abc import Sequence
@@ -49,14 +49,14 @@ def test_a_turn_noted_by_a_clock_that_is_far_ahead_does_not_last_for_ever(tmp_pa
 
 
 class Counting(HashEmbedder):
-    """An embedder that notes what it was given."""
+    """An embedder that records the texts it embeds."""
 
     def __init__(self) -> None:
         super().__init__()
         self.given: list[str] = []
 
     def embed(self, texts: Sequence[str], *, role: Role) -> NDArray[np.float32]:
-        """Note the texts, and embed them slowly enough that two would meet."""
+        """Record the texts, and embed them slowly enough for two processes to overlap."""
         self.given += texts
         time.sleep(0.01)
         return super().embed(texts, role=role)

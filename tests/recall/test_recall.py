@@ -1,4 +1,4 @@
-"""Recall: what comes first, why, and what never comes."""
+"""Recall: the order of hits, their reasons, and what is never returned."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""A second look at the best hits: what it moves, what it costs, and that nothing is lost when it fails."""
+"""Reranking: how it moves hits, what it costs, and that no hits are lost if it fails."""
 
 import json
 import re
@@ -25,7 +25,7 @@ QUESTION = "what is on the parrot's menu?"
 
 
 class Favours:
-    """Rates a text by whether a word stands in it."""
+    """A reranker that rates a text by whether it contains a word."""
 
     name = "favours"
 
@@ -40,7 +40,7 @@ class Favours:
 
 
 class Rude:
-    """Does what a user's own code might."""
+    """A custom reranker that breaks the protocol."""
 
     name = "rude"
 
@@ -68,7 +68,7 @@ def texts(hits: Sequence[Hit]) -> list[str]:
 
 
 def numbered(asked: RecordedCall) -> dict[str, int]:
-    """Return the notes a model was shown, with their numbers."""
+    """Return the candidates in a prompt, with their numbers."""
     return {text: int(number) for number, text in re.findall(r"^(\d+)\. \([\d-]+\) (.*)$", asked.turns[-1].text, re.MULTILINE)}
 
 

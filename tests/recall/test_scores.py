@@ -1,4 +1,4 @@
-"""What a score means: how likely a hit is what was asked for, however much is stored."""
+"""The meaning of a score: the probability that a hit answers the query, for any number of stored items."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -99,7 +99,7 @@ def test_the_search_tool_shows_what_is_found_where_all_is_alike(open_memory: Cal
 
 
 class SlowEmbedder(HashEmbedder):
-    """Takes its time for every text, as on a busy machine, and notes how many texts it was given at a time."""
+    """An embedder that is slow, as on a busy machine, and records the size of each batch."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__()
@@ -119,7 +119,7 @@ def source(embedder: HashEmbedder, *, computes: bool = True) -> EmbedderSource:
 
 
 def parrot_and_boxes(memory: Engine, boxes: int) -> Hit:
-    """Return the best hit for the parrot, which was told before many other things, right after them."""
+    """Store one text about a parrot and then many others, and immediately return the best hit for the parrot."""
     memory.remember("the parrot is called Basil", user="ana")
     for number in range(boxes):
         memory.remember(f"noted item {number} of the inventory, box {number % 13}", user="ana")

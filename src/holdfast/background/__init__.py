@@ -1,4 +1,4 @@
-"""Work that happens after a call returns: queued jobs, digesting conversations, condensing, housekeeping.
+"""Background work: queued jobs, digesting sessions, condensing, and housekeeping.
 
 Start with ``digest.py``, then ``jobs.py`` for how work is queued and retried.
 """

@@ -1,8 +1,8 @@
-"""What is made of memories later: summaries of messages, a base document of summaries, caps kept, pages split.
+"""Condensing: summaries of messages, a base document of summaries, fewer memories under a cap, and shorter topic pages.
 
-Each is a job of its own, so that one failing stops no other. A job looks at what there is when it runs, computes
-outside any transaction, and writes only if what it read is still so. Sources stay: a summary is added beside its
-messages, and what a compaction drops can be undone.
+Each is a separate job, so that a failure stops no other. A job reads what is due when it runs, computes outside any
+transaction, and writes only if its input has not changed. Sources stay: a summary is stored next to its messages, and
+memories removed by compaction can be restored with undo.
 """
 
 import hashlib
@@ -29,16 +29,18 @@ from holdfast.recall.embedding import Embedding
 from holdfast.types import Author, Job, Memory, Message, Put, Scope
 from holdfast.write import Writer
 
-_MIN_FACTS_FOR_BASE = 10
+_MAX_FACTS_FOR_BASE = 10
+"""Maximum number of recent facts in the prompt for the base document."""
 _MAX_MESSAGES = 200
+"""Maximum number of messages in one summary."""
 _MAX_CONVERSATION_CHARACTERS = 24_000
-"""Messages, and characters of them, that one summary is made of."""
+"""Maximum number of characters of the messages in one summary."""
 _TITLE_LINES = 2
-"""Lines of a page that are not memories: its title and the line under it."""
+"""Number of lines of a topic page that are not memories: its title and the line under it."""
 
 
 class Condenser:
-    """Finds what is due in a scope after something was learnt there, and does it."""
+    """Queues and runs the condensing jobs of a scope."""
 
     def __init__(self, store: Store, preset: Preset, clock: Clock, *, embedding: Embedding, chat: BudgetedChat) -> None:
         self._store = store
@@ -53,25 +55,25 @@ class Condenser:
             "split": self._split,
         }
 
-    # --- what is due ----------------------------------------------------------------------------------------
+    # Queuing
 
     def follow_up(self, tx: Transaction, scope: Scope) -> None:
-        """Queue, with what caused it, the work that has become due in a scope."""
+        """Queue the jobs that a change in a scope has made due, in the same transaction."""
         if self._preset.roll_up and (waiting := self._unsummarized(tx, scope)):
-            taken = due(len(waiting), self._preset.roll_up)
-            if taken:
-                self._queue(tx, "rollup", scope, waiting[taken - 1].seq)
+            count = due(len(waiting), self._preset.roll_up)
+            if count:
+                self._queue(tx, "rollup", scope, waiting[count - 1].seq)
         if self._preset.base and (summaries := self._unincorporated(tx, scope)):
-            taken = due(len(summaries), self._preset.base.when)
-            if taken:
-                self._queue(tx, "base", scope, summaries[taken - 1].id)
+            count = due(len(summaries), self._preset.base.when)
+            if count:
+                self._queue(tx, "base", scope, summaries[count - 1].id)
         if self._preset.cap:
             members = self._over_cap(tx, scope)
             if len(members) > self._preset.cap.max_memories:
                 self._queue(tx, "compact", scope, members[-1].id, len(members))
         if self._preset.topics:
             for topic, page in self._long_pages(tx, scope).items():
-                # A page that could not be split is looked at again when it has grown by ten lines, not with each.
+                # A page that could not be split is tried again after ten more lines, not after each line.
                 self._queue(tx, "split", scope, topic, page[0].id, len(page) // 10, topic=topic)
 
     def _queue(self, tx: Transaction, kind: str, scope: Scope, *marks: object, **more: Any) -> None:
@@ -80,25 +82,25 @@ class Condenser:
         tx.add_job(new_job(kind, payload, effect=effect, now=self._clock.now()))
 
     def _unsummarized(self, reads: Reads, scope: Scope) -> list[Message]:
-        """Return the messages of a scope, across its sessions, that no summary covers yet, oldest first."""
+        """Return the messages of a scope, across its sessions, that are in no summary yet, oldest first."""
         mark = reads.setting(_mark(scope))
-        if mark is None:  # nothing yet, or a store from before there were marks
+        if mark is None:  # no summary yet, or a store from before the marks
             summaries = reads.memories(MemoryFilter(exactly=scope, kinds=("summary",), statuses=None))
             mark = str(max((int(memory.metadata.get("to", 0)) for memory in summaries), default=0))
         return reads.messages(MessageFilter(exactly=scope, after_seq=int(mark)))
 
     def _unincorporated(self, reads: Reads, scope: Scope) -> list[Memory]:
-        """Return the summaries that the base document was not made from yet, oldest first."""
+        """Return the summaries that are not in the base document yet, oldest first."""
         done = max((int(memory.metadata.get("to", 0)) for memory in self._base(reads, scope)), default=0)
-        wanted = MemoryFilter(exactly=scope, kinds=("summary",), where={"to": {"$gt": done}})
-        return sorted(reads.memories(wanted), key=lambda summary: int(summary.metadata["to"]))
+        summaries = reads.memories(MemoryFilter(exactly=scope, kinds=("summary",), where={"to": {"$gt": done}}))
+        return sorted(summaries, key=lambda summary: int(summary.metadata["to"]))
 
     def _base(self, reads: Reads, scope: Scope) -> list[Memory]:
         kind = self._preset.base.kind if self._preset.base else ""
         return reads.memories(MemoryFilter(exactly=scope, kinds=(kind,)))
 
     def _over_cap(self, reads: Reads, scope: Scope) -> list[Memory]:
-        """Return the memories under the cap's kind, oldest first."""
+        """Return the memories of the capped kind, oldest first."""
         kind = self._preset.cap.kind if self._preset.cap else ""
         found = reads.memories(MemoryFilter(exactly=scope, kinds=(kind,), unexpired_at=self._clock.now()))
         return sorted(found, key=lambda memory: (memory.created_at, memory.item))
@@ -112,20 +114,20 @@ class Condenser:
             pages.setdefault(memory.topic or "", []).append(memory)
         return {topic: page for topic, page in pages.items() if len(page) + _TITLE_LINES > rules.max_lines}
 
-    # --- doing it -------------------------------------------------------------------------------------------
+    # Handlers
 
     def _roll_up(self, job: Job) -> Work:
-        """Make one summary of all but the newest messages."""
+        """Summarize all but the newest messages."""
         scope = self._scope(job)
         waiting = self._unsummarized(self._store, scope)
         taken = waiting[: due(len(waiting), self._preset.roll_up)] if self._preset.roll_up else []
         taken = taken[: _as_many_as_fit(taken)]
-        said = extractable(taken)
-        if not said:
+        messages = extractable(taken)
+        if not messages:
             return Work()
         model, problem = self._chat.model()
-        summary = summarize_with(model, said) if model else Summary(text=summarize(said), prompt=REPORT_RULES)
-        put = summary_put(said, summary.text, scope)
+        summary = summarize_with(model, messages) if model else Summary(text=summarize(messages), prompt=REPORT_RULES)
+        put = summary_put(messages, summary.text, scope)
         put = replace(put, metadata={**put.metadata, "from": taken[0].seq, "to": taken[-1].seq})
         ids = {message.id for message in taken}
 
@@ -140,30 +142,29 @@ class Condenser:
         return self._work(job, scope, outcome, unchanged, also=lambda tx: tx.set_setting(_mark(scope), str(taken[-1].seq)))
 
     def _distill(self, job: Job) -> Work:
-        """Work all but the newest summaries, with recent facts, into the base document."""
+        """Work all but the newest summaries, and recent facts, into the base document."""
         scope, rules = self._scope(job), self._preset.base
         waiting = self._unincorporated(self._store, scope)
         taken = waiting[: due(len(waiting), rules.when)] if rules else []
         if not taken or rules is None:
             return Work()
         before = self._base(self._store, scope)
-        facts = self._store.memories(MemoryFilter(exactly=scope, kinds=(self._preset.default_kind,), limit=_MIN_FACTS_FOR_BASE))[
-            ::-1
-        ]
+        recent = MemoryFilter(exactly=scope, kinds=(self._preset.default_kind,), limit=_MAX_FACTS_FOR_BASE)
+        facts = self._store.memories(recent)[::-1]
         model, problem = self._chat.model()
-        given = (before[0].text if before else "", [memory.text for memory in taken], [str(fact) for fact in facts])
+        earlier = before[0] if before else None
+        given = (earlier.text if earlier else "", [memory.text for memory in taken], [str(fact) for fact in facts])
         made = (
             distill_with(model, *given, max_words=rules.max_words)
             if model
             else Summary(text=distill(*given, max_words=rules.max_words), prompt=BASE_RULES)
         )
-        earlier = before[0] if before else None
         put = base_put(made.text, taken, scope, kind=rules.kind, key=rules.key or rules.kind, earlier=earlier, facts=facts)
         put = replace(put, metadata={**(earlier.metadata if earlier else {}), "to": int(taken[-1].metadata["to"])})
 
         def unchanged(tx: Transaction) -> bool:
-            now = {memory.id: memory.revision for memory in self._base(tx, scope)}
-            return now == {memory.id: memory.revision for memory in before} and _all_live(tx, [*taken, *facts])
+            current = {memory.id: memory.revision for memory in self._base(tx, scope)}
+            return current == {memory.id: memory.revision for memory in before} and _all_live(tx, [*taken, *facts])
 
         outcome = Outcome(
             changes=(put,), model=made.model, prompt=made.prompt, flaws=_flaws(problem, made.flaws), usage=made.usage
@@ -171,7 +172,7 @@ class Condenser:
         return self._work(job, scope, outcome, unchanged, shown=[memory.id for memory in before])
 
     def _compact(self, job: Job) -> Work:
-        """Bring a kind back under its cap."""
+        """Reduce a kind to its cap."""
         scope, cap = self._scope(job), self._preset.cap
         members = self._over_cap(self._store, scope)
         if cap is None or len(members) <= cap.max_memories:
@@ -192,7 +193,7 @@ class Condenser:
         return self._work(job, scope, outcome, unchanged, shown=[memory.id for memory in members])
 
     def _split(self, job: Job) -> Work:
-        """Give the memories of a page that has grown too long to narrower topics."""
+        """Move the memories of a topic page that is too long to narrower topics."""
         scope, topic = self._scope(job), str(job.payload["topic"])
         page = self._long_pages(self._store, scope).get(topic, [])
         if not page or self._preset.topics is None:
@@ -229,18 +230,18 @@ class Condenser:
         shown: Sequence[str] = (),
         also: Callable[[Transaction], None] = lambda tx: None,
     ) -> Work:
-        """Return the work of writing an outcome, if nothing it was computed from has changed meanwhile."""
+        """Return the work of writing an outcome, provided that its input is unchanged."""
         author = Author(actor=job.kind, model=outcome.model, prompt=outcome.prompt, job=job.id)
 
         def write(tx: Transaction) -> None:
-            if not unchanged(tx):  # tried again, from what there is then
-                raise Conflict("what this was made from has changed meanwhile")
+            if not unchanged(tx):  # the job is retried with the new input
+                raise Conflict("the input of this job has changed in the meantime")
             Writer(tx=tx, preset=self._preset, author=author, now=self._clock.now()).apply(outcome.changes, shown=shown)
             also(tx)
             self.follow_up(tx, scope)
 
-        asked = self._chat.name if outcome.usage.calls else None
-        return Work(effect=write, flaws=outcome.flaws, model=asked, usage=outcome.usage)
+        model = self._chat.name if outcome.usage.calls else None
+        return Work(effect=write, flaws=outcome.flaws, model=model, usage=outcome.usage)
 
     def _vectors(self, memories: Sequence[Memory]) -> Any:
         return self._embedding.documents([str(memory) for memory in memories])
@@ -251,13 +252,13 @@ class Condenser:
 
 
 def _mark(scope: Scope) -> str:
-    """Return the name under which a store notes how far a scope's messages have been summarised; it names nobody."""
-    whose = json.dumps([scope.app, scope.user, scope.agent]).encode()
-    return f"rolled-up:{hashlib.blake2b(whose, digest_size=12).hexdigest()}"
+    """Return the name of the setting that holds the last summarized message of a scope. The scope is hashed."""
+    owner = json.dumps([scope.app, scope.user, scope.agent]).encode()
+    return f"rolled-up:{hashlib.blake2b(owner, digest_size=12).hexdigest()}"
 
 
 def _as_many_as_fit(messages: Sequence[Message]) -> int:
-    """Return how many of the oldest one summary can be made of; the rest is due again at once."""
+    """Return how many of the oldest messages fit into one summary. The rest is due again immediately."""
     size = 0
     for number, message in enumerate(messages[:_MAX_MESSAGES]):
         size += len(message.text)
@@ -271,6 +272,6 @@ def _flaws(problem: str | None, flaws: Sequence[str]) -> tuple[str, ...]:
 
 
 def _all_live(tx: Transaction, memories: Sequence[Memory]) -> bool:
-    """Tell whether these very revisions are still what is known."""
-    present = {memory.id: memory.revision for memory in tx.memories(MemoryFilter(ids=[memory.id for memory in memories]))}
-    return present == {memory.id: memory.revision for memory in memories}
+    """Return True if these revisions are still the current ones."""
+    current = {memory.id: memory.revision for memory in tx.memories(MemoryFilter(ids=[memory.id for memory in memories]))}
+    return current == {memory.id: memory.revision for memory in memories}

@@ -1,4 +1,4 @@
-"""From the end of a conversation to memories."""
+"""Digesting: from the messages of a session to memories."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -26,26 +26,46 @@ from holdfast.types import Author, Job, Memory, Message, Put, SessionRecord, Ses
 from holdfast.write import Writer
 
 _MAX_SHOWN_MEMORIES = 24
-"""Memories a model is shown beside a conversation."""
+"""Maximum number of known memories in the prompt."""
 _MAX_CONVERSATION_CHARACTERS = 24_000
-"""Characters of a conversation that one paragraph is made of."""
+"""Maximum number of characters of a conversation that one paragraph summarizes."""
 _MAX_QUERY_MESSAGES = 12
-"""Messages whose neighbours are looked up for that."""
+"""Maximum number of messages used as queries for known memories."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Span:
+    """The messages that one job digests: those of a session after ``after``, up to ``to``."""
+
+    session: SessionRecord
+    after: int
+    to: int
+    messages: Sequence[Message]
+    rerun: bool
+    """True if the messages were digested before, by rules because the model failed."""
+
+    def is_due(self, session: SessionRecord) -> bool:
+        """Return True if the session has messages of this span that are not digested. A rerun is always due."""
+        return self.rerun or session.digested_to < self.to
+
+    def overlaps(self, session: SessionRecord) -> bool:
+        """Return True if another worker has digested a part of this span."""
+        return not self.rerun and session.digested_to != self.after
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Extracted:
-    """What one stretch of a session leaves: memories to write, and which existing ones they may touch."""
+    """Memories extracted from a span, and the existing memories that they may touch."""
 
     puts: Sequence[Put]
     shown: Collection[str]
     outcome: Outcome
     recent: Put | None = None
-    """A note of which topic it was about."""
+    """Note of the topic that the conversation was about."""
 
 
 class Digester:
-    """Closes sessions and digests what was said in them."""
+    """Closes sessions and extracts memories from their messages."""
 
     def __init__(
         self,
@@ -67,20 +87,20 @@ class Digester:
         self._topics = topics
 
     def close_session(self, tx: Transaction, session: SessionRecord, status: SessionStatus) -> None:
-        """Close a session and queue its digestion in the same transaction; what it had in mind ends here."""
+        """Close a session, clear its state and queue its digest, all in one transaction."""
         last = tx.messages(MessageFilter(session=session.id, newest=1))
         closed = with_state(session, closed_to=last[0].seq if last else None, recalled=None)
         tx.set_session(replace(closed, status=status, ended_at=self._clock.now()))
         self._queue(tx, closed)
 
     def after_message(self, tx: Transaction, session: SessionRecord, message: Message) -> None:
-        """Queue what a message causes: the search for the topic, and where the preset learns from each exchange, that."""
+        """Queue the jobs that a message triggers: topic detection, and a digest if the preset extracts after each turn."""
         self._topics.queue(tx, session, message)
         if self._preset.extract_at == "turn" and message.role == "assistant":
             self._queue(tx, session)
 
     def digest_so_far(self, tx: Transaction, session: SessionRecord) -> None:
-        """Queue the digestion of what was said so far; the session stays as it is."""
+        """Queue a digest of the messages so far. The session stays open."""
         self._queue(tx, session)
 
     def _queue(self, tx: Transaction, session: SessionRecord) -> None:
@@ -90,83 +110,90 @@ class Digester:
             tx.add_job(new_job("digest", payload, effect=f"digest:{session.id}:{last[0].seq}", now=self._clock.now()))
 
     def close_idle_sessions(self) -> int:
-        """Close the sessions nobody has spoken in for a while, also those a killed process left open."""
+        """Close sessions without recent messages, including those a killed process left open; returns how many."""
         if self._preset.idle_after is None:
             return 0
-        silent = self._clock.now() - self._preset.idle_after
-        wanted = SessionFilter(statuses=["open"], idle_since=silent)
-        if not self._store.sessions(replace(wanted, limit=1)):
+        idle = SessionFilter(statuses=["open"], idle_since=self._clock.now() - self._preset.idle_after)
+        if not self._store.sessions(replace(idle, limit=1)):
             return 0
         with self._store.write() as tx:
-            idle = tx.sessions(wanted)
-            for session in idle:
+            sessions = tx.sessions(idle)
+            for session in sessions:
                 self.close_session(tx, session, "idle")
-        return len(idle)
+        return len(sessions)
 
     def digest(self, job: Job) -> Work:
-        """Read a session's undigested messages and return the memories they leave."""
-        session_id, last = str(job.payload["session"]), int(job.payload["to"])
-        again = bool(job.payload.get("again"))
-        session = self._store.session(session_id)
-        if session is None or (session.digested_to >= last and not again):
+        """Extract memories from the messages that a job names, and return the work of storing them."""
+        span = self._span(job)
+        if span is None:
             return Work()
-        first = int(job.payload.get("from", 0)) if again else session.digested_to
-        said = [m for m in self._store.messages(MessageFilter(session=session_id, after_seq=first)) if m.seq <= last]
-        extracted = self._extract_and_reconcile(extractable(said), session, after=first, again=again)
-        author = Author(actor="digest", model=extracted.outcome.model, prompt=extracted.outcome.prompt, job=job.id)
-
-        def store_memories(tx: Transaction) -> None:
-            present = tx.session(session_id)
-            if present is None or (present.digested_to >= last and not again):
-                return
-            if present.digested_to != session.digested_to and not again:
-                raise Conflict("another worker has digested a part of this session meanwhile")
-            if extracted.outcome.model and _erased(tx, extracted.shown):
-                raise Conflict("what the model was shown has been erased meanwhile")
-            read = {message.id for message in said}
-            left = tx.messages(MessageFilter(ids=list(read)))
-            erased = read - {message.id for message in left if message.action != "forgotten"}
-            writer = Writer(tx=tx, preset=self._preset, author=author, now=self._clock.now())
-            made: list[Memory] = []
-            for put in extracted.puts:
-                if erased.isdisjoint(put.sources):
-                    made += writer.apply([put], shown=extracted.shown)  # each a batch of its own: one can be undone alone
-            if extracted.recent is not None and not erased:
-                self._topics.note(writer, extracted.recent, made)
-            tx.set_session(replace(present, digested_to=max(last, present.digested_to)))
-            self._condenser.follow_up(tx, present.scope)
-
+        extracted = self._extract_and_reconcile(span)
         outcome = extracted.outcome
-        asked = self._chat.name if outcome.usage.calls else None
-        return Work(effect=store_memories, flaws=outcome.flaws, model=asked, usage=outcome.usage)
+        author = Author(actor="digest", model=outcome.model, prompt=outcome.prompt, job=job.id)
+        return Work(
+            effect=lambda tx: self._write(tx, span, extracted, author),
+            flaws=outcome.flaws,
+            model=self._chat.name if outcome.usage.calls else None,
+            usage=outcome.usage,
+        )
 
-    def _extract_and_reconcile(
-        self, messages: Sequence[Message], session: SessionRecord, *, after: int, again: bool
-    ) -> _Extracted:
-        """Learn from fenced messages, and set what is new against what is known."""
+    def _span(self, job: Job) -> _Span | None:
+        """Return the messages to digest, or None if the session is gone or digested."""
+        session, to = self._store.session(str(job.payload["session"])), int(job.payload["to"])
+        if session is None:
+            return None
+        rerun = bool(job.payload.get("again"))
+        after = int(job.payload.get("from", 0)) if rerun else session.digested_to
+        messages = [m for m in self._store.messages(MessageFilter(session=session.id, after_seq=after)) if m.seq <= to]
+        span = _Span(session=session, after=after, to=to, messages=messages, rerun=rerun)
+        return span if span.is_due(session) else None
+
+    def _write(self, tx: Transaction, span: _Span, extracted: _Extracted, author: Author) -> None:
+        """Write the extracted memories, unless their messages have been digested or erased in the meantime."""
+        session = tx.session(span.session.id)
+        if session is None or not span.is_due(session):
+            return
+        if span.overlaps(session):
+            raise Conflict("another worker has digested a part of this session in the meantime")
+        if extracted.outcome.model and _any_erased(tx, extracted.shown):
+            raise Conflict("a memory that the model was shown has been erased in the meantime")
+        erased = _erased_messages(tx, span.messages)
+        writer = Writer(tx=tx, preset=self._preset, author=author, now=self._clock.now())
+        made: list[Memory] = []
+        for put in extracted.puts:
+            if erased.isdisjoint(put.sources):
+                made += writer.apply([put], shown=extracted.shown)  # one batch each, so that each can be undone alone
+        if extracted.recent is not None and not erased:
+            self._topics.note(writer, extracted.recent, made)
+        tx.set_session(replace(session, digested_to=max(span.to, session.digested_to)))
+        self._condenser.follow_up(tx, session.scope)
+
+    def _extract_and_reconcile(self, span: _Span) -> _Extracted:
+        """Extract memories from a span, and reconcile them with known ones."""
+        messages = extractable(span.messages)
         if not messages:
             return _Extracted(puts=(), shown=(), outcome=Outcome())
         model, problem = self._chat.model()
-        earlier = self._derived_from(messages) if again else []
+        earlier = self._derived_from(messages) if span.rerun else []
         known = self._known(messages, without=earlier) if model is not None else []
         outcome = self._extract(messages, known, model)
         if problem is not None:
             outcome = replace(outcome, flaws=(f"{problem}; rules took over", *outcome.flaws))
-        outcome, recent = self._topics.gather(outcome, messages, session, after=after, model=model)
+        outcome, recent = self._topics.gather(outcome, messages, span.session, after=span.after, model=model)
         proposed = [change for change in outcome.changes if isinstance(change, Put)]
-        made_before = {memory.id for memory in earlier}
-        related = [
-            [each for each in some if each.memory.id not in made_before]
-            for some in find_neighbors(self._store, self._embedding, proposed, self._clock.now())
-        ]
+        related = self._neighbors(proposed, without=earlier)
         calibration = calibration_for(self._embedding.name or "")
-        proposed = [with_neighbors(put, some, calibration) for put, some in zip(proposed, related, strict=True)]
-        puts = self._reconciled(proposed, related)
-        if again:
-            puts = _replacing_earlier(puts, earlier, by_model=outcome.model is not None)
-        shown = {memory.id for memory in known} | {each.memory.id for some in related for each in some}
+        proposed = [with_neighbors(put, neighbors, calibration) for put, neighbors in zip(proposed, related, strict=True)]
+        puts = _replacing_earlier(self._reconciled(proposed, related), earlier, by_model=outcome.model is not None)
+        shown = {memory.id for memory in known} | {neighbor.memory.id for neighbors in related for neighbor in neighbors}
         shown |= {id for put in puts for id in put.replaces}
-        return _Extracted(puts=puts, shown=shown, outcome=outcome, recent=None if again else recent)
+        return _Extracted(puts=puts, shown=shown, outcome=outcome, recent=None if span.rerun else recent)
+
+    def _neighbors(self, puts: Sequence[Put], *, without: Sequence[Memory]) -> list[list[Neighbor]]:
+        """Return the neighbors of each proposed memory, except those in ``without``."""
+        left_out = {memory.id for memory in without}
+        found = find_neighbors(self._store, self._embedding, puts, self._clock.now())
+        return [[neighbor for neighbor in neighbors if neighbor.memory.id not in left_out] for neighbors in found]
 
     def _extract(self, messages: Sequence[Message], known: Sequence[Memory], model: ChatModel | None) -> Outcome:
         if isinstance(self._preset.extractor, Paragraph):
@@ -176,19 +203,21 @@ class Digester:
         )
 
     def _reconciled(self, proposed: Sequence[Put], related: Sequence[Sequence[Neighbor]]) -> list[Put]:
-        """Set new against known, speaker by speaker: what one says of themselves tells nothing of another."""
+        """Reconcile new memories with known ones, separately for each speaker."""
         calibration = calibration_for(self._embedding.name or "")
         puts: list[Put] = []
         for speaker in dict.fromkeys(put.metadata.get("speaker") for put in proposed):
-            theirs = [place for place, put in enumerate(proposed) if put.metadata.get("speaker") == speaker]
+            positions = [position for position, put in enumerate(proposed) if put.metadata.get("speaker") == speaker]
             known = [
-                [each for each in related[place] if each.memory.metadata.get("speaker") in (None, speaker)] for place in theirs
+                [neighbor for neighbor in related[position] if neighbor.memory.metadata.get("speaker") in (None, speaker)]
+                for position in positions
             ]
-            puts += reconcile([proposed[place] for place in theirs], known, self._preset.reconcile_rules, calibration=calibration)
+            own = [proposed[position] for position in positions]
+            puts += reconcile(own, known, self._preset.reconcile_rules, calibration=calibration)
         return puts
 
     def _known(self, messages: Sequence[Message], *, without: Sequence[Memory]) -> list[Memory]:
-        """Return what a model is shown beside a conversation; not what was made of this very conversation before."""
+        """Return the known memories for the prompt, except those in ``without``."""
         texts = [message.text for message in messages if message.role == "user"][-_MAX_QUERY_MESSAGES:]
         left_out = {memory.id for memory in without}
         found = find_known(
@@ -202,65 +231,78 @@ class Digester:
         return [memory for memory in found if memory.id not in left_out][:_MAX_SHOWN_MEMORIES]
 
     def _derived_from(self, messages: Sequence[Message]) -> list[Memory]:
-        """Return what was made of these messages before by rules, and what of it has been retired since."""
+        """Return the automatic memories of these messages that are retired, or unchanged since rules extracted them."""
         found = self._store.memories(MemoryFilter(sources=[message.id for message in messages], statuses=None))
         return [memory for memory in found if memory.origin == "auto" and self._is_untouched_rule_memory(memory)]
 
     def _is_untouched_rule_memory(self, memory: Memory) -> bool:
-        """Tell whether a memory is as rules made it: no model thought of it, and nobody has touched it."""
+        """Return True if a memory is retired, or was extracted by rules and never changed or pinned."""
         if memory.status != "live":
             return True
         changes = self._store.changes(memory=memory.id)
         return not memory.pinned and len(changes) == 1 and changes[0].author.model is None
 
 
-def _erased(tx: Transaction, shown: Collection[str]) -> bool:
-    """Tell whether any of these memories is no more: what was made with it in view must not keep it alive."""
+def _erased_messages(tx: Transaction, messages: Sequence[Message]) -> set[str]:
+    """Return the ids of those messages that were erased or forgotten since they were read."""
+    ids = {message.id for message in messages}
+    return ids - {message.id for message in tx.messages(MessageFilter(ids=list(ids))) if message.action != "forgotten"}
+
+
+def _any_erased(tx: Transaction, shown: Collection[str]) -> bool:
+    """Return True if any of these memories was erased, since the model's output may repeat its content."""
     return len(tx.memories(MemoryFilter(ids=list(shown), statuses=None))) < len(set(shown)) if shown else False
 
 
 def _replacing_earlier(puts: Sequence[Put], earlier: Sequence[Memory], *, by_model: bool) -> list[Put]:
-    """Let what a model makes of messages again take the place of what rules made that says the same.
+    """When a model re-extracts messages, replace the rule-based memories that say the same.
 
-    What was retired since stays retired: saying it again of the same messages is no news.
+    A statement whose earlier memory was retired is dropped, because the same messages do not state it again.
     """
     kept: list[Put] = []
     taken: set[str] = set()
     for put in puts:
-        alike = [memory for memory in earlier if memory.scope == put.scope and is_same_statement(memory.text, put.text)]
-        if any(memory.status != "live" for memory in alike):
+        same = [memory for memory in earlier if memory.scope == put.scope and is_same_statement(memory.text, put.text)]
+        if any(memory.status != "live" for memory in same):
             continue
-        same = [memory.id for memory in alike if by_model and memory.id not in taken and memory.kind == put.kind]
-        taken.update(same)
-        kept.append(replace(put, replaces=tuple(dict.fromkeys((*put.replaces, *same)))) if same else put)
+        replaced = [memory.id for memory in same if by_model and memory.id not in taken and memory.kind == put.kind]
+        taken.update(replaced)
+        kept.append(replace(put, replaces=tuple(dict.fromkeys((*put.replaces, *replaced)))) if replaced else put)
     return kept
 
 
-def _paragraph(messages: Sequence[Message], wanted: Paragraph, model: ChatModel | None) -> Outcome:
-    """Make one memory of a whole conversation; of a very long one, of its end."""
+def _paragraph(messages: Sequence[Message], rules: Paragraph, model: ChatModel | None) -> Outcome:
+    """Return one memory for a whole conversation; for a very long one, of its end."""
     messages = newest_that_fit(messages, characters=_MAX_CONVERSATION_CHARACTERS)
     texts = [message.text for message in messages]
     made = (
-        paragraph_with(model, messages, max_characters=wanted.max_characters, timeout=wanted.timeout)
+        paragraph_with(model, messages, max_characters=rules.max_characters, timeout=rules.timeout)
         if model
         else Summary(
-            text=paragraph(messages, max_characters=wanted.max_characters),
+            text=paragraph(messages, max_characters=rules.max_characters),
             prompt=REPORT_RULES,
             importance=importance_of(" ".join(texts)),
             tags=tags_of(texts),
         )
     )
     put = Put(
-        scope=messages[-1].scope, kind=wanted.kind, text=made.text, importance=made.importance, tags=made.tags,
-        sources=tuple(message.id for message in messages), valid_from=messages[-1].at, reason="a conversation ended",
-        trust=min(message.trust for message in messages), metadata={"conversation": messages[-1].session},
-    )  # fmt: skip
+        scope=messages[-1].scope,
+        kind=rules.kind,
+        text=made.text,
+        importance=made.importance,
+        tags=made.tags,
+        sources=tuple(message.id for message in messages),
+        valid_from=messages[-1].at,
+        reason="a conversation ended",
+        trust=min(message.trust for message in messages),
+        metadata={"conversation": messages[-1].session},
+    )
     return Outcome(
         changes=(put,) if made.text.strip() else (), model=made.model, prompt=made.prompt, flaws=made.flaws, usage=made.usage
     )
 
 
 def _language(messages: Sequence[Message]) -> str | None:
-    """Return the language most of a conversation's users speak in."""
+    """Return the language of most of the user's messages."""
     spoken = [message.language for message in messages if message.role == "user" and message.language]
     return max(set(spoken), key=spoken.count) if spoken else None

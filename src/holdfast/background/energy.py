@@ -1,9 +1,8 @@
-"""Energy: what memory work draws, and waiting with it while there is little left or memory has had its share.
+"""Energy limits: background work waits while the battery is low or memory has used its share.
 
-A robot or a battery-run assistant says how full it is. Under a fifth, background work stays queued, and goes on
-when there is more again; nothing is lost by waiting. A host may also tell what it has used in all: then memory keeps
-to its share of that, and work that would ask a model waits until the share allows it. Rules draw next to nothing
-and go on.
+A battery-powered host reports how full it is. Below 20%, background work stays queued until the level rises. A host may
+also report its total energy use. Then memory work is limited to a share of it, and jobs that need a model wait until
+the share allows them. Jobs by rules use almost no energy and keep running.
 """
 
 import json
@@ -19,23 +18,25 @@ from holdfast.protocols import Reads, Store
 log = logging.getLogger("holdfast")
 
 MIN_LEVEL = 0.2
-"""The level under which work waits."""
+"""Battery level below which work waits."""
 MAX_SHARE = 0.05
-"""The part of all energy that memory may draw."""
-_PER_CALL = {"digest": 12.0, "compact": 25.0, "split": 25.0, "rollup": 15.0, "base": 20.0}
-_DEFAULT_PER_CALL = 10.0
-_BY_RULES = 0.1
+"""Maximum share of the host's energy for memory work."""
+_UNITS_PER_CALL = {"digest": 12.0, "compact": 25.0, "split": 25.0, "rollup": 15.0, "base": 20.0}
+"""Energy units per model call, by kind of job."""
+_DEFAULT_UNITS_PER_CALL = 10.0
+_UNITS_BY_RULES = 0.1
+"""Energy units of a job without model calls."""
 _REPORTED = "energy"
-"""The setting that keeps what the host has reported, and what memory had drawn before the first report."""
+"""Name of the setting with the host's total energy use, and memory's use before the first report."""
 
 
 def energy_of(kind: str, usage: Usage) -> float:
-    """Return what a job of this kind has drawn, in units: a call to a model is what counts."""
-    return _PER_CALL.get(kind, _DEFAULT_PER_CALL) * usage.calls if usage.calls else _BY_RULES
+    """Return the energy units that a job of this kind has used, by its number of model calls."""
+    return _UNITS_PER_CALL.get(kind, _DEFAULT_UNITS_PER_CALL) * usage.calls if usage.calls else _UNITS_BY_RULES
 
 
 class Energy:
-    """Whether there is energy for memory work, how much of it that has drawn, and what part of all that is."""
+    """Energy level of the host, and energy use of memory work."""
 
     def __init__(
         self,
@@ -54,31 +55,35 @@ class Energy:
         self._waits_for: str | None = None
 
     def level(self) -> float:
-        """Return how full the host says it is, 0 to 1; one that does not say is full."""
+        """Return the host's battery level from 0 to 1; 1 if it reports none."""
         if self._level is None:
             return 1.0
         try:
             return max(0.0, min(1.0, float(self._level())))
-        except Exception:  # the edge to the host's code: not knowing must not stop memory for good
-            log.exception("The host could not say how much energy is left; taking it for full")
+        except Exception:  # the host's callback may raise anything; memory work must not stop for good
+            log.exception("The host's energy callback failed. Assuming a full battery")
             return 1.0
 
     def suffices(self) -> bool:
-        """Tell whether the host is full enough for background work."""
+        """Return True if the level is high enough for background work."""
         return self.level() >= MIN_LEVEL
 
     def affordable(self, kinds: Collection[str]) -> list[str]:
-        """Return the kinds of work that need not wait; says so once each time some begin to."""
+        """Return the kinds of jobs that need not wait. Logs once when some start to wait."""
         if not self.suffices():
-            self._note(f"Energy is under {MIN_LEVEL:.0%}: memory work waits")
+            self._note(f"The battery is below {MIN_LEVEL:.0%}. Background work waits")
             return []
         room = self._room()
-        allowed = [kind for kind in kinds if _PER_CALL.get(kind, _DEFAULT_PER_CALL) <= room]
-        self._note(None if len(allowed) == len(kinds) else f"Memory has had its {self.max_share:.0%} of all energy: work waits")
+        allowed = [kind for kind in kinds if _UNITS_PER_CALL.get(kind, _DEFAULT_UNITS_PER_CALL) <= room]
+        self._note(
+            None
+            if len(allowed) == len(kinds)
+            else f"Memory has used its {self.max_share:.0%} of all energy. Background work waits"
+        )
         return allowed
 
     def _room(self) -> float:
-        """Return the units memory may still draw within its share; no limit where nothing is told or no model is asked."""
+        """Return the energy units left within the share; infinite if the host reports nothing or no model is used."""
         reported = _reported(self._store)
         if reported is None or not self._asks_model:
             return math.inf
@@ -91,47 +96,47 @@ class Energy:
         self._waits_for = reason
 
     def used(self, units: float) -> None:
-        """Take in what the host has used in all since it last told, memory's own work included."""
+        """Add to the host's total energy use, including that of memory work."""
         if isinstance(units, bool) or not isinstance(units, int | float) or not math.isfinite(units) or units < 0:
-            raise InvalidInput(f"Energy is told as a number of units from 0 up, not {units!r}.")
+            raise InvalidInput(f"Energy must be a number of units from 0 up, not {units!r}.")
         with self._store.write(durable=False) as tx:
-            used, before = _reported(tx) or (0.0, _drawn(tx))
+            used, before = _reported(tx) or (0.0, _consumed(tx))
             tx.set_setting(_REPORTED, json.dumps([used + units, before]))
 
     def share(self) -> float | None:
-        """Return what part of all energy memory has drawn since the host first told; None before that."""
+        """Return memory's share of all energy since the host's first report; None without a report."""
         reported = _reported(self._store)
         if reported is None:
             return None
         used, before = reported
-        drawn = self.consumed() - before
-        return drawn / max(used, drawn) if drawn else 0.0
+        consumed = self.consumed() - before
+        return consumed / max(used, consumed) if consumed else 0.0
 
     def consumed(self) -> float:
-        """Return the units memory work has drawn since the store was made."""
-        return _drawn(self._store)
+        """Return the energy units memory work has used since the store was created."""
+        return _consumed(self._store)
 
     def by_operation(self, *, since: str = "") -> dict[str, float]:
-        """Return the units each sort of work has drawn, from a day (``2026-03-01``) on: ``digest`` makes memories."""
-        drawn: dict[str, float] = {}
+        """Return the energy units by kind of job, since a day (``2026-03-01``)."""
+        units: dict[str, float] = {}
         for spend in self._store.spend(since=since):
-            drawn[spend.purpose] = drawn.get(spend.purpose, 0.0) + spend.energy
-        return drawn
+            units[spend.purpose] = units.get(spend.purpose, 0.0) + spend.energy
+        return units
 
     def consumed_since_last_poll(self) -> float:
-        """Return the units drawn since this was last asked, or since the store was opened."""
+        """Return the energy units used since the last call, or since the store was opened."""
         with self._lock:
             total = self.consumed()
             since, self._polled = total - self._polled, total
         return since
 
 
-def _drawn(reads: Reads) -> float:
+def _consumed(reads: Reads) -> float:
     return sum(spend.energy for spend in reads.spend())
 
 
 def _reported(reads: Reads) -> tuple[float, float] | None:
-    """Return what the host has used since it first told, and what memory had drawn before that."""
+    """Return the host's total energy use, and memory's use before the first report; None without a report."""
     stored = reads.setting(_REPORTED)
     if stored is None:
         return None

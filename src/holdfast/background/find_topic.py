@@ -1,14 +1,13 @@
-"""The topics of a scope, and which of them a conversation is about.
+"""Topic detection: which topic of a scope a conversation is about.
 
-Where a preset looks for the topic at each turn, the search is a job that is queued with the message: it runs while
-the assistant is answering, and the next turn has the page. Digestion looks once more at what no such job has read.
+Presets that detect the topic at each turn queue a job with each user message. It runs while the assistant replies, so
+that the next turn has the page. A digest detects the topic for messages that no such job has read.
 """
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,23 +18,22 @@ from holdfast.learning.topics.assign import DetectedTopic, KnownTopic, assign, d
 from holdfast.learning.topics.recent import TopicSummary, summarize_topic_with
 from holdfast.models.chat_budget import BudgetedChat
 from holdfast.presets.base import Preset
-from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Store, Transaction
+from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Store, Transaction, Vectors
 from holdfast.recall.conversation_state import topic_found_since, with_state
 from holdfast.recall.embedding import Embedding
 from holdfast.types import Job, Memory, Message, Put, Retire, Scope, SessionRecord
 from holdfast.write import Writer
 
-if TYPE_CHECKING:
-    from holdfast.protocols import Vectors
-
 _DETECT_PRIORITY = 10
-"""A page that comes a turn too late is of no use."""
+"""Priority of the job. It is high, because the next turn needs the page."""
 _MAX_VECTORS = 4096
+"""Maximum number of cached vectors."""
 _MAX_CONVERSATION_CHARACTERS = 2000
+"""Number of characters at the end of a conversation that topic detection reads."""
 
 
 class TopicFinder:
-    """Knows the pages of a store, and finds the one a conversation is about."""
+    """Finds the topic page that a conversation is about."""
 
     def __init__(self, store: Store, preset: Preset, clock: Clock, *, embedding: Embedding, chat: BudgetedChat) -> None:
         self._store = store
@@ -47,7 +45,7 @@ class TopicFinder:
         self.handlers: Mapping[str, Callable[[Job], Work]] = {"topic": self._detect}
 
     def queue(self, tx: Transaction, session: SessionRecord, message: Message) -> None:
-        """Queue the search for the topic with what the user said, unless it is found already."""
+        """Queue topic detection for a user's message, unless the topic is known."""
         rules = self._preset.topics
         if rules is None or rules.detect != "turn" or message.role != "user" or message.action is not None:
             return
@@ -58,16 +56,16 @@ class TopicFinder:
         tx.add_job(new_job("topic", payload, effect=effect, now=self._clock.now(), priority=_DETECT_PRIORITY))
 
     def known(self, scope: Scope) -> dict[str, list[Memory]]:
-        """Return the pages of a scope by their topic, oldest line first."""
+        """Return the topic pages of a scope by topic, oldest line first."""
         kind = self._preset.topics.kind if self._preset.topics else ""
         pages: dict[str, list[Memory]] = {}
         wanted = MemoryFilter(exactly=scope, kinds=(kind,), has_topic=True, unexpired_at=self._clock.now())
-        for memory in sorted(self._store.memories(wanted), key=_told_at):
+        for memory in sorted(self._store.memories(wanted), key=_line_order):
             pages.setdefault(memory.topic or "", []).append(memory)
         return pages
 
     def about(self, text: str, scope: Scope) -> DetectedTopic:
-        """Tell which topic of a scope a text is about, by a model where there is one; the likely ones come first."""
+        """Return the topic of a scope that a text is about: by a chat model if there is one, otherwise by vectors and words."""
         pages = self.known(scope)
         if not pages:
             return DetectedTopic(None, Usage(), ())
@@ -76,13 +74,16 @@ class TopicFinder:
         topics = [self._described(page) for page in latest]
         embedder = self._embedding.embedder()
         found = detect(
-            text, topics, model=model, vector=self._embedding.query(text),
+            text,
+            topics,
+            model=model,
+            vector=self._embedding.query(text),
             calibration=embedder.calibration if embedder else (0.0, 1.0),
-        )  # fmt: skip
+        )
         return found._replace(flaws=(f"{problem}; rules took over", *found.flaws)) if problem else found
 
     def of(self, session: SessionRecord, said: Sequence[Message], *, after: int) -> DetectedTopic:
-        """Return the topic of a stretch of a session: the one found while it went on, or found now in what was not looked at."""
+        """Return the topic of a part of a session: one detected during the session, or detected now in messages not tried yet."""
         if self._preset.topics is None:
             return DetectedTopic(None, Usage(), ())
         found = topic_found_since(session, after)
@@ -97,9 +98,9 @@ class TopicFinder:
     def gather(
         self, outcome: Outcome, messages: Sequence[Message], session: SessionRecord, *, after: int, model: ChatModel | None
     ) -> tuple[Outcome, Put | None]:
-        """Put what was learnt under the conversation's topic, or under a new one when there is enough of it.
+        """Assign extracted memories to the conversation's topic, or to a new one if there are enough of them.
 
-        With it comes a note of which topic the conversation was about, where the preset keeps such notes.
+        Also returns a note of the topic that the conversation was about, if the preset keeps such notes.
         """
         rules = self._preset.topics
         if rules is None:
@@ -126,13 +127,19 @@ class TopicFinder:
             return outcome, None
         last = messages[-1]
         note = Put(
-            scope=last.scope, kind=rules.recent_kind, text=said.text or topic, key=f"{last.session}:{last.seq}", topic=topic,
-            sources=tuple(message.id for message in messages), valid_from=last.at, reason="a conversation closed",
-        )  # fmt: skip
+            scope=last.scope,
+            kind=rules.recent_kind,
+            text=said.text or topic,
+            key=f"{last.session}:{last.seq}",
+            topic=topic,
+            sources=tuple(message.id for message in messages),
+            valid_from=last.at,
+            reason="a conversation closed",
+        )
         return outcome, note
 
     def note(self, writer: Writer, note: Put, made: Sequence[Memory]) -> None:
-        """Write down which topic a conversation was about, as made from what it left; the oldest beyond the limit expire."""
+        """Store the note of a conversation's topic, with its memories as sources. The oldest notes beyond the limit expire."""
         rules = self._preset.topics
         if rules is None:
             return
@@ -147,7 +154,7 @@ class TopicFinder:
         return topic_of(page, self._rows(page))
 
     def _rows(self, page: Sequence[Memory]) -> "Vectors | None":
-        """Return the vectors of a page's lines; each is made once while the process lives."""
+        """Return the vectors of a page's lines, cached for the life of the process; None without an embedder."""
         missing = [memory for memory in page if memory.item not in self._vectors]
         made = self._embedding.documents([str(memory) for memory in missing])
         if missing and made is None:
@@ -161,7 +168,7 @@ class TopicFinder:
         return np.stack([self._vectors[memory.item] for memory in page])
 
     def _detect(self, job: Job) -> Work:
-        """Look for the topic of what a user just said, and note it in the session."""
+        """Detect the topic of a user's message, and store it in the session."""
         session_id, seq = str(job.payload["session"]), int(job.payload["seq"])
         session = self._store.session(session_id)
         said = self._store.messages(MessageFilter(session=session_id, seqs=(seq,)))
@@ -179,11 +186,11 @@ class TopicFinder:
             else:
                 tx.set_session(with_state(present, topic=found.topic, topic_seq=seq, tried_to=tried))
 
-        asked = self._chat.name if found.usage.calls else None
-        return Work(effect=note, flaws=found.flaws, model=asked, usage=found.usage)
+        model = self._chat.name if found.usage.calls else None
+        return Work(effect=note, flaws=found.flaws, model=model, usage=found.usage)
 
 
-def _told_at(memory: Memory) -> tuple[datetime, int]:
+def _line_order(memory: Memory) -> tuple[datetime, int]:
     return memory.valid_from, memory.item
 
 

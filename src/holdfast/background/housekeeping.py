@@ -1,4 +1,4 @@
-"""What happens by itself with time: idle sessions close, the expired and the long forgotten are purged."""
+"""Housekeeping: closing idle sessions, and purging expired and forgotten data."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -15,76 +15,76 @@ from holdfast.types import Author, Finding, Memory, Retire
 from holdfast.write import Writer
 
 _DONE_JOB_RETENTION = timedelta(days=7)
-"""How long a job that is done can be seen."""
+"""Time for which a finished job stays listed."""
 _SCRUB_RETRY = timedelta(seconds=30)
 
 
 class Housekeeping:
-    """Keeps a store tidy."""
+    """Regular clean-up of a store."""
 
-    def __init__(self, store: Store, preset: Preset, clock: Clock, pipeline: Digester) -> None:
+    def __init__(self, store: Store, preset: Preset, clock: Clock, digester: Digester) -> None:
         self._store = store
         self._preset = preset
         self._clock = clock
-        self._pipeline = pipeline
-        self._next = clock.now()
+        self._digester = digester
+        self._next_clean_up = clock.now()
         self._next_scrub = clock.now()
 
     def tick(self) -> int:
-        """Do what is due; returns how much was done."""
-        done = self._pipeline.close_idle_sessions() + self._finish_scrubbing()
-        if self._clock.now() >= self._next:
+        """Run what is due; returns the number of things done."""
+        done = self._digester.close_idle_sessions() + self._finish_scrubbing()
+        if self._clock.now() >= self._next_clean_up:
             done += self.clean_up()
         return done
 
     def clean_up(self) -> int:
-        """Purge what has expired, was forgotten too long ago to be brought back, or is past its retention."""
+        """Purge expired memories, forgotten ones past the undo window, and messages past their retention; returns how many."""
         now = self._clock.now()
-        self._next = now + self._preset.clean_every
+        self._next_clean_up = now + self._preset.clean_every
         unused = self._expire_unused(now)
         self._expire_stored_responses(now)
-        old = self._outlived(now)
+        old_messages = self._outlived(now)
         done = self._store.jobs(states=["done"], limit=1)
-        stale = bool(done and done[0].finished_at and done[0].finished_at < now - _DONE_JOB_RETENTION)
-        if not old and not stale and not self._gone(self._store, now):
+        has_old_jobs = bool(done and done[0].finished_at and done[0].finished_at < now - _DONE_JOB_RETENTION)
+        if not old_messages and not has_old_jobs and not self._purgeable(self._store, now):
             return unused
         with self._store.write() as tx:
-            gone = self._gone(tx, now)  # again, inside: one may have been brought back or renewed meanwhile
-            # What was forgotten must not come back with what it came from: that stays in the log, unseen.
-            tx.set_action(own_sources(tx, [memory for memory in gone if memory.status == "forgotten"]), "forgotten")
-            tx.remove_memories({memory.id for memory in gone})
-            tx.remove_messages(old)
+            purged = self._purgeable(tx, now)  # read again, because one may have been restored or renewed
+            # Mark the messages of forgotten memories, so that they are not extracted from them again.
+            tx.set_action(own_sources(tx, [memory for memory in purged if memory.status == "forgotten"]), "forgotten")
+            tx.remove_memories({memory.id for memory in purged})
+            tx.remove_messages(old_messages)
             tx.remove_done_jobs(before=now - _DONE_JOB_RETENTION)
-            if gone or old:
+            if purged or old_messages:
                 mark_erased(tx)
         self._next_scrub = now
         self._finish_scrubbing()
-        return unused + len(gone) + len(old)
+        return unused + len(purged) + len(old_messages)
 
     def _expire_unused(self, now: datetime) -> int:
-        """Retire what was learnt by itself and nobody has used or said again for long; it can be undone like forgetting."""
+        """Expire automatic memories that were neither used nor stated again for long; returns how many. This can be undone."""
         if self._preset.unused_after is None:
             return 0
         documents = {"summary", self._preset.base.kind if self._preset.base else ""}
         kinds = [kind.name for kind in self._preset.kinds if kind.name not in documents]
-        wanted = MemoryFilter(unused_since=now - self._preset.unused_after, kinds=kinds)
-        if not self._store.memories(replace(wanted, limit=1)):
+        unused_filter = MemoryFilter(unused_since=now - self._preset.unused_after, kinds=kinds)
+        if not self._store.memories(replace(unused_filter, limit=1)):
             return 0
         days = self._preset.unused_after.days
         with self._store.write() as tx:
-            unused = tx.memories(wanted)
+            unused = tx.memories(unused_filter)
             retired = [Retire(id=memory.id, status="expired", reason=f"not used for {days} days") for memory in unused]
             Writer(tx=tx, preset=self._preset, author=Author(actor="clean-up"), now=now).apply(retired)
         return len(unused)
 
     def _expire_stored_responses(self, now: datetime) -> None:
-        """Let go of answers that nobody will ask for again."""
+        """Remove stored responses past their retention."""
         if self._store.has_stored_responses(before=now - RETENTION):
             with self._store.write() as tx:
                 tx.remove_stored_responses(before=now - RETENTION)
 
-    def _gone(self, reads: Reads, now: datetime) -> list[Memory]:
-        """Return what has expired, or was forgotten too long ago to be brought back."""
+    def _purgeable(self, reads: Reads, now: datetime) -> list[Memory]:
+        """Return the memories that have expired, or were retired before the undo window."""
         limit = now - self._preset.undo_window
         return [
             *reads.memories(MemoryFilter(expired_by=now, statuses=None)),
@@ -92,7 +92,7 @@ class Housekeeping:
         ]
 
     def _finish_scrubbing(self) -> int:
-        """Overwrite what an erasure had to leave because a reader still needed the log."""
+        """Overwrite erased data that an open reader still needed at the time of the erasure."""
         now = self._clock.now()
         if now < self._next_scrub or self._store.setting(SCRUB) != "pending":
             return 0
@@ -104,7 +104,7 @@ class Housekeeping:
         return int(complete)
 
     def _outlived(self, now: datetime) -> list[str]:
-        """Return the raw messages past their retention, of sessions that have been digested."""
+        """Return the digested messages past their retention."""
         if self._preset.message_retention is None:
             return []
         digested: dict[str, int] = {}
@@ -115,7 +115,7 @@ class Housekeeping:
         return [message.id for message in old if message.seq <= digested[message.session]]
 
     def renew(self, tx: Transaction, ids: Collection[str], now: datetime) -> None:
-        """Give used memories of kinds that are renewed by use their whole lifetime again."""
+        """Restart the lifetime of used memories whose kind is renewed by use."""
         kinds = {kind.name: kind for kind in self._preset.kinds if kind.renewed_by_use and kind.lifetime}
         if not kinds:
             return
@@ -128,21 +128,23 @@ class Housekeeping:
         return end_of_day(now, tx.user(user).timezone if user else "UTC")
 
     def check(self, embedding: Embedding) -> list[Finding]:
-        """Look at the embedder and the queue."""
+        """Check the queue and the embedder."""
         dead = self._store.jobs(states=["dead"])
         waiting = self._store.jobs(states=["queued", "running"])
         findings = [
             Finding(
-                check="jobs", ok=not dead, detail=f"{len(waiting)} waiting, {len(dead)} dead",
+                check="jobs",
+                ok=not dead,
+                detail=f"{len(waiting)} waiting, {len(dead)} dead",
                 remedy="See `holdfast jobs --state dead`, then `holdfast jobs rerun ID`" if dead else None,
             )
-        ]  # fmt: skip
+        ]
         if embedding.name is None:
             return [*findings, Finding(check="embedder", ok=True, detail="none configured; searching by text")]
         loaded = embedding.embedder() is not None
         detail = f"{embedding.name} ready" if loaded else f"{embedding.name} not available: {embedding.problem}"
         if embedding.second is not None and loaded:
-            detail = f"{detail}, {embedding.second.name} for what is not in English"
-        served = ":" in embedding.name  # what a served model lacks stands in the detail
-        remedy = None if loaded or served else f"holdfast models pull {embedding.name}"
+            detail = f"{detail}, {embedding.second.name} for other languages"
+        is_remote = ":" in embedding.name  # the detail says what a remote model lacks
+        remedy = None if loaded or is_remote else f"holdfast models pull {embedding.name}"
         return [*findings, Finding(check="embedder", ok=loaded, detail=detail, remedy=remedy)]

@@ -1,8 +1,8 @@
-"""Durable background work: leased, retried with backoff, and set aside where it can be seen when it keeps failing.
+"""Durable jobs: leased, retried with back-off, and marked dead after too many failures.
 
-A handler computes outside any transaction and returns what to write. That, and the job's completion, commit
-together, and only if the worker still holds the lease: work may happen twice, its effect happens once. Where a
-model failed and rules took over, the job is done and says so in its ``error``; it can be run again.
+A handler computes outside any transaction and returns the effect to write. The effect and the job's completion commit
+together, and only if the worker still holds the lease. So work may run twice, but its effect is written once. If a model
+fails and rules take over, the job is done, with a note in its ``error``, and can be run again.
 """
 
 import logging
@@ -26,7 +26,7 @@ Effect: TypeAlias = Callable[[Transaction], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What a handler has worked out: what to write, what fell short on the way, and what it cost."""
+    """Result of a handler: the effect to write, flaws to note, and the cost."""
 
     effect: Effect = lambda tx: None
     flaws: tuple[str, ...] = ()
@@ -39,12 +39,12 @@ Handler: TypeAlias = Callable[[Job], Work]
 MAX_ATTEMPTS = 5
 LEASE_DURATION = timedelta(minutes=5)
 MODEL_LEASE_DURATION = timedelta(minutes=30)
-"""A long conversation is read in parts, each with a deadline of its own."""
+"""Longer lease for jobs with a chat model, which reads a long conversation in parts, each with its own timeout."""
 _FIRST_RETRY = timedelta(seconds=5)
 
 
 def new_job(kind: str, payload: Mapping[str, Any], *, effect: str, now: datetime, priority: int = 0) -> Job:
-    """Return a job that is due at once; ``effect`` names what it will have done."""
+    """Return a job that is due now. ``effect`` identifies its result."""
     return Job(
         id=new_id("job", now), kind=kind, payload=payload, effect=effect, priority=priority, created_at=now, not_before=now
     )
@@ -69,8 +69,8 @@ class JobRunner:
         self._lease = lease
 
     def run_one(self) -> bool:
-        """Take one due job and run it; False when none is due."""
-        # Looking before locking: an idle worker must not take the write lock every second.
+        """Run one job that is due; returns False if there is none."""
+        # Check without the write lock first: an idle worker must not take it every second.
         if not self._store.jobs(states=["queued", "running"], limit=1):
             return False
         kinds = self._affordable(list(self._handlers))
@@ -83,41 +83,41 @@ class JobRunner:
             return self.take_over() > 0
         try:
             self._finish(job, self._compute(job))
-        except Exception as error:  # the edge of the worker: whatever it was, the job stays, with the reason
+        except Exception as error:  # handlers call models and hosts: any error is stored with the job
             log.exception("Job %s (%s) failed, attempt %d", job.id, job.kind, job.attempt)
             self._failed(job, error)
         return True
 
     def take_over(self) -> int:
-        """Queue again what workers of this machine held that are gone; returns how much."""
-        left = [job for job in self._store.jobs(states=["running"]) if is_gone(job.worker)]
-        if not left:
+        """Queue again the jobs of workers on this machine that no longer exist; returns how many."""
+        abandoned = [job for job in self._store.jobs(states=["running"]) if is_gone(job.worker)]
+        if not abandoned:
             return 0
         with self._store.write() as tx:
-            held = [job for job in left if tx.holds_lease(job)]
+            held = [job for job in abandoned if tx.holds_lease(job)]
             for job in held:
                 tx.set_job(replace(job, state="queued", lease_until=None, worker=None))
         return len(held)
 
     def _compute(self, job: Job) -> Work:
         if job.attempt > MAX_ATTEMPTS:
-            raise StoreError(f"no worker lived through {MAX_ATTEMPTS} attempts")
+            raise StoreError(f"all workers died in {MAX_ATTEMPTS} attempts")
         return self._handlers[job.kind](job)
 
     def _finish(self, job: Job, work: Work) -> None:
         now = self._clock.now()
         note = "; ".join(dict.fromkeys(work.flaws))[:500] or None
         with self._store.write(durable=False) as tx:
-            tx.add_spend(_spend(job, work, now))  # by itself: the calls were made, whatever becomes of their result
+            tx.add_spend(_spend(job, work, now))  # in its own transaction: the cost counts even if the effect fails
         with self._store.write() as tx:
             if not tx.holds_lease(job):
-                log.warning("Job %s was taken over by another worker; this result is dropped", job.id)
+                log.warning("Job %s was taken over by another worker. This result is dropped", job.id)
                 return
             work.effect(tx)
             cost = job.cost + (work.usage.cost or 0.0)
             tx.set_job(replace(job, state="done", finished_at=now, lease_until=None, error=note, cost=cost))
         if note:
-            log.warning("Job %s (%s) is done, but: %s", job.id, job.kind, note)
+            log.warning("Job %s (%s) is done, with flaws: %s", job.id, job.kind, note)
 
     def _failed(self, job: Job, error: Exception) -> None:
         now = self._clock.now()
@@ -135,22 +135,24 @@ class JobRunner:
                 tx.set_job(failed)
 
     def rerun(self, id: str) -> Job:
-        """Queue a job again, from the first attempt: a dead or waiting one, or one that fell short."""
+        """Queue a job again from the first attempt: a dead or queued one, or a digest with flaws."""
         with self._store.write() as tx:
             found = tx.jobs(ids=(id,))
             if not found or not _can_rerun(found[0]):
-                raise NotFound(f"There is no dead or waiting job {id}, nor one that fell short; see `holdfast jobs`.")
+                raise NotFound(
+                    f"There is no dead or queued job {id}, and no digest with flaws. Nothing was queued; see `holdfast jobs`."
+                )
             job = found[0]
             payload = {**job.payload, "again": True} if job.state == "done" else job.payload
-            again = replace(
+            queued = replace(
                 job, state="queued", payload=payload, attempt=0, not_before=self._clock.now(), finished_at=None, worker=None
             )
-            tx.set_job(again)
-        return again
+            tx.set_job(queued)
+        return queued
 
 
 def _can_rerun(job: Job) -> bool:
-    """Tell whether running a job again can change anything; a summary that rules made stands until the next one."""
+    """Return True if running a job again can change anything. Summaries by rules are not redone."""
     return job.state in ("dead", "queued") or (job.state == "done" and job.error is not None and job.kind == "digest")
 
 

@@ -1,4 +1,4 @@
-"""What a scope knows already that is near to some texts: for telling new from known."""
+"""Neighbors of texts among the known memories of a scope, for reconciling new memories with known ones."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -11,29 +11,29 @@ from holdfast.recall.embedding import Embedding
 from holdfast.types import Memory, Put, Scope
 
 _MAX_NEIGHBORS = 24
-"""Neighbours looked at; what a wider scope shares is among them and is left out afterwards."""
+"""Maximum number of matches per search. Matches from shared scopes are among them and are dropped afterwards."""
 _DOCUMENT_KINDS = frozenset({"summary"})
 _LIVE_SPACES: tuple[Space, ...] = ("memory",)
-_CATCH_UP_LIMITS = 256
-"""Windows that may be embedded first."""
+_MAX_NEW_CHUNKS = 256
+"""Maximum number of new chunks to embed before the search."""
 _REMOTE_SECONDS = 5.0
-"""Seconds of it that an embedder on a server may take."""
+"""Seconds after which no further batch is sent to an embedder on a server."""
 
 
 def find_neighbors(store: Store, embedding: Embedding, puts: Sequence[Put], now: datetime) -> list[list[Neighbor]]:
-    """Return for each proposed memory the living ones of its very scope that are near it, by meaning, words or key."""
+    """Return for each proposed memory the live memories of exactly its scope that are near by meaning, words or key."""
     if not puts:
         return []
     for scope in {put.scope for put in puts}:
-        embedding.catch_up(reader=scope, limit=_CATCH_UP_LIMITS, remote_seconds=_REMOTE_SECONDS)
-    vectors = embedding.documents([_searched(put) for put in puts])
+        embedding.catch_up(reader=scope, limit=_MAX_NEW_CHUNKS, remote_seconds=_REMOTE_SECONDS)
+    vectors = embedding.documents([_search_text(put) for put in puts])
     found: list[list[Neighbor]] = []
     for number, put in enumerate(puts):
         cosines = {}
         where = SearchFilter(reader=put.scope, spaces=_LIVE_SPACES)
         if vectors is not None and embedding.name:
             cosines = {m.item: m.score for m in store.find_vectors(embedding.name, vectors[number], where, limit=_MAX_NEIGHBORS)}
-        by_words = {m.item for m in store.find_text(_searched(put), where, languages=("en", "es"), limit=_MAX_NEIGHBORS)}
+        by_words = {m.item for m in store.find_text(_search_text(put), where, languages=("en", "es"), limit=_MAX_NEIGHBORS)}
         memories = store.memories(MemoryFilter(items=[*cosines, *(by_words - set(cosines))], unexpired_at=now))
         if put.key is not None:
             memories += store.memories(MemoryFilter(exactly=put.scope, key=put.key, unexpired_at=now, limit=50))
@@ -45,11 +45,11 @@ def find_neighbors(store: Store, embedding: Embedding, puts: Sequence[Put], now:
 def find_known(
     store: Store, embedding: Embedding, scope: Scope, texts: Sequence[str], *, now: datetime, limit: int
 ) -> list[Memory]:
-    """Return the living memories of a scope that are nearest to any of some texts, the nearest first; all, if they are few."""
-    every = store.memories(MemoryFilter(exactly=scope, unexpired_at=now, limit=limit + 1))
-    if len(every) <= limit:
-        return [memory for memory in every if not _is_document(memory)]
-    embedding.catch_up(reader=scope, limit=_CATCH_UP_LIMITS, remote_seconds=_REMOTE_SECONDS)
+    """Return the live memories of a scope that are nearest to any of the texts, nearest first; all if there are few."""
+    newest = store.memories(MemoryFilter(exactly=scope, unexpired_at=now, limit=limit + 1))
+    if len(newest) <= limit:
+        return [memory for memory in newest if not _is_document(memory)]
+    embedding.catch_up(reader=scope, limit=_MAX_NEW_CHUNKS, remote_seconds=_REMOTE_SECONDS)
     where = SearchFilter(reader=scope, spaces=_LIVE_SPACES)
     best: dict[int, float] = {}
     for text in texts:
@@ -66,9 +66,9 @@ def find_known(
 
 
 def _is_document(memory: Memory) -> bool:
-    """Tell whether a memory says many things at once, so that no single statement can take its place."""
+    """Return True for a memory that states many things at once, which no single statement can replace."""
     return memory.kind in _DOCUMENT_KINDS or memory.pinned
 
 
-def _searched(put: Put) -> str:
+def _search_text(put: Put) -> str:
     return f"{put.key}: {put.text}" if put.key else put.text

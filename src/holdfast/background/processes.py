@@ -1,7 +1,7 @@
-"""Who does background work: a name for this process, and whether another of this machine is gone.
+"""Names of worker processes, and detection of dead ones on this machine.
 
-A worker that was killed holds its job until the lease ends. Where it can be told that it is gone, nobody needs to
-wait that long. A wrong guess costs nothing but time: a job's effect belongs to whoever holds its lease.
+A killed worker holds its job until the lease expires. If the process is known to be gone, another worker takes over
+immediately. A wrong guess costs only time, because a job's effect needs the lease.
 """
 
 import os
@@ -10,32 +10,32 @@ import sys
 import threading
 import uuid
 
-_lives: dict[int, str] = {}
-"""A word for this process's life, by its number: after a restart in a container, another may have the same number."""
+_tokens: dict[int, str] = {}
+"""Random token per process id. After a restart in a container, another process may have the same id."""
 
 
 def worker_name() -> str:
-    """Return this thread's name as a worker: host, process, its life, thread."""
-    return f"{socket.gethostname()}:{os.getpid()}:{_life()}:{threading.get_ident()}"
+    """Return the name of this thread as a worker: host, process id, process token, thread id."""
+    return f"{socket.gethostname()}:{os.getpid()}:{_token()}:{threading.get_ident()}"
 
 
-def _life() -> str:
-    return _lives.setdefault(os.getpid(), uuid.uuid4().hex[:8])
+def _token() -> str:
+    return _tokens.setdefault(os.getpid(), uuid.uuid4().hex[:8])
 
 
 def is_gone(worker: str | None) -> bool:
-    """Tell whether a worker lived on this machine and is no more; of others, nothing can be told."""
-    host, _, rest = (worker or "").rpartition(":")[0].rpartition(":")[0].rpartition(":")
-    life = (worker or "").split(":")[-2:-1]
-    if host != socket.gethostname() or not rest.isdecimal():
+    """Return True if a worker ran on this machine and its process no longer exists; False for other machines."""
+    host, _, process = (worker or "").rpartition(":")[0].rpartition(":")[0].rpartition(":")
+    token = (worker or "").split(":")[-2:-1]
+    if host != socket.gethostname() or not process.isdecimal():
         return False
-    if int(rest) == os.getpid():
-        return life != [_life()]
-    return not _is_alive(int(rest))
+    if int(process) == os.getpid():
+        return token != [_token()]
+    return not _is_alive(int(process))
 
 
 def _is_alive(process: int) -> bool:
-    if sys.platform == "win32":  # asking there takes more than the standard library; the lease ends soon enough
+    if sys.platform == "win32":  # not possible with the standard library; the lease expires
         return True
     try:
         os.kill(process, 0)

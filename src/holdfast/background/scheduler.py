@@ -1,4 +1,4 @@
-"""Background work of one engine: which steps there are, and whether a thread, the caller or nobody runs them."""
+"""The scheduler of an engine's background work, run by a thread, by the caller, or not at all."""
 
 import contextlib
 import time
@@ -18,9 +18,9 @@ Worker: TypeAlias = Literal["thread", "inline", "none"]
 """Who runs background work: a thread, every write before it returns, or only ``drain()`` and ``holdfast worker``."""
 
 _SYNC_SECONDS = 2.0
-"""Interval between two scans of the topic files while there is nothing else to do."""
+"""Seconds between two scans of the topic files while idle."""
 _FLUSH_SECONDS = 2.0
-"""Interval between two writes of the use counts: after each write, every reader has to open a new snapshot."""
+"""Seconds between two writes of the use times, because every write makes all readers open a new snapshot."""
 
 
 class Scheduler:
@@ -49,22 +49,22 @@ class Scheduler:
         self._next_flush = 0.0
 
     def start(self) -> None:
-        """Purge what has expired, take over jobs of dead processes, and start the thread if there is one."""
+        """Purge expired data, take over jobs of dead processes, and start the thread if there is one."""
         self._housekeeping.clean_up()
         self._jobs.take_over()
         if self._thread is not None:
             self._thread.wake()  # an earlier process may have left work
 
     def stop(self) -> None:
-        """Stop the thread and write the use counts; queued work stays queued."""
+        """Stop the thread and write the use times. Queued work stays queued."""
         if self._thread is not None:
             self._thread.stop()
-        with contextlib.suppress(StoreClosed):  # closed before, and a recall that was under way has ended since
+        with contextlib.suppress(StoreClosed):  # the store was closed before, while a recall was running
             self.flush()
             self._embedding.release_lease()
 
     def wake(self) -> None:
-        """Announce new work to the thread; inline, run it now."""
+        """Notify the thread of new work; with ``inline``, run it now."""
         if self._thread is not None:
             self._thread.wake()
         elif self._inline:
@@ -85,14 +85,14 @@ class Scheduler:
                 progress(embedded, total)
         self._embedding.retire_other_models()
         steps += self._sync_files()
-        while self._jobs.run_one():  # an edit by hand may have made a page too long
+        while self._jobs.run_one():  # an edited file may have made a page too long
             steps += 1
         while self._store.tidy():
             pass
         return steps + embedded
 
     def run_once(self) -> bool:
-        """Run one step; False when there is nothing left to do."""
+        """Run one step; returns False if there is nothing to do."""
         return self._run_due() or self._store.tidy()
 
     def flush(self) -> None:

@@ -1,4 +1,4 @@
-"""The background thread: jobs, vectors and clean-up, whenever there is something to do."""
+"""The background thread."""
 
 import logging
 import threading
@@ -9,20 +9,21 @@ from holdfast.errors import StoreClosed
 from holdfast.runtime import forks
 
 log = logging.getLogger("holdfast")
-_PAUSE_SECONDS = 1.0
+_POLL_SECONDS = 1.0
+"""Seconds between two checks for work while idle."""
 _STOP_TIMEOUT_SECONDS = 20
-"""Seconds that a step under way has to come to its end when everything stops."""
+"""Seconds to wait for the current step when the thread stops."""
 
 
 class WorkerThread:
-    """Calls a method until it says there is nothing left to do, then waits to be woken.
+    """Calls a method until it returns False, then waits to be woken.
 
-    The thread is a daemon, starts when there first is work, and ends with the object whose method it is.
+    The thread is a daemon. It starts when there is work for the first time, and ends when the method's object is collected.
     """
 
-    def __init__(self, work: Callable[[], bool], *, patience: float = _STOP_TIMEOUT_SECONDS) -> None:
+    def __init__(self, work: Callable[[], bool], *, stop_timeout: float = _STOP_TIMEOUT_SECONDS) -> None:
         self._work = weakref.WeakMethod(work)
-        self._patience = patience
+        self._stop_timeout = stop_timeout
         self._start()
         forks.register(self)
 
@@ -33,11 +34,11 @@ class WorkerThread:
         self._thread: threading.Thread | None = None
 
     def after_fork(self) -> None:
-        """Start a thread of the child's own when there is work."""
+        """Reset in the child process. A new thread starts when there is work."""
         self._start()
 
     def wake(self) -> None:
-        """Say that there is work."""
+        """Wake the thread, starting it if needed."""
         with self._lock:
             if not self._stopping.is_set() and (self._thread is None or not self._thread.is_alive()):
                 self._thread = threading.Thread(target=self._run, name="holdfast-worker", daemon=True)
@@ -45,18 +46,18 @@ class WorkerThread:
         self._wanted.set()
 
     def stop(self) -> None:
-        """Finish the step under way and end; a step that hangs, say on a model, is left to whoever comes next."""
+        """Finish the current step and end the thread. A step that hangs, such as a model call, is abandoned and redone later."""
         self._stopping.set()
         self._wanted.set()
         thread = self._thread
         if thread is not None and thread.is_alive() and thread is not threading.current_thread():
-            thread.join(self._patience)
+            thread.join(self._stop_timeout)
             if thread.is_alive():
-                log.warning("A background job is still at work after %d s; it is done again later.", self._patience)
+                log.warning("A background job is still running after %d s. It is abandoned and redone later.", self._stop_timeout)
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            self._wanted.wait(timeout=_PAUSE_SECONDS)
+            self._wanted.wait(timeout=_POLL_SECONDS)
             self._wanted.clear()
             work = self._work()
             if work is None:
@@ -66,6 +67,6 @@ class WorkerThread:
                     pass
             except StoreClosed:
                 return
-            except Exception:  # the worker's edge: an embedder of a user's own may raise anything
-                log.exception("The background worker could not go on; it tries again")
+            except Exception:  # custom embedders and callbacks may raise anything
+                log.exception("A step of the background worker failed. It is tried again")
             del work

@@ -146,7 +146,7 @@ def check_models(flags: Flags, settings: "Settings | None" = None) -> None:
 def digest_waiting(memory: "Engine") -> None:
     """Digest conversations that ended, or fell silent, and that no worker has come to yet: for a moment at most."""
     until = time.monotonic() + _SECONDS_OF_WORK
-    services(memory).digestion.close_idle_sessions()
+    services(memory).digester.close_idle_sessions()
     while time.monotonic() < until and services(memory).jobs.run_one():
         pass
 

@@ -1,1 +1,1 @@
-"""A query becomes ranked hits and a context block. Start with ``reader.py``, then ``search.py`` and ``ranking.py``."""
+"""Recall: from a query to ranked hits and a context block. Start with ``reader.py``, then ``search.py`` and ``ranking.py``."""

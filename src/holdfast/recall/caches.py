@@ -1,28 +1,25 @@
-"""In-memory caches of user text, and how an erasure in any process empties them.
+"""In-memory caches of user text, and how an erasure in any process clears them.
 
-Every erasure raises a counter in the store, in the transaction that removes the rows. A process compares that counter with
-the one it saw last before it uses a cache, and when its worker is idle.
+Every erasure increments a counter in the store, in the transaction that removes the rows. Each process compares that
+counter with the last value it saw, before it uses a cache and when its worker is idle.
 """
 
 import hashlib
 import secrets
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.learning.changes import corrections, keys, slots, wording
 from holdfast.learning.topics import clusters
-from holdfast.protocols import Reads, Transaction
+from holdfast.protocols import Reads, Transaction, Vectors
 from holdfast.runtime import forks
 from holdfast.text import language, terms
-
-if TYPE_CHECKING:
-    from holdfast.protocols import Vectors
 
 __all__ = ["TEXT_CACHES", "QueryCache", "clear_text_caches", "count_erasure"]
 
 _ERASURES: Final = "erasures"
-"""The setting that counts the erasures of a tenant."""
+"""Name of the setting that counts a tenant's erasures."""
 _MAX_QUERIES: Final = 256
 
 TEXT_CACHES: Final = (
@@ -36,25 +33,25 @@ TEXT_CACHES: Final = (
     wording.meaning,
     slots._cached_slots,  # noqa: SLF001
 )
-"""Functions of the whole process that cache results by a text or a word of it."""
+"""Process-wide functions whose results are cached by a text or a word."""
 
 
 def clear_text_caches() -> None:
-    """Empty the caches of pure functions on text. They hold no tenant's state, only copies of words."""
+    """Clear the caches of pure functions on text. They hold copies of words, but no tenant's state."""
     for cached in TEXT_CACHES:
         cached.cache_clear()
 
 
 def count_erasure(tx: Transaction) -> None:
-    """Have every process with this store drop its caches."""
+    """Count an erasure, so that every process with this store clears its caches."""
     tx.set_setting(_ERASURES, str(int(tx.setting(_ERASURES) or 0) + 1))
 
 
 class QueryCache:
-    """Vectors of recent queries to one tenant's store.
+    """Vectors of recent queries, for one engine.
 
-    An engine owns one, so tenants that share an embedder share no queries. Keys are digests with a secret of this process:
-    the text of a query is never held.
+    Each engine has its own cache, so that tenants with a shared embedder share no queries. Keys are digests with a secret
+    of this process; the text of a query is never stored.
     """
 
     def __init__(self, store: Reads, *, max_queries: int = _MAX_QUERIES) -> None:
@@ -67,7 +64,7 @@ class QueryCache:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """Start empty in the child, with a new lock."""
+        """Start empty in the child process, with a new lock."""
         self._lock = threading.Lock()
         self._vectors: OrderedDict[bytes, Vectors] = OrderedDict()
 
@@ -78,7 +75,7 @@ class QueryCache:
         return self._digest(*query) in self._vectors
 
     def get(self, model: str, text: str) -> "tuple[Vectors | None, int]":
-        """Return the vector of a recent query, if any, and the token that ``put`` wants."""
+        """Return the cached vector of a query or None, and the token to pass to ``put``."""
         self.drop_erased()
         with self._lock:
             vector = self._vectors.get(self._digest(model, text))
@@ -87,7 +84,7 @@ class QueryCache:
             return vector, self._clear_count
 
     def put(self, model: str, text: str, vector: "Vectors", token: int) -> None:
-        """Keep a vector, evicting the least recently used; not if the cache was emptied since ``get``."""
+        """Cache a vector and evict the least recently used. Does nothing if the cache was cleared since ``get``."""
         with self._lock:
             if token != self._clear_count:
                 return
@@ -96,19 +93,19 @@ class QueryCache:
                 self._vectors.popitem(last=False)
 
     def drop_erased(self) -> None:
-        """Empty the caches if any process has erased something from the store since the last look."""
+        """Clear the caches if any process has erased data from the store since the last check."""
         erasures = self._store.setting(_ERASURES)
         if erasures != self._erasures:
             self.clear()
             self._erasures = erasures
 
     def clear(self) -> None:
-        """Empty this cache, and the caches of text of the whole process."""
+        """Clear this cache and the process-wide text caches."""
         with self._lock:
             self._vectors.clear()
             self._clear_count += 1
         clear_text_caches()
 
     def _digest(self, model: str, text: str) -> bytes:
-        named = f"{model}\0{text}".encode("utf-8", "surrogatepass")
-        return hashlib.blake2b(named, key=self._secret, digest_size=16).digest()
+        query = f"{model}\0{text}".encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(query, key=self._secret, digest_size=16).digest()

@@ -1,7 +1,7 @@
-"""The block for a system prompt: what is pinned first and unchanged, then what is relevant, within a budget.
+"""The default context block: pinned memories first, then relevant hits, within a token budget.
 
-Stored text is data here. Each line is folded to one line and its angle brackets are escaped, and the block's
-tags carry a value nobody who wrote into memory could know, so that no text can close it or open another.
+Stored text is treated as data. Each hit becomes one line with its angle brackets escaped, and the block's tags contain
+a nonce that stored text cannot know. So no stored text can close the block or open another.
 """
 
 import tomllib
@@ -18,7 +18,7 @@ _MAX_LINE_CHARACTERS = 600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockWords:
-    """The block's own words in one language."""
+    """The fixed phrases of a block in one language."""
 
     intro: str
     pinned: str
@@ -29,7 +29,7 @@ class BlockWords:
 
 @cache
 def block_words(language: str | None) -> BlockWords:
-    """Return the words in a language; English where it has none of its own."""
+    """Return the phrases in a language, or in English if there are none for it."""
     table = tomllib.loads((resources.files("holdfast.prompts") / "block.toml").read_text("utf-8"))
     return BlockWords(**table.get(language or "en", table["en"]))
 
@@ -43,16 +43,16 @@ def render_block(
     language: str | None = None,
     persona: str | None = None,
 ) -> Context:
-    """Pack hits into a block of at most ``max_tokens``; a line that does not fit makes way for shorter ones."""
-    own = block_words(language)
-    opening, closing = f'<memory id="{nonce}">\n{own.intro}', f'</memory id="{nonce}">'
-    budget = max_tokens - count_tokens(f"{opening}\n{own.pinned}\n{own.relevant}\n{closing}")
+    """Render hits as a block of at most ``max_tokens``. A hit that does not fit is left out; shorter ones after it may fit."""
+    words = block_words(language)
+    opening, closing = f'<memory id="{nonce}">\n{words.intro}', f'</memory id="{nonce}">'
+    budget = max_tokens - count_tokens(f"{opening}\n{words.pinned}\n{words.relevant}\n{closing}")
     kept: list[Hit] = []
     left_out: list[Hit] = []
     parts: list[list[str]] = [[], []]
     for part, hits in enumerate((pinned, relevant)):
         for hit in hits:
-            line = _line(hit, own)
+            line = _line(hit, words)
             cost = count_tokens(line + "\n")
             if cost > budget:
                 left_out.append(hit)
@@ -62,8 +62,8 @@ def render_block(
             kept.append(hit)
     if not kept:
         return with_persona(Context(text="", tokens=0, stable="", changing="", left_out=tuple(left_out)), persona)
-    stable = "\n".join([opening, own.pinned, *parts[0]] if parts[0] else [opening])
-    changing = "\n".join([own.relevant, *parts[1], closing] if parts[1] else [closing])
+    stable = "\n".join([opening, words.pinned, *parts[0]] if parts[0] else [opening])
+    changing = "\n".join([words.relevant, *parts[1], closing] if parts[1] else [closing])
     text = f"{stable}\n{changing}"
     block = Context(
         text=text, tokens=count_tokens(text), stable=stable, changing=changing, hits=tuple(kept), left_out=tuple(left_out)
@@ -72,25 +72,25 @@ def render_block(
 
 
 def with_persona(block: Context, persona: str | None) -> Context:
-    """Put the host's own words first: they are no memory, so they count towards no budget and are left as they are."""
-    own = (persona or "").strip()
-    if not own:
+    """Put the host's persona text first. It is not a memory, so it is neither escaped nor counted against the budget."""
+    persona = (persona or "").strip()
+    if not persona:
         return block
-    text = f"{own}\n\n{block.text}" if block.text else own
-    stable = f"{own}\n\n{block.stable}" if block.stable else own
+    text = f"{persona}\n\n{block.text}" if block.text else persona
+    stable = f"{persona}\n\n{block.stable}" if block.stable else persona
     return replace(block, text=text, stable=stable, tokens=count_tokens(text))
 
 
-def _line(hit: Hit, own: BlockWords) -> str:
-    """Return one hit as one line, with its date and, where somebody said it, who."""
+def _line(hit: Hit, words: BlockWords) -> str:
+    """Return a hit as one line, with its date and, for a message, its speaker."""
     text = escape_line(str(hit))
     if len(text) > _MAX_LINE_CHARACTERS:
         text = text[: _MAX_LINE_CHARACTERS - 3].rstrip() + "..."
     date = hit.at.date().isoformat()
     if hit.message:
-        who = escape_line(hit.message.speaker or hit.message.role)
-        text = f"({date}, {who} {own.said}) {text}"
-        return (
-            f"- {text} ({own.since}: {escape_line(str(hit.successor))[:_MAX_LINE_CHARACTERS]})" if hit.successor else f"- {text}"
-        )
+        speaker = escape_line(hit.message.speaker or hit.message.role)
+        line = f"- ({date}, {speaker} {words.said}) {text}"
+        if hit.successor is None:
+            return line
+        return f"{line} ({words.since}: {escape_line(str(hit.successor))[:_MAX_LINE_CHARACTERS]})"
     return f"- ({date}) {text}"

@@ -1,7 +1,7 @@
-"""One process, of several with the same store, that does what any of them could: it has the turn, for a few seconds.
+"""A short lease that lets one of several processes do shared work.
 
-Who has it goes on until there is nothing left to do, and takes it again before it lapses. Should that process be gone, the
-next one has it soon. Nothing depends on it but that work is not done twice.
+The holder renews the lease while it has work. If the holder dies, another process gets the lease within seconds. The
+lease only avoids duplicate work; correctness does not depend on it.
 """
 
 import secrets
@@ -11,11 +11,11 @@ from holdfast.protocols import Store
 from holdfast.runtime import forks
 
 _LEASE_SECONDS = 10.0
-"""How long a turn lasts: so long may work wait when the process that had it was killed."""
+"""Duration of a lease in seconds. Work may wait this long if the holder was killed."""
 
 
 class ProcessLease:
-    """A process's claim to something that one is enough for."""
+    """A process's lease on a kind of work."""
 
     def __init__(self, store: Store, work: str, *, seconds: float = _LEASE_SECONDS) -> None:
         self._store = store
@@ -25,32 +25,32 @@ class ProcessLease:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """Be somebody else: the parent keeps its turn."""
+        """Take a new identity in the child process. The parent keeps its lease."""
         self._holder = secrets.token_hex(8)
         self._held_until = 0.0
 
     def acquire(self) -> bool:
-        """Tell whether it is this process's turn, which it is if it is nobody else's."""
+        """Acquire or renew the lease; returns False if another process holds it."""
         now = time.time()
         if now < self._held_until - self._seconds / 2:
             return True
         if self._is_held_by_another(self._store.setting(self._name), now):
             return False
         with self._store.write(durable=False) as tx:
-            if self._is_held_by_another(tx.setting(self._name), now):  # it was faster
+            if self._is_held_by_another(tx.setting(self._name), now):  # another process was faster
                 return False
             tx.set_setting(self._name, f"{self._holder} {now + self._seconds}")
         self._held_until = now + self._seconds
         return True
 
     def release(self) -> None:
-        """Let another process have it at once."""
+        """Release the lease, so that another process can acquire it immediately."""
         if time.time() < self._held_until:
             self._held_until = 0.0
             with self._store.write(durable=False) as tx:
                 tx.set_setting(self._name, f"{self._holder} 0")
 
-    def _is_held_by_another(self, noted: str | None, now: float) -> bool:
-        who, _, until = (noted or "").partition(" ")
-        # Clocks of several machines differ; no turn lasts longer than one.
-        return who != self._holder and now < float(until or 0) <= now + 2 * self._seconds
+    def _is_held_by_another(self, stored: str | None, now: float) -> bool:
+        holder, _, until = (stored or "").partition(" ")
+        # A lease that ends later than any valid one can was written by a machine with a wrong clock. Ignore it.
+        return holder != self._holder and now < float(until or 0) <= now + 2 * self._seconds

@@ -1,4 +1,4 @@
-"""What a listing of memories is narrowed by, as arguments and as the store's filter."""
+"""Arguments that filter a listing of memories, and the store filter they become."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,11 +13,11 @@ from holdfast.text.clean import clean_name
 from holdfast.types import Scope, Where
 
 Kinds: TypeAlias = str | Sequence[str] | None
-"""One kind of memory, several, or all. ``kind=`` and ``kinds=`` mean the same; give one of them."""
+"""One kind of memory, several, or None for all. ``kind=`` and ``kinds=`` mean the same; give one of them."""
 
 
 class ScopedListing(TypedDict, total=False):
-    """The arguments that narrow a listing within a scope; see :meth:`holdfast.Engine.memories`."""
+    """Filter arguments of a listing within a scope; see :meth:`holdfast.Engine.memories`."""
 
     kind: Kinds
     kinds: Kinds
@@ -30,7 +30,7 @@ class ScopedListing(TypedDict, total=False):
 
 
 class Listing(ScopedListing, total=False):
-    """The same, with the scope."""
+    """Filter arguments of a listing, with the scope."""
 
     user: str | None
     app: str | None
@@ -38,14 +38,14 @@ class Listing(ScopedListing, total=False):
 
 
 def kind_names(kind: Kinds, kinds: Kinds) -> list[str] | None:
-    """Return the kinds named by either argument, None for all kinds."""
+    """Return the kinds that either argument names, or None for all kinds."""
     if kind is not None and kinds is not None:
         raise InvalidInput("kind= and kinds= mean the same: give one of them.")
     given = kind if kinds is None else kinds
     return [given] if isinstance(given, str) else None if given is None else list(given)
 
 
-def listed(
+def listing_filter(
     preset: Preset,
     reader: Scope,
     now: datetime,
@@ -59,7 +59,7 @@ def listed(
     known_at: datetime | str | None = None,
     retired: bool = False,
 ) -> MemoryFilter:
-    """Return the filter for a listing."""
+    """Return the store filter for a listing."""
     names = kind_names(kind, kinds)
     wanted = MemoryFilter(
         reader=reader,

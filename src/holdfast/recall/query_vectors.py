@@ -1,70 +1,69 @@
-"""What means the same as a question, whatever the languages: which embedder is asked for which texts.
+"""Search by meaning with two embedders: one for English, one for other languages.
 
-Where both are in English, the first embedder speaks, as if there were no other. Where the question or the text is in
-another language, the second one does: it alone was made for that, and what the first one says then is noise (the two
-were measured alone and mixed, see ``docs/project/decisions.md``). Its cosines are carried over to the first one's scale, so that
-everything that ranks or limits by nearness goes on as it did.
+If query and text are both in English, the first embedder decides alone. If either is in another language, the second
+one decides, because cosines of the first are noise there (measured alone and mixed, see
+``docs/project/decisions.md``). Cosines of the second embedder are converted to the scale of the first, so that rankings
+and thresholds apply to both.
 """
 
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING
 
-from holdfast.protocols import Match, MemoryFilter, MessageFilter, SearchFilter, Store
-from holdfast.recall.embedding import Embedding, Windows
+from holdfast.protocols import Match, MemoryFilter, MessageFilter, SearchFilter, Store, Vectors
+from holdfast.recall.embedding import ChunkIds, Embedding
 from holdfast.text.language import is_foreign
 from holdfast.types import Scope
 
-if TYPE_CHECKING:
-    from holdfast.protocols import Vectors
-
 _MAX_SECOND_MODEL_CHUNKS = 256
-"""Windows that a question in another language may have embedded by the second model, which is quick."""
+"""Maximum number of chunks that a query in another language embeds with the second model, which is fast."""
 _OTHER_LANGUAGE_WEIGHT = 0.5
-"""What words and an assistant's answers count for where a question is not in English: a cosine of the second embedder
-tells more of a language it was made for than a stem that two verbs happen to share. Whole sentences of the same words
-are found all the same."""
+"""Weight of word matches and of an assistant's answers for a query that is not in English.
+
+A cosine of the second embedder says more about such a text than a word stem that two verbs happen to share. Sentences
+with the same words are found in any case.
+"""
 _MAX_CACHED_LANGUAGES = 50_000
-"""Items whose language is remembered."""
+"""Maximum number of items whose language is cached."""
 
 
 def catch_up(
-    embedding: Embedding, text: str, *, reader: Scope, limit: int, remote_seconds: float, candidates: Callable[[], Windows]
+    embedding: Embedding, text: str, *, reader: Scope, limit: int, remote_seconds: float, candidates: Callable[[], ChunkIds]
 ) -> None:
-    """Embed what is new in a reader's scope by the models this question needs, candidates first."""
+    """Embed new chunks in a reader's scope with the models that this query needs, candidates first."""
     second = embedding.second
     if second is None or not is_foreign(text) or second.embedder() is None:
         embedding.catch_up(reader=reader, limit=limit, remote_seconds=remote_seconds, candidates=candidates)
         return
-    if not second.is_wanted:
-        second.want()
+    if not second.is_in_use:
+        second.start_using()
     second.catch_up(reader=reader, limit=_MAX_SECOND_MODEL_CHUNKS, remote_seconds=remote_seconds, candidates=candidates)
 
 
 class QueryVectors:
-    """A question as the embedders understand it."""
+    """A query, embedded by the models it needs."""
 
     def __init__(self, store: Store, embedding: Embedding, text: str, *, reader: Scope) -> None:
         self._store = store
         self._first = embedding
         second = embedding.second
-        self._second = second if second is not None and second.is_wanted and second.embedder() is not None else None
+        self._second = second if second is not None and second.is_in_use and second.embedder() is not None else None
         self._foreign = self._second is not None and is_foreign(text)
-        self.besides = _OTHER_LANGUAGE_WEIGHT if self._foreign else 1.0
-        """The share of their usual weight that words and answers have beside this meaning."""
+        self.word_weight = _OTHER_LANGUAGE_WEIGHT if self._foreign else 1.0
+        """Weight of word matches and of answers next to this query's cosines."""
         self._by_second = self._second.query(text) if self._second is not None else None
-        # Until every text has a vector of the second model, the first one's word is better than none.
-        alone = self._foreign and self._second is not None and self._by_second is not None
-        complete = (
-            alone and self._second is not None and not store.missing_vectors(self._second.name or "", reader=reader, limit=1)
-        )
-        self._by_first = None if complete else embedding.query(text)
+        self._by_first = None if self._second_suffices(reader) else embedding.query(text)
+
+    def _second_suffices(self, reader: Scope) -> bool:
+        """Return True for a query that is not in English if every text already has a vector of the second model."""
+        if not self._foreign or self._second is None or self._by_second is None:
+            return False
+        return not self._store.missing_vectors(self._second.name or "", reader=reader, limit=1)
 
     def nearest(self, where: SearchFilter, *, limit: int) -> list[Match]:
-        """Rank what is near in meaning, with cosines as the first embedder would measure them."""
+        """Return the nearest items, with cosines on the scale of the first embedder."""
         first = self._find(self._first, self._by_first, where, limit)
         if self._second is None or self._by_second is None:
             return first
-        second = self._carried_over(self._find(self._second, self._by_second, where, limit))
+        second = self._rescaled(self._find(self._second, self._by_second, where, limit))
         if not self._foreign:
             foreign = self._not_english([match.item for match in (*first, *second)])
             second = [match for match in second if match.item in foreign]
@@ -75,17 +74,17 @@ class QueryVectors:
     def _find(self, embedding: Embedding, vector: "Vectors | None", where: SearchFilter, limit: int) -> list[Match]:
         return [] if vector is None else self._store.find_vectors(embedding.name or "", vector, where, limit=limit)
 
-    def _carried_over(self, matches: Sequence[Match]) -> list[Match]:
-        """Return the second embedder's matches with the cosines that mean the same to the first one."""
+    def _rescaled(self, matches: Sequence[Match]) -> list[Match]:
+        """Return the second embedder's matches with cosines on the scale of the first."""
         own, other = self._first.embedder(), self._second and self._second.embedder()
         if own is None or not other:
             return []
         (low, high), (own_low, own_high) = other.calibration, own.calibration
-        step = (own_high - own_low) / (high - low)
-        return [match._replace(score=own_low + (match.score - low) * step) for match in matches]
+        scale = (own_high - own_low) / (high - low)
+        return [match._replace(score=own_low + (match.score - low) * scale) for match in matches]
 
     def _not_english(self, items: Collection[int]) -> set[int]:
-        """Return those of some items that are in another language; an item never changes, so it is read once."""
+        """Return those items that are not in English. An item never changes, so each is read once."""
         known = self._first.foreign
         unknown = [item for item in items if item not in known]
         if unknown:

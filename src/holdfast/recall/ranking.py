@@ -1,12 +1,12 @@
-"""The strength of a candidate from several arms, its adjustment by context, and the probability that follows from it.
+"""Ranking: the strength of a candidate, the gains a message gets from its context, and the resulting probability.
 
-    strength   = bias + meaning * (cosine - low) / (high - low) + words * match
-    background = mean of n candidates at their median, and of a few unrelated ones
-    likelihood = sigmoid(a * strength + b * background + c * log(1 + n) + d)
+    strength   = BIAS + MEANING_WEIGHT * (cosine - low) / (high - low) + WORD_WEIGHT * word_match
+    background = (n * median + PRIOR_COUNT * PRIOR_STRENGTH) / (n + PRIOR_COUNT), of the n best candidates
+    likelihood = sigmoid(STRENGTH_WEIGHT * strength + BACKGROUND_WEIGHT * background + COUNT_WEIGHT * log(1 + n) + INTERCEPT)
 
-A strength is a logit: meaning and words add up, on a scale that means the same for every embedder. A message gains from a
-strong session, from a strong neighbor, from a speaker whom the question names and from a time that it names. Between a user
-and an assistant, the user's messages count more, and a fitting answer speaks for the message that it answers.
+A strength is a logit on a scale that is the same for every embedder. A message gains strength from a strong session, from
+a strong neighbor, if the question names its speaker, and if it lies in a period that the question names. Between a user
+and an assistant, the user's messages gain, and a strong answer raises the message that it answers.
 """
 
 import itertools
@@ -21,63 +21,64 @@ from holdfast.text.clean import fold
 from holdfast.text.periods import Period
 
 # Strength
-MEANING: Final = 6.0
-"""Gain of a cosine that goes from ``low``, of unrelated texts, to ``high``, of matching ones (the embedder's calibration)."""
-WORDS: Final = 6.0
+MEANING_WEIGHT: Final = 6.0
+"""Gain of a cosine that rises from ``low`` (unrelated texts) to ``high`` (matching texts), the embedder's calibration."""
+WORD_WEIGHT: Final = 6.0
 """Gain of a full match of words."""
 _BIAS: Final = -3.0
+"""Strength of an item without any match."""
 
-# Gains and losses of a message from its context
-_SESSION: Final = 0.4
-"""Share of what the best message of its session exceeds the mean of all sessions by."""
-_FROM_PREVIOUS: Final = 0.3
-"""Share of the strength of the message before, between people who talk with each other."""
-_FROM_NEXT: Final = 0.2
-"""Share of the strength of the message after, between people who talk with each other."""
-_FROM_ANSWER: Final = 0.2
-"""Share of the strength of an assistant's answer, for the user's message that it answers."""
-_NAMED_SPEAKER: Final = 1.0
-"""Gain of a message by a speaker whom the question names."""
-_BY_USER: Final = 1.0
+# Gains of a message from its context
+_SESSION_SHARE: Final = 0.4
+"""Share of the difference between the best message of its session and the mean of the best of all sessions."""
+_PREVIOUS_SHARE: Final = 0.3
+"""Share of the previous message's strength above the mean, in a conversation between named speakers."""
+_NEXT_SHARE: Final = 0.2
+"""Share of the next message's strength above the mean, in a conversation between named speakers."""
+_ANSWER_SHARE: Final = 0.2
+"""Share of the strength above the mean of an assistant's answer, for the user's message before it."""
+_NAMED_SPEAKER_GAIN: Final = 1.0
+"""Gain of a message whose speaker the question names."""
+_USER_GAIN: Final = 1.0
 """Gain of the user's messages, and loss of the assistant's."""
-_MAX_GAP: Final = 2
-"""Numbers apart that neighbors of a conversation may be: a memory may have come between."""
+_MAX_NEIGHBOR_GAP: Final = 2
+"""Maximum difference of the sequence numbers of neighbors. A memory may have taken the number in between."""
 
-# Gains from the time that a question names
-_IN_DAYS: Final = 2.0
-"""Gain of what was said within the named days."""
-_IN_MONTHS: Final = 0.4 * _IN_DAYS
-"""Gain of what was said within a longer period: people also speak of it later."""
-_TIME_ONLY: Final = 10.0
-"""Gain where the question names nothing but a time: more than any similarity."""
-SHORT: Final = timedelta(days=22)
+# Gains from a period that the question names
+_DAYS_GAIN: Final = 2.0
+"""Gain of an item from a named period of days."""
+_MONTHS_GAIN: Final = 0.4 * _DAYS_GAIN
+"""Gain of an item from a longer period. It is smaller, because people also talk about such a period later."""
+_PERIOD_ONLY_GAIN: Final = 10.0
+"""Gain if the question names nothing but a period: more than any similarity."""
+SHORT_PERIOD: Final = timedelta(days=22)
 """A period shorter than this counts as days."""
 
-# Likelihood, fitted to questions with and without an answer in the store, see docs/project/benchmarks.md.
-_STRENGTH: Final = 0.30
-_BACKGROUND: Final = -0.41
-_COUNT: Final = -0.80
+# Likelihood, fitted to questions with and without an answer in the store, see docs/project/benchmarks.md
+_STRENGTH_WEIGHT: Final = 0.30
+_BACKGROUND_WEIGHT: Final = -0.41
+_COUNT_WEIGHT: Final = -0.80
 _INTERCEPT: Final = -1.26
 _MAX_LOGIT: Final = 30.0
 """Bound that keeps the exponential in range."""
 _WORDS_ONLY_SCALE: Final = 2.5
-"""Stretch of strengths that come from words alone, which span less."""
+"""Factor for strengths from words alone, which span a smaller range."""
 
 # Background
 _BACKGROUND_SIZE: Final = 32
-"""Best candidates that make up the background."""
+"""Number of best candidates that make up the background."""
 _PRIOR_STRENGTH: Final = -4.0
 """Strength of an unrelated item."""
 _PRIOR_COUNT: Final = 6
-"""Unrelated items that the background assumes in addition."""
+"""Number of unrelated items added to the background."""
 _MAX_MEDIAN: Final = 4.0
-"""Cap on the median: candidates above it answer the question too, and make no hit less likely."""
+"""Cap on the median. Candidates above it answer the question too, and must not make a hit less likely."""
 _WORD: Final = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a message stands."""
+    """Position of a message: its session, speaker and time."""
 
     session: str
     role: str = "user"
@@ -86,26 +87,26 @@ class Place:
 
     @property
     def by_user(self) -> bool:
-        """Whether the one user said it, and not one of several people who are told apart by name."""
+        """True if the message is by the user and has no named speaker."""
         return self.role == "user" and self.speaker is None
 
     @property
-    def weight(self) -> float:
-        """Score adjustment for the speaker."""
-        return 0.0 if self.speaker else _BY_USER if self.role == "user" else -_BY_USER
+    def role_gain(self) -> float:
+        """Gain of the user's messages, loss of others, zero for named speakers."""
+        return 0.0 if self.speaker else _USER_GAIN if self.role == "user" else -_USER_GAIN
 
 
-def strength(cosine: float | None, words: float, calibration: tuple[float, float] | None) -> float:
-    """Return how strongly the arms vote for an item, as a logit; without a cosine, by words alone."""
+def strength(cosine: float | None, word_match: float, calibration: tuple[float, float] | None) -> float:
+    """Return the strength of an item as a logit. Without a cosine, it comes from words alone."""
     if calibration is None or cosine is None:
-        return _BIAS + WORDS * words
+        return _BIAS + WORD_WEIGHT * word_match
     low, high = calibration
-    return _BIAS + MEANING * (cosine - low) / (high - low) + WORDS * words
+    return _BIAS + MEANING_WEIGHT * (cosine - low) / (high - low) + WORD_WEIGHT * word_match
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Background:
-    """The other candidates. With many, the best one may be strong by chance."""
+    """The other candidates. Among many, the best one may be strong by chance."""
 
     strength: float
     count: int
@@ -113,7 +114,7 @@ class Background:
 
     @classmethod
     def of(cls, strengths: Sequence[float], *, words_alone: bool = False) -> "Background":
-        """Describe the candidates, given best first."""
+        """Summarize the candidates, given best first."""
         scale = _WORDS_ONLY_SCALE if words_alone else 1.0
         best = strengths[:_BACKGROUND_SIZE]
         count = len(best)
@@ -124,91 +125,99 @@ class Background:
 
 def likelihood(strength: float, background: Background) -> float:
     """Return the probability that an item of this strength answers the question."""
-    scaled, n = _scaled(strength, background.scale), background.count
-    logit = _STRENGTH * scaled + _BACKGROUND * background.strength + _COUNT * math.log1p(n) + _INTERCEPT
-    return 1 / (1 + math.exp(-max(-_MAX_LOGIT, min(_MAX_LOGIT, logit))))
+    logit = (
+        _STRENGTH_WEIGHT * _scaled(strength, background.scale)
+        + _BACKGROUND_WEIGHT * background.strength
+        + _COUNT_WEIGHT * math.log1p(background.count)
+        + _INTERCEPT
+    )
+    return _sigmoid(max(-_MAX_LOGIT, min(_MAX_LOGIT, logit)))
+
+
+def _sigmoid(logit: float) -> float:
+    return 1 / (1 + math.exp(-logit))
 
 
 def _scaled(strength: float, scale: float) -> float:
-    """Stretch a strength around the bias."""
+    """Scale the distance of a strength from the bias."""
     return _BIAS + scale * (strength - _BIAS)
 
 
-def in_company(
+def with_context_gains(
     strengths: Mapping[int, float],
     places: Mapping[int, Place],
     question: str,
     *,
     periods: Sequence[Period] = (),
-    answers: float = 1.0,
+    answer_weight: float = 1.0,
 ) -> dict[int, float]:
-    """Return strengths with what their company adds; what has no place among messages keeps its own.
+    """Return the strengths by item, with the gains of messages from their context. Items without a place keep theirs.
 
-    ``answers`` is the share of its usual weight that an assistant's answer has for what it answers.
+    ``answer_weight`` scales how much an assistant's answer raises the message before it.
     """
-    found = {seq: strengths[seq] + in_time(place.at, periods) for seq, place in places.items() if seq in strengths}
-    if len(found) < 2:
-        return {**strengths, **found}
-    found = _named(found, places, question)
-    found = {seq: value + places[seq].weight for seq, value in found.items()}
-    found = _among_sessions(found, places)
-    return {**strengths, **_beside(found, places, answers)}
+    messages = {seq: strengths[seq] + period_gain(place.at, periods) for seq, place in places.items() if seq in strengths}
+    if len(messages) < 2:
+        return {**strengths, **messages}
+    messages = _with_named_speaker_gain(messages, places, question)
+    messages = {seq: value + places[seq].role_gain for seq, value in messages.items()}
+    messages = _with_session_gain(messages, places)
+    messages = _with_neighbor_gain(messages, places, answer_weight)
+    return {**strengths, **messages}
 
 
-def in_time(said: datetime | None, periods: Sequence[Period]) -> float:
-    """Return what it is worth to have been said in one of the stretches of time that a question names."""
-    if said is None or not periods:
+def period_gain(at: datetime | None, periods: Sequence[Period]) -> float:
+    """Return the gain of an item of this time from the periods that a question names."""
+    if at is None or not periods:
         return 0.0
-    return max((_worth_of(period) for period in periods if period.holds(said)), default=0.0)
+    return max((_gain_of(period) for period in periods if period.holds(at)), default=0.0)
 
 
-def most_in_time(periods: Sequence[Period]) -> float:
-    """Return the most that time can be worth to a question."""
-    return max(map(_worth_of, periods), default=0.0)
+def max_period_gain(periods: Sequence[Period]) -> float:
+    """Return the largest gain that these periods can give."""
+    return max(map(_gain_of, periods), default=0.0)
 
 
-def _worth_of(period: Period) -> float:
+def _gain_of(period: Period) -> float:
     if period.alone:
-        return _TIME_ONLY
-    return _IN_DAYS if period.end - period.start < SHORT else _IN_MONTHS
+        return _PERIOD_ONLY_GAIN
+    return _DAYS_GAIN if period.end - period.start < SHORT_PERIOD else _MONTHS_GAIN
 
 
-def _named(found: Mapping[int, float], places: Mapping[int, Place], question: str) -> dict[int, float]:
-    """Favour what was said by a speaker the question names."""
-    asked = set(_WORD.findall(fold(question)))
+def _with_named_speaker_gain(strengths: Mapping[int, float], places: Mapping[int, Place], question: str) -> dict[int, float]:
+    """Raise the messages of speakers that the question names, unless it names all of several speakers."""
+    question_words = set(_WORD.findall(fold(question)))
     speakers = {place.speaker for place in places.values() if place.speaker}
-    named = {speaker for speaker in speakers if asked & set(_WORD.findall(fold(speaker)))}
+    named = {speaker for speaker in speakers if question_words & set(_WORD.findall(fold(speaker)))}
     if not named or len(named) == len(speakers) > 1:
-        return dict(found)
-    return {seq: value + _NAMED_SPEAKER * (places[seq].speaker in named) for seq, value in found.items()}
+        return dict(strengths)
+    return {seq: value + _NAMED_SPEAKER_GAIN * (places[seq].speaker in named) for seq, value in strengths.items()}
 
 
-def _among_sessions(found: Mapping[int, float], places: Mapping[int, Place]) -> dict[int, float]:
-    """Favour conversations whose best message is better than that of most."""
+def _with_session_gain(strengths: Mapping[int, float], places: Mapping[int, Place]) -> dict[int, float]:
+    """Raise the messages of sessions whose best message is above the mean, and lower the others."""
     best: dict[str, float] = {}
-    for seq, value in found.items():
+    for seq, value in strengths.items():
         session = places[seq].session
         best[session] = max(best.get(session, value), value)
     mean = sum(best.values()) / len(best)
-    return {seq: value + _SESSION * (best[places[seq].session] - mean) for seq, value in found.items()}
+    return {seq: value + _SESSION_SHARE * (best[places[seq].session] - mean) for seq, value in strengths.items()}
 
 
-def _beside(found: Mapping[int, float], places: Mapping[int, Place], answers: float) -> dict[int, float]:
-    """Favour what was said right after, or right before, something that matters."""
-    mean = sum(found.values()) / len(found)
-    order: Sequence[int] = sorted(found)
-    raised = dict(found)
-    for one, other in itertools.pairwise(order):
-        if other - one > _MAX_GAP or places[one].session != places[other].session:
+def _with_neighbor_gain(strengths: Mapping[int, float], places: Mapping[int, Place], answer_weight: float) -> dict[int, float]:
+    """Raise messages that are next to one above the mean."""
+    mean = sum(strengths.values()) / len(strengths)
+    raised = dict(strengths)
+    for first, second in itertools.pairwise(sorted(strengths)):
+        if second - first > _MAX_NEIGHBOR_GAP or places[first].session != places[second].session:
             continue
-        before, after = _worth(places[one], places[other], answers)
-        raised[other] += before * max(found[one] - mean, 0.0)
-        raised[one] += after * max(found[other] - mean, 0.0)
+        to_second, to_first = _neighbor_shares(places[first], places[second], answer_weight)
+        raised[second] += to_second * max(strengths[first] - mean, 0.0)
+        raised[first] += to_first * max(strengths[second] - mean, 0.0)
     return raised
 
 
-def _worth(one: Place, other: Place, answers: float) -> tuple[float, float]:
-    """Return what two neighbours are worth to each other: the first to the second, the second to the first."""
-    if one.speaker or other.speaker:
-        return _FROM_PREVIOUS, _FROM_NEXT
-    return 0.0, answers * _FROM_ANSWER if one.by_user else 0.0
+def _neighbor_shares(first: Place, second: Place, answer_weight: float) -> tuple[float, float]:
+    """Return the share of the first message's strength for the second, and of the second's for the first."""
+    if first.speaker or second.speaker:
+        return _PREVIOUS_SHARE, _NEXT_SHARE
+    return 0.0, answer_weight * _ANSWER_SHARE if first.by_user else 0.0

@@ -1,4 +1,4 @@
-"""How well notes answer a question, as a chat model sees it that reads both together."""
+"""The prompt by which a chat model rates how well candidates answer a question."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ _SCHEMA: Final[Schema] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ratings:
-    """From 0 to 1 how well each note fits, in their order; None where the model said nothing of it."""
+    """Ratings from 0 to 1, one per candidate and in their order. None if the model did not rate it."""
 
     values: tuple[float | None, ...]
     usage: Usage = field(default_factory=Usage)
@@ -43,26 +43,26 @@ class Ratings:
 
 
 def rate(model: ChatModel, question: str, candidates: Sequence[Candidate], *, asked_at: datetime, timeout: float) -> Ratings:
-    """Ask how well each note helps to answer a question; raises ModelError when no usable answer comes."""
-    lines = [f"{number}. {_dated(note)}" for number, note in enumerate(candidates, 1)]
+    """Let a model rate how well each candidate helps to answer a question. Raises ModelError if the answer is unusable."""
+    lines = [f"{number}. {_dated(candidate)}" for number, candidate in enumerate(candidates, 1)]
     prompt = ask_model.load_prompt("rating", "es" if detect_language(question) == "es" else "en")
     turns = ask_model.prompt_turns(
         prompt, question=question[:_MAX_QUESTION_CHARACTERS], notes=lines, day=asked_at.date().isoformat()
     )
     answer = ask_model.complete(model, turns, _SCHEMA, max_tokens=50 + _TOKENS_PER_CANDIDATE * len(candidates), timeout=timeout)
-    given = _by_candidate(answer.data)
-    values = tuple(given.get(number) for number in range(1, len(candidates) + 1))
+    ratings = _by_candidate(answer.data)
+    values = tuple(ratings.get(number) for number in range(1, len(candidates) + 1))
     return Ratings(values=values, usage=answer.usage, flaws=answer.flaws)
 
 
-def _dated(note: Candidate) -> str:
-    text = " ".join(note.text.split())[:_MAX_CANDIDATE_CHARACTERS]
-    return f"({note.at.date().isoformat()}) {text}" if note.at else text
+def _dated(candidate: Candidate) -> str:
+    text = " ".join(candidate.text.split())[:_MAX_CANDIDATE_CHARACTERS]
+    return f"({candidate.at.date().isoformat()}) {text}" if candidate.at else text
 
 
 def _by_candidate(data: dict[str, Any]) -> dict[int, float]:
-    """Return the ratings by the notes' numbers, the first where one was given twice."""
+    """Return the ratings by candidate number. If a number occurs twice, the first rating counts."""
     found: dict[int, float] = {}
-    for each in data["ratings"]:
-        found.setdefault(each["note"], each["rating"] / _MAX_RATING)
+    for entry in data["ratings"]:
+        found.setdefault(entry["note"], entry["rating"] / _MAX_RATING)
     return found

@@ -1,4 +1,4 @@
-"""Answering: recall and context for a reader in a scope, and a note of what was used."""
+"""Recall and context for a reader in a scope. Also tracks which memories were used."""
 
 import hashlib
 import secrets
@@ -14,8 +14,9 @@ from holdfast.protocols import Clock, MemoryFilter, SessionFilter, Store, Transa
 from holdfast.recall.context_block import render_block
 from holdfast.recall.conversation_state import ConversationState, with_state
 from holdfast.recall.embedding import Embedding
+from holdfast.recall.query import RecallQuery
 from holdfast.recall.reranking import Reranking
-from holdfast.recall.search import RecallQuery, recall
+from holdfast.recall.search import recall
 from holdfast.recall.sections import render_sections
 from holdfast.runtime import forks
 from holdfast.runtime.clock import as_utc
@@ -24,21 +25,24 @@ from holdfast.text.clean import clean_query
 from holdfast.types import Context, Hit, Scope, Where
 
 SHOWN = "memories_shown"
-"""The entry of a session's metadata that says a context with memories was given for it."""
+"""Key in a session's metadata, set once the session received a context with memories."""
 _MAX_UNFLUSHED = 100
 _MAX_PINNED = 50
 _MIN_SHOWN_SCORE = 0.04
-"""A hit less likely than this does not count as a use, and a raw message stays out of the context, unless the best is not much
-better: where all are alike, none is left out. A memory was worth keeping: in a context, room is the only limit."""
+"""Minimum score of a hit that counts as a use, and of a message in a context block.
+
+The threshold drops to half of the best score, so that something is shown if all scores are low. Memories are not
+filtered by score: they were worth storing, so only the token budget limits them.
+"""
 
 
 def min_score_to_show(hits: Sequence[Hit]) -> float:
-    """Return the score from which on these hits are worth showing."""
+    """Return the minimum score at which these hits are worth showing."""
     return min(_MIN_SHOWN_SCORE, max((hit.score for hit in hits), default=0.0) / 2)
 
 
 class Reader:
-    """Answers questions from one store."""
+    """Recall and context from one store."""
 
     def __init__(
         self, store: Store, preset: Preset, clock: Clock, embedding: Embedding, *, reranking: Reranking | None = None
@@ -55,7 +59,7 @@ class Reader:
         self._secret = _own_secret(store)
 
     def after_fork(self) -> None:
-        """Make a new lock; the parent writes down its own uses."""
+        """Create a new lock and drop the uses; the parent writes them."""
         self._lock = threading.Lock()
         self._used, self._shown = {}, {}
 
@@ -73,7 +77,7 @@ class Reader:
         min_score: float = 0.0,
         without_session: str | None = None,
     ) -> list[Hit]:
-        """Return what matters for a query, best first."""
+        """Return the memories and messages that matter for a query, best first."""
         check_page(limit=limit)
         if kinds is not None:
             kinds = [kind if kind == "message" else self.preset.kind(kind).name for kind in kinds]
@@ -83,18 +87,18 @@ class Reader:
             limit=self._reranking.depth(limit),
             kinds=kinds,
             where=where,
-            # A second look may lift a hit above what is wanted, or lower it.
+            # The reranker changes scores, so min_score is applied after it.
             min_score=0.0 if self._reranking.active else min_score,
             now=self._clock.now() if now is None else as_utc(now, what="now"),
             as_of=None if as_of is None else as_utc(as_of, what="as_of"),
             without_session=without_session,
             languages=self.preset.languages,
-            behind=self._behind() if kinds is None else (),
+            background_kinds=self._background_kinds() if kinds is None else (),
             with_sources=self._reranking.active,
         )
         found = recall(self._store, self._embedding, question)
-        looked_at = self._reranking.rank(clean_query(query), found, now=question.now)
-        likely = [hit for hit in looked_at if hit.score >= min_score]
+        ranked = self._reranking.rank(clean_query(query), found, now=question.now)
+        likely = [hit for hit in ranked if hit.score >= min_score]
         sources = {source for hit in likely if hit.memory for source in hit.memory.sources}
         hits = [hit for hit in likely if hit.id not in sources][:limit]
         if as_of is None:
@@ -103,8 +107,8 @@ class Reader:
                 self._used.update((hit.id, moment) for hit in hits if hit.memory and hit.score >= min_shown)
         return hits
 
-    def _behind(self) -> list[str]:
-        """Return the kinds that stand behind raw messages; where those are not kept, none does."""
+    def _background_kinds(self) -> list[str]:
+        """Return the kinds that messages make redundant; none if messages are not kept forever."""
         return [kind.name for kind in self.preset.kinds if kind.background and self.preset.message_retention is None]
 
     @watched("context")
@@ -119,7 +123,7 @@ class Reader:
         persona: str | None = None,
         conversation: ConversationState | None = None,
     ) -> Context:
-        """Return what goes into a system prompt: what is pinned and what is relevant, laid out as the preset says."""
+        """Return the context block: pinned memories and relevant hits, in the preset's layout."""
         tokens = self.preset.context_tokens if max_tokens is None else max_tokens
         profile = self._store.user(reader.user) if reader.user else None
         language = profile.language if profile else None
@@ -152,13 +156,13 @@ class Reader:
         )
 
     def _open_page(self, conversation: ConversationState, reader: Scope) -> ConversationState:
-        """Return a mind without a topic whose page is gone: it was split, or all of it was forgotten."""
+        """Return the state without its topic if that topic's page no longer exists, because it was split or forgotten."""
         if conversation.topic is None or self._page(reader, conversation.topic, max_lines=1):
             return conversation
         return replace(conversation, topic=None)
 
     def _page(self, reader: Scope, topic: str, *, max_lines: int) -> list[Hit]:
-        """Return a topic's page, oldest line first."""
+        """Return the lines of a topic's page, oldest first."""
         kinds = (self.preset.topics.kind,) if self.preset.topics else None
         wanted = MemoryFilter(reader=reader, kinds=kinds, topic=topic, unexpired_at=self._clock.now())
         page = sorted(self._store.memories(wanted), key=lambda memory: (memory.valid_from, memory.item))
@@ -167,7 +171,7 @@ class Reader:
     def _gather(
         self, section: Section, reader: Scope, query: str, without_session: str | None, conversation: ConversationState
     ) -> list[Hit]:
-        """Return what fills a section."""
+        """Return the hits for a section."""
         if section.source == "page":
             return self._page(reader, conversation.topic, max_lines=section.max_items) if conversation.topic else []
         if section.source == "relevant":
@@ -183,16 +187,16 @@ class Reader:
         return self._listed(reader, section)
 
     def _with_sharing(self, reader: Scope) -> Scope:
-        """Return a reader that also sees the memories other apps chose to share with its app."""
+        """Return the reader with the apps that share their memories with its app."""
         return replace(reader, also_apps=tuple(self._store.apps_sharing_with(reader.app))) if reader.app else reader
 
     def _app_name(self, reader: Scope) -> str:
-        """Return what people call the reader's app."""
+        """Return the display name of the reader's app."""
         record = self._store.app(reader.app) if reader.app else None
         return (record and record.name) or reader.app or ""
 
     def _accumulated(self, reader: Scope, query: str, without_session: str | None, conversation: ConversationState) -> list[Hit]:
-        """Return what was in mind before and is still known, then what comes to mind now."""
+        """Return the memories recalled earlier in this conversation that are still live, then those recalled now."""
         found = self._planned_recall(reader, query, without_session)
         if not conversation.recalled_ids:
             return found
@@ -202,25 +206,30 @@ class Reader:
         return [*earlier, *(hit for hit in found if hit.id not in known)]
 
     def _listed(self, reader: Scope, section: Section, *, apps: Sequence[str] | None = None) -> list[Hit]:
-        """Return memories that are shown whatever was asked: pinned and all from the oldest on, the newest first."""
+        """Return memories that are shown for every query. Pinned and all are listed oldest first, others newest first."""
         wanted = MemoryFilter(
-            reader=reader, kinds=section.kinds, unexpired_at=self._clock.now(), limit=section.max_items,
-            pinned=True if section.source == "pinned" else None, newest_first=section.source in ("newest", "shared"), apps=apps,
-        )  # fmt: skip
+            reader=reader,
+            kinds=section.kinds,
+            unexpired_at=self._clock.now(),
+            limit=section.max_items,
+            pinned=True if section.source == "pinned" else None,
+            newest_first=section.source in ("newest", "shared"),
+            apps=apps,
+        )
         return [Hit(memory=memory, score=1.0) for memory in self._store.memories(wanted)]
 
     def _planned_recall(self, reader: Scope, query: str, without_session: str | None) -> list[Hit]:
-        """Return what the preset's plan brings to mind."""
+        """Return the hits of a recall with the preset's limits."""
         plan = self.preset.recall
-        min_cosine = self._carried_over(plan)
-        # What shares words but is too far in meaning must not take the place of what is near.
+        min_cosine = self._min_cosine(plan)
+        # Fetch more than the limit, because hits by words alone are dropped if their cosine is too low.
         limit = plan.limit if min_cosine is None else 3 * plan.limit
         found = self.recall(reader, query, limit=limit, kinds=plan.kinds, without_session=without_session)
         near = [hit for hit in found if min_cosine is None or hit.similarity is None or hit.similarity >= min_cosine]
         return near[: plan.limit]
 
-    def _carried_over(self, plan: RecallPlan) -> float | None:
-        """Return a design's limit on nearness as the present embedder would measure it."""
+    def _min_cosine(self, plan: RecallPlan) -> float | None:
+        """Return the preset's minimum cosine on the scale of the current embedder; None if it has none."""
         embedder = self._embedding.embedder()
         if plan.min_cosine is None or embedder is None:
             return None
@@ -230,7 +239,7 @@ class Reader:
         return own_low + (plan.min_cosine - low) / (high - low) * (own_high - own_low)
 
     def flush_uses(self, renew: Callable[[Transaction, set[str], datetime], None]) -> None:
-        """Write down which memories were used lately; ``renew`` may extend the life of some."""
+        """Write when memories were last used. ``renew`` may extend their lifetime."""
         self.flush_shown()
         with self._lock:
             used, self._used = self._used, {}
@@ -244,39 +253,40 @@ class Reader:
                     renew(tx, ids, moment)
 
     def note_shown(self, session: str, context: Context) -> None:
-        """Note that a conversation was given a context with memories; written down with the next background work."""
+        """Note that a session received a context with memories. Background work writes it."""
         if any(hit.memory for hit in context.hits):
             with self._lock:
                 self._shown[session] = None
 
     def flush_shown(self) -> None:
-        """Write down which conversations were given memories; those nothing was said in yet stay noted, the newest few."""
+        """Mark the sessions that received a context with memories. Sessions that are not stored yet stay noted, up to a limit."""
         with self._lock:
             noted, self._shown = self._shown, {}
-        known = {id: self._store.session(id) for id in noted}
-        fresh = [id for id, session in known.items() if session and not session.metadata.get(SHOWN)]
+        sessions = {id: self._store.session(id) for id in noted}
+        unmarked = [id for id, session in sessions.items() if session and not session.metadata.get(SHOWN)]
+        not_stored = [id for id, session in sessions.items() if not session][-_MAX_UNFLUSHED:]
         with self._lock:
-            self._shown = {**dict.fromkeys([id for id, session in known.items() if not session][-_MAX_UNFLUSHED:]), **self._shown}
-        if fresh:
+            self._shown = {**dict.fromkeys(not_stored), **self._shown}
+        if unmarked:
             with self._store.write(durable=False) as tx:
-                for session in tx.sessions(SessionFilter(ids=fresh)):
+                for session in tx.sessions(SessionFilter(ids=unmarked)):
                     tx.set_session(with_state(session, **{SHOWN: True}))
 
     def forget_uses(self) -> None:
-        """Drop what has not been written down yet."""
+        """Drop the uses that are not written yet."""
         with self._lock:
             self._used.clear()
 
     def _nonce(self, name: str) -> str:
-        """Return a value for a block's tags that is stable in a conversation and that no stored text can know."""
+        """Return the nonce for a block's tags: stable within a conversation, and unknown to stored text."""
         return hashlib.blake2b(name.encode(), key=self._secret.encode(), digest_size=5).hexdigest()
 
 
 def _own_secret(store: Store) -> str:
-    """Return the store's secret, making it the first time."""
-    known = store.setting("secret")
-    if known is not None:
-        return known
+    """Return the store's secret, creating it on first use."""
+    stored = store.setting("secret")
+    if stored is not None:
+        return stored
     with store.write() as tx:
         secret = tx.setting("secret") or secrets.token_hex(16)
         tx.set_setting("secret", secret)

@@ -1,7 +1,7 @@
-"""A second look at what was found: something that reads question and text together puts the best in a new order.
+"""Reranking: a model that reads query and text together adjusts the scores of the best hits.
 
-It is slower than all of recall, so it is left out unless it is asked for. What it says is one voice beside the score: it
-moves a hit up or down by its likelihood. Whatever goes wrong with it, the hits stay as they were.
+It is slower than the rest of recall, so it is off by default. A rating is added to a hit's logit, so it moves the hit
+but does not replace its score. If the reranker fails, the hits keep their order.
 """
 
 import logging
@@ -23,17 +23,17 @@ __all__ = ["ChatReranker", "Reranking"]
 log = logging.getLogger("holdfast")
 
 _RERANK_DEPTH = 30
-"""Hits that are looked at again, however few or many are wanted."""
+"""Number of best hits to rerank, for any limit."""
 _RATING_WEIGHT = 6.0
-"""What the step from a rating of 0 to one of 1 adds to a hit's logit."""
+"""Difference in logit between a rating of 0 and a rating of 1."""
 _FAILURE_PAUSE_SECONDS = 30.0
-"""Seconds for which a reranker that has failed is left alone: recall must not wait for it every time."""
+"""Seconds without reranking after a failure, so that not every recall waits for it."""
 _TIMEOUT_SECONDS = 20.0
 _MIN_PROBABILITY = 1e-4
 
 
 class ChatReranker:
-    """Lets the engine's chat model rate, and counts what it costs."""
+    """Reranks with the engine's chat model, and records the cost."""
 
     name = "chat"
 
@@ -43,10 +43,10 @@ class ChatReranker:
         self._chat = chat
 
     def rate(self, question: str, candidates: Sequence[Candidate], *, asked_at: datetime) -> Sequence[float | None]:
-        """Ask the model; an error where there is none, or where it may not be asked any more today."""
+        """Rate candidates. Raises ModelUnavailable without a chat model, or if its budget is used up."""
         model, problem = self._chat.model()
         if model is None:
-            raise ModelUnavailable(f"{problem or 'the reranker is the chat model, and none is configured: set `chat`'}.")
+            raise ModelUnavailable(f"{problem or 'the reranker needs a chat model, and none is configured: set `chat`'}.")
         try:
             ratings = rate(model, question, candidates, asked_at=asked_at, timeout=_TIMEOUT_SECONDS)
         except ModelError as error:
@@ -60,81 +60,83 @@ class ChatReranker:
             with self._store.write(durable=False) as tx:
                 tx.add_spend(spend_of(usage, day=self._clock.now(), purpose="rerank", model=model))
         except StoreError as error:
-            log.warning("What a second look cost could not be noted: %s", error)
+            log.warning("The cost of a rerank could not be stored: %s", error)
 
 
 class Reranking:
-    """Looks again at the best hits of a recall, where there is something to look with."""
+    """Reranks the best hits of a recall, if a reranker is configured."""
 
     def __init__(self, reranker: Reranker | None) -> None:
         self._reranker = reranker
-        self._not_before = 0.0
+        self._retry_at = 0.0
 
     @property
     def active(self) -> bool:
-        """Whether there is something to look with."""
+        """True if a reranker is configured."""
         return self._reranker is not None
 
     @property
     def waits(self) -> bool:
-        """Whether it may wait for an answer from elsewhere; one that does not says that it ``computes``."""
+        """True if the reranker may wait for a server. One that does not has a true attribute ``computes``."""
         return self.active and not getattr(self._reranker, "computes", False)
 
     def depth(self, limit: int) -> int:
-        """Return how many hits are wanted to choose from."""
+        """Return the number of hits to fetch before reranking."""
         return limit if self._reranker is None or limit < 1 else max(limit, _RERANK_DEPTH)
 
     def rank(self, question: str, hits: Sequence[Hit], *, now: datetime) -> list[Hit]:
-        """Return the hits in the order that their scores and a second look give them together."""
-        if self._reranker is None or not question.strip() or len(hits) < 2 or time.monotonic() < self._not_before:
+        """Return the hits with scores adjusted by the reranker, best first."""
+        if self._reranker is None or not question.strip() or len(hits) < 2 or time.monotonic() < self._retry_at:
             return list(hits)
         ratings = self._ratings(self._reranker, question, hits[:_RERANK_DEPTH], now)
-        given = [rating for rating in ratings if rating is not None]
-        if not given:
+        rated = [rating for rating in ratings if rating is not None]
+        if not rated:
             return list(hits)
-        # What stood behind all that was looked at is taken to be no better than the least of it.
-        ratings = [*ratings, *[min(given)] * (len(hits) - len(ratings))]
-        places = sorted(range(len(hits)), key=lambda place: -(ratings[place] or 0.0))
-        ranks = {place: rank for rank, place in enumerate(places, 1)}
-        moved = [
-            hit if rating is None else _moved(hit, self._reranker.name, ranks[place], rating)
-            for place, (hit, rating) in enumerate(zip(hits, ratings, strict=True))
+        # Hits beyond the rerank depth get the lowest rating.
+        ratings = [*ratings, *[min(rated)] * (len(hits) - len(ratings))]
+        positions = sorted(range(len(hits)), key=lambda position: -(ratings[position] or 0.0))
+        ranks = {position: rank for rank, position in enumerate(positions, 1)}
+        reranked = [
+            hit if rating is None else _rescored(hit, self._reranker.name, ranks[position], rating)
+            for position, (hit, rating) in enumerate(zip(hits, ratings, strict=True))
         ]
-        return sorted(moved, key=lambda hit: -hit.score)
+        return sorted(reranked, key=lambda hit: -hit.score)
 
     def _ratings(self, reranker: Reranker, question: str, hits: Sequence[Hit], now: datetime) -> Sequence[float | None]:
-        """Return the ratings; what was found without any is an answer, too."""
-        notes = [Candidate(text=_said(hit), at=hit.at) for hit in hits]
+        """Return the ratings; None for each hit if the reranker fails."""
+        candidates = [Candidate(text=_candidate_text(hit), at=hit.at) for hit in hits]
         try:
-            return _checked(reranker, question, notes, now)
+            return _checked(reranker, question, candidates, now)
         except ModelError as error:
-            self._not_before = time.monotonic() + _FAILURE_PAUSE_SECONDS
-            log.warning("Hits were not looked at again, and will not be for %g s: %s", _FAILURE_PAUSE_SECONDS, error)
-            return [None] * len(notes)
+            self._retry_at = time.monotonic() + _FAILURE_PAUSE_SECONDS
+            log.warning("Reranking failed and is paused for %g s. Hits keep their order: %s", _FAILURE_PAUSE_SECONDS, error)
+            return [None] * len(candidates)
 
 
-def _checked(reranker: Reranker, question: str, notes: Sequence[Candidate], now: datetime) -> Sequence[float | None]:
-    """Ask, and hold the answer to what was agreed: an object of a user's own may raise anything."""
+def _checked(reranker: Reranker, question: str, candidates: Sequence[Candidate], now: datetime) -> Sequence[float | None]:
+    """Return valid ratings. Raises ModelUnavailable for any error or invalid result of a custom reranker."""
     try:
-        ratings = reranker.rate(question, notes, asked_at=now)
-        sound = len(ratings) == len(notes) and all(each is None or 0 <= each <= 1 for each in ratings)
+        ratings = reranker.rate(question, candidates, asked_at=now)
+        is_valid = len(ratings) == len(candidates) and all(rating is None or 0 <= rating <= 1 for rating in ratings)
     except ModelError:
         raise
-    except Exception as error:  # the edge to foreign code
+    except Exception as error:  # a custom reranker may raise anything
         raise ModelUnavailable(f"{reranker.name} failed: {type(error).__name__}: {error}"[:300]) from error
-    if not sound:
-        raise ModelUnavailable(f"{reranker.name} must give one rating from 0 to 1, or None, for each of {len(notes)} notes.")
+    if not is_valid:
+        raise ModelUnavailable(
+            f"{reranker.name} must return one rating from 0 to 1, or None, for each of {len(candidates)} candidates."
+        )
     return ratings
 
 
-def _said(hit: Hit) -> str:
-    """Return what a hit says, and of a message who said it."""
+def _candidate_text(hit: Hit) -> str:
+    """Return the text of a hit; for a message with its speaker."""
     return str(hit) if hit.message is None else f"{hit.message.speaker or hit.message.role}: {hit.text}"
 
 
-def _moved(hit: Hit, name: str, rank: int, rating: float) -> Hit:
-    """Return a hit with what a second look says of it."""
-    sure = min(max(hit.score, _MIN_PROBABILITY), 1 - _MIN_PROBABILITY)
-    logit = math.log(sure / (1 - sure)) + _RATING_WEIGHT * (float(rating) - 0.5)
+def _rescored(hit: Hit, name: str, rank: int, rating: float) -> Hit:
+    """Return a hit with its score adjusted by a rating."""
+    probability = min(max(hit.score, _MIN_PROBABILITY), 1 - _MIN_PROBABILITY)
+    logit = math.log(probability / (1 - probability)) + _RATING_WEIGHT * (float(rating) - 0.5)
     reason = Reason(arm=f"rerank:{name}", rank=rank, score=round(float(rating), 4))
     return replace(hit, score=round(1 / (1 + math.exp(-logit)), 4), why=(*hit.why, reason))

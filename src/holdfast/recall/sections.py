@@ -1,6 +1,6 @@
-"""A system prompt laid out in the words of a preset: sections with a heading, lines and an end.
+"""Context blocks laid out by a preset: sections with a heading, lines and an ending.
 
-Stored text is data here as everywhere: each line of it is folded to one and its angle brackets are escaped.
+Stored text is treated as data: each line of it becomes one line with its angle brackets escaped.
 """
 
 import itertools
@@ -17,13 +17,13 @@ from holdfast.text.clean import count_tokens, escape_line
 from holdfast.text.dates import ago
 from holdfast.types import Context, Hit
 
-_STEADY = ("pinned", "fixed")
-"""Sources whose sections do not change from turn to turn; those that stand first are the context's stable part."""
+_STABLE_SOURCES = ("pinned", "fixed")
+"""Sources whose sections do not change between turns. Those at the start form the stable part of the context."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SectionWords:
-    """The words of one section in one language."""
+    """The fixed phrases of a section in one language."""
 
     line: str
     opening: str = ""
@@ -32,14 +32,14 @@ class SectionWords:
 
 @cache
 def section_words(name: str, language: str | None) -> SectionWords:
-    """Return a section's words in a language; in English, or in the first it has, where it has none."""
+    """Return a section's phrases in a language; otherwise in English, otherwise in the first language it has."""
     table = tomllib.loads((resources.files("holdfast.prompts") / "sections.toml").read_text("utf-8"))[name]
     return SectionWords(**(table.get(language or "en") or table.get("en") or next(iter(table.values()))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _FilledSection:
-    """A section with its lines."""
+    """A rendered section, with the hits it shows and those left out."""
 
     text: str = ""
     tokens: int = 0
@@ -57,47 +57,53 @@ def render_sections(
     language: str | None = None,
     persona: str | None = None,
 ) -> Context:
-    """Fill the sections within a token budget; one that stays empty is left out."""
-    spoken = layout.language or language
-    # Words that are always there come first in the budget, wherever they stand.
+    """Render the sections within a token budget. Empty sections are left out."""
+    language = layout.language or language
+    line_context = _LineContext(now=now, language=language)
+    # Fixed text is always shown, so its tokens are reserved first.
     budget = max_tokens - sum(
-        count_tokens(section_words(section.words, spoken).line) for section in layout.sections if section.source == "fixed"
+        count_tokens(section_words(section.words, language).line) for section in layout.sections if section.source == "fixed"
     )
     parts: list[tuple[Section, _FilledSection]] = []
     for section in layout.sections:
-        words = section_words(section.words, spoken)
+        words = section_words(section.words, language)
         if section.source == "fixed":
-            parts.append((section, _FilledSection(text=words.line)))
-            continue
-        filled = (
-            _state(words, budget, values)
-            if section.source == "state"
-            else _fill(section, words, gather(section), budget=budget, values=values, told=_LineContext(now=now, language=spoken))
-        )
+            filled = _FilledSection(text=words.line)
+        elif section.source == "state":
+            filled = _state(words, budget, values)
+        else:
+            filled = _fill(section, words, gather(section), budget=budget, values=values, line_context=line_context)
         budget -= filled.tokens
         parts.append((section, filled))
-    filled_ones = [(section, filled) for section, filled in parts if filled.text]
-    steady = len(list(itertools.takewhile(lambda part: part[0].source in _STEADY, filled_ones)))
-    texts = [filled.text for _, filled in filled_ones]
+    return with_persona(_joined(parts), persona)
+
+
+def _joined(parts: Sequence[tuple[Section, _FilledSection]]) -> Context:
+    """Join the sections that are not empty into one context."""
+    shown = [(section, filled) for section, filled in parts if filled.text]
+    stable = len(list(itertools.takewhile(lambda part: part[0].source in _STABLE_SOURCES, shown)))
+    texts = [filled.text for _, filled in shown]
     whole = "\n\n".join(texts)
-    context = Context(
-        text=whole, tokens=count_tokens(whole), stable="\n\n".join(texts[:steady]), changing="\n\n".join(texts[steady:]),
+    return Context(
+        text=whole,
+        tokens=count_tokens(whole),
+        stable="\n\n".join(texts[:stable]),
+        changing="\n\n".join(texts[stable:]),
         hits=tuple(hit for _, filled in parts for hit in filled.shown),
         left_out=tuple(hit for _, filled in parts for hit in filled.left_out),
-    )  # fmt: skip
-    return with_persona(context, persona)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _LineContext:
-    """When, and in which language, a line is told."""
+    """Time and language for rendering a line."""
 
     now: datetime
     language: str | None
 
 
 def _state(words: SectionWords, budget: int, values: Mapping[str, str]) -> _FilledSection:
-    """Return the state the host gave, in one line."""
+    """Return the section with the host's state, if it fits."""
     text = values.get("state", "")
     line = words.line.format(text=escape_line(text)) if text else ""
     cost = count_tokens(line)
@@ -105,16 +111,22 @@ def _state(words: SectionWords, budget: int, values: Mapping[str, str]) -> _Fill
 
 
 def _fill(
-    section: Section, words: SectionWords, hits: Sequence[Hit], *, budget: int, values: Mapping[str, str], told: _LineContext
+    section: Section,
+    words: SectionWords,
+    hits: Sequence[Hit],
+    *,
+    budget: int,
+    values: Mapping[str, str],
+    line_context: _LineContext,
 ) -> _FilledSection:
-    """Return a section with as many of its hits as fit."""
+    """Return the section with as many hits as fit."""
     frame = words.opening.format(**{name: escape_line(value) for name, value in values.items()})
     used = count_tokens(f"{frame}\n{words.closing}")
     lines: list[str] = []
     shown: list[Hit] = []
     left_out: list[Hit] = []
     for hit in hits:
-        line = _line(hit, words.line, number=len(lines) + 1, whole=section.source == "pinned", told=told)
+        line = _line(hit, words.line, number=len(lines) + 1, whole=section.source == "pinned", line_context=line_context)
         cost = count_tokens(line + "\n")
         if used + cost > budget:
             left_out.append(hit)
@@ -128,15 +140,19 @@ def _fill(
     return _FilledSection(text=text, tokens=used, shown=tuple(shown), left_out=tuple(left_out))
 
 
-def _line(hit: Hit, form: str, *, number: int, whole: bool, told: _LineContext) -> str:
-    """Return a hit in the form of a line; only a ``whole`` document keeps its own lines."""
-    found = hit.memory
+def _line(hit: Hit, template: str, *, number: int, whole: bool, line_context: _LineContext) -> str:
+    """Return a hit as a line. Line breaks are kept only if ``whole``, for documents."""
+    memory = hit.memory
     text = "\n".join(map(escape_line, hit.text.strip().splitlines())) if whole else escape_line(hit.text)
-    key = escape_line(found.key) if found and found.key else ""
-    line = form.format(
-        text=text, key=key, number=number, topic=escape_line(found.topic or "") if found else "",
-        app=escape_line(found.scope.app or "") if found else "",
-        date=(found.created_at if found else hit.at).date().isoformat(), since=hit.at.date().isoformat(),
-        ago=ago(hit.at, told.now, told.language),
-    )  # fmt: skip
+    key = escape_line(memory.key) if memory and memory.key else ""
+    line = template.format(
+        text=text,
+        key=key,
+        number=number,
+        topic=escape_line(memory.topic or "") if memory else "",
+        app=escape_line(memory.scope.app or "") if memory else "",
+        date=(memory.created_at if memory else hit.at).date().isoformat(),
+        since=hit.at.date().isoformat(),
+        ago=ago(hit.at, line_context.now, line_context.language),
+    )
     return line.replace("- : ", "- ") if not key else line

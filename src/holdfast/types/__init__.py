@@ -1,0 +1,68 @@
+"""The value types of Holdfast.
+
+All are immutable and know nothing of stores or models. Times are aware datetimes in UTC. A user's time zone matters only
+where a day ends, see :class:`UserProfile`.
+"""
+
+from holdfast.types.common import (
+    TRUST,
+    JobState,
+    KeyLevel,
+    MemoryOrigin,
+    MemoryStatus,
+    MessageOrigin,
+    Metadata,
+    SessionStatus,
+    Where,
+)
+from holdfast.types.memory import Author, Change, ChangeRecord, Keyed, Kind, Lifetime, Memory, Put, Retire
+from holdfast.types.records import (
+    AppRecord,
+    Job,
+    KeyRecord,
+    Message,
+    SessionRecord,
+    Spend,
+    StoredResponse,
+    UserProfile,
+    UserRecord,
+)
+from holdfast.types.results import Context, Finding, Hit, Reason, Receipt, Stats
+from holdfast.types.scope import Scope
+
+__all__ = [
+    "TRUST",
+    "AppRecord",
+    "Author",
+    "Change",
+    "ChangeRecord",
+    "Context",
+    "Finding",
+    "Hit",
+    "Job",
+    "JobState",
+    "KeyLevel",
+    "KeyRecord",
+    "Keyed",
+    "Kind",
+    "Lifetime",
+    "Memory",
+    "MemoryOrigin",
+    "MemoryStatus",
+    "Message",
+    "MessageOrigin",
+    "Metadata",
+    "Put",
+    "Reason",
+    "Receipt",
+    "Retire",
+    "Scope",
+    "SessionRecord",
+    "SessionStatus",
+    "Spend",
+    "Stats",
+    "StoredResponse",
+    "UserProfile",
+    "UserRecord",
+    "Where",
+]

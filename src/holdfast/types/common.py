@@ -1,0 +1,30 @@
+"""Type aliases for values with a fixed set of choices, the trust table, and a repr helper."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
+
+MemoryOrigin: TypeAlias = Literal["auto", "explicit", "import", "file"]
+MessageOrigin: TypeAlias = Literal["user", "assistant", "tool", "web", "file"]
+MemoryStatus: TypeAlias = Literal["live", "superseded", "forgotten", "expired"]
+SessionStatus: TypeAlias = Literal["open", "idle", "ended"]
+KeyLevel: TypeAlias = Literal["read", "write", "admin"]
+"""Rights of an access key. Each level includes the ones before it."""
+JobState: TypeAlias = Literal["queued", "running", "done", "dead"]
+Metadata: TypeAlias = Mapping[str, Any]
+Where: TypeAlias = Mapping[str, Any]
+"""A metadata filter: ``{"room": "kitchen"}``, ``{"room": ["kitchen", "hall"]}``, ``{"level": {"$gte": 3}}``."""
+TRUST: Mapping[MessageOrigin, float] = {
+    "user": 1.0,
+    "assistant": 0.8,
+    "file": 0.6,
+    "tool": 0.4,
+    "web": 0.2,
+}
+"""Trust in a message by its origin. A derived memory gets the lowest trust of its sources."""
+_MAX_REPR_CHARACTERS = 60
+"""Maximum number of characters of a text in a repr, because reprs end up in logs and tracebacks."""
+
+
+def short_repr(text: str) -> str:
+    """Return the repr of a text, on one line and shortened."""
+    return repr(text if len(text) <= _MAX_REPR_CHARACTERS else f"{text[: _MAX_REPR_CHARACTERS - 1]}…")

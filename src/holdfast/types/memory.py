@@ -1,0 +1,167 @@
+"""Memories, their kinds, proposed changes, and the history of changes."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Literal, TypeAlias
+
+from holdfast.types.common import MemoryOrigin, MemoryStatus, Metadata, short_repr
+from holdfast.types.scope import Scope
+
+Keyed: TypeAlias = Literal["no", "one", "many"]
+Lifetime: TypeAlias = timedelta | Literal["day"]
+"""Lifetime of a memory: a duration, or until the end of its user's day."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A kind of memory. Prompts, schemas, the command line and topic pages all read this one definition."""
+
+    name: str
+    meaning: str
+    """Description for prompts and for people."""
+    keyed: Keyed = "no"
+    """Whether memories have a key, and whether a key holds one value or many."""
+    pinned: bool = False
+    """True if new memories of this kind are pinned."""
+    lifetime: Lifetime | None = None
+    """Time until a memory expires; None for never."""
+    renewed_by_use: bool = False
+    """True if each use starts the lifetime again."""
+    background: bool = False
+    """True if memories of this kind are left out of recall while the messages they summarize are kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """A stored memory. The ``id`` never changes; each change adds a revision."""
+
+    id: str
+    scope: Scope
+    kind: str
+    """Name of its :class:`Kind`, such as ``fact``."""
+    text: str
+    key: str | None = None
+    """Name of the attribute it describes, such as ``city``."""
+    topic: str | None = None
+    importance: float = 5.0
+    """From 0 to 10."""
+    tags: tuple[str, ...] = ()
+    metadata: Metadata = field(default_factory=dict)
+    origin: MemoryOrigin = "explicit"
+    """How it came in: extracted (``auto``), by a call (``explicit``), by an import, or from a topic file."""
+    trust: float = 1.0
+    """From 0 to 1, at most the trust of its least trusted source."""
+    sources: tuple[str, ...] = ()
+    """Ids of the messages and memories it was derived from."""
+    pinned: bool = False
+    """True if every context block contains it."""
+    language: str | None = None
+    status: MemoryStatus = "live"
+    created_at: datetime
+    updated_at: datetime
+    valid_from: datetime
+    """Time from which it is true."""
+    valid_to: datetime | None = None
+    """Time until which it was true; None if it still is."""
+    expires_at: datetime | None = None
+    last_used_at: datetime | None = None
+    """Time of the last recall that returned it."""
+    last_seen_at: datetime | None = None
+    """Time when it was last stated."""
+    retired_at: datetime | None = None
+    replaced_by: str | None = None
+    """Id of the memory that superseded it."""
+    reason: str | None = None
+    """Why it was retired."""
+    content_hash: str = ""
+    """Hash of kind, key and text, by which a repeated statement is recognized."""
+    revision: int = 1
+    recorded_at: datetime
+    """Time when this revision was stored."""
+    recorded_to: datetime | None = None
+    """Time when the next revision replaced it; None for the current one."""
+    item: int = 0
+    """The store's number for this revision. Full text and vectors refer to it."""
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.text}" if self.key else self.text
+
+    def __repr__(self) -> str:
+        status = "" if self.status == "live" else f" {self.status}"
+        return f"<Memory {self.kind}{status} {short_repr(str(self))} {self.id}>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Put:
+    """A proposed change: a new memory, or a new revision of the memory with this ``id``.
+
+    The memories in ``replaces`` are superseded by it from ``valid_from`` on.
+    """
+
+    scope: Scope
+    kind: str
+    text: str
+    id: str | None = None
+    key: str | None = None
+    topic: str | None = None
+    importance: float | None = None
+    tags: tuple[str, ...] = ()
+    metadata: Metadata = field(default_factory=dict)
+    origin: MemoryOrigin = "auto"
+    trust: float = 1.0
+    sources: tuple[str, ...] = ()
+    pinned: bool | None = None
+    language: str | None = None
+    valid_from: datetime | None = None
+    expires_at: datetime | None = None
+    replaces: tuple[str, ...] = ()
+    reason: str | None = None
+    emptied: frozenset[Literal["tags", "metadata"]] = frozenset()
+    """Fields to clear in a new revision. Without this, an empty value means "keep the old one"."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retire:
+    """A proposed change: retire a memory, with the new status and the reason."""
+
+    id: str
+    status: MemoryStatus
+    reason: str
+    replaced_by: str | None = None
+    valid_to: datetime | None = None
+
+
+Change: TypeAlias = Put | Retire
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Author:
+    """Author of a batch of changes, stored with each change."""
+
+    actor: str
+    """Source of the changes, such as ``user``, ``import`` or a kind of job."""
+    model: str | None = None
+    """Chat model, if one proposed the changes."""
+    prompt: str | None = None
+    """Version of the prompt, or of the rules."""
+    job: str | None = None
+    """Id of the job."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeRecord:
+    """One entry of a memory's history. The changes of one batch are undone together."""
+
+    id: str
+    batch: str
+    at: datetime
+    action: Literal["created", "revised", "retired", "restored"]
+    memory: str
+    revision: int
+    author: Author
+    reason: str | None = None
+    after: Memory | None = None
+    """The revision that this change created, if it is still stored."""
+
+    def __repr__(self) -> str:
+        return f"<ChangeRecord {self.action} {self.memory} {self.at:%Y-%m-%d %H:%M} {self.id}>"

@@ -1,0 +1,171 @@
+"""Stored records other than memories: sessions, messages, users, apps, access keys, stored responses, jobs and costs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from holdfast.types.common import TRUST, JobState, KeyLevel, MessageOrigin, Metadata, SessionStatus, short_repr
+from holdfast.types.scope import Scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRecord:
+    """A stored session: its scope, status and times."""
+
+    id: str
+    scope: Scope
+    status: SessionStatus = "open"
+    started_at: datetime
+    last_at: datetime
+    ended_at: datetime | None = None
+    digested_to: int = 0
+    """Sequence number of the last message that has been digested."""
+    metadata: Metadata = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<SessionRecord {self.status}, last active {self.last_at:%Y-%m-%d %H:%M} {self.id}>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One message of a session. ``seq`` grows within a store and is never reused."""
+
+    id: str
+    session: str
+    scope: Scope
+    role: str
+    """``user``, ``assistant``, ``tool`` or ``system``."""
+    text: str
+    at: datetime
+    seq: int = 0
+    """The store's number for this message."""
+    speaker: str | None = None
+    """Name of the speaker, if several people share a role."""
+    client_id: str | None = None
+    """The caller's id for this message, which makes adding it idempotent."""
+    origin: MessageOrigin = "user"
+    action: str | None = None
+    """Marks a message that is neither extracted from nor recalled, such as a command."""
+    language: str | None = None
+
+    @property
+    def trust(self) -> float:
+        """Trust in this message, from 0 to 1, by its origin."""
+        return TRUST[self.origin]
+
+    def __repr__(self) -> str:
+        return f"<Message {self.role} {short_repr(self.text)} {self.id}>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserProfile:
+    """Settings of a user: time zone and language."""
+
+    user: str
+    timezone: str = "UTC"
+    language: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserRecord:
+    """A user in a list of users, with counts."""
+
+    user: str
+    memories: int = 0
+    """Live memories of the user, in all apps."""
+    sessions: int = 0
+    last_at: datetime | None = None
+    """Time of the last session activity or the last change of a memory, whichever is later."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppRecord:
+    """Registry entry of an app. An app that was used but never installed has none."""
+
+    app: str
+    name: str | None = None
+    """Display name."""
+    installed_at: datetime | None = None
+    uninstalled_at: datetime | None = None
+    shares_with: tuple[str, ...] = ()
+    """Apps that may read its memories; ``*`` means every app."""
+    metadata: Metadata = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyRecord:
+    """A stored access key for the server. Only a hash of the secret is stored."""
+
+    id: str
+    hash: bytes = field(repr=False)
+    """SHA-256 of the complete key."""
+    level: KeyLevel
+    label: str | None = None
+    tenant: str
+    """The tenant it gives access to."""
+    user: str | None = None
+    app: str | None = None
+    agent: str | None = None
+    created_at: datetime
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
+    last_used_at: datetime | None = None
+
+    def works(self, now: datetime) -> bool:
+        """Return True if the key is neither revoked nor expired."""
+        return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredResponse:
+    """The response to a request, stored so that a retry with the same idempotency key gets it again."""
+
+    principal: str
+    key: str
+    request: bytes = field(repr=False)
+    """Hash of the request. A different request under the same key is an error."""
+    at: datetime
+    status: int | None = None
+    """HTTP status, or None while the first request is still running."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A durable piece of background work. ``effect`` identifies its result; a second job with the same effect is not queued."""
+
+    id: str
+    kind: str
+    payload: Mapping[str, Any]
+    effect: str
+    state: JobState = "queued"
+    priority: int = 0
+    attempt: int = 0
+    created_at: datetime
+    not_before: datetime
+    lease_until: datetime | None = None
+    worker: str | None = None
+    finished_at: datetime | None = None
+    cost: float = 0.0
+    error: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<Job {self.kind} {self.state}, attempt {self.attempt} {self.id}>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spend:
+    """Cost of one purpose and model on one day. ``unpriced`` counts calls to models whose price is unknown."""
+
+    day: str
+    purpose: str
+    model: str
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+    cost: float = 0.0
+    unpriced: int = 0
+    energy: float = 0.0

@@ -1,0 +1,172 @@
+"""Results of calls: hits, context blocks, erasure receipts, findings and statistics."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any, Literal
+
+from holdfast.types.common import short_repr
+from holdfast.types.memory import Memory
+from holdfast.types.records import Message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Why a hit was found: the arm, its rank in that arm (from 1), and the arm's score."""
+
+    arm: str
+    rank: int
+    score: float
+
+    def __str__(self) -> str:
+        return f"{self.arm} #{self.rank} ({self.score:.2f})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A memory or message that a recall returned."""
+
+    memory: Memory | None = None
+    message: Message | None = None
+    score: float
+    """Probability, from 0 to 1, that the hit answers the query. Comparable across embedders and store sizes."""
+    similarity: float | None = None
+    """Cosine of the hit's vector and the query's, if both have one."""
+    why: tuple[Reason, ...] = ()
+    excerpt: str | None = None
+    """The matching part of a long message."""
+    successor: Memory | None = None
+    """The live memory that superseded what this message states."""
+
+    def score_by(self, arm: str) -> float | None:
+        """Return the score of one arm, or None if that arm did not find the hit."""
+        return next((reason.score for reason in self.why if reason.arm == arm), None)
+
+    @property
+    def found(self) -> Memory | Message:
+        """The memory or message itself."""
+        found = self.memory or self.message
+        assert found is not None
+        return found
+
+    @property
+    def id(self) -> str:
+        """The id of the memory or message."""
+        return self.found.id
+
+    @property
+    def text(self) -> str:
+        """The text to show: the matching part of a long message, otherwise the whole text."""
+        return self.excerpt or self.found.text
+
+    @property
+    def kind(self) -> str:
+        """The memory's kind, or ``message``."""
+        return self.memory.kind if self.memory else "message"
+
+    @property
+    def at(self) -> datetime:
+        """Time of the message, or the time from which the memory is valid."""
+        return self.found.at if isinstance(self.found, Message) else self.found.valid_from
+
+    def __str__(self) -> str:
+        return str(self.memory) if self.memory else self.text
+
+    def __repr__(self) -> str:
+        return f"<Hit {self.score:.2f} {self.kind} {short_repr(str(self))} {self.id}>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """A context block for a system prompt, within its token budget."""
+
+    text: str
+    tokens: int
+    stable: str
+    """First part of the text. It changes only when pinned memories change, so that prompt caches stay valid."""
+    changing: str
+    hits: tuple[Hit, ...] = ()
+    left_out: tuple[Hit, ...] = ()
+    """Hits that did not fit into the budget."""
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"<Context {self.tokens} tokens, {len(self.hits)} hits, {len(self.left_out)} left out>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """Result of an erasure: counts of removed data, and the result of the scan afterwards."""
+
+    target: Mapping[str, str]
+    at: datetime
+    memories: int = 0
+    revisions: int = 0
+    messages: int = 0
+    sessions: int = 0
+    jobs: int = 0
+    vectors: int = 0
+    rebuilt: int = 0
+    """Memories that also had other sources, and were rebuilt from those."""
+    status: Literal["erased", "pending"] = "erased"
+    """``pending`` means the rows are gone, but an open reader still holds old pages. They are overwritten when it ends."""
+    verified: bool = False
+    residue: tuple[str, ...] = ()
+    """Files in which the scan still found erased bytes."""
+    backups: tuple[str, ...] = ()
+    """Known backups from before the erasure. They still contain the data."""
+
+    def __repr__(self) -> str:
+        target = ", ".join(f"{name} {short_repr(value)}" for name, value in self.target.items())
+        checked = "verified" if self.verified else "not verified"
+        return f"<Receipt {self.status}, {checked}: {target}; {self.memories} memories, {self.messages} messages>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One result of ``doctor``: a check, its outcome, and what to do if it failed."""
+
+    check: str
+    ok: bool
+    detail: str
+    remedy: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """Counts of what a store holds."""
+
+    messages: int
+    sessions: Mapping[str, int]
+    """Sessions by status."""
+    memories: int
+    """Live memories."""
+    memories_by_kind: Mapping[str, int]
+    retired: Mapping[str, int]
+    """Retired memories by status."""
+    users: int
+    apps: int
+    jobs: Mapping[str, int]
+    """Jobs by state."""
+    vectors: int
+    waiting_for_vectors: int
+    """Chunks that are not embedded yet."""
+    models: tuple[str, ...]
+    """Embedders whose vectors the store keeps."""
+    bytes: int
+    """Size of the store on disk."""
+
+    @classmethod
+    def of(cls, counts: Mapping[str, Any]) -> "Stats":
+        """Build the statistics from the counts of a store."""
+        return cls(**{**counts, "models": tuple(counts["models"])})
+
+    def __repr__(self) -> str:
+        waiting = self.jobs.get("queued", 0) + self.jobs.get("running", 0)
+        return f"<Stats {self.memories} memories, {self.messages} messages, {self.users} users, {waiting} jobs waiting>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts by name, ready for JSON."""
+        return {item.name: getattr(self, item.name) for item in fields(self)} | {"models": list(self.models)}

@@ -1,0 +1,24 @@
+"""Scope: who owns data, and who may read it."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Owner of data: a tenant, and optionally an app, a user and an agent. A missing part means shared."""
+
+    tenant: str = "default"
+    app: str | None = None
+    user: str | None = None
+    agent: str | None = None
+    also_apps: tuple[str, ...] = ()
+    """For readers only: other apps that share their memories with this app."""
+
+    def sees(self, owner: "Scope") -> bool:
+        """Return True if a reader in this scope may read data of ``owner``."""
+        return (
+            self.tenant == owner.tenant
+            and owner.app in (None, self.app, *self.also_apps)
+            and owner.user in (None, self.user)
+            and owner.agent in (None, self.agent)
+        )
