@@ -39,7 +39,7 @@ def tracing(entered: dict[str, None]) -> Iterator[None]:
         yield
     finally:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]  # None removes it
+        threading.setprofile(None)
 
 
 def walks() -> dict[str, list[str]]:
