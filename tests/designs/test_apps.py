@@ -1,4 +1,4 @@
-"""The app memories' design: one paragraph a conversation, ten an app, a block by app."""
+"""The apps design: one paragraph per conversation, ten per app, one section per app."""
 
 import asyncio
 import contextlib
@@ -165,7 +165,7 @@ def test_a_model_that_takes_too_long_is_not_waited_for(open_memory: OpenMemory) 
 
 
 class Flaky(SQLiteStore):
-    """A store whose disk fails just when memories are written, for as often as it is told."""
+    """A store whose writes of memories fail a given number of times."""
 
     failures = 0
 

@@ -1,4 +1,4 @@
-"""Lo-Bug's design: working memory, facts after each exchange, two cascades, the prompt's sections in their order."""
+"""Lo-Bug's design: working memory, facts after each exchange, two roll-ups, and the order of the prompt sections."""
 
 import json
 import math
@@ -137,7 +137,7 @@ WORDS = "alder birch cedar dogwood elm fir ginkgo hazel".split()
 
 
 def nearness(text: str) -> list[float]:
-    """Put each tree at a cosine of its own from any question, 0.9, 0.8, ... 0.2, and far from the other trees."""
+    """Embed each tree at its own cosine from any question (0.9, 0.8, ... 0.2), and far from the other trees."""
     vector = [1.0] + [0.0] * len(WORDS)
     for place, word in enumerate(WORDS):
         if word in text.casefold():

@@ -1,4 +1,4 @@
-"""Reachy's design: three types with lifetimes, the newest value of a context, metadata, a window of turns, one folder."""
+"""Reachy's design: three types with lifetimes, contexts by key, metadata, a window of turns, one folder."""
 
 import asyncio
 import shutil
@@ -27,7 +27,7 @@ OpenManager = Callable[..., MemoryManager]
 
 @pytest.fixture
 def open_manager(place: Place, folder: Path, clock: FrozenClock) -> OpenManager:
-    """Open the design's own manager in the same place again and again."""
+    """Open the design's manager, each time on the same folder."""
 
     def open_one(**options: Any) -> MemoryManager:
         return MemoryManager(place.address or folder, **{"worker": "none", "embedder": HashEmbedder(), "clock": clock, **options})
@@ -37,7 +37,7 @@ def open_manager(place: Place, folder: Path, clock: FrozenClock) -> OpenManager:
 
 @pytest.fixture
 def minilm() -> str:
-    """The name of the design's embedder, where its weights are."""
+    """Return the name of the design's embedder, or skip if its weights are missing."""
     name = "all-minilm-l6-v2"
     try:
         locate(find(name), models_directory())

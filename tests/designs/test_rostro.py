@@ -1,4 +1,4 @@
-"""Rostro's design: recall that accumulates, a topic found while the assistant answers, pages, digestion, the index."""
+"""Rostro's design: accumulating recall, topic detection in the background, pages, digestion, and the index."""
 
 import json
 import re
@@ -17,7 +17,7 @@ OpenMemory = Callable[..., Engine]
 
 
 def cook(talk: Session) -> None:
-    """A conversation that leaves three conclusions on one subject."""
+    """Hold a conversation that leaves three conclusions on one subject."""
     talk.add("user", "I decided that bomba rice is the one for my paella.")
     talk.add("assistant", "Good choice.")
     talk.add("user", "I found out that homemade chicken broth makes the paella much better.")

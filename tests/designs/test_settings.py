@@ -1,4 +1,4 @@
-"""The designs' own settings: their names, their defaults, their YAML as it stands in the source."""
+"""Settings of the designs: their names, defaults, and the original YAML of each design."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""A 2 GB board: the whole thing runs under that limit, with real weights, and leaves most of it to others."""
+"""The whole engine on a 2 GB board: it runs under that limit with real weights, and leaves most of the memory free."""
 
 import json
 import subprocess

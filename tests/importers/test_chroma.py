@@ -1,4 +1,4 @@
-"""A Chroma collection, written as Reachy's design writes it, becomes memories; the collection stays as it was."""
+"""Import of a Chroma collection written as Reachy's design writes it; the collection itself stays unchanged."""
 
 import asyncio
 import hashlib
@@ -25,7 +25,7 @@ NOW = datetime(2026, 3, 1, 12)  # noqa: DTZ001  (the design's times have no zone
 
 
 class Collection:
-    """The source design's way of writing: a random id, its own vector, type and time beside any metadata."""
+    """Writes entries as the source design does: a random id, a vector, and metadata with type and time."""
 
     def __init__(self, folder: Path, name: str = "memories") -> None:
         self.folder = folder

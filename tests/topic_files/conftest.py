@@ -1,4 +1,4 @@
-"""A desk, and one with a page of three lines on it."""
+"""Fixtures: a store with its mirrored folder, empty or with one page of three lines."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A person at a desk: a memory, and the folder that mirrors its topics."""
+"""Test helper that holds a store and the folder that mirrors its topics."""
 
 import os
 from dataclasses import replace
@@ -22,7 +22,7 @@ RICE, BROTH, NUTS = "Prefers bomba rice for paella", "Uses homemade chicken brot
 
 
 class Desk:
-    """A memory, its folder, and a person at both."""
+    """A store and its folder, with shortcuts for edits on both sides."""
 
     def __init__(self, memory: Engine, topics: Path) -> None:
         self.memory = memory
@@ -42,7 +42,7 @@ class Desk:
         return (self.topics / name).read_text("utf-8")
 
     def save(self, text: str, name: str = "cooking.md") -> None:
-        """Save as an editor does; the time always differs from the one before."""
+        """Write a file as an editor does, with a modification time that always differs from the last one."""
         path = self.topics / name
         before = path.stat().st_mtime_ns if path.exists() else 0
         path.write_bytes(text.encode())
@@ -72,7 +72,7 @@ def revise(desk: Desk, text: str, new: str) -> Memory:
 
 
 def relabel(desk: Desk, texts: dict[str, str]) -> None:
-    """Give memories new topics, as a split does."""
+    """Move memories to new topics, as a split does."""
     with services(desk.memory).store.write() as tx:
         writer = Writer(tx=tx, preset=PRESET, author=Author(actor="split"), now=services(desk.memory).clock.now())
         for memory in desk.memory.memories(user="ana", topic="cooking", limit=100):

@@ -1,4 +1,4 @@
-"""Killed processes, several at once, links and locked folders."""
+"""Killed processes, concurrent mirrors, symbolic links and read-only folders."""
 
 import os
 import threading
@@ -22,12 +22,12 @@ from tests.topic_files.support import ANA, BROTH, NUTS, PRESET, RICE, Desk, revi
 
 @pytest.mark.ledger("X10")
 def test_a_process_killed_before_the_record_is_written_loses_and_repeats_nothing(cooking: Desk) -> None:
-    """The files are in place, the transaction that records them is not: as after a kill between the two."""
+    """Put the files in place but not the transaction that records them, as after a kill between the two."""
     old = services(cooking.memory).store.setting(cooking.files._setting)
     assert old is not None
     revise(cooking, RICE, "Prefers bomba rice for everything")
     cooking.memory.forget(next(m.id for m in cooking.memory.memories(user="ana") if m.text == BROTH))
-    cooking.keep("Just learnt")
+    cooking.keep("Just learned")
     cooking.files.write_out()
     with services(cooking.memory).store.write() as tx:
         tx.set_setting(cooking.files._setting, old)
@@ -48,17 +48,17 @@ def test_a_process_killed_before_anything_is_recorded_takes_its_own_pages_for_wh
 
 def test_an_edit_made_between_reading_and_writing_is_not_overwritten(cooking: Desk) -> None:
     cooking.files.import_changes()
-    cooking.keep("Just learnt")
+    cooking.keep("Just learned")
     cooking.save(cooking.read() + "- Typed in between\n")
     cooking.files.write_out()
     assert "Typed in between" in cooking.read()
     cooking.files.sync()
-    assert {"Typed in between", "Just learnt"} <= set(cooking.known())
+    assert {"Typed in between", "Just learned"} <= set(cooking.known())
     assert cooking.read().count("\n- ") == 5
 
 
 def test_a_plan_is_dropped_when_a_file_changed_after_it_was_made(cooking: Desk) -> None:
-    cooking.keep("Just learnt")
+    cooking.keep("Just learned")
     stored = services(cooking.memory).store.setting(cooking.files._setting)
     plan, versions = cooking.files.plan(stored)
     cooking.save(cooking.read() + "- Typed in between\n")
@@ -68,7 +68,7 @@ def test_a_plan_is_dropped_when_a_file_changed_after_it_was_made(cooking: Desk) 
 
 
 def test_a_plan_is_dropped_when_the_memory_changed_after_it_was_made(cooking: Desk) -> None:
-    cooking.keep("Just learnt")
+    cooking.keep("Just learned")
     stored = services(cooking.memory).store.setting(cooking.files._setting)
     plan, versions = cooking.files.plan(stored)
     revise(cooking, NUTS, "Allergic to all nuts")
@@ -79,7 +79,7 @@ def test_what_was_read_before_another_wrote_is_not_applied(cooking: Desk) -> Non
     stored = services(cooking.memory).store.setting(cooking.files._setting)
     cooking.save(cooking.read() + "- Owns a wok\n")
     reading = read(Folder(cooking.topics), read_record(stored, ANA, ""), {})
-    cooking.keep("Just learnt")
+    cooking.keep("Just learned")
     cooking.mirror().sync()
     assert cooking.files.apply(reading, stored, {}) is None
     assert len(cooking.known()) == 5
@@ -145,7 +145,7 @@ def test_what_is_no_page_is_left_alone(cooking: Desk) -> None:
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="who may do anything is stopped by nothing")
 def test_a_folder_that_cannot_be_written_to_is_reported(cooking: Desk) -> None:
-    cooking.keep("Just learnt")
+    cooking.keep("Just learned")
     cooking.topics.chmod(0o500)
     try:
         assert cooking.files.sync().problems
@@ -167,7 +167,7 @@ def test_a_preset_without_topics_has_no_files(desk: Desk) -> None:
 
 @pytest.mark.ledger("X10")
 def test_several_at_once_lose_nothing(cooking: Desk, open_memory: Callable[..., Engine]) -> None:
-    """Four mirrors of one folder, each on its own connections, while the memory learns and a person types."""
+    """Run four mirrors of one folder, each with its own connections, while memories and files are edited."""
     mirrors = [Desk(open_memory(preset=PRESET), cooking.topics).files for _ in range(4)]
 
     def look(files: TopicFiles) -> None:

@@ -1,4 +1,4 @@
-"""Changes on both sides lose neither, and what is erased leaves the files."""
+"""Concurrent changes in the file and in the store are both kept, and erased memories leave the files."""
 
 from collections.abc import Callable
 
@@ -37,10 +37,10 @@ def test_a_line_edited_here_and_forgotten_there_stays_as_edited(cooking: Desk) -
 
 def test_different_lines_changed_on_both_sides_simply_merge(cooking: Desk) -> None:
     revise(cooking, RICE, "Prefers bomba rice for everything")
-    cooking.keep("Just learnt")
+    cooking.keep("Just learned")
     report = cooking.edit(NUTS, "Allergic to all nuts")
     assert report.conflicts == ()
-    assert cooking.known() == sorted(["Prefers bomba rice for everything", BROTH, "Allergic to all nuts", "Just learnt"])
+    assert cooking.known() == sorted(["Prefers bomba rice for everything", BROTH, "Allergic to all nuts", "Just learned"])
     assert cooking.read().count("\n- ") == 4
 
 

@@ -1,4 +1,4 @@
-"""What a person does to a page reaches the memory."""
+"""Edits to a page by hand change the memories."""
 
 from collections.abc import Callable
 
@@ -79,7 +79,7 @@ def test_a_new_file_without_a_title_is_called_by_its_name(desk: Desk) -> None:
 
 def test_a_new_title_is_a_new_topic_for_the_same_memories(cooking: Desk) -> None:
     before = {memory.id for memory in cooking.memory.memories(user="ana")}
-    cooking.keep("Just learnt")
+    cooking.keep("Just learned")
     cooking.edit("# Cooking", "# Kitchen")
     after = cooking.memory.memories(user="ana", topic="kitchen")
     assert before < {memory.id for memory in after}

@@ -1,4 +1,4 @@
-"""Topic pages and the index as text: what is written is read again, and what people write is understood."""
+"""Topic pages and the index as text: rendering and parsing round-trip, and hand-written variants parse."""
 
 import re
 import string

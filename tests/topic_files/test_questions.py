@@ -1,4 +1,4 @@
-"""What looks like an accident changes nothing and asks."""
+"""An edit that looks like an accident changes nothing and raises a question."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A person and the memory change things at random; whatever they do, nothing is lost, and both end in step."""
+"""Random edits of files and memories: nothing is lost, and both sides end in sync."""
 
 import random
 from collections.abc import Callable
@@ -17,7 +17,7 @@ WORDS = "rice bread soup fish beans pasta salad cheese eggs fruit wine tea coffe
 
 
 class Chance:
-    """Changes pages and memories, and notes which memories it touched and which texts must be there afterwards."""
+    """Makes random edits, and records the touched memories and the texts that must survive."""
 
     def __init__(self, desk: Desk, seed: int) -> None:
         self.desk = desk

@@ -1,4 +1,4 @@
-"""Topics as pages without files: listed, shown, and edited as Markdown."""
+"""Topic pages without files: listed, shown, and edited as Markdown."""
 
 from collections.abc import Callable
 

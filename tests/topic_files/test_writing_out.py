@@ -1,4 +1,4 @@
-"""What the memory knows becomes pages and an index, in one folder and nowhere else."""
+"""Writing pages and the index to the folder, and nowhere else."""
 
 from collections.abc import Callable
 from datetime import timedelta

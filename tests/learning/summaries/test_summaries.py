@@ -1,4 +1,4 @@
-"""What summaries keep of conversations, by rules and by models, and what happens when a model fails."""
+"""Details that summaries keep, by rules and by models, and the fallback when a model fails."""
 
 import json
 import tomllib
@@ -48,7 +48,7 @@ GOOD = (
 
 
 def talk(name: str) -> list[Message]:
-    """Return one of the conversations as messages, a minute apart."""
+    """Return one of the labeled conversations as messages, one minute apart."""
     text = TALKS[name] if name in TALKS else str(LABELLED[name]["text"])
     return [
         a_message(
@@ -67,7 +67,7 @@ def said(messages: list[Message]) -> str:
 
 
 def strictly_kept(messages: list[Message], summary: str) -> float:
-    """Return the share of details found again when the summary is read on its own."""
+    """Return the share of details that are found when the summary is read without the conversation."""
     wanted = details(said(messages))
     return len(wanted & details(summary)) / len(wanted)
 
@@ -216,7 +216,7 @@ def _distil(model: ScriptedChat) -> Summary:
 @pytest.mark.parametrize("ask", [_summarise, _paragraph, _distil])
 def test_a_model_that_fails_is_named_and_replaced_by_the_rules(ask: Callable[[ScriptedChat], Summary]) -> None:
     summary = ask(ScriptedChat(ModelUnavailable("The server did not answer.")))
-    assert summary.flaws == ("Rules wrote this, because scripted failed (model_unavailable): The server did not answer.",)
+    assert summary.flaws == ("Rules wrote this because scripted failed (model_unavailable): The server did not answer.",)
     assert summary.model is None
     assert summary.text
 
@@ -318,7 +318,7 @@ def test_a_models_base_document_that_lost_the_facts_gets_them_back() -> None:
     thin = "## User Profile\n- The user is a nurse with a daughter, drinks tea, and learns a language for an exam, and has an allergy."
     summary = distill_with(ScriptedChat(json.dumps({"document": thin})), "", [], FACTS)
     assert kept("\n".join(FACTS), summary.text) >= 0.8
-    assert "put back" in summary.flaws[0]
+    assert "put them back" in summary.flaws[0]
 
 
 def test_a_models_base_document_over_the_words_is_cut() -> None:
@@ -326,7 +326,7 @@ def test_a_models_base_document_over_the_words_is_cut() -> None:
     facts = [f"The user met Person{n} at the fair in Oakham on {n} May." for n in range(1, 29)]
     summary = distill_with(ScriptedChat(json.dumps({"document": long})), "", [], facts, max_words=200)
     assert len(summary.text.split()) <= 200
-    assert "cut to 200" in summary.flaws[0]
+    assert "cut it to 200" in summary.flaws[0]
 
 
 @pytest.mark.ledger("A11")
