@@ -16,7 +16,7 @@ from holdfast.learning import ask_model, output_filter
 from holdfast.learning.ask_model import Outcome
 from holdfast.learning.summaries.redundancy import join, long_numbers, near_duplicates, similarities, value
 from holdfast.learning.topics.clusters import RowVectors, rows_for, unit
-from holdfast.learning.topics.naming import spoken
+from holdfast.learning.topics.naming import prompt_language
 from holdfast.text.clean import fold, one_line
 from holdfast.types import Change, Memory, MemoryStatus, Put, Retire
 
@@ -189,7 +189,7 @@ def _oldest(working: _MemorySet) -> Decision:
 
 def _decide_by_model(working: _MemorySet, model: ChatModel) -> _Decided:
     """Let a model decide. If it fails or its decision is invalid, delete the oldest memory."""
-    prompt = ask_model.load_prompt("compaction", spoken(memory.text for memory in working.memories))
+    prompt = ask_model.load_prompt("compaction", prompt_language(memory.text for memory in working.memories))
     lines = [f"{number} | {_prompt_line(memory)}" for number, memory in enumerate(working.memories, 1)]
     try:
         turns = ask_model.prompt_turns(prompt, memories=lines[:-1], newest=lines[-1:], longest=str(working.max_characters))
