@@ -14,7 +14,7 @@ from holdfast.errors import InvalidInput, SettingsError
 from holdfast.services import services
 from holdfast.topic_files import SyncReport, TopicFiles
 from holdfast.topic_files.folder import Folder
-from holdfast.topic_files.last_agreed import Record, read_record, scope_mark
+from holdfast.topic_files.last_agreed import Record, read_record, scope_digest
 from holdfast.topic_files.reading import read, settle
 from holdfast.types import Scope
 from tests.topic_files.support import ANA, BROTH, NUTS, PRESET, RICE, Desk, revise
@@ -39,7 +39,7 @@ def test_a_process_killed_before_the_record_is_written_loses_and_repeats_nothing
 
 def test_a_process_killed_before_anything_is_recorded_takes_its_own_pages_for_what_they_are(cooking: Desk) -> None:
     with services(cooking.memory).store.write() as tx:
-        tx.set_setting(cooking.files._setting, Record(scope=scope_mark(ANA)).to_json())
+        tx.set_setting(cooking.files._setting, Record(scope=scope_digest(ANA)).to_json())
     report = cooking.mirror().sync()
     assert report.read_in == 0
     assert cooking.names() == ["cooking.md"]
@@ -143,7 +143,7 @@ def test_what_is_no_page_is_left_alone(cooking: Desk) -> None:
     assert len(cooking.names()) == 6
 
 
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="who may do anything is stopped by nothing")
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root ignores file permissions")
 def test_a_folder_that_cannot_be_written_to_is_reported(cooking: Desk) -> None:
     cooking.keep("Just learned")
     cooking.topics.chmod(0o500)

@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.learning.topics.page_names import file_name, is_page, name_key, topic_called
-from holdfast.topic_files.index import noted, parse_index, render_index, topic_and_note
-from holdfast.topic_files.markdown import flat, parse_page, render_page, shown
+from holdfast.topic_files.index import note_line, parse_index, render_index, topic_and_note
+from holdfast.topic_files.markdown import flat, page_line, parse_page, render_page
 from holdfast.types import Memory, Scope
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -43,7 +43,7 @@ def test_a_page_is_a_title_and_a_dated_line_for_each_memory_oldest_first() -> No
 
 def test_a_date_is_the_day_in_utc() -> None:
     late = datetime.fromisoformat("2026-03-01T23:30:00-05:00")
-    assert shown(memory("x", at=late)).at == "2026-03-02"
+    assert page_line(memory("x", at=late)).at == "2026-03-02"
 
 
 @pytest.mark.ledger("R7")
@@ -64,7 +64,7 @@ def test_what_is_written_is_read_as_the_same_text(text: str) -> None:
 def test_what_is_written_to_the_index_is_read_as_the_same(topic: str, text: str) -> None:
     note = memory(text, topic=topic)
     (line,) = parse_index(render_index([note])).lines
-    assert (line.text, line.at) == (noted(note).text, "2026-03-01T12:00:00")
+    assert (line.text, line.at) == (note_line(note).text, "2026-03-01T12:00:00")
     assert topic_and_note(line.text) == (flat(topic), flat(text))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast import Engine
 from holdfast.testing import FrozenClock
-from holdfast.topic_files.markdown import parse_page, shown
+from holdfast.topic_files.markdown import page_line, parse_page
 from holdfast.types import Memory
 from tests.topic_files.support import PRESET, Desk
 
@@ -103,6 +103,6 @@ def test_whatever_is_done_nothing_is_lost_and_both_end_in_step(
         assert chance.wanted <= {memory.text for memory in live}
         assert before - chance.touched <= {memory.id for memory in live}
         lines = [line.text for page in desk.topics.glob("*.md") for line in parse_page(page.read_text("utf-8")).lines]
-        assert sorted(lines) == sorted(shown(memory).text for memory in live)
+        assert sorted(lines) == sorted(page_line(memory).text for memory in live)
         again = desk.mirror().sync()
         assert (again.read_in, again.written, again.questions) == (0, 0, ())
