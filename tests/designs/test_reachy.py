@@ -91,11 +91,11 @@ def test_a_profile_is_facts_with_metadata_that_can_be_filtered(open_memory: Open
     assert [hit.text for hit in memory.recall("battery", where={"volts": {"$gt": 10}})] == ["The battery is new"]
 
 
-def test_nothing_is_learnt_unasked(open_memory: OpenMemory) -> None:
+def test_nothing_is_extracted_automatically(open_memory: OpenMemory) -> None:
     memory = open_memory(preset="reachy")
-    talk = memory.session()
-    talk.add("user", "I live in Lyon.")
-    talk.end()
+    session = memory.session()
+    session.add("user", "I live in Lyon.")
+    session.end()
     memory.drain()
     assert memory.memories() == []
     assert memory.jobs() == []

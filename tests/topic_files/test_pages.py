@@ -25,9 +25,17 @@ ODD = st.lists(st.sampled_from([*PIECES, "|"]), min_size=1).map("".join).filter(
 
 def memory(text: str, *, topic: str | None = "cooking", at: datetime = NOON, id: str = "mem_1", key: str | None = None) -> Memory:
     return Memory(
-        id=id, scope=Scope(), kind="fact", text=text, topic=topic, key=key,
-        created_at=at, updated_at=at, valid_from=at, recorded_at=at,
-    )  # fmt: skip
+        id=id,
+        scope=Scope(),
+        kind="fact",
+        text=text,
+        topic=topic,
+        key=key,
+        created_at=at,
+        updated_at=at,
+        valid_from=at,
+        recorded_at=at,
+    )
 
 
 @pytest.mark.ledger("R7")
@@ -116,9 +124,31 @@ def test_the_index_lists_the_newest_twenty() -> None:
 
 @pytest.mark.parametrize(
     "topic",
-    ["../../etc/passwd", "CON", "con.md", "a/b", "a\\b", "C:", ".hidden", "🍕", "index", "README", "..", "/", "a" * 500, "ñ" * 300,
-     "nul\0byte", "line\nbreak", "LPT¹", "comida picante", "~", "-", "\u202egpj", "📁/../x"],
-)  # fmt: skip
+    [
+        "../../etc/passwd",
+        "CON",
+        "con.md",
+        "a/b",
+        "a\\b",
+        "C:",
+        ".hidden",
+        "🍕",
+        "index",
+        "README",
+        "..",
+        "/",
+        "a" * 500,
+        "ñ" * 300,
+        "nul\0byte",
+        "line\nbreak",
+        "LPT¹",
+        "comida picante",
+        "~",
+        "-",
+        "\u202egpj",
+        "📁/../x",
+    ],
+)
 def test_a_file_name_is_one_plain_part_on_every_system(topic: str) -> None:
     name = file_name(topic)
     stem = name.removesuffix(".md")
