@@ -50,7 +50,7 @@ class MemoryManager:
         conversation: str = _CONVERSATION,
         **opening: Any,
     ) -> None:
-        """Open the memory that a config names, with an embedding and a chat function, a model object, or a model name."""
+        """Open the memory that a config names. ``embed_fn`` and ``chat_fn`` can be functions, model objects or model names."""
         opening = {"worker": "none", **opening}  # the host calls process_exchange after each reply, so no worker is needed
         self.engine = open_engine(settings=config or MemoryConfig(), embedder=embed_fn, chat=chat_fn, **opening)
         self._session = self.engine.session(id=conversation)

@@ -1,4 +1,4 @@
-"""Preset definitions."""
+"""Dataclasses that define a preset."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -60,7 +60,7 @@ class TopicRules:
     recent_kind: str | None = None
     """Kind of the notes that record each ended conversation's topic; None records nothing."""
     max_recent: int = 20
-    """Maximum number of these notes; older ones expire."""
+    """Maximum number of notes of ``recent_kind``; older ones expire."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

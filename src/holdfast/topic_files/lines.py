@@ -119,7 +119,7 @@ def _revision(memory: Memory, text: str, *, key: str | None, topic: str | None, 
 
 
 def _moment(at: str | None, now: datetime) -> datetime | None:
-    """Return the time a line gives; None if it gives none or one over a day in the future. Today's date becomes ``now``."""
+    """Return the time stated in a line; None if there is none or it is over a day ahead. Today's date becomes ``now``."""
     if at is None:
         return None
     moment = datetime.fromisoformat(at).replace(tzinfo=UTC)

@@ -1,7 +1,7 @@
 """Render memories as a Markdown page, and parse an edited page.
 
-Everything that is not a line of its own (headings, blank lines, comments, tables, code) is layout: it stays in place and creates
-no memory. Parsing a rendered page returns the same texts.
+Headings, blank lines, comments, tables and code are layout: they stay in place and create no memory. Every other line is a
+memory. Parsing a rendered page returns the same texts.
 """
 
 import hashlib

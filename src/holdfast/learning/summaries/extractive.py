@@ -40,7 +40,7 @@ _MAX_MESSAGE_CHARACTERS = 20_000
 """Maximum characters of one message to read; a longer message is usually a pasted file."""
 _MAX_SENTENCE_CHARACTERS = 180
 _MIN_GAIN = 0.5
-"""Minimum gain of a sentence beyond the minimum number of sentences. Below it is small talk; a shorter summary is better."""
+"""Minimum gain of each further sentence once a summary has its minimum number; a lower gain is usually small talk."""
 ALSO = {"en": "Also mentioned", "es": "También se mencionó"}
 """First words of the closing clause that lists the remaining details."""
 _WORDS = {
