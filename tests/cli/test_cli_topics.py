@@ -35,7 +35,7 @@ def test_a_deleted_file_asks_and_no_writes_it_again(cooking: Holdfast) -> None:
     page = cooking.home / "topics" / "cooking.md"
     page.unlink()
     (question,) = cooking.json("topics", "questions", "--preset", "rostro")
-    assert "cooking.md is gone" in question["text"]
+    assert "cooking.md was deleted" in question["text"]
     cooking("topics", "answer", question["id"], "--no", "--preset", "rostro")
     assert "bomba" in page.read_text("utf-8")
 

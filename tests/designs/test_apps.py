@@ -1,4 +1,4 @@
-"""The app memories' design: one paragraph a conversation, ten an app, a block by app."""
+"""The apps design: one paragraph per conversation, ten per app, one section per app."""
 
 import asyncio
 import contextlib
@@ -26,12 +26,12 @@ OpenMemory = Callable[..., Engine]
 
 
 def converse(memory: Engine, app: str, *said: str, user: str | None = None) -> str:
-    talk = memory.session(app=app, user=user)
+    session = memory.session(app=app, user=user)
     for number, text in enumerate(said):
-        talk.add("assistant" if number % 2 else "user", text)
-    talk.end()
+        session.add("assistant" if number % 2 else "user", text)
+    session.end()
     memory.drain()
-    return talk.id
+    return session.id
 
 
 @pytest.mark.everywhere
@@ -90,7 +90,7 @@ def test_the_block_is_about_two_thousand_characters(open_memory: OpenMemory) -> 
     assert len(whole.hits) == 10
     assert 2000 <= len(whole.text) <= 2600
     for number in range(10):
-        memory.remember(f"{number} {'A very long memory of a very long talk. ' * 30}", app="novel")
+        memory.remember(f"{number} {'A very long memory of a very long session. ' * 30}", app="novel")
     assert len(memory.apps.context("novel").text) <= 2700
 
 
@@ -102,13 +102,13 @@ def test_a_memory_names_the_conversations_it_has_to_do_with(open_memory: OpenMem
         "I practise the cello on Mondays at 7pm.",
         "Please move the review of the Phoenix project to Friday, Phoenix needs more time.",
     )
-    talks = []
+    sessions = []
     for text in said:
-        talks.append(converse(memory, "desk", text, "Noted."))
+        sessions.append(converse(memory, "desk", text, "Noted."))
         clock.advance(timedelta(hours=1))
-    by_talk = {kept.metadata["conversation"]: kept for kept in memory.memories(app="desk")}
-    assert by_talk[talks[2]].metadata["related"] == [talks[0]]
-    assert "related" not in by_talk[talks[1]].metadata
+    by_session = {kept.metadata["conversation"]: kept for kept in memory.memories(app="desk")}
+    assert by_session[sessions[2]].metadata["related"] == [sessions[0]]
+    assert "related" not in by_session[sessions[1]].metadata
 
 
 @pytest.mark.ledger("A1")
@@ -122,27 +122,27 @@ def test_a_memory_that_takes_another_in_names_its_conversation(open_memory: Open
         return json.dumps({"paragraph": f"The user grows tomatoes in bed {number}.", "tags": [f"bed{number}"]})
 
     memory = open_memory(preset="apps", chat=ScriptedChat(respond=respond))
-    talks = []
+    sessions = []
     for number in range(11):
-        talks.append(converse(memory, "garden", f"I grow tomatoes in bed {number}.", "Noted."))
+        sessions.append(converse(memory, "garden", f"I grow tomatoes in bed {number}.", "Noted."))
         clock.advance(timedelta(hours=1))
     merged = next(kept for kept in memory.memories(app="garden") if "onions" in kept.text)
-    assert merged.metadata["conversation"] == talks[0]
-    assert talks[10] in merged.metadata["related"]
+    assert merged.metadata["conversation"] == sessions[0]
+    assert sessions[10] in merged.metadata["related"]
 
 
-# Creation that fails.
+# Failures while a memory is created.
 
 
 @pytest.mark.everywhere
 @pytest.mark.ledger("A4")
 def test_a_model_that_fails_does_not_stop_a_conversation_from_ending(open_memory: OpenMemory) -> None:
     memory = open_memory(preset="apps", chat=ScriptedChat(ModelUnavailable("the model is away")), worker="inline")
-    talk = memory.session(app="calendar")
-    talk.add("user", "I prefer meetings after 2pm on weekdays.")
-    talk.end()
-    (session,) = memory.sessions(app="calendar")
-    assert session.status == "ended"
+    session = memory.session(app="calendar")
+    session.add("user", "I prefer meetings after 2pm on weekdays.")
+    session.end()
+    (record,) = memory.sessions(app="calendar")
+    assert record.status == "ended"
     (kept,) = memory.memories(app="calendar")  # by rules
     assert "2pm" in kept.text
 
@@ -165,7 +165,7 @@ def test_a_model_that_takes_too_long_is_not_waited_for(open_memory: OpenMemory) 
 
 
 class Flaky(SQLiteStore):
-    """A store whose disk fails just when memories are written, for as often as it is told."""
+    """A store whose writes of memories fail a given number of times."""
 
     failures = 0
 
@@ -204,7 +204,7 @@ def test_a_database_that_goes_on_failing_leaves_a_visible_job_and_an_ended_conve
         memory.session(app="calendar").add("user", "And the next conversation goes on as ever.")
 
 
-# How it goes.
+# Metrics.
 
 
 @pytest.mark.everywhere
@@ -215,9 +215,9 @@ def test_the_five_metrics_are_counted_from_what_is_stored(open_memory: OpenMemor
     for number in range(12):
         converse(memory, "garden", f"My bed number {number} holds {number + 3} tomato plants from Vila{number}.", "Noted.")
         clock.advance(timedelta(hours=1))
-    talk = memory.session(app="garden")
-    talk.add("user", "What do I grow?")
-    assert memory.apps.context("garden", "unanswered", conversation=talk.id).hits
+    session = memory.session(app="garden")
+    session.add("user", "What do I grow?")
+    assert memory.apps.context("garden", "unanswered", conversation=session.id).hits
     services(memory).energy.used(1000)
     measured = memory.apps.metrics(since=clock.now() - timedelta(hours=12))
     assert (measured.creations, measured.creations_per_hour) == (12, 1.0)
@@ -250,7 +250,7 @@ def test_metrics_of_an_empty_memory_are_zero(open_memory: OpenMemory) -> None:
     assert (measured.creations_per_hour, measured.share_of_apps_with_memories, measured.energy) == (0, 0, 0)
 
 
-# All of it together.
+# The whole flow.
 
 
 @pytest.mark.ledger("A14")
@@ -280,13 +280,13 @@ def test_the_story_of_an_app_from_its_first_message_to_its_end(open_memory: Open
 
     clock.advance(timedelta(days=1))
     memory = open_memory(preset="apps")  # a restart
-    talk = memory.session(app="calendar")
-    talk.add("user", "When is the Phoenix review?")
-    block = memory.apps.context("calendar", "unanswered", conversation=talk.id)
+    session = memory.session(app="calendar")
+    session.add("user", "When is the Phoenix review?")
+    block = memory.apps.context("calendar", "unanswered", conversation=session.id)
     assert block.text.startswith("(memories for app: Calendar)\n")
     assert "Phoenix" in block.text
-    talk.add("assistant", "On Friday.")
-    talk.end()
+    session.add("assistant", "On Friday.")
+    session.end()
     memory.drain()
     assert memory.apps.of_conversation(first) == "calendar"
     assert "Phoenix" not in memory.apps.context("mail").text

@@ -1,4 +1,4 @@
-"""Lo-Bug's design: working memory, facts after each exchange, two cascades, the prompt's sections in their order."""
+"""Lo-Bug's design: working memory, facts after each exchange, two roll-ups, and the order of the prompt sections."""
 
 import json
 import math
@@ -20,9 +20,9 @@ OpenMemory = Callable[..., Engine]
 
 
 def exchange(memory: Engine, said: str, answer: str = "ok", *, action: str | None = None) -> None:
-    talk = memory.session(id="device")
-    talk.add("user", said, action=action)
-    talk.add("assistant", answer, action=action)
+    session = memory.session(id="device")
+    session.add("user", said, action=action)
+    session.add("assistant", answer, action=action)
 
 
 @pytest.mark.everywhere
@@ -86,15 +86,16 @@ def test_at_thirty_messages_all_but_ten_become_one_summary_with_its_range(open_m
 @pytest.mark.ledger("L8")
 def test_the_prompts_sections_stand_in_their_order_and_an_empty_one_is_left_out(open_memory: OpenMemory) -> None:
     memory = open_memory(preset="lobug")
-    talk = memory.session(id="device")
-    assert talk.context("hello").text == ""
+    session = memory.session(id="device")
+    assert session.context("hello").text == ""
     assert (
-        talk.context("hello", state="Device orientation: face_up").text == "[Current physical state: Device orientation: face_up]"
+        session.context("hello", state="Device orientation: face_up").text
+        == "[Current physical state: Device orientation: face_up]"
     )
     memory.remember("User Profile:\n- Name: Alex, works at NASA", kind="base")
     memory.remember("The user has a meeting with the propulsion team on Friday", kind="fact")
     memory.drain()
-    assert talk.context("when is the propulsion team meeting", state="Device orientation: face_up").text == (
+    assert session.context("when is the propulsion team meeting", state="Device orientation: face_up").text == (
         "[Long-term memory]\n"
         "User Profile:\n"
         "- Name: Alex, works at NASA\n"
@@ -137,7 +138,7 @@ WORDS = "alder birch cedar dogwood elm fir ginkgo hazel".split()
 
 
 def nearness(text: str) -> list[float]:
-    """Put each tree at a cosine of its own from any question, 0.9, 0.8, ... 0.2, and far from the other trees."""
+    """Embed each tree at its own cosine from any question (0.9, 0.8, ... 0.2), and far from the other trees."""
     vector = [1.0] + [0.0] * len(WORDS)
     for place, word in enumerate(WORDS):
         if word in text.casefold():
@@ -182,9 +183,13 @@ def test_models_are_named_by_their_provider_and_reached_at_any_address(tmp_path:
     for provider, address in (("ollama", None), ("vllm", None), ("openai", "http://localhost:9/v1")):
         settings = {"embedder_url": address, "chat_url": address, "chat_key": "k"}
         with holdfast.open(
-            tmp_path / "bug.db", preset="lobug", settings=settings, embedder=f"{provider}:nomic-embed-text",
-            chat=f"{provider}:some-model", worker="none",
-        ) as memory:  # fmt: skip
+            tmp_path / "bug.db",
+            preset="lobug",
+            settings=settings,
+            embedder=f"{provider}:nomic-embed-text",
+            chat=f"{provider}:some-model",
+            worker="none",
+        ) as memory:
             assert services(memory).embedding.name == f"{provider}:nomic-embed-text"
             assert services(memory).chat.name == f"{provider}:some-model"
 

@@ -1,4 +1,4 @@
-"""The covers of Rostro and Rumi: the designs' own classes and methods, over the same engine."""
+"""Rostro's and Rumi's own classes and methods as wrappers of the engine."""
 
 import asyncio
 import json

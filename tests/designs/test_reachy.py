@@ -1,4 +1,4 @@
-"""Reachy's design: three types with lifetimes, the newest value of a context, metadata, a window of turns, one folder."""
+"""Reachy's design: three types with lifetimes, contexts by key, metadata, a window of turns, one folder."""
 
 import asyncio
 import shutil
@@ -27,7 +27,7 @@ OpenManager = Callable[..., MemoryManager]
 
 @pytest.fixture
 def open_manager(place: Place, folder: Path, clock: FrozenClock) -> OpenManager:
-    """Open the design's own manager in the same place again and again."""
+    """Open the design's manager, each time on the same folder."""
 
     def open_one(**options: Any) -> MemoryManager:
         return MemoryManager(place.address or folder, **{"worker": "none", "embedder": HashEmbedder(), "clock": clock, **options})
@@ -37,7 +37,7 @@ def open_manager(place: Place, folder: Path, clock: FrozenClock) -> OpenManager:
 
 @pytest.fixture
 def minilm() -> str:
-    """The name of the design's embedder, where its weights are."""
+    """Return the name of the design's embedder, or skip if its weights are missing."""
     name = "all-minilm-l6-v2"
     try:
         locate(find(name), models_directory())
@@ -91,11 +91,11 @@ def test_a_profile_is_facts_with_metadata_that_can_be_filtered(open_memory: Open
     assert [hit.text for hit in memory.recall("battery", where={"volts": {"$gt": 10}})] == ["The battery is new"]
 
 
-def test_nothing_is_learnt_unasked(open_memory: OpenMemory) -> None:
+def test_nothing_is_extracted_automatically(open_memory: OpenMemory) -> None:
     memory = open_memory(preset="reachy")
-    talk = memory.session()
-    talk.add("user", "I live in Lyon.")
-    talk.end()
+    session = memory.session()
+    session.add("user", "I live in Lyon.")
+    session.end()
     memory.drain()
     assert memory.memories() == []
     assert memory.jobs() == []

@@ -1,4 +1,4 @@
-"""Rostro's design: recall that accumulates, a topic found while the assistant answers, pages, digestion, the index."""
+"""Rostro's design: accumulating recall, topic detection in the background, pages, digestion, and the index."""
 
 import json
 import re
@@ -16,14 +16,14 @@ from holdfast.testing import FrozenClock, RecordedCall, ScriptedChat
 OpenMemory = Callable[..., Engine]
 
 
-def cook(talk: Session) -> None:
-    """A conversation that leaves three conclusions on one subject."""
-    talk.add("user", "I decided that bomba rice is the one for my paella.")
-    talk.add("assistant", "Good choice.")
-    talk.add("user", "I found out that homemade chicken broth makes the paella much better.")
-    talk.add("assistant", "It does.")
-    talk.add("user", "I have decided to never put chorizo into a paella again.")
-    talk.add("assistant", "Noted.")
+def cook(session: Session) -> None:
+    """Hold a conversation that leaves three conclusions on one subject."""
+    session.add("user", "I decided that bomba rice is the one for my paella.")
+    session.add("assistant", "Good choice.")
+    session.add("user", "I found out that homemade chicken broth makes the paella much better.")
+    session.add("assistant", "It does.")
+    session.add("user", "I have decided to never put chorizo into a paella again.")
+    session.add("assistant", "Noted.")
 
 
 def told(memory: Engine, *texts: str, topic: str | None = None) -> None:
@@ -41,17 +41,17 @@ def rostro(open_memory: OpenMemory) -> Engine:
 
 @pytest.mark.ledger("R1")
 def test_the_history_has_ten_turns_and_is_cleared_when_the_conversation_falls_silent(rostro: Engine, clock: FrozenClock) -> None:
-    talk = rostro.session(id="kitchen")
+    session = rostro.session(id="kitchen")
     for number in range(12):
-        talk.add("user", f"question {number}")
-        talk.add("assistant", f"answer {number}")
-    assert talk.window()[0].text == "question 2"
-    assert len(talk.window()) == 20
+        session.add("user", f"question {number}")
+        session.add("assistant", f"answer {number}")
+    assert session.window()[0].text == "question 2"
+    assert len(session.window()) == 20
     clock.advance(timedelta(minutes=8))
     rostro.drain()
-    assert talk.window() == []
-    talk.add("user", "I am back")
-    assert [message.text for message in talk.window()] == ["I am back"]
+    assert session.window() == []
+    session.add("user", "I am back")
+    assert [message.text for message in session.window()] == ["I am back"]
 
 
 # --- R2: recall that accumulates --------------------------------------------------------------------------------
@@ -61,25 +61,25 @@ def test_the_history_has_ten_turns_and_is_cleared_when_the_conversation_falls_si
 @pytest.mark.ledger("R2")
 def test_memories_accumulate_without_repeats_through_a_conversation(rostro: Engine) -> None:
     told(rostro, "the bicycle has a flat tyre", "the oven needs ten minutes to get hot", "the cat sleeps on the oven")
-    talk = rostro.session(id="kitchen")
-    talk.add("user", "bicycle flat tyre")
-    first = talk.context().text
+    session = rostro.session(id="kitchen")
+    session.add("user", "bicycle flat tyre")
+    first = session.context().text
     assert "flat tyre" in first
     assert "ten minutes" not in first
-    talk.add("user", "oven needs ten minutes hot")
-    second = talk.context().text
+    session.add("user", "oven needs ten minutes hot")
+    second = session.context().text
     assert second.count("flat tyre") == 1
     assert "ten minutes" in second
-    talk.add("user", "bicycle flat tyre")
-    assert talk.context().text.count("flat tyre") == 1
+    session.add("user", "bicycle flat tyre")
+    assert session.context().text.count("flat tyre") == 1
 
 
 @pytest.mark.ledger("R2")
 def test_at_most_five_memories_come_to_mind_at_a_time_and_none_that_is_far(rostro: Engine) -> None:
     told(rostro, *(f"the red bicycle number {number} stands in the yard" for number in range(9)), "a spoon is on the table")
-    talk = rostro.session(id="kitchen")
-    talk.add("user", "the red bicycle number stands in the yard")
-    found = [hit for hit in talk.context().hits if hit.kind == "conclusion"]
+    session = rostro.session(id="kitchen")
+    session.add("user", "the red bicycle number stands in the yard")
+    found = [hit for hit in session.context().hits if hit.kind == "conclusion"]
     assert len(found) == 5
     assert all("bicycle" in hit.text for hit in found)
 
@@ -88,9 +88,9 @@ def test_at_most_five_memories_come_to_mind_at_a_time_and_none_that_is_far(rostr
 def test_a_restart_in_the_middle_keeps_what_came_to_mind(open_memory: OpenMemory) -> None:
     memory = open_memory(preset="rostro")
     told(memory, "the bicycle has a flat tyre")
-    talk = memory.session(id="kitchen")
-    talk.add("user", "bicycle flat tyre")
-    talk.context()
+    session = memory.session(id="kitchen")
+    session.add("user", "bicycle flat tyre")
+    session.context()
     memory.close()
     again = open_memory(preset="rostro").session(id="kitchen")
     again.add("user", "what a day")
@@ -116,22 +116,22 @@ def test_a_model_names_the_topic_while_the_reply_is_made_and_its_page_takes_the_
     memory = open_memory(preset="rostro", chat=ScriptedChat(respond=answer))
     told(memory, "Prefers bomba rice for paella", "Allergic to tree nuts", topic="cooking")
     told(memory, "the bicycle has a flat tyre", topic="bicycle")
-    talk = memory.session(id="kitchen")
-    talk.add("user", "bicycle flat tyre")
+    session = memory.session(id="kitchen")
+    session.add("user", "bicycle flat tyre")
     assert asked == [], "adding a message waits for no model"
     memory.drain()
-    assert "Relevant memories:" in talk.context().text
-    talk.add("user", "tonight we make paella")
+    assert "Relevant memories:" in session.context().text
+    session.add("user", "tonight we make paella")
     memory.drain()
-    page = talk.context().text
+    page = session.context().text
     assert "# Cooking\n\n- Prefers bomba rice for paella (2026-03-01)\n- Allergic to tree nuts (2026-03-01)" in page
     assert "Relevant memories:" not in page
     assert "flat tyre" not in page
     assert len(asked) == 2
-    talk.add("user", "and what about the bicycle?")
+    session.add("user", "and what about the bicycle?")
     memory.drain()
     assert len(asked) == 2, "once the topic is found it is never looked for again"
-    assert "# Cooking" in talk.context().text
+    assert "# Cooking" in session.context().text
 
 
 @pytest.mark.everywhere
@@ -139,23 +139,23 @@ def test_a_model_names_the_topic_while_the_reply_is_made_and_its_page_takes_the_
 def test_without_a_model_the_topic_is_found_by_words_and_meaning(rostro: Engine) -> None:
     told(rostro, "paella wants bomba rice", "the paella broth is homemade", "no chorizo in the paella", topic="paella")
     told(rostro, "the bicycle has a flat tyre", "the bicycle chain wants oil", topic="bicycle")
-    talk = rostro.session(id="kitchen")
-    talk.add("user", "how much broth does the paella rice need?")
+    session = rostro.session(id="kitchen")
+    session.add("user", "how much broth does the paella rice need?")
     rostro.drain()
-    assert "# Paella" in talk.context().text
+    assert "# Paella" in session.context().text
 
 
 @pytest.mark.ledger("R3")
 def test_a_conversation_that_goes_on_after_it_was_closed_looks_for_its_topic_anew(rostro: Engine, clock: FrozenClock) -> None:
     told(rostro, "paella wants bomba rice", "the paella broth is homemade", topic="paella")
-    talk = rostro.session(id="kitchen")
-    talk.add("user", "how much broth does the paella rice need?")
+    session = rostro.session(id="kitchen")
+    session.add("user", "how much broth does the paella rice need?")
     rostro.drain()
-    assert "# Paella" in talk.context().text
+    assert "# Paella" in session.context().text
     clock.advance(timedelta(minutes=8))
     rostro.drain()
-    talk.add("user", "good morning")
-    assert "# Paella" not in talk.context().text
+    session.add("user", "good morning")
+    assert "# Paella" not in session.context().text
 
 
 # --- R5 and R6: digestion ---------------------------------------------------------------------------------------
@@ -163,13 +163,13 @@ def test_a_conversation_that_goes_on_after_it_was_closed_looks_for_its_topic_ane
 
 @pytest.mark.ledger("R5")
 def test_conclusions_and_confirmed_observations_are_kept_and_the_obvious_is_not(rostro: Engine, clock: FrozenClock) -> None:
-    talk = rostro.session(id="kitchen")
-    talk.add("user", "I decided that we go to Portugal by train.")
-    talk.add("assistant", "You seem to sleep badly before you travel.")
-    talk.add("user", "Yes, exactly.")
-    talk.add("assistant", "You seem to like early flights.")
-    talk.add("user", "No, not at all.")
-    talk.add("user", "Water is wet. What time is it?")
+    session = rostro.session(id="kitchen")
+    session.add("user", "I decided that we go to Portugal by train.")
+    session.add("assistant", "You seem to sleep badly before you travel.")
+    session.add("user", "Yes, exactly.")
+    session.add("assistant", "You seem to like early flights.")
+    session.add("user", "No, not at all.")
+    session.add("user", "Water is wet. What time is it?")
     clock.advance(timedelta(minutes=8))
     rostro.drain()
     kept = " / ".join(memory.text for memory in rostro.memories(kinds=["conclusion"]))
@@ -189,8 +189,8 @@ def test_three_conclusions_make_a_topic_and_fewer_go_to_general_memory_alone(ros
     (topic,) = {memory.topic for memory in first}
     assert topic
     assert "paella" in topic
-    talk = rostro.session(id="second")
-    talk.add("user", "I decided that we go to Portugal by train.")
+    session = rostro.session(id="second")
+    session.add("user", "I decided that we go to Portugal by train.")
     clock.advance(timedelta(minutes=8))
     rostro.drain()
     (lone,) = [memory for memory in rostro.memories(kinds=["conclusion"]) if "Portugal" in memory.text]
@@ -201,8 +201,8 @@ def test_three_conclusions_make_a_topic_and_fewer_go_to_general_memory_alone(ros
 @pytest.mark.ledger("R6")
 def test_what_a_conversation_with_a_topic_leaves_goes_onto_its_page(rostro: Engine, clock: FrozenClock) -> None:
     told(rostro, "paella wants bomba rice", "the paella broth is homemade", "no chorizo in the paella", topic="paella")
-    talk = rostro.session(id="kitchen")
-    talk.add("user", "I decided that the paella gets saffron from now on.")
+    session = rostro.session(id="kitchen")
+    session.add("user", "I decided that the paella gets saffron from now on.")
     clock.advance(timedelta(minutes=8))
     rostro.drain()
     (new,) = [memory for memory in rostro.memories(kinds=["conclusion"]) if "saffron" in memory.text]
@@ -227,8 +227,8 @@ def test_each_close_is_noted_with_its_topic_and_told_in_relative_time(rostro: En
 def test_only_the_newest_twenty_closes_stay_in_the_index(rostro: Engine, clock: FrozenClock) -> None:
     told(rostro, "paella wants bomba rice", "the paella broth is homemade", "no chorizo in the paella", topic="paella")
     for number in range(22):
-        talk = rostro.session(id=f"talk {number}")
-        talk.add("user", f"the paella with rice and broth, number {number}")
+        session = rostro.session(id=f"talk {number}")
+        session.add("user", f"the paella with rice and broth, number {number}")
         clock.advance(timedelta(minutes=8))
         rostro.drain()
     notes = rostro.memories(kinds=["recent"])
@@ -241,16 +241,16 @@ def test_the_layers_stand_in_their_order_in_the_system_prompt(rostro: Engine, cl
     cook(rostro.session(id="first"))
     clock.advance(timedelta(minutes=8))
     rostro.drain()
-    talk = rostro.session(id="second")
-    talk.add("user", "bomba rice for my paella")
-    prompt = talk.context(persona="You are Rostro, a friendly face.").text
+    session = rostro.session(id="second")
+    session.add("user", "bomba rice for my paella")
+    prompt = session.context(persona="You are Rostro, a friendly face.").text
     places = [
         prompt.index(part) for part in ("You are Rostro", "Recent topics:", "Relevant memories:", "You have persistent memory.")
     ]
     assert places == sorted(places)
     assert prompt.startswith("You are Rostro, a friendly face.\n\n")
     rostro.drain()
-    paged = talk.context(persona="You are Rostro, a friendly face.").text
+    paged = session.context(persona="You are Rostro, a friendly face.").text
     assert "Relevant memories:" not in paged
     assert paged.index("Recent topics:") < paged.index("\n# ") < paged.index("You have persistent memory.")
 
@@ -270,9 +270,9 @@ def test_five_hundred_lines_pushed_onto_a_page_end_up_on_pages_of_at_most_fifty(
     subjects = ("rice and broth", "bread and yeast", "knives and steel", "wine and cheese", "fish and salt")
     lines = [f"{subjects[number % 5]}: finding {number} of the kitchen" for number in range(500)]
     told(rostro, *lines, topic="cooking")
-    talk = rostro.session(id="kitchen")
-    talk.add("user", "I decided that the cooking of rice and broth comes first.")
-    talk.end()
+    session = rostro.session(id="kitchen")
+    session.add("user", "I decided that the cooking of rice and broth comes first.")
+    session.end()
     rostro.drain()
     kept = rostro.memories(kinds=["conclusion"], limit=1000)
     pages: dict[str | None, list[str]] = {}
@@ -286,13 +286,13 @@ def test_five_hundred_lines_pushed_onto_a_page_end_up_on_pages_of_at_most_fifty(
 @pytest.mark.ledger("R8")
 def test_the_index_follows_a_page_that_is_split(rostro: Engine, clock: FrozenClock) -> None:
     told(rostro, *(f"bread and yeast finding {number}" for number in range(30)), topic="cooking")
-    talk = rostro.session(id="kitchen")
-    talk.add("user", "I found out that bread and yeast want a warm place for their finding.")
+    session = rostro.session(id="kitchen")
+    session.add("user", "I found out that bread and yeast want a warm place for their finding.")
     clock.advance(timedelta(minutes=8))
     rostro.drain()
     told(rostro, *(f"knives and steel finding {number}" for number in range(30)), topic="cooking")
-    talk = rostro.session(id="again")
-    talk.add("user", "I found out that bread and yeast want finding a cool place at night.")
+    session = rostro.session(id="again")
+    session.add("user", "I found out that bread and yeast want finding a cool place at night.")
     clock.advance(timedelta(minutes=8))
     rostro.drain()
     topics = {memory.topic for memory in rostro.memories(kinds=["conclusion"], limit=1000)}
@@ -330,9 +330,11 @@ def test_what_a_person_writes_into_a_page_is_known_at_the_next_turn(rostro: Engi
     rostro.drain()
     kept = {memory.text: memory for memory in rostro.memories(kinds=["conclusion"])}
     assert set(kept) == {
-        "paella wants bahía rice", "the paella broth is homemade", "the paella pan hangs behind the door",
+        "paella wants bahía rice",
+        "the paella broth is homemade",
+        "the paella pan hangs behind the door",
         "rye flour is from the mill",
-    }  # fmt: skip
+    }
     assert kept["rye flour is from the mill"].topic == "bread"
     assert kept["paella wants bahía rice"].revision > 1, "an edited line is the same memory"
 
@@ -369,9 +371,9 @@ def test_hand_edits_made_while_a_page_is_split_survive(rostro: Engine, folder: P
     told(rostro, *(f"bread and yeast finding {number}" for number in range(30)), topic="cooking")
     told(rostro, *(f"knives and steel finding {number}" for number in range(30)), topic="cooking")
     services(rostro).topic_files.sync()
-    talk = rostro.session(id="kitchen")
-    talk.add("user", "I found out that bread and yeast finding want a warm place.")
-    talk.end()
+    session = rostro.session(id="kitchen")
+    session.add("user", "I found out that bread and yeast finding want a warm place.")
+    session.end()
     page = folder / "topics" / "cooking.md"
     page.write_text(page.read_text("utf-8").replace("yeast finding 7 ", "yeast finding seven ") + "- the wok is new\n", "utf-8")
     rostro.drain()
@@ -403,9 +405,9 @@ def test_the_whole_story_with_a_model(open_memory: OpenMemory, clock: FrozenCloc
     memory.drain()
     assert {found.topic for found in memory.memories(kinds=["conclusion"])} == {"cooking"}
     clock.advance(timedelta(days=2))
-    talk = memory.session(id="later")
-    talk.add("user", "What goes into a paella?")
+    session = memory.session(id="later")
+    session.add("user", "What goes into a paella?")
     memory.drain()
-    prompt = talk.context(persona="You are Rostro.").text
+    prompt = session.context(persona="You are Rostro.").text
     assert "- 2 days ago: cooking: rice recipes and broth" in prompt
     assert "# Cooking\n\n- Bomba rice is for paella (2026-03-01)" in prompt

@@ -1,4 +1,4 @@
-"""Rumi's design: free keys, many values a key, extraction at the end of the session, every fact in the prompt."""
+"""Rumi's design: free keys, several values per key, extraction at the end of the session, every fact in the prompt."""
 
 import json
 from collections.abc import Callable
@@ -86,12 +86,12 @@ def test_stable_facts_are_extracted_once_when_the_session_ends(open_memory: Open
     answer = json.dumps({"items": [{"key": "trabajo", "value": "trabaja en una panadería", "messages": [1]}]})
     chat = ScriptedChat(answer)
     rumi = open_memory(preset="rumi", **({"chat": chat} if with_model else {}))
-    talk = rumi.session()
-    talk.add("user", "Trabajo en una panadería. ¿Y si me mudara a Roma? Estoy cansado.")
-    talk.add("assistant", "¡Qué rico!")
+    session = rumi.session()
+    session.add("user", "Trabajo en una panadería. ¿Y si me mudara a Roma? Estoy cansado.")
+    session.add("assistant", "¡Qué rico!")
     rumi.drain()
     assert rumi.memories() == []
-    talk.end()
+    session.end()
     rumi.drain()
     (kept,) = rumi.memories()
     assert "panadería" in kept.text

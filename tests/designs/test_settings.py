@@ -1,4 +1,4 @@
-"""The designs' own settings: their names, their defaults, their YAML as it stands in the source."""
+"""Settings of the designs: their names, defaults, and the original YAML of each design."""
 
 import contextlib
 import json
@@ -81,10 +81,17 @@ def test_a_designs_defaults_are_what_its_preset_does_anyway(name: str) -> None:
 @pytest.mark.ledger("L12")
 def test_every_one_of_lo_bugs_parameters_reaches_the_engine(tmp_path: Path) -> None:
     config = MemoryConfig(
-        db_path=str(tmp_path / "bug.db"), short_term_threshold=50, short_term_keep=7, long_term_threshold=9, long_term_keep=3,
-        retrieval_top_k=10, retrieval_min_similarity=0.2, embedding_model="mxbai-embed-large", embedding_dim=3,
+        db_path=str(tmp_path / "bug.db"),
+        short_term_threshold=50,
+        short_term_keep=7,
+        long_term_threshold=9,
+        long_term_keep=3,
+        retrieval_top_k=10,
+        retrieval_min_similarity=0.2,
+        embedding_model="mxbai-embed-large",
+        embedding_dim=3,
         duplicate_distance_threshold=0.1,
-    )  # fmt: skip
+    )
     with holdfast.open(settings=config, worker="none") as memory:
         preset = memory.preset
         assert services(memory).store.location == str(tmp_path / "bug.db")
@@ -135,10 +142,15 @@ def test_each_of_rostros_keys_reaches_the_preset() -> None:
         "index_max_entries": 20,
     }
     table = {
-        "session_timeout_minutes": 5, "topics_dir": "~/pages", "topic_split_threshold_lines": 30,
-        "min_conclusions_for_new_topic": 2, "db_path": "~/rostro.db", "embedding_similarity_threshold": 0.6,
-        "max_memories_per_search": 3, "index_max_entries": 12,
-    }  # fmt: skip
+        "session_timeout_minutes": 5,
+        "topics_dir": "~/pages",
+        "topic_split_threshold_lines": 30,
+        "min_conclusions_for_new_topic": 2,
+        "db_path": "~/rostro.db",
+        "embedding_similarity_threshold": 0.6,
+        "max_memories_per_search": 3,
+        "index_max_entries": 12,
+    }
     settings = load_settings(table, preset="rostro")
     preset = make_preset(settings)
     assert settings.store == "~/rostro.db"
@@ -165,10 +177,10 @@ def test_each_of_reachys_keys_reaches_the_engine(open_memory: OpenMemory, clock:
     memory = open_memory(path=None, settings=settings, embedder=None)
     assert services(memory).store.location == str(tmp_path / "robot" / "memory.db")
     assert services(memory).embedding.name == "arctic-embed-s"
-    talk = memory.session()
+    session = memory.session()
     for number in range(5):
-        talk.add("user", f"question {number}")
-    assert [message.text for message in talk.window()] == ["question 1", "question 2", "question 3", "question 4"]
+        session.add("user", f"question {number}")
+    assert [message.text for message in session.window()] == ["question 1", "question 2", "question 3", "question 4"]
     kept = memory.remember("soon over", expires_at=clock.now() + timedelta(seconds=1))
     clock.advance(timedelta(seconds=61))
     memory.drain()

@@ -1,4 +1,4 @@
-"""A 2 GB board: the whole thing runs under that limit, with real weights, and leaves most of it to others."""
+"""The whole engine on a 2 GB board: it runs under that limit with real weights, and leaves most of the memory free."""
 
 import json
 import subprocess
@@ -22,18 +22,18 @@ with holdfast.open(sys.argv[1], preset="rostro", worker="none") as memory:
     for number in range(200):
         memory.remember(f"finding {number}: the {('oven', 'bicycle', 'garden', 'radio')[number % 4]} wants part {number}", topic="house")
     memory.drain()
-    talk = memory.session()
+    session = memory.session()
     times = []
     for number in range(20):
-        talk.add("user", f"what did we find out about part {number} of the radio?")
+        session.add("user", f"what did we find out about part {number} of the radio?")
         begin = time.perf_counter()
-        talk.context()
+        session.context()
         times.append(time.perf_counter() - begin)
-        talk.add("assistant", "Let me see.")
-    talk.end()
+        session.add("assistant", "Let me see.")
+    session.end()
     memory.drain()
     known = len(memory.memories(limit=1000))
-# Not getrusage: that would count what the process was before it became this program.
+# Not getrusage: its peak includes the process before exec.
 peak = int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0]) / 1024
 print(json.dumps({"peak_mb": peak, "context_ms": sorted(times)[10] * 1000, "known": known, "meaning": services(memory).embedding.problem is None}))
 """

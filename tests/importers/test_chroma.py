@@ -1,4 +1,4 @@
-"""A Chroma collection, written as Reachy's design writes it, becomes memories; the collection stays as it was."""
+"""Import of a Chroma collection written as Reachy's design writes it; the collection itself stays unchanged."""
 
 import asyncio
 import hashlib
@@ -25,7 +25,7 @@ NOW = datetime(2026, 3, 1, 12)  # noqa: DTZ001  (the design's times have no zone
 
 
 class Collection:
-    """The source design's way of writing: a random id, its own vector, type and time beside any metadata."""
+    """Writes entries as the source design does: a random id, a vector, and metadata with type and time."""
 
     def __init__(self, folder: Path, name: str = "memories") -> None:
         self.folder = folder
@@ -170,25 +170,25 @@ def test_more_than_one_page_is_read(tmp_path: Path, memory: Engine) -> None:
 
 
 def test_a_collection_that_is_not_there_is_refused_with_those_that_are(robot: Collection, memory: Engine) -> None:
-    with pytest.raises(NotFound, match="no collection 'notes'; it has: memories"):
+    with pytest.raises(NotFound, match=r"no collection 'notes'\. Its collections are: memories"):
         import_chroma(memory, robot.folder, collection="notes")
 
 
 def test_a_folder_that_is_not_chromas_is_refused_and_stays_as_it_is(tmp_path: Path, memory: Engine) -> None:
     (tmp_path / "photos").mkdir()
-    with pytest.raises(InvalidInput, match=r"no chroma\.sqlite3 in it"):
+    with pytest.raises(InvalidInput, match=r"no chroma\.sqlite3"):
         import_chroma(memory, tmp_path / "photos")
     assert list((tmp_path / "photos").iterdir()) == []
 
 
 def test_a_damaged_file_is_refused(tmp_path: Path, memory: Engine) -> None:
     (tmp_path / "chroma.sqlite3").write_bytes(b"not a database" * 100)
-    with pytest.raises(InvalidInput, match="cannot be read as Chroma's"):
+    with pytest.raises(InvalidInput, match="cannot be read as a Chroma database"):
         import_chroma(memory, tmp_path)
 
 
 def test_a_preset_without_the_designs_types_is_refused(robot: Collection, open_memory: OpenMemory) -> None:
-    with pytest.raises(SettingsError, match="import with the preset 'reachy'"):
+    with pytest.raises(SettingsError, match="Open the memory with the preset 'reachy'"):
         import_chroma(open_memory(), robot.folder)
 
 
@@ -204,4 +204,4 @@ def test_the_command_imports_and_counts(robot: Collection, tmp_path: Path) -> No
     assert [each["text"] for each in listed] == ["likes the sea"]
     wrong = runner.invoke(app, ["import", "chroma", str(robot.folder), "--collection", "notes"])
     assert wrong.exit_code == 1
-    assert "it has: memories" in wrong.stderr
+    assert "Its collections are: memories" in wrong.stderr

@@ -1,1 +1,1 @@
-"""Topic pages as files: everything on a real store and a real folder."""
+"""Topic pages as files, tested on a real store and a real folder."""

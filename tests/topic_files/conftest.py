@@ -1,4 +1,4 @@
-"""A desk, and one with a page of three lines on it."""
+"""Fixtures: a store with its mirrored folder, empty or with one page of three lines."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 
 from holdfast import Engine
-from tests.topic_files.support import BROTH, NUTS, PRESET, RICE, Desk
+from tests.topic_files.support import BROTH, NUTS, PRESET, RICE, Workspace
 
 
 @pytest.fixture
-def desk(open_memory: Callable[..., Engine], folder: Path) -> Desk:
-    return Desk(open_memory(preset=PRESET), folder / "topics")
+def workspace(open_memory: Callable[..., Engine], folder: Path) -> Workspace:
+    return Workspace(open_memory(preset=PRESET), folder / "topics")
 
 
 @pytest.fixture
-def cooking(desk: Desk) -> Desk:
+def cooking(workspace: Workspace) -> Workspace:
     for text in (RICE, BROTH, NUTS):
-        desk.keep(text)
-    desk.files.sync()
-    return desk
+        workspace.keep(text)
+    workspace.files.sync()
+    return workspace

@@ -1,4 +1,4 @@
-"""A person at a desk: a memory, and the folder that mirrors its topics."""
+"""Test helper that holds a store and the folder that mirrors its topics."""
 
 import os
 from dataclasses import replace
@@ -14,15 +14,15 @@ from holdfast.write import Writer
 
 PRESET = replace(
     DEFAULT,
-    kinds=(*DEFAULT.kinds, Kind(name="recent", meaning="What a talk was about", keyed="many")),
+    kinds=(*DEFAULT.kinds, Kind(name="recent", meaning="The topic of a conversation", keyed="many")),
     topics=TopicRules(kind="fact", recent_kind="recent"),
 )
 ANA = Scope(user="ana")
 RICE, BROTH, NUTS = "Prefers bomba rice for paella", "Uses homemade chicken broth, never stock cubes", "Allergic to tree nuts"
 
 
-class Desk:
-    """A memory, its folder, and a person at both."""
+class Workspace:
+    """A store and its folder, with shortcuts for edits on both sides."""
 
     def __init__(self, memory: Engine, topics: Path) -> None:
         self.memory = memory
@@ -42,7 +42,7 @@ class Desk:
         return (self.topics / name).read_text("utf-8")
 
     def save(self, text: str, name: str = "cooking.md") -> None:
-        """Save as an editor does; the time always differs from the one before."""
+        """Write a file as an editor does, with a modification time that always differs from the last one."""
         path = self.topics / name
         before = path.stat().st_mtime_ns if path.exists() else 0
         path.write_bytes(text.encode())
@@ -66,15 +66,15 @@ class Desk:
         return [self.keep(f"Line {n}: {words[n % 10]} number {n * 7919} on {words[n // 10 % 10]}", topic) for n in range(count)]
 
 
-def revise(desk: Desk, text: str, new: str) -> Memory:
-    (memory,) = [m for m in desk.memory.memories(user="ana") if m.text == text]
-    return desk.memory.revise(memory.id, new)
+def revise(workspace: Workspace, text: str, new: str) -> Memory:
+    (memory,) = [m for m in workspace.memory.memories(user="ana") if m.text == text]
+    return workspace.memory.revise(memory.id, new)
 
 
-def relabel(desk: Desk, texts: dict[str, str]) -> None:
-    """Give memories new topics, as a split does."""
-    with services(desk.memory).store.write() as tx:
-        writer = Writer(tx=tx, preset=PRESET, author=Author(actor="split"), now=services(desk.memory).clock.now())
-        for memory in desk.memory.memories(user="ana", topic="cooking", limit=100):
+def relabel(workspace: Workspace, texts: dict[str, str]) -> None:
+    """Move memories to new topics, as a split does."""
+    with services(workspace.memory).store.write() as tx:
+        writer = Writer(tx=tx, preset=PRESET, author=Author(actor="split"), now=services(workspace.memory).clock.now())
+        for memory in workspace.memory.memories(user="ana", topic="cooking", limit=100):
             put = Put(id=memory.id, scope=ANA, kind="fact", text=memory.text, topic=texts[memory.text])
             writer.apply([put])

@@ -1,4 +1,4 @@
-"""Killed processes, several at once, links and locked folders."""
+"""Killed processes, concurrent mirrors, symbolic links and read-only folders."""
 
 import os
 import threading
@@ -14,20 +14,20 @@ from holdfast.errors import InvalidInput, SettingsError
 from holdfast.services import services
 from holdfast.topic_files import SyncReport, TopicFiles
 from holdfast.topic_files.folder import Folder
-from holdfast.topic_files.last_agreed import Record, read_record, scope_mark
+from holdfast.topic_files.last_agreed import Record, read_record, scope_digest
 from holdfast.topic_files.reading import read, settle
 from holdfast.types import Scope
-from tests.topic_files.support import ANA, BROTH, NUTS, PRESET, RICE, Desk, revise
+from tests.topic_files.support import ANA, BROTH, NUTS, PRESET, RICE, Workspace, revise
 
 
 @pytest.mark.ledger("X10")
-def test_a_process_killed_before_the_record_is_written_loses_and_repeats_nothing(cooking: Desk) -> None:
-    """The files are in place, the transaction that records them is not: as after a kill between the two."""
+def test_a_process_killed_before_the_record_is_written_loses_and_repeats_nothing(cooking: Workspace) -> None:
+    """Put the files in place but not the transaction that records them, as after a kill between the two."""
     old = services(cooking.memory).store.setting(cooking.files._setting)
     assert old is not None
     revise(cooking, RICE, "Prefers bomba rice for everything")
     cooking.memory.forget(next(m.id for m in cooking.memory.memories(user="ana") if m.text == BROTH))
-    cooking.keep("Just learnt")
+    cooking.keep("Just learned")
     cooking.files.write_out()
     with services(cooking.memory).store.write() as tx:
         tx.set_setting(cooking.files._setting, old)
@@ -37,28 +37,28 @@ def test_a_process_killed_before_the_record_is_written_loses_and_repeats_nothing
     assert {m.id: m.revision for m in cooking.memory.memories(user="ana")} == revisions
 
 
-def test_a_process_killed_before_anything_is_recorded_takes_its_own_pages_for_what_they_are(cooking: Desk) -> None:
+def test_a_process_killed_before_anything_is_recorded_takes_its_own_pages_for_what_they_are(cooking: Workspace) -> None:
     with services(cooking.memory).store.write() as tx:
-        tx.set_setting(cooking.files._setting, Record(scope=scope_mark(ANA)).to_json())
+        tx.set_setting(cooking.files._setting, Record(scope=scope_digest(ANA)).to_json())
     report = cooking.mirror().sync()
     assert report.read_in == 0
     assert cooking.names() == ["cooking.md"]
     assert len(cooking.known()) == 3
 
 
-def test_an_edit_made_between_reading_and_writing_is_not_overwritten(cooking: Desk) -> None:
+def test_an_edit_made_between_reading_and_writing_is_not_overwritten(cooking: Workspace) -> None:
     cooking.files.import_changes()
-    cooking.keep("Just learnt")
+    cooking.keep("Just learned")
     cooking.save(cooking.read() + "- Typed in between\n")
     cooking.files.write_out()
     assert "Typed in between" in cooking.read()
     cooking.files.sync()
-    assert {"Typed in between", "Just learnt"} <= set(cooking.known())
+    assert {"Typed in between", "Just learned"} <= set(cooking.known())
     assert cooking.read().count("\n- ") == 5
 
 
-def test_a_plan_is_dropped_when_a_file_changed_after_it_was_made(cooking: Desk) -> None:
-    cooking.keep("Just learnt")
+def test_a_plan_is_dropped_when_a_file_changed_after_it_was_made(cooking: Workspace) -> None:
+    cooking.keep("Just learned")
     stored = services(cooking.memory).store.setting(cooking.files._setting)
     plan, versions = cooking.files.plan(stored)
     cooking.save(cooking.read() + "- Typed in between\n")
@@ -67,25 +67,25 @@ def test_a_plan_is_dropped_when_a_file_changed_after_it_was_made(cooking: Desk) 
     assert cooking.names() == ["cooking.md"]
 
 
-def test_a_plan_is_dropped_when_the_memory_changed_after_it_was_made(cooking: Desk) -> None:
-    cooking.keep("Just learnt")
+def test_a_plan_is_dropped_when_the_memory_changed_after_it_was_made(cooking: Workspace) -> None:
+    cooking.keep("Just learned")
     stored = services(cooking.memory).store.setting(cooking.files._setting)
     plan, versions = cooking.files.plan(stored)
     revise(cooking, NUTS, "Allergic to all nuts")
     assert not cooking.files.put(plan, stored, versions)
 
 
-def test_what_was_read_before_another_wrote_is_not_applied(cooking: Desk) -> None:
+def test_what_was_read_before_another_wrote_is_not_applied(cooking: Workspace) -> None:
     stored = services(cooking.memory).store.setting(cooking.files._setting)
     cooking.save(cooking.read() + "- Owns a wok\n")
     reading = read(Folder(cooking.topics), read_record(stored, ANA, ""), {})
-    cooking.keep("Just learnt")
+    cooking.keep("Just learned")
     cooking.mirror().sync()
     assert cooking.files.apply(reading, stored, {}) is None
     assert len(cooking.known()) == 5
 
 
-def test_a_file_that_grows_while_it_is_read_is_left_for_the_next_time(cooking: Desk) -> None:
+def test_a_file_that_grows_while_it_is_read_is_left_for_the_next_time(cooking: Workspace) -> None:
     stored = services(cooking.memory).store.setting(cooking.files._setting)
     cooking.save(cooking.read() + "- Owns a w")
     reading = read(Folder(cooking.topics), read_record(stored, ANA, ""), {})
@@ -94,7 +94,7 @@ def test_a_file_that_grows_while_it_is_read_is_left_for_the_next_time(cooking: D
     assert reading.is_empty
 
 
-def test_links_are_neither_followed_nor_replaced(cooking: Desk, tmp_path: Path) -> None:
+def test_links_are_neither_followed_nor_replaced(cooking: Workspace, tmp_path: Path) -> None:
     outside = tmp_path / "outside.md"
     outside.write_text("# Outside\n\n- Not ours\n")
     (cooking.topics / "outside.md").symlink_to(outside)
@@ -108,14 +108,16 @@ def test_links_are_neither_followed_nor_replaced(cooking: Desk, tmp_path: Path) 
     assert [name for name in cooking.names() if name.startswith("outside-")]
 
 
-def test_a_file_that_is_saved_slowly_loses_nothing(desk: Desk) -> None:
-    before = {memory.id for memory in desk.fill(30)}
-    files = TopicFiles(services(desk.memory).store, PRESET, services(desk.memory).clock, desk.topics, ANA, settle_seconds=0.02)
+def test_a_file_that_is_saved_slowly_loses_nothing(workspace: Workspace) -> None:
+    before = {memory.id for memory in workspace.fill(30)}
+    files = TopicFiles(
+        services(workspace.memory).store, PRESET, services(workspace.memory).clock, workspace.topics, ANA, settle_seconds=0.02
+    )
     files.sync()
-    rows = desk.read().splitlines(keepends=True)
+    rows = workspace.read().splitlines(keepends=True)
 
     def save() -> None:
-        with (desk.topics / "cooking.md").open("w", encoding="utf-8") as file:
+        with (workspace.topics / "cooking.md").open("w", encoding="utf-8") as file:
             for row in rows:
                 file.write(row)
                 file.flush()
@@ -127,25 +129,25 @@ def test_a_file_that_is_saved_slowly_loses_nothing(desk: Desk) -> None:
         files.sync()
     thread.join()
     assert files.sync().questions == ()
-    assert {memory.id for memory in desk.memory.memories(user="ana")} == before
+    assert {memory.id for memory in workspace.memory.memories(user="ana")} == before
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
-def test_a_pipe_that_is_called_like_a_page_blocks_nothing(cooking: Desk) -> None:
+def test_a_pipe_that_is_called_like_a_page_blocks_nothing(cooking: Workspace) -> None:
     os.mkfifo(cooking.topics / "pipe.md")
     assert cooking.files.sync() == SyncReport()
 
 
-def test_what_is_no_page_is_left_alone(cooking: Desk) -> None:
+def test_what_is_no_page_is_left_alone(cooking: Workspace) -> None:
     for name in ("README.md", "notes.txt", ".hidden.md", "cooking.md~", "empty.md"):
         (cooking.topics / name).write_text("" if name == "empty.md" else "# Note\n\n- Not a memory\n")
     assert cooking.files.sync() == SyncReport()
     assert len(cooking.names()) == 6
 
 
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="who may do anything is stopped by nothing")
-def test_a_folder_that_cannot_be_written_to_is_reported(cooking: Desk) -> None:
-    cooking.keep("Just learnt")
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root ignores file permissions")
+def test_a_folder_that_cannot_be_written_to_is_reported(cooking: Workspace) -> None:
+    cooking.keep("Just learned")
     cooking.topics.chmod(0o500)
     try:
         assert cooking.files.sync().problems
@@ -154,21 +156,27 @@ def test_a_folder_that_cannot_be_written_to_is_reported(cooking: Desk) -> None:
     assert cooking.files.sync().written == 1
 
 
-def test_a_folder_belongs_to_one_scope(cooking: Desk) -> None:
+def test_a_folder_belongs_to_one_scope(cooking: Workspace) -> None:
     other = TopicFiles(services(cooking.memory).store, PRESET, services(cooking.memory).clock, cooking.topics, Scope(user="bea"))
     with pytest.raises(SettingsError):
         other.sync()
 
 
-def test_a_preset_without_topics_has_no_files(desk: Desk) -> None:
+def test_a_preset_without_topics_has_no_files(workspace: Workspace) -> None:
     with pytest.raises(InvalidInput):
-        TopicFiles(services(desk.memory).store, replace(PRESET, topics=None), services(desk.memory).clock, desk.topics, ANA)
+        TopicFiles(
+            services(workspace.memory).store,
+            replace(PRESET, topics=None),
+            services(workspace.memory).clock,
+            workspace.topics,
+            ANA,
+        )
 
 
 @pytest.mark.ledger("X10")
-def test_several_at_once_lose_nothing(cooking: Desk, open_memory: Callable[..., Engine]) -> None:
-    """Four mirrors of one folder, each on its own connections, while the memory learns and a person types."""
-    mirrors = [Desk(open_memory(preset=PRESET), cooking.topics).files for _ in range(4)]
+def test_several_at_once_lose_nothing(cooking: Workspace, open_memory: Callable[..., Engine]) -> None:
+    """Run four mirrors of one folder, each with its own connections, while memories and files are edited."""
+    mirrors = [Workspace(open_memory(preset=PRESET), cooking.topics).files for _ in range(4)]
 
     def look(files: TopicFiles) -> None:
         for _ in range(8):
@@ -178,7 +186,7 @@ def test_several_at_once_lose_nothing(cooking: Desk, open_memory: Callable[..., 
     for thread in threads:
         thread.start()
     for n in range(10):
-        cooking.keep(f"Learnt thing number {n} of ten")
+        cooking.keep(f"Learned thing number {n} of ten")
     cooking.save("# Typed\n\n" + "".join(f"- Typed thing number {n} of ten\n" for n in range(10)), "typed.md")
     for thread in threads:
         thread.join()

@@ -1,4 +1,4 @@
-"""What a person does to a page reaches the memory."""
+"""Edits to a page by hand change the memories."""
 
 from collections.abc import Callable
 
@@ -7,11 +7,11 @@ import pytest
 from holdfast.services import services
 from holdfast.topic_files import SyncReport, TopicFiles
 from holdfast.types import Scope
-from tests.topic_files.support import ANA, BROTH, NUTS, PRESET, RICE, Desk
+from tests.topic_files.support import ANA, BROTH, NUTS, PRESET, RICE, Workspace
 
 
 @pytest.mark.ledger("R7", "X10")
-def test_an_edited_line_revises_its_memory(cooking: Desk) -> None:
+def test_an_edited_line_revises_its_memory(cooking: Workspace) -> None:
     (before,) = [m for m in cooking.memory.memories(user="ana") if m.text == RICE]
     report = cooking.edit("Prefers bomba rice", "Prefers senia rice")
     after = cooking.memory.get(before.id)
@@ -22,7 +22,7 @@ def test_an_edited_line_revises_its_memory(cooking: Desk) -> None:
 
 @pytest.mark.ledger("X10")
 @pytest.mark.parametrize("typed", ["- Owns a wok (2026-02-03)", "* Owns a wok", "Owns a wok", "\n## Tools\n\n- Owns a wok"])
-def test_a_new_line_becomes_a_memory(cooking: Desk, typed: str) -> None:
+def test_a_new_line_becomes_a_memory(cooking: Workspace, typed: str) -> None:
     cooking.save(cooking.read() + typed + "\n")
     cooking.files.sync()
     (memory,) = [m for m in cooking.memory.memories(user="ana", topic="cooking") if m.text == "Owns a wok"]
@@ -32,7 +32,7 @@ def test_a_new_line_becomes_a_memory(cooking: Desk, typed: str) -> None:
 
 
 @pytest.mark.ledger("X10")
-def test_a_deleted_line_is_forgotten_and_can_be_undone(cooking: Desk) -> None:
+def test_a_deleted_line_is_forgotten_and_can_be_undone(cooking: Workspace) -> None:
     cooking.edit(f"- {NUTS} (2026-03-01)\n", "")
     (gone,) = cooking.memory.memories(user="ana", retired=True)
     assert (gone.text, gone.status) == (NUTS, "forgotten")
@@ -41,7 +41,7 @@ def test_a_deleted_line_is_forgotten_and_can_be_undone(cooking: Desk) -> None:
     assert NUTS in cooking.read()
 
 
-def test_a_line_that_comes_back_is_the_same_memory(cooking: Desk) -> None:
+def test_a_line_that_comes_back_is_the_same_memory(cooking: Workspace) -> None:
     (before,) = [m for m in cooking.memory.memories(user="ana") if m.text == NUTS]
     whole = cooking.read()
     cooking.edit(f"- {NUTS} (2026-03-01)\n", "")
@@ -51,7 +51,7 @@ def test_a_line_that_comes_back_is_the_same_memory(cooking: Desk) -> None:
     assert cooking.known() == sorted([RICE, BROTH, NUTS])
 
 
-def test_a_line_cut_here_and_pasted_there_later_is_the_same_memory(cooking: Desk) -> None:
+def test_a_line_cut_here_and_pasted_there_later_is_the_same_memory(cooking: Workspace) -> None:
     (before,) = [m for m in cooking.memory.memories(user="ana") if m.text == NUTS]
     cooking.edit(f"- {NUTS} (2026-03-01)\n", "")
     cooking.save(f"# Health\n\n- {NUTS}\n", "health.md")
@@ -60,26 +60,29 @@ def test_a_line_cut_here_and_pasted_there_later_is_the_same_memory(cooking: Desk
 
 
 @pytest.mark.ledger("X10")
-def test_a_new_file_makes_a_topic_and_keeps_its_name(desk: Desk) -> None:
-    desk.topics.mkdir(parents=True)
-    desk.save("# Viajes a Perú\n\n- Quiere ver Cusco\n- Vuela desde Lisboa (2026-02-01)\n", "Mis viajes.md")
-    assert desk.files.sync().read_in == 2
-    assert desk.known("viajes-a-perú") == ["Quiere ver Cusco", "Vuela desde Lisboa"]
-    assert desk.names() == ["Mis viajes.md"]
-    assert desk.read("Mis viajes.md") == "# Viajes a Perú\n\n- Quiere ver Cusco (2026-03-01)\n- Vuela desde Lisboa (2026-02-01)\n"
+def test_a_new_file_makes_a_topic_and_keeps_its_name(workspace: Workspace) -> None:
+    workspace.topics.mkdir(parents=True)
+    workspace.save("# Viajes a Perú\n\n- Quiere ver Cusco\n- Vuela desde Lisboa (2026-02-01)\n", "Mis viajes.md")
+    assert workspace.files.sync().read_in == 2
+    assert workspace.known("viajes-a-perú") == ["Quiere ver Cusco", "Vuela desde Lisboa"]
+    assert workspace.names() == ["Mis viajes.md"]
+    assert (
+        workspace.read("Mis viajes.md")
+        == "# Viajes a Perú\n\n- Quiere ver Cusco (2026-03-01)\n- Vuela desde Lisboa (2026-02-01)\n"
+    )
 
 
-def test_a_new_file_without_a_title_is_called_by_its_name(desk: Desk) -> None:
-    desk.topics.mkdir(parents=True)
-    desk.save("Wants a window seat", "travel.md")
-    desk.files.sync()
-    assert desk.known("travel") == ["Wants a window seat"]
-    assert desk.read("travel.md").startswith("# Travel\n")
+def test_a_new_file_without_a_title_is_called_by_its_name(workspace: Workspace) -> None:
+    workspace.topics.mkdir(parents=True)
+    workspace.save("Wants a window seat", "travel.md")
+    workspace.files.sync()
+    assert workspace.known("travel") == ["Wants a window seat"]
+    assert workspace.read("travel.md").startswith("# Travel\n")
 
 
-def test_a_new_title_is_a_new_topic_for_the_same_memories(cooking: Desk) -> None:
+def test_a_new_title_is_a_new_topic_for_the_same_memories(cooking: Workspace) -> None:
     before = {memory.id for memory in cooking.memory.memories(user="ana")}
-    cooking.keep("Just learnt")
+    cooking.keep("Just learned")
     cooking.edit("# Cooking", "# Kitchen")
     after = cooking.memory.memories(user="ana", topic="kitchen")
     assert before < {memory.id for memory in after}
@@ -87,7 +90,7 @@ def test_a_new_title_is_a_new_topic_for_the_same_memories(cooking: Desk) -> None
     assert cooking.names() == ["cooking.md"]
 
 
-def test_a_line_moved_between_files_changes_its_topic_alone(cooking: Desk) -> None:
+def test_a_line_moved_between_files_changes_its_topic_alone(cooking: Workspace) -> None:
     cooking.keep("Takes a pill at eight", "health")
     cooking.files.sync()
     (before,) = [m for m in cooking.memory.memories(user="ana") if m.text == NUTS]
@@ -98,16 +101,16 @@ def test_a_line_moved_between_files_changes_its_topic_alone(cooking: Desk) -> No
     assert (cooking.memory.get(before.id).topic, cooking.memory.get(before.id).text) == ("health", f"{NUTS}!")
 
 
-def test_a_renamed_file_asks_nothing(desk: Desk) -> None:
-    before = {memory.id for memory in desk.fill(9)}
-    desk.files.sync()
-    (desk.topics / "cooking.md").rename(desk.topics / "food.md")
-    assert desk.files.sync() == SyncReport()
-    assert {memory.id for memory in desk.memory.memories(user="ana")} == before
-    assert desk.names() == ["food.md"]
+def test_a_renamed_file_asks_nothing(workspace: Workspace) -> None:
+    before = {memory.id for memory in workspace.fill(9)}
+    workspace.files.sync()
+    (workspace.topics / "cooking.md").rename(workspace.topics / "food.md")
+    assert workspace.files.sync() == SyncReport()
+    assert {memory.id for memory in workspace.memory.memories(user="ana")} == before
+    assert workspace.names() == ["food.md"]
 
 
-def test_a_copy_of_a_page_makes_no_second_memories(cooking: Desk) -> None:
+def test_a_copy_of_a_page_makes_no_second_memories(cooking: Workspace) -> None:
     cooking.save(cooking.read() + "- Only here\n", "cooking (copy).md")
     cooking.files.sync()
     assert cooking.known() == sorted([RICE, BROTH, NUTS, "Only here"])
@@ -115,13 +118,13 @@ def test_a_copy_of_a_page_makes_no_second_memories(cooking: Desk) -> None:
     assert "Only here" in cooking.read()
 
 
-def test_a_line_edited_to_say_what_another_says_leaves_one(cooking: Desk) -> None:
+def test_a_line_edited_to_say_what_another_says_leaves_one(cooking: Workspace) -> None:
     cooking.edit(BROTH, RICE)
     assert cooking.known() == sorted([RICE, NUTS])
     assert cooking.read().count(RICE) == 1
 
 
-def test_layout_and_order_of_a_person_stay(cooking: Desk) -> None:
+def test_layout_and_order_of_a_person_stay(cooking: Workspace) -> None:
     page = f"# Cooking\n\n## Basics\n* {NUTS} (2026-03-01)\n<!-- ask Ana -->\n\n## Rice\n\n- {RICE} (2026-03-01)\n- {BROTH} (2026-03-01)\n"
     cooking.save(page)
     assert cooking.files.sync() == SyncReport()
@@ -130,7 +133,7 @@ def test_layout_and_order_of_a_person_stay(cooking: Desk) -> None:
     assert cooking.read() == page + "- Owns a wok (2026-03-01)\n"
 
 
-def test_windows_line_ends_stay(cooking: Desk) -> None:
+def test_windows_line_ends_stay(cooking: Workspace) -> None:
     cooking.save(cooking.read().replace("\n", "\r\n"))
     cooking.files.sync()
     cooking.keep("Owns a wok")
@@ -139,36 +142,36 @@ def test_windows_line_ends_stay(cooking: Desk) -> None:
     assert data.count(b"\r\n") == data.count(b"\n") == 6
 
 
-def test_a_key_stays_a_key(desk: Desk) -> None:
-    memory = desk.memory.remember("bomba", user="ana", key="rice", topic="cooking")
-    desk.files.sync()
-    assert "- rice: bomba (2026-03-01)" in desk.read()
-    desk.edit("bomba", "senia")
-    assert (desk.memory.get(memory.id).key, desk.memory.get(memory.id).text) == ("rice", "senia")
+def test_a_key_stays_a_key(workspace: Workspace) -> None:
+    memory = workspace.memory.remember("bomba", user="ana", key="rice", topic="cooking")
+    workspace.files.sync()
+    assert "- rice: bomba (2026-03-01)" in workspace.read()
+    workspace.edit("bomba", "senia")
+    assert (workspace.memory.get(memory.id).key, workspace.memory.get(memory.id).text) == ("rice", "senia")
 
 
-def test_a_memory_of_several_lines_is_one_line_and_no_edit(desk: Desk) -> None:
-    memory = desk.keep("One\ntwo\n\n# three")
-    desk.files.sync()
-    desk.save(desk.read() + "- Another\n")
-    desk.files.sync()
-    assert desk.memory.get(memory.id).revision == 1
-    assert "- One two # three (2026-03-01)\n" in desk.read()
+def test_a_memory_of_several_lines_is_one_line_and_no_edit(workspace: Workspace) -> None:
+    memory = workspace.keep("One\ntwo\n\n# three")
+    workspace.files.sync()
+    workspace.save(workspace.read() + "- Another\n")
+    workspace.files.sync()
+    assert workspace.memory.get(memory.id).revision == 1
+    assert "- One two # three (2026-03-01)\n" in workspace.read()
 
 
-def test_a_secret_typed_into_a_page_is_kept_nowhere(cooking: Desk, files_with: Callable[[str], list[str]]) -> None:
+def test_a_secret_typed_into_a_page_is_kept_nowhere(cooking: Workspace, files_with: Callable[[str], list[str]]) -> None:
     cooking.save(cooking.read() + "- The password is hunter2-Zx81-qq\n")
     cooking.files.sync()
     assert files_with("hunter2-Zx81-qq") == []
 
 
-def test_a_date_to_come_belongs_to_the_text(cooking: Desk) -> None:
+def test_a_date_to_come_belongs_to_the_text(cooking: Workspace) -> None:
     cooking.save(cooking.read() + "- Dinner for ten (2026-09-01)\n")
     cooking.files.sync()
     assert "- Dinner for ten (2026-09-01) (2026-03-01)\n" in cooking.read()
 
 
-def test_the_work_that_follows_a_change_is_queued_with_it(cooking: Desk) -> None:
+def test_the_work_that_follows_a_change_is_queued_with_it(cooking: Workspace) -> None:
     seen: list[Scope] = []
     files = TopicFiles(
         services(cooking.memory).store,
@@ -183,7 +186,7 @@ def test_the_work_that_follows_a_change_is_queued_with_it(cooking: Desk) -> None
     assert seen == [ANA]
 
 
-def test_an_edited_date_is_since_when_it_holds(cooking: Desk) -> None:
+def test_an_edited_date_is_since_when_it_holds(cooking: Workspace) -> None:
     cooking.edit(f"{NUTS} (2026-03-01)", f"{NUTS} (2026-02-10)")
     (memory,) = [m for m in cooking.memory.memories(user="ana") if m.text == NUTS]
     assert memory.valid_from.date().isoformat() == "2026-02-10"

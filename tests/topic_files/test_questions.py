@@ -1,9 +1,9 @@
-"""What looks like an accident changes nothing and asks."""
+"""An edit that looks like an accident changes nothing and raises a question."""
 
 import pytest
 
 from holdfast.errors import NotFound
-from tests.topic_files.support import Desk
+from tests.topic_files.support import Workspace
 
 
 def broken(text: str) -> dict[str, bytes]:
@@ -22,77 +22,77 @@ def broken(text: str) -> dict[str, bytes]:
 
 @pytest.mark.ledger("X10")
 @pytest.mark.parametrize("how", list(broken("# T\n\n- a rice dish\n")))
-def test_a_half_saved_or_emptied_file_changes_nothing_and_asks(desk: Desk, how: str) -> None:
-    desk.fill(9)
-    desk.files.sync()
-    whole, known = desk.read(), desk.known()
+def test_a_half_saved_or_emptied_file_changes_nothing_and_asks(workspace: Workspace, how: str) -> None:
+    workspace.fill(9)
+    workspace.files.sync()
+    whole, known = workspace.read(), workspace.known()
     damaged = broken(whole)[how]
-    (desk.topics / "cooking.md").write_bytes(damaged)
-    report = desk.files.sync()
+    (workspace.topics / "cooking.md").write_bytes(damaged)
+    report = workspace.files.sync()
     assert report.read_in == report.written == 0
     (question,) = report.questions
     assert question.file == "cooking.md"
-    assert (desk.topics / "cooking.md").read_bytes() == damaged
-    assert desk.known() == known
-    assert desk.mirror().questions() == (question,)
+    assert (workspace.topics / "cooking.md").read_bytes() == damaged
+    assert workspace.known() == known
+    assert workspace.mirror().questions() == (question,)
 
-    desk.files.refuse(question.id)
-    assert desk.read() == whole
-    assert desk.known() == known
-    assert desk.files.questions() == ()
+    workspace.files.refuse(question.id)
+    assert workspace.read() == whole
+    assert workspace.known() == known
+    assert workspace.files.questions() == ()
 
 
-def test_a_file_that_is_whole_again_is_asked_about_no_more(desk: Desk) -> None:
-    desk.fill(9)
-    desk.files.sync()
-    whole = desk.read()
-    desk.save(whole[:60])
-    assert len(desk.files.sync().questions) == 1
-    desk.save(whole)
-    assert desk.files.sync().questions == ()
-    assert desk.files.questions() == ()
+def test_a_file_that_is_whole_again_is_asked_about_no_more(workspace: Workspace) -> None:
+    workspace.fill(9)
+    workspace.files.sync()
+    whole = workspace.read()
+    workspace.save(whole[:60])
+    assert len(workspace.files.sync().questions) == 1
+    workspace.save(whole)
+    assert workspace.files.sync().questions == ()
+    assert workspace.files.questions() == ()
 
 
 @pytest.mark.ledger("X10")
-def test_many_deleted_lines_are_forgotten_once_confirmed(desk: Desk) -> None:
-    desk.fill(9)
-    desk.files.sync()
-    rows = desk.read().splitlines(keepends=True)
-    desk.save("".join(rows[:7]) + "- And a new one\n")
-    (question,) = desk.files.sync().questions
+def test_many_deleted_lines_are_forgotten_once_confirmed(workspace: Workspace) -> None:
+    workspace.fill(9)
+    workspace.files.sync()
+    rows = workspace.read().splitlines(keepends=True)
+    workspace.save("".join(rows[:7]) + "- And a new one\n")
+    (question,) = workspace.files.sync().questions
     assert "4 of the 9 lines" in question.text
-    assert len(desk.known()) == 9
-    desk.files.confirm(question.id)
-    assert len(desk.known()) == 6
-    assert "And a new one" in desk.known()
+    assert len(workspace.known()) == 9
+    workspace.files.confirm(question.id)
+    assert len(workspace.known()) == 6
+    assert "And a new one" in workspace.known()
 
 
-def test_a_refused_mass_delete_keeps_what_was_added(desk: Desk) -> None:
-    desk.fill(9)
-    desk.files.sync()
-    rows = desk.read().splitlines(keepends=True)
-    desk.save("".join(rows[:7]) + "- And a new one\n")
-    (question,) = desk.files.sync().questions
-    desk.files.refuse(question.id)
-    assert len(desk.known()) == 10
-    assert desk.read().count("\n- ") == 10
+def test_a_refused_mass_delete_keeps_what_was_added(workspace: Workspace) -> None:
+    workspace.fill(9)
+    workspace.files.sync()
+    rows = workspace.read().splitlines(keepends=True)
+    workspace.save("".join(rows[:7]) + "- And a new one\n")
+    (question,) = workspace.files.sync().questions
+    workspace.files.refuse(question.id)
+    assert len(workspace.known()) == 10
+    assert workspace.read().count("\n- ") == 10
 
 
-def test_a_little_gone_from_every_page_is_asked_about(desk: Desk) -> None:
+def test_a_little_gone_from_every_page_is_asked_about(workspace: Workspace) -> None:
     for topic in ("one", "two", "three"):
         for n in range(4):
-            desk.keep(f"{topic} has the line {n * 31} of {topic * 3}", topic)
-    desk.files.sync()
+            workspace.keep(f"{topic} has the line {n * 31} of {topic * 3}", topic)
+    workspace.files.sync()
     for topic in ("one", "two", "three"):
-        desk.save("".join(desk.read(f"{topic}.md").splitlines(keepends=True)[:4]), f"{topic}.md")
-    report = desk.files.sync()
+        workspace.save("".join(workspace.read(f"{topic}.md").splitlines(keepends=True)[:4]), f"{topic}.md")
+    report = workspace.files.sync()
     assert len(report.questions) == 3
     assert report.read_in == 0
 
 
 @pytest.mark.ledger("X10")
 @pytest.mark.parametrize("answer", ["confirm", "refuse"])
-def test_a_deleted_file_asks(cooking: Desk, answer: str) -> None:
+def test_a_deleted_file_asks(cooking: Workspace, answer: str) -> None:
     (cooking.topics / "cooking.md").unlink()
     (question,) = cooking.files.sync().questions
     assert question.file == "cooking.md"
@@ -103,7 +103,7 @@ def test_a_deleted_file_asks(cooking: Desk, answer: str) -> None:
     assert cooking.names() == ([] if answer == "confirm" else ["cooking.md"])
 
 
-def test_a_folder_that_is_gone_asks_once(cooking: Desk) -> None:
+def test_a_folder_that_is_gone_asks_once(cooking: Workspace) -> None:
     cooking.keep("Takes a pill at eight", "health")
     cooking.files.sync()
     for name in cooking.names():
@@ -115,7 +115,7 @@ def test_a_folder_that_is_gone_asks_once(cooking: Desk) -> None:
     assert cooking.names() == ["cooking.md", "health.md"]
 
 
-def test_a_confirmed_file_of_an_old_windows_is_read(cooking: Desk) -> None:
+def test_a_confirmed_file_of_an_old_windows_is_read(cooking: Workspace) -> None:
     text = cooking.read() + "- Toma el café sin azúcar\n"
     (cooking.topics / "cooking.md").write_bytes(text.encode("cp1252"))
     (question,) = cooking.files.sync().questions
@@ -124,18 +124,18 @@ def test_a_confirmed_file_of_an_old_windows_is_read(cooking: Desk) -> None:
     assert "Toma el café sin azúcar (2026-03-01)" in cooking.read()
 
 
-def test_a_file_of_a_new_windows_needs_no_question(cooking: Desk) -> None:
+def test_a_file_of_a_new_windows_needs_no_question(cooking: Workspace) -> None:
     (cooking.topics / "cooking.md").write_bytes((cooking.read() + "- Toma té\n").encode("utf-16"))
     assert cooking.files.sync().questions == ()
     assert "Toma té" in cooking.known()
 
 
-def test_an_answer_to_no_question_is_refused(cooking: Desk) -> None:
+def test_an_answer_to_no_question_is_refused(cooking: Workspace) -> None:
     with pytest.raises(NotFound):
         cooking.files.confirm("q123")
 
 
-def test_a_page_that_is_asked_about_does_not_stop_the_others(cooking: Desk) -> None:
+def test_a_page_that_is_asked_about_does_not_stop_the_others(cooking: Workspace) -> None:
     cooking.keep("Takes a pill at eight", "health")
     cooking.files.sync()
     (cooking.topics / "cooking.md").write_bytes(b"")

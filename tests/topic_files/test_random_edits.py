@@ -1,4 +1,4 @@
-"""A person and the memory change things at random; whatever they do, nothing is lost, and both end in step."""
+"""Random edits of files and memories: nothing is lost, and both sides end in sync."""
 
 import random
 from collections.abc import Callable
@@ -9,18 +9,18 @@ import pytest
 
 from holdfast import Engine
 from holdfast.testing import FrozenClock
-from holdfast.topic_files.markdown import parse_page, shown
+from holdfast.topic_files.markdown import page_line, parse_page
 from holdfast.types import Memory
-from tests.topic_files.support import PRESET, Desk
+from tests.topic_files.support import PRESET, Workspace
 
 WORDS = "rice bread soup fish beans pasta salad cheese eggs fruit wine tea coffee cake oven pan knife spoon market garden".split()
 
 
 class Chance:
-    """Changes pages and memories, and notes which memories it touched and which texts must be there afterwards."""
+    """Makes random edits, and records the touched memories and the texts that must survive."""
 
-    def __init__(self, desk: Desk, seed: int) -> None:
-        self.desk = desk
+    def __init__(self, workspace: Workspace, seed: int) -> None:
+        self.workspace = workspace
         self.choice = random.Random(seed)
         self.count = 0
         self.touched: set[str] = set()
@@ -31,25 +31,25 @@ class Chance:
         return f"{self.count} {' '.join(self.choice.sample(WORDS, 6))}"
 
     def live(self) -> list[Memory]:
-        return self.desk.memory.memories(user="ana", kinds=["fact"], limit=1000)
+        return self.workspace.memory.memories(user="ana", kinds=["fact"], limit=1000)
 
     def in_memory(self) -> None:
         what = self.choice.choice(["learn", "revise", "forget", "relabel"])
         live = [memory for memory in self.live() if memory.id not in self.touched and memory.text not in self.wanted]
         if what == "learn" or not live:
-            self.wanted.add(self.desk.keep(self.text(), self.choice.choice(["one", "two", "four"])).text)
+            self.wanted.add(self.workspace.keep(self.text(), self.choice.choice(["one", "two", "four"])).text)
             return
         memory = self.choice.choice(live)
         self.touched.add(memory.id)
         if what == "revise":
-            self.wanted.add(self.desk.memory.revise(memory.id, f"{memory.text} again").text)
+            self.wanted.add(self.workspace.memory.revise(memory.id, f"{memory.text} again").text)
         elif what == "forget":
-            self.desk.memory.forget(memory.id)
+            self.workspace.memory.forget(memory.id)
         else:
-            self.desk.memory.revise(memory.id, topic=self.choice.choice(["one", "five"]))
+            self.workspace.memory.revise(memory.id, topic=self.choice.choice(["one", "five"]))
 
     def by_hand(self) -> None:
-        pages = sorted(self.desk.topics.glob("*.md"))
+        pages = sorted(self.workspace.topics.glob("*.md"))
         if not pages:
             return
         page = self.choice.choice(pages)
@@ -65,7 +65,7 @@ class Chance:
             rows.insert(self.choice.randint(1, len(rows)), "## Part")
         elif lines:
             self.change_line(what, rows, self.choice.choice(lines), self.choice.choice(pages))
-        self.desk.save("\n".join(rows) + "\n", page.name)
+        self.workspace.save("\n".join(rows) + "\n", page.name)
 
     def change_line(self, what: str, rows: list[str], place: int, other: Path) -> None:
         text = parse_page(f"# X\n{rows[place]}\n").lines[0].text
@@ -77,7 +77,7 @@ class Chance:
         elif what == "move":
             rows.insert(len(rows), row)
         elif len(rows) % 2:
-            self.desk.save(other.read_text("utf-8"), other.name)  # saved again, and nothing in it changed
+            self.workspace.save(other.read_text("utf-8"), other.name)  # saved again, and nothing in it changed
 
 
 @pytest.mark.ledger("X10")
@@ -85,24 +85,24 @@ class Chance:
 def test_whatever_is_done_nothing_is_lost_and_both_end_in_step(
     open_memory: Callable[..., Engine], folder: Path, clock: FrozenClock, seed: int
 ) -> None:
-    desk = Desk(open_memory(preset=PRESET, embedder=None), folder / "topics")
-    chance = Chance(desk, seed)
+    workspace = Workspace(open_memory(preset=PRESET, embedder=None), folder / "topics")
+    chance = Chance(workspace, seed)
     for topic in ("one", "two", "three"):
         for _ in range(6):
-            desk.keep(chance.text(), topic)
-    desk.files.sync()
+            workspace.keep(chance.text(), topic)
+    workspace.files.sync()
     for _ in range(8):
         clock.advance(timedelta(hours=chance.choice.choice([0, 1, 24])))
         before = {memory.id for memory in chance.live()}
         chance.touched, chance.wanted = set(), set()
         for _ in range(3):
             chance.choice.choice([chance.in_memory, chance.by_hand])()
-        for question in desk.files.sync().questions:
-            chance.choice.choice([desk.files.confirm, desk.files.refuse])(question.id)
+        for question in workspace.files.sync().questions:
+            chance.choice.choice([workspace.files.confirm, workspace.files.refuse])(question.id)
         live = chance.live()
         assert chance.wanted <= {memory.text for memory in live}
         assert before - chance.touched <= {memory.id for memory in live}
-        lines = [line.text for page in desk.topics.glob("*.md") for line in parse_page(page.read_text("utf-8")).lines]
-        assert sorted(lines) == sorted(shown(memory).text for memory in live)
-        again = desk.mirror().sync()
+        lines = [line.text for page in workspace.topics.glob("*.md") for line in parse_page(page.read_text("utf-8")).lines]
+        assert sorted(lines) == sorted(page_line(memory).text for memory in live)
+        again = workspace.mirror().sync()
         assert (again.read_in, again.written, again.questions) == (0, 0, ())

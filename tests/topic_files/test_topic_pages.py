@@ -1,4 +1,4 @@
-"""Topics as pages without files: listed, shown, and edited as Markdown."""
+"""Topic pages without files: listed, shown, and edited as Markdown."""
 
 from collections.abc import Callable
 
@@ -45,7 +45,7 @@ def test_an_edited_page_revises_adds_and_forgets(cooking: Engine) -> None:
     assert first.id == page.lines[0].id
 
 
-def test_an_edit_does_not_undo_what_was_learnt_while_it_was_made(cooking: Engine) -> None:
+def test_an_edit_does_not_undo_what_was_learned_while_it_was_made(cooking: Engine) -> None:
     page = cooking.topics.page("cooking", user="ana")
     cooking.remember("likes saffron", topic="cooking", user="ana")
     cooking.topics.edit("cooking", page.markdown + "- owns a wok\n", base=page.markdown, user="ana")
@@ -83,9 +83,9 @@ def test_a_topic_nobody_knows_and_a_preset_without_topics_say_so(memory: Engine,
 
 
 def test_what_is_clearly_about_a_topic_that_was_opened_goes_there(cooking: Engine) -> None:
-    talk = cooking.session(user="ana")
-    talk.add("user", "For the paella I use rice and homemade broth, and I own a big paella pan.")
-    talk.end()
+    session = cooking.session(user="ana")
+    session.add("user", "For the paella I use rice and homemade broth, and I own a big paella pan.")
+    session.end()
     cooking.drain()
     new = [found for found in cooking.memories(user="ana") if "pan" in found.text]
     assert new

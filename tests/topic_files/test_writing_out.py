@@ -1,4 +1,4 @@
-"""What the memory knows becomes pages and an index, in one folder and nowhere else."""
+"""Writing pages and the index to the folder, and nowhere else."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -11,17 +11,17 @@ from holdfast.errors import InvalidInput
 from holdfast.testing import FrozenClock
 from holdfast.topic_files import SyncReport
 from holdfast.topic_files.folder import Folder
-from tests.topic_files.support import BROTH, NUTS, RICE, Desk
+from tests.topic_files.support import BROTH, NUTS, RICE, Workspace
 
 
 @pytest.mark.ledger("R7")
-def test_live_memories_of_a_topic_are_a_page(cooking: Desk) -> None:
+def test_live_memories_of_a_topic_are_a_page(cooking: Workspace) -> None:
     lines = "".join(f"- {text} (2026-03-01)\n" for text in (RICE, BROTH, NUTS))
     assert cooking.read() == f"# Cooking\n\n{lines}"
     assert cooking.names() == ["cooking.md"]
 
 
-def test_a_change_in_the_memory_reaches_the_page(cooking: Desk, clock: FrozenClock) -> None:
+def test_a_change_in_the_memory_reaches_the_page(cooking: Workspace, clock: FrozenClock) -> None:
     clock.advance(timedelta(days=1))
     cooking.memory.forget(cooking.memory.memories(user="ana", topic="cooking")[0].id)
     cooking.keep("Has a paella pan")
@@ -31,21 +31,21 @@ def test_a_change_in_the_memory_reaches_the_page(cooking: Desk, clock: FrozenClo
     assert cooking.read().endswith("- Has a paella pan (2026-03-02)\n")
 
 
-def test_a_topic_without_memories_has_no_page(cooking: Desk) -> None:
+def test_a_topic_without_memories_has_no_page(cooking: Workspace) -> None:
     for memory in cooking.memory.memories(user="ana"):
         cooking.memory.forget(memory.id)
     cooking.files.sync()
     assert cooking.names() == []
 
 
-def test_memories_of_others_and_without_a_topic_are_on_no_page(desk: Desk) -> None:
-    desk.memory.remember("Secret of Bea", user="bea", topic="cooking")
-    desk.memory.remember("Lives in Lugo", user="ana")
-    desk.files.sync()
-    assert not desk.topics.exists()
+def test_memories_of_others_and_without_a_topic_are_on_no_page(workspace: Workspace) -> None:
+    workspace.memory.remember("Secret of Bea", user="bea", topic="cooking")
+    workspace.memory.remember("Lives in Lugo", user="ana")
+    workspace.files.sync()
+    assert not workspace.topics.exists()
 
 
-def test_nothing_is_written_when_nothing_changed(cooking: Desk) -> None:
+def test_nothing_is_written_when_nothing_changed(cooking: Workspace) -> None:
     before = (cooking.topics / "cooking.md").stat().st_mtime_ns
     assert [cooking.files.sync() for _ in range(25)] == [SyncReport()] * 25
     assert cooking.mirror().sync() == SyncReport()
@@ -53,14 +53,14 @@ def test_nothing_is_written_when_nothing_changed(cooking: Desk) -> None:
 
 
 @pytest.mark.parametrize("topic", ["../../etc", "CON", "a/b", "🍕", "..", "C:\\x", "index", "x" * 400])
-def test_no_topic_leaves_the_folder(desk: Desk, folder: Path, topic: str) -> None:
-    desk.keep("Something", topic)
-    desk.files.sync()
-    (name,) = desk.names()
+def test_no_topic_leaves_the_folder(workspace: Workspace, folder: Path, topic: str) -> None:
+    workspace.keep("Something", topic)
+    workspace.files.sync()
+    (name,) = workspace.names()
     assert {path.name for path in folder.iterdir() if path.is_dir()} == {"topics"}
-    desk.save(desk.read(name).replace("Something", "Something else"), name)
-    assert desk.files.sync().read_in == 1
-    assert desk.known(topic) == ["Something else"]
+    workspace.save(workspace.read(name).replace("Something", "Something else"), name)
+    assert workspace.files.sync().read_in == 1
+    assert workspace.known(topic) == ["Something else"]
 
 
 @pytest.mark.parametrize("name", ["../x.md", "/etc/x.md", "a/b.md", "", ".."])
@@ -69,74 +69,74 @@ def test_a_name_outside_the_folder_is_refused(tmp_path: Path, name: str) -> None
         Folder(tmp_path).stamp(name)
 
 
-def test_two_topics_whose_names_look_alike_have_two_pages(desk: Desk) -> None:
-    desk.keep("One", "a/b")
-    desk.keep("Two", "a-b")
-    desk.files.sync()
-    assert len(desk.names()) == 2
-    assert desk.mirror().sync() == SyncReport()
+def test_two_topics_whose_names_look_alike_have_two_pages(workspace: Workspace) -> None:
+    workspace.keep("One", "a/b")
+    workspace.keep("Two", "a-b")
+    workspace.files.sync()
+    assert len(workspace.names()) == 2
+    assert workspace.mirror().sync() == SyncReport()
 
 
-def test_five_hundred_lines_are_kept_in_step(desk: Desk) -> None:
-    desk.fill(500)
-    desk.files.sync()
-    assert desk.read().count("\n- ") == 500
-    report = desk.edit("number", "numero")
+def test_five_hundred_lines_are_kept_in_step(workspace: Workspace) -> None:
+    workspace.fill(500)
+    workspace.files.sync()
+    assert workspace.read().count("\n- ") == 500
+    report = workspace.edit("number", "numero")
     assert report.questions == ()
     assert report.read_in == 500
-    assert len(desk.known()) == 500
-    assert all("numero" in text for text in desk.known())
+    assert len(workspace.known()) == 500
+    assert all("numero" in text for text in workspace.known())
 
 
 @pytest.mark.ledger("R9")
-def test_the_index_shows_recent_topics_newest_first(desk: Desk) -> None:
-    desk.note("planning trip to Portugal", "travel", valid_from="2026-02-11T09:15:00")
-    desk.note("rice recipes and oven timing", valid_from="2026-02-12T14:30:00")
-    desk.files.sync()
-    assert desk.read("index.txt") == (
+def test_the_index_shows_recent_topics_newest_first(workspace: Workspace) -> None:
+    workspace.note("planning trip to Portugal", "travel", valid_from="2026-02-11T09:15:00")
+    workspace.note("rice recipes and oven timing", valid_from="2026-02-12T14:30:00")
+    workspace.files.sync()
+    assert workspace.read("index.txt") == (
         "2026-02-12T14:30:00|cooking|rice recipes and oven timing\n2026-02-11T09:15:00|travel|planning trip to Portugal\n"
     )
-    assert desk.names() == ["index.txt"]
+    assert workspace.names() == ["index.txt"]
 
 
 @pytest.mark.ledger("R9", "X10")
-def test_the_index_is_edited_by_hand(desk: Desk) -> None:
-    rice = desk.note("rice recipes and oven timing", valid_from="2026-02-12T14:30:00")
-    trip = desk.note("planning trip to Portugal", "travel", valid_from="2026-02-11T09:15:00")
-    desk.files.sync()
-    desk.save("2026-02-12T14:30:00|cooking|rice recipes and pans\n2026-02-20T10:00:00|garden|when to sow\n", "index.txt")
-    assert desk.files.sync().read_in == 3
-    assert desk.memory.get(rice.id).text == "rice recipes and pans"
-    assert desk.memory.get(trip.id).status == "forgotten"
-    assert desk.read("index.txt").startswith(
+def test_the_index_is_edited_by_hand(workspace: Workspace) -> None:
+    rice = workspace.note("rice recipes and oven timing", valid_from="2026-02-12T14:30:00")
+    trip = workspace.note("planning trip to Portugal", "travel", valid_from="2026-02-11T09:15:00")
+    workspace.files.sync()
+    workspace.save("2026-02-12T14:30:00|cooking|rice recipes and pans\n2026-02-20T10:00:00|garden|when to sow\n", "index.txt")
+    assert workspace.files.sync().read_in == 3
+    assert workspace.memory.get(rice.id).text == "rice recipes and pans"
+    assert workspace.memory.get(trip.id).status == "forgotten"
+    assert workspace.read("index.txt").startswith(
         "2026-02-20T10:00:00|garden|when to sow\n2026-02-12T14:30:00|cooking|rice recipes and pans\n"
     )
 
 
-def test_an_index_beyond_twenty_loses_no_note_on_disk_only(desk: Desk, clock: FrozenClock) -> None:
+def test_an_index_beyond_twenty_loses_no_note_on_disk_only(workspace: Workspace, clock: FrozenClock) -> None:
     for n in range(23):
-        desk.note(f"talk number {n}")
+        workspace.note(f"talk number {n}")
         clock.advance(timedelta(hours=1))
-    desk.files.sync()
-    assert desk.read("index.txt").count("\n") == 20
-    assert desk.files.sync().questions == ()
-    assert len(desk.memory.memories(user="ana", kinds=["recent"])) == 23
+    workspace.files.sync()
+    assert workspace.read("index.txt").count("\n") == 20
+    assert workspace.files.sync().questions == ()
+    assert len(workspace.memory.memories(user="ana", kinds=["recent"])) == 23
 
 
 @pytest.mark.parametrize("damaged", [b"", b"2026-03-01T12:00:00|cook", b"\xff\xfe\0"])
-def test_a_damaged_index_changes_nothing_and_asks(desk: Desk, damaged: bytes) -> None:
+def test_a_damaged_index_changes_nothing_and_asks(workspace: Workspace, damaged: bytes) -> None:
     for n in range(6):
-        desk.note(f"talk number {n} about rice")
-    desk.files.sync()
-    whole = desk.read("index.txt")
-    (desk.topics / "index.txt").write_bytes(damaged)
-    (question,) = desk.files.sync().questions
-    assert len(desk.memory.memories(user="ana", kinds=["recent"])) == 6
-    desk.files.refuse(question.id)
-    assert desk.read("index.txt") == whole
+        workspace.note(f"talk number {n} about rice")
+    workspace.files.sync()
+    whole = workspace.read("index.txt")
+    (workspace.topics / "index.txt").write_bytes(damaged)
+    (question,) = workspace.files.sync().questions
+    assert len(workspace.memory.memories(user="ana", kinds=["recent"])) == 6
+    workspace.files.refuse(question.id)
+    assert workspace.read("index.txt") == whole
 
 
-def test_the_index_follows_a_page_that_is_renamed(cooking: Desk) -> None:
+def test_the_index_follows_a_page_that_is_renamed(cooking: Workspace) -> None:
     cooking.note("rice recipes")
     cooking.files.sync()
     cooking.edit("# Cooking", "# Kitchen")

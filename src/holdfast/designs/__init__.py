@@ -1,4 +1,4 @@
-"""The source designs under their own names: who used one of them changes an import.
+"""The source designs with their original classes and methods. To migrate, change an import.
 
-Each module has the classes and methods of its design as thin covers over the engine, with the preset of that name.
+Each module wraps the engine, opened with the preset of the same name.
 """

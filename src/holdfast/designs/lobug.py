@@ -1,4 +1,4 @@
-"""Lo-Bug's memory: what to know before a reply, and what to learn after it, with any model behind two functions.
+"""Lo-Bug's memory: retrieval before a reply and extraction after it. Any model can be passed as two functions.
 
 ::
 
@@ -28,7 +28,7 @@ _MAX_UNPROCESSED = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryContext:
-    """What a reply should know: the base memory, the relevant facts, and both as a block for the system prompt."""
+    """Context for a reply: the base memory, the relevant facts, and both as a block for the system prompt."""
 
     base_memory: str
     facts: tuple[str, ...]
@@ -39,7 +39,7 @@ class MemoryContext:
 
 
 class MemoryManager:
-    """Retrieval before a reply, extraction and the cascades after it. Without ``chat_fn``, rules learn."""
+    """Retrieval before a reply, extraction and roll-ups after it. Without ``chat_fn``, rules extract."""
 
     def __init__(
         self,
@@ -50,39 +50,39 @@ class MemoryManager:
         conversation: str = _CONVERSATION,
         **opening: Any,
     ) -> None:
-        """Open the memory that a config names; both functions are only ever called, never imported."""
-        opening = {"worker": "none", **opening}  # the host calls process_exchange after its reply: that is the worker
+        """Open the memory that a config names. ``embed_fn`` and ``chat_fn`` can be functions, model objects or model names."""
+        opening = {"worker": "none", **opening}  # the host calls process_exchange after each reply, so no worker is needed
         self.engine = open_engine(settings=config or MemoryConfig(), embedder=embed_fn, chat=chat_fn, **opening)
-        self._talk = self.engine.session(id=conversation)
+        self._session = self.engine.session(id=conversation)
         self._unprocessed: deque[tuple[str, str]] = deque(maxlen=_MAX_UNPROCESSED)
 
     def append_message(self, role: str, content: str, *, action: str | None = None) -> int:
-        """Write a message into the permanent log; noise has an ``action`` and is never learnt from. Returns its number."""
+        """Append a message to the permanent log and return its number. Nothing is extracted from one with an ``action``."""
         self._unprocessed.append((role, content))
-        return self._talk.add(role, content, action=action).seq
+        return self._session.add(role, content, action=action).seq
 
     def get_recent_messages(self, n: int = 20) -> list[dict[str, str]]:
-        """Return the last messages, oldest first: the working memory, also after a restart."""
-        return [{"role": each.role, "content": each.text} for each in self._talk.messages(limit=n)]
+        """Return the last ``n`` messages, oldest first. They survive a restart."""
+        return [{"role": each.role, "content": each.text} for each in self._session.messages(limit=n)]
 
     def retrieve_context(self, query: str, *, state: str | None = None) -> MemoryContext:
-        """Return what to know for a message: the base memory and the nearest facts."""
-        context = self._talk.context(query, state=state)
+        """Return the base memory and the facts most similar to a query."""
+        context = self._session.context(query, state=state)
         base = [hit.text for hit in context.hits if hit.kind == "base"]
         facts = tuple(hit.text for hit in context.hits if hit.kind == "fact")
         return MemoryContext(base_memory="\n".join(base), facts=facts, prompt=context.text)
 
     def process_exchange(self, user_text: str, assistant_text: str) -> None:
-        """Learn from an exchange and run the cascades that fall due; what is not in the log yet is written first."""
-        for said in (("user", user_text), ("assistant", assistant_text)):
-            if said in self._unprocessed:
-                self._unprocessed.remove(said)
+        """Extract facts from an exchange and run the roll-ups that are due. Messages not yet in the log are appended first."""
+        for message in (("user", user_text), ("assistant", assistant_text)):
+            if message in self._unprocessed:
+                self._unprocessed.remove(message)
             else:
-                self._talk.add(*said)
+                self._session.add(*message)
         self.engine.drain()
 
     def get_base_memory(self) -> str:
-        """Return the base memory document; empty before the first."""
+        """Return the base memory document; empty if there is none yet."""
         found = self.engine.memories(kinds=["base"], limit=1)
         return found[0].text if found else ""
 

@@ -29,7 +29,7 @@ _DEFAULTS = ReachySettings()
 
 
 class MemoryType(Enum):
-    """The three types."""
+    """The three types of memory."""
 
     CONVERSATION = "conversation"
     FACT = "fact"
@@ -38,7 +38,7 @@ class MemoryType(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """A single memory; a fact never expires."""
+    """A single memory. A fact never expires."""
 
     id: str
     content: str
@@ -57,7 +57,7 @@ class SearchResult:
 
 
 class MemoryManager:
-    """All operations on one memory. With a ``user`` whose time zone is known, a context lasts to the end of their day."""
+    """All operations on one memory. For a ``user`` with a known time zone, a context expires at the end of the user's day."""
 
     def __init__(
         self,
@@ -67,18 +67,18 @@ class MemoryManager:
         user: str | None = None,
         **opening: Any,
     ) -> None:
-        """Open the memory in a folder; ``opening`` is what ``holdfast.open`` takes besides."""
+        """Open the memory in a folder. ``opening`` takes further arguments of ``holdfast.open``."""
         settings = ReachySettings(path=str(persist_path), context_window_size=context_window_size)
         self.engine = open_engine(settings=settings, **opening)
         self._awaited = AsyncEngine(self.engine)
         self._user = user
-        self._talk = self.engine.session(user=user)
+        self._session = self.engine.session(user=user)
 
     async def store(self, content: str, memory_type: MemoryType, metadata: Mapping[str, Any] | None = None) -> Memory:
-        """Keep something; a context takes the place of the last one with its ``context_key``."""
+        """Store a memory. A context replaces the previous one with the same ``context_key``."""
         key = context_key(content, metadata or {}) if memory_type is MemoryType.CONTEXT else None
-        kept = await self._awaited.remember(content, kind=memory_type.value, key=key, metadata=metadata, user=self._user)
-        return _as_memory(kept)
+        stored = await self._awaited.remember(content, kind=memory_type.value, key=key, metadata=metadata, user=self._user)
+        return _as_memory(stored)
 
     async def search(
         self,
@@ -89,56 +89,56 @@ class MemoryManager:
         *,
         where: types.Where | None = None,
     ) -> list[SearchResult]:
-        """Find what is near to a query, nearest first; ``where`` filters by metadata."""
+        """Search memories by similarity, best first. ``where`` filters by metadata."""
         kinds = [each.value for each in MemoryType] if memory_type is None else [memory_type.value]
         hits = await self._awaited.recall(query, kinds=kinds, limit=limit, where=where, user=self._user)
         found = [SearchResult(memory=_as_memory(hit.memory), score=self._score(hit)) for hit in hits if hit.memory]
         return sorted((each for each in found if each.score >= min_score), key=lambda each: -each.score)
 
     def _score(self, hit: types.Hit) -> float:
-        """Return the cosine of the design's own embedder; what was found by words alone has the share of the words instead."""
+        """Return the cosine on the scale of the design's embedder; the text score if the hit has no cosine."""
         embedder = services(self.engine).embedding.embedder()
         if hit.similarity is None or embedder is None:
             return hit.score_by("text") or 0.0
         return min(max(self.engine.preset.recall.as_measured(hit.similarity, embedder.calibration), 0.0), 1.0)
 
     async def forget(self, memory_id: str) -> bool:
-        """Forget a memory; False when there is none of that id."""
+        """Forget a memory; return False if the id does not exist."""
         try:
             return await self._awaited.forget(memory_id, user=self._user) > 0
         except NotFound:
             return False
 
     async def cleanup_expired(self) -> int:
-        """Remove what has expired, as happens by itself at the start and every hour; returns how many went."""
+        """Remove expired memories and return their number. This also runs at every start and every hour."""
         return await self._awaited.purge_expired()
 
     def add_to_context_window(self, role: str, content: str) -> None:
-        """Add what was said to the window, which holds the last turns."""
-        self._talk.add(role, content)
+        """Add a message to the window of the last turns."""
+        self._session.add(role, content)
 
     def get_context_window(self) -> list[dict[str, str]]:
-        """Return the last turns, oldest first."""
-        return [{"role": each.role, "content": each.text, "timestamp": each.at.isoformat()} for each in self._talk.window()]
+        """Return the messages of the window, oldest first."""
+        return [{"role": each.role, "content": each.text, "timestamp": each.at.isoformat()} for each in self._session.window()]
 
     def clear_context_window(self) -> None:
         """Empty the window."""
-        self._talk.clear_window()
+        self._session.clear_window()
 
     async def remember_fact(self, content: str, **metadata: Any) -> Memory:
-        """Keep something for good."""
+        """Store a memory that never expires."""
         return await self.store(content, MemoryType.FACT, metadata)
 
     async def remember_conversation(self, content: str, **metadata: Any) -> Memory:
-        """Keep something that was said, for 30 days."""
+        """Store something said in a conversation, for 30 days."""
         return await self.store(content, MemoryType.CONVERSATION, metadata)
 
     async def set_context(self, key: str, value: str) -> Memory:
-        """Set what matters today under a key."""
+        """Set today's value of a key."""
         return await self.store(value, MemoryType.CONTEXT, {"context_key": key})
 
     async def get_context(self, key: str) -> str | None:
-        """Return today's value of a key."""
+        """Return today's value of a key; None if it is not set."""
         found = await self._awaited.memories(kinds=[MemoryType.CONTEXT.value], key=key, limit=1, user=self._user)
         return found[0].text if found else None
 

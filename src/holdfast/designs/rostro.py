@@ -1,4 +1,4 @@
-"""Rostro's memory: the one object its controller talks to.
+"""Rostro's memory: the one object that its controller calls.
 
 ::
 
@@ -23,7 +23,7 @@ __all__ = ["MemoryManager", "RostroSettings"]
 
 
 class MemoryManager:
-    """Takes what is said and gives the system prompt. Silence closes a conversation, and digests it."""
+    """Takes messages and returns the system prompt. A conversation that stays silent is closed and digested."""
 
     def __init__(
         self,
@@ -38,34 +38,34 @@ class MemoryManager:
         settings = RostroSettings() if config is None else config
         self.engine = open_engine(preset="rostro", settings=settings, chat=llm_provider, embedder=embedding_provider, **opening)
         self._user = user
-        self._talk = self.engine.session(user=user)
+        self._session = self.engine.session(user=user)
 
     def get_context(self, *, persona: str | None = None) -> str:
-        """Return the system prompt: the persona, recent topics, memories or the topic's page, and how to use them."""
+        """Return the system prompt: persona, recent topics, memories or the topic's page, and instructions on how to use them."""
         return self._present().context(persona=persona).text
 
     def get_history(self) -> list[dict[str, str]]:
-        """Return the last ten turns of the conversation; a closed one has none."""
+        """Return the last ten turns of the conversation; empty after it was closed."""
         return [{"role": each.role, "content": each.text} for each in self._present().window()]
 
     def on_user_message(self, text: str) -> None:
-        """Take what the user said; the topic is looked for meanwhile."""
+        """Add a user message. Its topic is detected in the background."""
         self._present().add("user", text)
 
     def on_assistant_message(self, text: str) -> None:
-        """Take what the assistant answered."""
+        """Add an assistant message."""
         self._present().add("assistant", text)
 
     def close_session(self) -> None:
-        """Close the conversation now; its conclusions are drawn in the background."""
-        self._talk.end()
+        """Close the conversation now. Its conclusions are extracted in the background."""
+        self._session.end()
 
     def _present(self) -> Session:
-        """Return the conversation under way; after one that was closed, a new one."""
-        known = services(self.engine).store.session(self._talk.id)
+        """Return the current session; start a new one if the last was closed."""
+        known = services(self.engine).store.session(self._session.id)
         if known is not None and known.status != "open":
-            self._talk = self.engine.session(user=self._user)
-        return self._talk
+            self._session = self.engine.session(user=self._user)
+        return self._session
 
     def close(self) -> None:
         """Close the memory."""

@@ -1,4 +1,4 @@
-"""Rumi's memory: facts of a free key and a value, all of them in the prompt.
+"""Rumi's memory: facts with a free key and a value, all of them in the prompt.
 
 ::
 
@@ -32,7 +32,7 @@ _ALL = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """A fact; one that is not stored yet has no id."""
+    """A fact; its ``id`` is None until it is stored."""
 
     id: str | None = None
     key: str
@@ -43,63 +43,63 @@ class Fact:
 
 
 class MemoryStore:
-    """The facts in their file."""
+    """The facts in one database file."""
 
     def __init__(self, db_path: str | Path = _DEFAULTS.db_path, **opening: Any) -> None:
-        """Name the file, which is opened when it is first needed; ``opening`` is what ``holdfast.open`` takes besides."""
+        """Set the file, which is opened on first use. ``opening`` takes further arguments of ``holdfast.open``."""
         self._settings = RumiSettings(db_path=str(db_path))
         self._opening = opening
         self._engine: Engine | None = None
 
     @property
     def engine(self) -> Engine:
-        """The engine beneath."""
+        """The engine, opened on first access."""
         if self._engine is None:
             self._engine = open_engine(settings=self._settings, **self._opening)
         return self._engine
 
     def init_db(self) -> None:
-        """Open the file, or make it."""
+        """Open the file, and create it if needed."""
         assert self.engine
 
     def use(self, llm: str | ChatModel | Callable[..., Any]) -> None:
-        """Let a model extract."""
+        """Set the chat model that extracts facts. Closes the file; the next use opens it again."""
         self.close()
         self._opening = {**self._opening, "chat": llm}
 
     def save_fact(self, fact: Fact) -> Fact:
-        """Keep a fact; the same key and value again only refreshes its date."""
+        """Store a fact; an equal key and value only refreshes its date."""
         origin: types.MemoryOrigin = "explicit" if fact.source == "explicit" else "auto"
         return _as_fact(self.engine.remember(fact.value, key=fact.key, origin=origin))
 
     def save_facts(self, facts: Sequence[Fact]) -> int:
-        """Keep several facts; returns how many."""
+        """Store several facts and return their number."""
         return len([self.save_fact(fact) for fact in facts])
 
     def get_all(self) -> list[Fact]:
-        """Return every fact, the oldest first."""
+        """Return all facts, oldest first."""
         return [_as_fact(memory) for memory in reversed(self.engine.memories(limit=_ALL))]
 
     def get_by_key(self, key: str) -> list[Fact]:
-        """Return the facts of a key, the oldest first."""
+        """Return the facts of a key, oldest first."""
         return [_as_fact(memory) for memory in reversed(self.engine.memories(key=key, limit=_ALL))]
 
     def delete(self, fact_id: str) -> bool:
-        """Forget a fact; False when there is none of that id."""
+        """Forget a fact; return False if the id does not exist."""
         try:
             return self.engine.forget(fact_id) > 0
         except NotFound:
             return False
 
     def delete_by_key(self, key: str) -> int:
-        """Forget the facts of a key; returns how many."""
+        """Forget the facts of a key and return their number."""
         try:
             return self.engine.forget(key=key)
         except NotFound:
             return 0
 
     def close(self) -> None:
-        """Close the file; using the store opens it again."""
+        """Close the file; the next use opens it again."""
         if self._engine is not None:
             self._engine.close()
             self._engine = None
@@ -109,24 +109,24 @@ class MemoryManager:
     """Extraction, storage and the prompt block. Without ``llm``, rules extract."""
 
     def __init__(self, store: MemoryStore, llm: str | ChatModel | Callable[..., Any] | None = None) -> None:
-        """Use a store, and a model: its name, an object, or a function from messages to text."""
+        """Take a store and optionally a chat model: its name, an object, or a function from messages to text."""
         self.store = store
         if llm is not None:
             store.use(llm)
 
     def load_all(self) -> list[Fact]:
-        """Return every fact."""
+        """Return all facts."""
         return self.store.get_all()
 
     def format_for_prompt(self, facts: Sequence[Fact]) -> str:
-        """Return facts as the block for the system prompt; nothing when there is none."""
+        """Return facts as the block for the system prompt; empty if there are none."""
         layout, now = self.store.engine.preset.layout, services(self.store.engine).clock.now()
         assert layout is not None
         hits = [types.Hit(memory=_as_memory(fact, now), score=1.0) for fact in facts]
         return render_sections(layout, lambda _: hits, max_tokens=_ALL, values={}, now=now).text
 
     async def extract_from_conversation(self, messages: Sequence[Mapping[str, str]]) -> list[Fact]:
-        """Extract the stable facts of a conversation that has ended, and keep them; returns them.
+        """Extract the stable facts of an ended conversation, store and return them.
 
         Each message has a ``role`` and a ``content``.
         """
@@ -134,18 +134,20 @@ class MemoryManager:
 
     def _extract(self, messages: Sequence[Mapping[str, str]]) -> list[Fact]:
         engine = self.store.engine
-        talk = engine.session()
-        said = {talk.add(message["role"], message["content"]).id for message in messages}
-        talk.end()
+        session = engine.session()
+        message_ids = {session.add(message["role"], message["content"]).id for message in messages}
+        session.end()
         engine.drain()
-        return [_as_fact(memory) for memory in reversed(engine.memories(limit=_ALL)) if not said.isdisjoint(memory.sources)]
+        return [
+            _as_fact(memory) for memory in reversed(engine.memories(limit=_ALL)) if not message_ids.isdisjoint(memory.sources)
+        ]
 
     def remember(self, text: str) -> Fact:
-        """Keep what a user asked to; ``key: value`` is taken apart, and the key of anything else is ``nota``."""
+        """Store a text at the user's request. ``key: value`` is split; any other text gets the key ``nota``."""
         return _as_fact(self.store.engine.remember(text))
 
     def forget(self, key: str) -> int:
-        """Forget the facts of a key; returns how many."""
+        """Forget the facts of a key and return their number."""
         return self.store.delete_by_key(key)
 
 
@@ -166,6 +168,13 @@ def _stamp(moment: datetime) -> str:
 
 def _as_memory(fact: Fact, now: datetime) -> types.Memory:
     return types.Memory(
-        id=fact.id or "", scope=types.Scope(), kind="fact", key=fact.key, text=fact.value,
-        created_at=now, updated_at=now, valid_from=now, recorded_at=now,
-    )  # fmt: skip
+        id=fact.id or "",
+        scope=types.Scope(),
+        kind="fact",
+        key=fact.key,
+        text=fact.value,
+        created_at=now,
+        updated_at=now,
+        valid_from=now,
+        recorded_at=now,
+    )

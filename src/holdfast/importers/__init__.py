@@ -1,1 +1,1 @@
-"""Bringing in what other programs remember."""
+"""Import memories from other programs."""

@@ -1,7 +1,7 @@
-"""From a Chroma collection of Reachy's design into a memory with the preset ``reachy``.
+"""Import a Chroma collection of Reachy's design into a memory with the preset ``reachy``.
 
-The collection is only read, and of a copy: Chroma writes into what it opens. Each memory keeps its old id as
-``imported_id`` in its metadata, by which a second run knows what is here already.
+Only a copy of the collection is opened, because Chroma writes to the files it opens. Each memory keeps its old id as
+``imported_id`` in its metadata, so that a second run skips memories that were imported before.
 """
 
 import math
@@ -27,22 +27,22 @@ from holdfast.write import Writer
 __all__ = ["ChromaImport", "import_chroma"]
 
 _FILE = "chroma.sqlite3"
-_AT_ONCE = 1000
+_BATCH_SIZE = 1000
 _OLDER_TYPES = {"observation": "conversation", "preference": "fact", "event": "context", "task": "context"}
-"""What the design's own first version called its memories, and what its second makes of them."""
+"""Memory types of the design's first version, and the types of its second version that replace them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChromaImport:
-    """What came of an import; the numbers after ``found`` add up to it."""
+    """Counts of an import; those after ``found`` add up to ``found``."""
 
     collection: str
     found: int = 0
     imported: int = 0
     known: int = 0
-    """Imported before, also if it was forgotten since."""
+    """Imported by an earlier run, even if forgotten since."""
     repeated: int = 0
-    """Says what another one of the collection says."""
+    """Same text as another entry of the collection."""
     expired: int = 0
     empty: int = 0
 
@@ -58,14 +58,14 @@ class _Record:
 
     @property
     def kind(self) -> str:
-        """The kind it becomes; the design takes what has no type for a fact."""
-        told = str(self.metadata.get("type", "fact")).casefold()
-        named = _OLDER_TYPES.get(told, told)
-        return named if named in {kind.name for kind in REACHY.kinds} else "fact"
+        """Kind of the imported memory; ``fact`` if the entry has no type or an unknown one."""
+        type_name = str(self.metadata.get("type", "fact")).casefold()
+        kind = _OLDER_TYPES.get(type_name, type_name)
+        return kind if kind in {kind.name for kind in REACHY.kinds} else "fact"
 
     @property
     def key(self) -> str | None:
-        """The key of a context."""
+        """Key of a context; None for other kinds."""
         return context_key(self.text, self.metadata) if self.kind == "context" else None
 
 
@@ -79,25 +79,27 @@ def import_chroma(
     agent: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> ChromaImport:
-    """Bring a collection in, for a user, app or agent or for all; what has expired or is here already stays out."""
-    lacking = {kind.name for kind in REACHY.kinds} - {kind.name for kind in engine.preset.kinds}
-    if lacking:
-        raise SettingsError(f"The preset {engine.preset.name!r} has no kind {min(lacking)!r}; import with the preset 'reachy'.")
+    """Import a collection into a scope. Expired entries and those imported before are skipped."""
+    missing = {kind.name for kind in REACHY.kinds} - {kind.name for kind in engine.preset.kinds}
+    if missing:
+        raise SettingsError(
+            f"The preset {engine.preset.name!r} has no kind {min(missing)!r}, so nothing was imported. Open the memory with the preset 'reachy'."
+        )
     scope = engine.session(user=user, app=app, agent=agent, off_record=True).scope
     records = sorted(_read(Path(path).expanduser(), collection), key=lambda record: (record.at is not None, record.at, record.id))
-    puts, result = _sift(engine, scope, records, collection)
-    for start in range(0, len(puts), _AT_ONCE):
+    puts, result = _select(engine, scope, records, collection)
+    for start in range(0, len(puts), _BATCH_SIZE):
         with services(engine).store.write() as tx:
             writer = Writer(tx=tx, preset=engine.preset, author=Author(actor="import"), now=services(engine).clock.now())
-            writer.apply(puts[start : start + _AT_ONCE])
+            writer.apply(puts[start : start + _BATCH_SIZE])
         if progress is not None:
-            progress(min(start + _AT_ONCE, len(puts)), len(puts))
+            progress(min(start + _BATCH_SIZE, len(puts)), len(puts))
     services(engine).scheduler.wake()
     return result
 
 
-def _sift(engine: Engine, scope: Scope, records: Sequence[_Record], collection: str) -> tuple[list[Put], ChromaImport]:
-    """Return what is to be written, and the count of it all."""
+def _select(engine: Engine, scope: Scope, records: Sequence[_Record], collection: str) -> tuple[list[Put], ChromaImport]:
+    """Return the changes to write, and the counts of the import."""
     before = services(engine).store.memories(MemoryFilter(exactly=scope, statuses=None, where={"imported_id": {"$ne": ""}}))
     known = {str(memory.metadata["imported_id"]) for memory in before}
     now = services(engine).clock.now()
@@ -124,10 +126,10 @@ def _sift(engine: Engine, scope: Scope, records: Sequence[_Record], collection: 
 
 
 def _put(record: _Record, scope: Scope, expires_at: datetime | None) -> Put:
-    told = {
+    other = {
         name: value for name, value in record.metadata.items() if name != "created_at" and (name, value) != ("type", record.kind)
     }
-    kept = {name: _plain(value) for name, value in told.items()}
+    kept = {name: _plain(value) for name, value in other.items()}
     return Put(
         scope=scope,
         kind=record.kind,
@@ -142,7 +144,7 @@ def _put(record: _Record, scope: Scope, expires_at: datetime | None) -> Put:
 
 
 def _expiry(engine: Engine, record: _Record, zone: str) -> datetime | None:
-    """Return when it expires, counted from when it was made; without that, from now."""
+    """Return the expiry counted from the entry's creation; None if that is unknown, and the store counts from now."""
     lifetime = engine.preset.kind(record.kind).lifetime
     if lifetime is None or record.at is None:
         return None
@@ -150,25 +152,25 @@ def _expiry(engine: Engine, record: _Record, zone: str) -> datetime | None:
 
 
 def _plain(value: Any) -> Any:
-    """Return a metadata value as it can be kept; of odd ones, their text."""
+    """Return a metadata value that can be stored as JSON; other values become text."""
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
-    odd = isinstance(value, float) and not math.isfinite(value)
-    return value if not odd and isinstance(value, str | bool | int | float | None) else str(value)
+    is_not_finite = isinstance(value, float) and not math.isfinite(value)
+    return value if not is_not_finite and isinstance(value, str | bool | int | float | None) else str(value)
 
 
 def _read(path: Path, collection: str) -> Iterator[_Record]:
     with _opened(path) as client:
         names = sorted(each.name for each in client.list_collections())
         if collection not in names:
-            raise NotFound(f"{path} has no collection {collection!r}; it has: {', '.join(names) or 'none'}.")
-        found = client.get_collection(collection, embedding_function=None)  # the default one would be downloaded
+            raise NotFound(f"{path} has no collection {collection!r}. Its collections are: {', '.join(names) or 'none'}.")
+        found = client.get_collection(collection, embedding_function=None)  # without this, Chroma downloads its default model
         total, offset = found.count(), 0
         while offset < total:
-            page = found.get(limit=_AT_ONCE, offset=offset, include=["documents", "metadatas"])
+            page = found.get(limit=_BATCH_SIZE, offset=offset, include=["documents", "metadatas"])
             for id, text, metadata in zip(page["ids"], page["documents"], page["metadatas"], strict=True):
                 yield _Record(id=id, text=text or "", metadata=metadata or {}, at=_moment(metadata or {}))
-            offset += _AT_ONCE
+            offset += _BATCH_SIZE
 
 
 def _moment(metadata: Mapping[str, Any]) -> datetime | None:
@@ -180,14 +182,14 @@ def _moment(metadata: Mapping[str, Any]) -> datetime | None:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    """Give Chroma's own client on a copy of its file."""
+    """Yield a Chroma client on a copy of the database file."""
     folder = path.parent if path.name == _FILE else path
     if not (folder / _FILE).is_file():
-        raise InvalidInput(f"{path} is not a folder of Chroma's: there is no {_FILE} in it.")
+        raise InvalidInput(f"{path} is not a Chroma folder: it has no {_FILE}. Nothing was imported.")
     try:
-        import chromadb  # noqa: PLC0415  (heavy, and only there with the extra)
+        import chromadb  # noqa: PLC0415  (slow to import, and only installed with the extra)
     except ImportError as error:
-        raise ExtraMissing("Reading a Chroma collection needs chromadb: pip install 'holdfast[chroma]'.") from error
+        raise ExtraMissing("Importing from Chroma needs chromadb. Install it with: pip install 'holdfast[chroma]'.") from error
     from chromadb.errors import ChromaError  # noqa: PLC0415  (as above)
 
     settings = chromadb.Settings(_env_file=None, anonymized_telemetry=False)
@@ -197,13 +199,15 @@ def _opened(path: Path) -> Iterator[Any]:
             with chromadb.PersistentClient(path=copy, settings=settings) as client:
                 yield client
         except (sqlite3.Error, ChromaError) as error:
-            raise InvalidInput(f"{folder / _FILE} cannot be read as Chroma's: {error}.") from error
+            raise InvalidInput(
+                f"{folder / _FILE} cannot be read as a Chroma database, so nothing was imported: {error}."
+            ) from error
 
 
 def _copy(file: Path, target: Path) -> None:
-    """Copy a database as it stands, also while a program is writing to it."""
+    """Copy a database consistently, even while another program writes to it."""
     with (
         closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as source,
-        closing(sqlite3.connect(target)) as made,
+        closing(sqlite3.connect(target)) as destination,
     ):
-        source.backup(made)
+        source.backup(destination)

@@ -1,4 +1,4 @@
-"""Presets: what varies between assistants, as data over the one engine."""
+"""Presets: everything that varies between assistants, as data for one engine."""
 
 from holdfast.errors import SettingsError
 from holdfast.presets.apps import APPS
@@ -13,9 +13,9 @@ PRESETS: dict[str, Preset] = {preset.name: preset for preset in (DEFAULT, APPS, 
 
 
 def find_preset(preset: str | Preset) -> Preset:
-    """Return a preset by its name; a preset itself is returned as it is."""
+    """Return a preset by name; a ``Preset`` is returned unchanged."""
     if isinstance(preset, Preset):
         return preset
     if preset not in PRESETS:
-        raise SettingsError(f"There is no preset {preset!r}; known are: {', '.join(sorted(PRESETS))}.")
+        raise SettingsError(f"There is no preset {preset!r}. Choose one of: {', '.join(sorted(PRESETS))}.")
     return PRESETS[preset]

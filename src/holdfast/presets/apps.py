@@ -1,4 +1,4 @@
-"""App-scoped memories with a cap: each conversation leaves a paragraph, at most ten of them an app."""
+"""Memories per app with a cap: each conversation leaves one paragraph, and each app keeps at most ten."""
 
 from holdfast.presets.base import MemoryCap, Paragraph, Preset, PromptLayout, Section
 from holdfast.types import Kind
@@ -6,7 +6,7 @@ from holdfast.types import Kind
 APPS = Preset(
     name="apps",
     default_kind="memory",
-    kinds=(Kind(name="memory", meaning="What a conversation with an app left, in a paragraph of two to four sentences"),),
+    kinds=(Kind(name="memory", meaning="Summary of a conversation with an app, in a paragraph of two to four sentences"),),
     extractor=Paragraph(kind="memory", max_characters=200, timeout=30.0),
     cap=MemoryCap(kind="memory", max_memories=10),
     layout=PromptLayout(

@@ -1,4 +1,4 @@
-"""What a preset says."""
+"""Dataclasses that define a preset."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -14,29 +14,29 @@ from holdfast.types import Kind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paragraph:
-    """Each conversation leaves one paragraph of this kind."""
+    """Extractor that stores one paragraph of this kind per conversation."""
 
     kind: str
     max_characters: int = 200
-    """About how many characters it has."""
+    """Approximate length in characters."""
     timeout: float = 30.0
-    """Seconds a model has for it; after that rules write it."""
+    """Seconds to wait for the model; after that, rules write the paragraph."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseDocument:
-    """Summaries are worked into one standing document: the one value of a key."""
+    """Rule for the base document: one memory, under one key, that older summaries are worked into."""
 
     when: RollUp
     kind: str
     key: str | None = None
-    """The key it is kept under; None is the kind's name."""
+    """Key of the document; None means the name of the kind."""
     max_words: int = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryCap:
-    """No more than so many memories of a kind in a scope; one too many is compacted away."""
+    """Maximum number of memories of a kind per scope. Beyond it, memories are compacted."""
 
     kind: str
     max_memories: int
@@ -44,118 +44,122 @@ class MemoryCap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicRules:
-    """Memories of a kind gather under topics."""
+    """Rules that group memories of a kind into topics."""
 
     kind: str
     min_conclusions: int = 3
-    """Conclusions one conversation must leave for a topic of its own."""
+    """Minimum number of conclusions in one conversation to create a topic."""
     max_lines: int = 50
-    """A page longer than this is split."""
+    """Maximum number of lines on a page; a longer page is split."""
     detect: Literal["turn", "close"] = "close"
-    """When a conversation's topic is looked for: at each thing the user says until it is found, or once at the end."""
+    """When to detect a conversation's topic: ``turn``, at each user message until it is found; ``close``, once at the end."""
     opens: bool = True
-    """Whether topics are opened without being asked for, named by a model where there is one; else what is clearly about
-    a topic that a person has opened goes there, and no model is asked."""
+    """If True, topics are created automatically, and named by the chat model if there is one. If False, memories join a topic
+    only if a person created it and they clearly belong to it; no model is called.
+    """
     recent_kind: str | None = None
-    """The kind that notes at each close which topic it was about; None notes nothing."""
+    """Kind of the notes that record each ended conversation's topic; None records nothing."""
     max_recent: int = 20
-    """Such notes that are kept; older ones expire."""
+    """Maximum number of notes of ``recent_kind``; older ones expire."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallPlan:
-    """What a conversation is reminded of at each turn."""
+    """Recall settings for each turn of a conversation."""
 
     limit: int = 20
     kinds: tuple[str, ...] | None = None
-    """Only these; None is every kind, and raw messages."""
+    """Kinds to recall; None means every kind, and messages."""
     min_cosine: float | None = None
-    """How near a memory must be, as the design's own embedder measures it; None is no limit."""
+    """Minimum cosine of a memory, on the scale of the design's original embedder; None means no minimum."""
     measured_by: tuple[float, float] = (0.0, 1.0)
-    """The calibration of that embedder, by which the limit is carried over to the one in use."""
+    """Calibration of the original embedder. ``min_cosine`` is converted from it to the embedder in use."""
     own_embedder: str | None = None
-    """The design's own embedder: with it, the limit is its raw cosine."""
+    """Name of the original embedder; if it is in use, ``min_cosine`` is compared without conversion."""
     accumulates: bool = False
-    """What one turn brought to mind stays in mind until the conversation closes."""
+    """If True, memories recalled in one turn stay in the context until the conversation ends."""
 
     def as_measured(self, cosine: float, calibration: tuple[float, float]) -> float:
-        """Return a cosine of an embedder with this calibration as the design's own embedder would have measured it."""
+        """Convert a cosine of an embedder with this calibration to the scale of the design's original embedder."""
         (low, high), (own_low, own_high) = self.measured_by, calibration
         return low + (cosine - own_low) / (own_high - own_low) * (high - low)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """One part of a system prompt; its words are in ``prompts/sections.toml`` under ``words``."""
+    """One section of a system prompt. ``words`` names its texts in ``prompts/sections.toml``."""
 
     words: str
     source: Literal["pinned", "relevant", "all", "newest", "shared", "state", "page", "fixed"]
-    """What fills it: pinned memories, those a recall finds, all (or the relevant ones of too many), the newest, the
-    newest that other apps share, a given state, the page of the conversation's topic (which takes the place of what a recall finds), or words alone."""
+    """Content of the section.
+
+    ``pinned``: pinned memories. ``relevant``: recalled memories. ``all``: all memories, or the relevant ones if there are too
+    many. ``newest``: the newest memories. ``shared``: the newest memories that other apps share. ``state``: a state passed by the
+    caller. ``page``: the page of the conversation's topic, which replaces the recalled memories. ``fixed``: a fixed text.
+    """
     kinds: tuple[str, ...] | None = None
     max_items: int = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptLayout:
-    """A system prompt's parts, in their order, in the design's own words."""
+    """The sections of a system prompt, in order."""
 
     sections: tuple[Section, ...]
     language: str | None = None
-    """The language of those words; None is the user's."""
+    """Language of the section texts; None means the user's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preset:
-    """One assistant's way of remembering."""
+    """How one assistant remembers: its kinds, extraction, recall and prompt layout."""
 
     name: str
     kinds: tuple[Kind, ...]
     default_kind: str
     extractor: Extractor | Paragraph = STATEMENTS
-    """What a conversation leaves, by a model or by rules."""
+    """Extracts memories from a conversation, with a chat model or by rules."""
     extract_at: Literal["turn", "close", "never"] = "close"
-    """When: after each of the assistant's replies, when the conversation ends, or not by itself."""
+    """When to extract: after each reply of the assistant, when the conversation ends, or never automatically."""
     reconcile_rules: ReconcileRules = field(default_factory=ReconcileRules)
-    """How what is new meets what is known."""
+    """Rules that reconcile new memories with known ones."""
     roll_up: RollUp | None = None
-    """When older messages become a summary."""
+    """When to summarize older messages; None means never."""
     base: BaseDocument | None = None
     cap: MemoryCap | None = None
     topics: TopicRules | None = None
     topics_dir: str | None = None
-    """The folder in which topics are kept as pages that people can read and edit, beside the store where it is a
-    relative one; None keeps no files."""
+    """Folder for topic pages that people can read and edit. A relative path starts at the store's folder. None: no files."""
     recall: RecallPlan = field(default_factory=RecallPlan)
     layout: PromptLayout | None = None
-    """How the context is laid out; None is the default block, which nothing stored can close."""
+    """Layout of the context; None means the default block, which escapes stored text so that it cannot end the block."""
     window: int = 20
-    """Messages of the present conversation that go along with the context."""
+    """Number of messages of the current conversation that accompany the context."""
     tools: tuple[str, ...] = ("remember", "forget")
-    """The memory tools a model is offered, of those in ``prompts/tools.toml``."""
+    """Memory tools offered to a model, from ``prompts/tools.toml``."""
     default_key: str | None = None
-    """What is remembered as ``key: value`` is taken apart, and what has no key gets this one; None leaves texts whole."""
+    """If set, a remembered ``key: value`` is split, and a text without a key gets this key. None stores texts unchanged."""
     embedder: str | None = None
-    """The embedding model the design names; None is the default one."""
+    """Name of the design's embedder; None means the default one."""
     clean_every: timedelta = timedelta(hours=1)
-    """How often what has expired is purged, besides at every start."""
+    """Time between two purges of expired memories; each start also purges."""
     unused_after: timedelta | None = None
-    """What was learnt by itself and never used for so long expires."""
+    """Expire automatically extracted memories that were not used for this long; None keeps them."""
     idle_after: timedelta | None = timedelta(minutes=7)
-    """A session with no message for so long is closed and digested; None leaves it open."""
+    """End and digest a session that had no message for this long; None leaves it open."""
     undo_window: timedelta = timedelta(days=30)
-    """How long something forgotten can still be brought back."""
+    """How long a forgotten memory can be restored."""
     message_retention: timedelta | None = None
-    """How long raw messages are kept after their session was digested; None keeps them."""
+    """How long messages are kept after their session was digested; None keeps them."""
     context_tokens: int = 800
     languages: tuple[str, ...] = ("en", "es")
-    """The languages a short question may be in, besides the one it shows."""
+    """Languages to consider for a short query, in addition to its detected language."""
 
     def kind(self, name: str | None) -> Kind:
-        """Return a kind by its name, or the default one."""
+        """Return a kind by name, or the default kind."""
         wanted = name or self.default_kind
         for kind in self.kinds:
             if kind.name == wanted:
                 return kind
         known = ", ".join(kind.name for kind in self.kinds)
-        raise InvalidInput(f"The preset {self.name!r} has no kind {wanted!r}; it has: {known}.")
+        raise InvalidInput(f"The preset {self.name!r} has no kind {wanted!r}. Its kinds are: {known}.")

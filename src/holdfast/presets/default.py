@@ -1,7 +1,7 @@
-"""The default preset: the best of the designs. Facts, decisions, events, the day's context, summaries and a profile.
+"""The default preset: facts, decisions, events, the day's context, summaries and a profile. It combines the other designs.
 
-From Rostro it has conversations that close by themselves and topics, from Lo-Bug the two cascades, from Reachy kinds
-with lifetimes, from Rumi keys that mean the same whatever their word, from all of them what the engine does anyway.
+Sessions that end when idle, and topics, come from Rostro; the two roll-ups from Lo-Bug; kinds with lifetimes from Reachy; and
+keys that are normalized by meaning from Rumi.
 """
 
 from holdfast.learning.capture_kinds import STATEMENTS
@@ -20,10 +20,15 @@ DEFAULT = Preset(
     topics=TopicRules(kind="fact", detect="close", opens=False),
     kinds=(
         Kind(name="fact", meaning="Something true of a person, a thing or the world", keyed="many"),
-        Kind(name="decision", meaning="Something that was decided, and holds until decided otherwise"),
-        Kind(name="event", meaning="Something that happened or will happen at a time"),
-        Kind(name="context", meaning="What matters today; gone at the end of the user's day", keyed="one", lifetime="day"),
-        Kind(name="summary", meaning="What a stretch of conversation was about", background=True),
-        Kind(name="profile", meaning="A standing description, always part of the context", keyed="one", pinned=True),
+        Kind(name="decision", meaning="A decision that holds until another one replaces it"),
+        Kind(name="event", meaning="Something that happened or will happen at a certain time"),
+        Kind(
+            name="context",
+            meaning="Something that matters only today; it expires at the end of the user's day",
+            keyed="one",
+            lifetime="day",
+        ),
+        Kind(name="summary", meaning="Summary of a part of a conversation", background=True),
+        Kind(name="profile", meaning="Standing description of the user, always part of the context", keyed="one", pinned=True),
     ),
 )

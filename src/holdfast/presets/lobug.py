@@ -1,4 +1,4 @@
-"""Lo-Bug, a tiered memory: facts after each exchange, summaries of older messages, one base document of it all."""
+"""Lo-Bug, a tiered memory: facts after each exchange, summaries of older messages, and one base document."""
 
 from holdfast.learning.capture_kinds import TYPED_FACTS
 from holdfast.learning.changes.reconcile import ReconcileRules
@@ -7,15 +7,15 @@ from holdfast.presets.base import BaseDocument, Preset, PromptLayout, RecallPlan
 from holdfast.types import Kind
 
 _NOMIC = (0.5, 0.72)
-"""The calibration of nomic-embed-text, by which the design's similarities are measured."""
+"""Calibration of nomic-embed-text, the embedder behind the design's thresholds."""
 
 LOBUG = Preset(
     name="lobug",
     default_kind="fact",
     kinds=(
         Kind(name="fact", meaning="A sentence in the third person about the user: personal, preference, knowledge or event"),
-        Kind(name="summary", meaning="What a stretch of conversation was about", background=True),
-        Kind(name="base", meaning="The one document about the user, always in the prompt", keyed="one", pinned=True),
+        Kind(name="summary", meaning="Summary of a part of a conversation", background=True),
+        Kind(name="base", meaning="The base document about the user, always in the prompt", keyed="one", pinned=True),
     ),
     extractor=TYPED_FACTS,
     extract_at="turn",

@@ -1,4 +1,4 @@
-"""Reachy, a robot: three types of memory with lifetimes, and the last turns always at hand."""
+"""Reachy, a robot: three types of memory with lifetimes, and a window of the last turns."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -9,15 +9,22 @@ from holdfast.text.clean import content_hash
 from holdfast.types import Kind
 
 _MINILM = (0.08, 0.40)
-"""The calibration of all-MiniLM-L6-v2, by which the design's scores are measured."""
+"""Calibration of all-MiniLM-L6-v2, the embedder behind the design's thresholds."""
 
 REACHY = Preset(
     name="reachy",
     default_kind="fact",
     kinds=(
-        Kind(name="conversation", meaning="What was said; kept for 30 days", lifetime=timedelta(days=30)),
-        Kind(name="fact", meaning="Something to remember for good", keyed="many"),
-        Kind(name="context", meaning="What matters today; the newest value of a key counts", keyed="one", lifetime="day"),
+        Kind(
+            name="conversation", meaning="Something said in a conversation; it expires after 30 days", lifetime=timedelta(days=30)
+        ),
+        Kind(name="fact", meaning="Something to remember permanently", keyed="many"),
+        Kind(
+            name="context",
+            meaning="Something that matters only today; a new value replaces the old one of its key",
+            keyed="one",
+            lifetime="day",
+        ),
     ),
     extract_at="never",
     recall=RecallPlan(limit=5, kinds=("conversation", "fact", "context"), min_cosine=0.3, measured_by=_MINILM),
@@ -30,5 +37,5 @@ REACHY = Preset(
 
 
 def context_key(text: str, metadata: Mapping[str, Any]) -> str:
-    """Return the key of a context; one that names none is its own, so that it takes no other's place."""
+    """Return the key of a context memory; without one, a unique key, so that it replaces no other."""
     return str(metadata.get("context_key") or f"note-{content_hash(text)[:12]}")

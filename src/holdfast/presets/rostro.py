@@ -1,4 +1,4 @@
-"""Rostro, a voice assistant: conclusions gathered on topic pages, and a page for a conversation that has found its topic."""
+"""Rostro, a voice assistant: conclusions on topic pages, and the page in the prompt once a conversation's topic is known."""
 
 from datetime import timedelta
 
@@ -7,14 +7,14 @@ from holdfast.presets.base import Preset, PromptLayout, RecallPlan, Section, Top
 from holdfast.types import Kind
 
 _OPENAI_SMALL = (0.2, 0.7)
-"""What the design takes text-embedding-3-small to measure between unrelated texts, and between related ones."""
+"""Calibration that the design assumes for text-embedding-3-small."""
 
 ROSTRO = Preset(
     name="rostro",
     default_kind="conclusion",
     kinds=(
-        Kind(name="conclusion", meaning="A conclusion, decision or discovery of a conversation, in one line"),
-        Kind(name="recent", meaning="Which topic a conversation was about, in a few words", keyed="many", background=True),
+        Kind(name="conclusion", meaning="A conclusion, decision or discovery from a conversation, in one line"),
+        Kind(name="recent", meaning="The topic of a conversation, in a few words", keyed="many", background=True),
     ),
     extractor=CONCLUSIONS,
     topics=TopicRules(kind="conclusion", min_conclusions=3, max_lines=50, detect="turn", recent_kind="recent", max_recent=20),

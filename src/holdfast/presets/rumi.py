@@ -1,4 +1,4 @@
-"""Rumi, a personal agent: facts as a free key and a value, learnt when a session ends, all of them in the prompt."""
+"""Rumi, a personal agent: facts with a free key and a value, extracted at the end of a session, all of them in the prompt."""
 
 from datetime import timedelta
 

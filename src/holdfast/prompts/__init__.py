@@ -1,1 +1,1 @@
-"""Words for models and prompts, in files of their own."""
+"""Prompt and tool texts, one TOML file each."""

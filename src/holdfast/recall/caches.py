@@ -27,7 +27,7 @@ TEXT_CACHES: Final = (
     language._is_foreign,  # noqa: SLF001
     terms._stem,  # noqa: SLF001
     clusters._content,  # noqa: SLF001
-    clusters._place,  # noqa: SLF001
+    clusters._dimension,  # noqa: SLF001
     keys._meaning,  # noqa: SLF001
     corrections._loss_pattern,  # noqa: SLF001
     wording.meaning,

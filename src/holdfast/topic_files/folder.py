@@ -1,4 +1,4 @@
-"""A folder of small files, read and written with care: nothing outside it is ever touched, and no link is followed."""
+"""Safe access to a folder of small files: nothing outside it is touched, and no link is followed."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ _WRITE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW",
 
 
 class Stamp(NamedTuple):
-    """By what a file is seen to have changed, without reading it."""
+    """File metadata that shows whether a file has changed, without reading it."""
 
     modified: int
     size: int
@@ -25,44 +25,44 @@ class Stamp(NamedTuple):
 
 
 class Folder:
-    """One folder; what lies deeper in it, links and special files do not exist for it."""
+    """One folder. Subfolders, links and special files are ignored."""
 
     def __init__(self, path: Path) -> None:
         self.path = path.expanduser().resolve()
 
     def listing(self) -> dict[str, Stamp]:
-        """Return the pages and the index that are there, in the order of their names."""
+        """Return the stamps of the pages and the index, by file name in sorted order."""
         found: dict[str, Stamp] = {}
         with contextlib.suppress(FileNotFoundError), os.scandir(self.path) as entries:
             for entry in entries:
                 if is_page(entry.name) or entry.name == INDEX_FILE:
-                    known = self.stamp(entry.name)
-                    if known is not None:
-                        found[entry.name] = known
+                    stamp = self.stamp(entry.name)
+                    if stamp is not None:
+                        found[entry.name] = stamp
         return dict(sorted(found.items()))
 
     def names(self) -> set[str]:
-        """Return every name in the folder, whatever it is the name of."""
+        """Return all names in the folder, of files and of anything else."""
         with contextlib.suppress(FileNotFoundError):
             return {path.name for path in self.path.iterdir()}
         return set()
 
     def stamp(self, name: str) -> Stamp | None:
-        """Return what a regular file looks like from outside; None if there is none."""
+        """Return the stamp of a regular file; None if there is none."""
         try:
-            seen = os.lstat(self._inside(name))
+            status = os.lstat(self._inside(name))
         except FileNotFoundError:
             return None
-        return Stamp(seen.st_mtime_ns, seen.st_size, seen.st_ino) if stat.S_ISREG(seen.st_mode) else None
+        return Stamp(status.st_mtime_ns, status.st_size, status.st_ino) if stat.S_ISREG(status.st_mode) else None
 
     def read(self, name: str) -> bytes | None:
-        """Return a file's bytes, or None if it is not there, may not be read, or was written to meanwhile."""
+        """Return a file's bytes; None if it is missing, unreadable, or changed while it was read."""
         before = self.stamp(name)
         if before is None:
             return None
         try:
             handle = os.open(self._inside(name), _READ)
-        except (FileNotFoundError, PermissionError):  # on Windows, an editor may have it for itself
+        except (FileNotFoundError, PermissionError):  # on Windows, an editor may lock it
             return None
         with os.fdopen(handle, "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -71,7 +71,7 @@ class Folder:
         return data if self.stamp(name) == before and len(data) == before.size else None
 
     def prepare(self, data: bytes, *, like: str | None = None) -> Path:
-        """Write bytes to a new file beside the others that nobody reads yet; it is on disk when this returns."""
+        """Write bytes to a temporary file in the folder and sync it to disk. ``like`` names a file whose permissions it gets."""
         self.path.mkdir(parents=True, exist_ok=True)
         path = self.path / f"{_TEMPORARY[0]}{secrets.token_hex(8)}{_TEMPORARY[1]}"
         with os.fdopen(os.open(path, _WRITE, 0o666), "wb") as file:
@@ -84,7 +84,7 @@ class Folder:
         return path
 
     def put(self, prepared: Path, name: str) -> None:
-        """Let a prepared file take a name's place at once."""
+        """Atomically rename a prepared file to its final name."""
         prepared.replace(self._inside(name))
 
     def remove(self, name: str) -> None:
@@ -92,8 +92,8 @@ class Folder:
         self._inside(name).unlink(missing_ok=True)
 
     def settle(self) -> None:
-        """Make sure that names that were put or removed are so on disk, where the system lets a folder be synced."""
-        with contextlib.suppress(PermissionError, FileNotFoundError):  # Windows opens no folders
+        """Sync the folder to disk, so that renames and removals survive a power cut. Does nothing on Windows."""
+        with contextlib.suppress(PermissionError, FileNotFoundError):  # Windows cannot open folders
             handle = os.open(self.path, os.O_RDONLY)
             try:
                 os.fsync(handle)
@@ -101,17 +101,17 @@ class Folder:
                 os.close(handle)
 
     def sweep(self) -> None:
-        """Remove what a process left that was killed between preparing and putting."""
+        """Remove temporary files left by a process that was killed."""
         for name in self._temporary():
             (self.path / name).unlink(missing_ok=True)
 
     def _temporary(self) -> Iterator[str]:
-        begins, ends = _TEMPORARY
-        return (name for name in sorted(self.names()) if name.startswith(begins) and name.endswith(ends))
+        prefix, suffix = _TEMPORARY
+        return (name for name in sorted(self.names()) if name.startswith(prefix) and name.endswith(suffix))
 
     def _inside(self, name: str) -> Path:
-        """Return the path of a name, which must be a plain one of this folder."""
-        foreign = {"/", "\0", os.sep, *((os.altsep, ":") if os.altsep else ())}
-        if name in ("", ".", "..") or any(sign in name for sign in foreign):
-            raise InvalidInput(f"{name!r} is no name of a file in {self.path}.")
+        """Return the path of a name in this folder; raise ``InvalidInput`` if it is not a plain file name."""
+        forbidden = {"/", "\0", os.sep, *((os.altsep, ":") if os.altsep else ())}
+        if name in ("", ".", "..") or any(character in name for character in forbidden):
+            raise InvalidInput(f"{name!r} is not the name of a file in {self.path}. Use a name without path separators.")
         return self.path / name

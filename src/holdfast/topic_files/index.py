@@ -1,4 +1,4 @@
-"""The index of recent topics as a file, both ways: ``2026-02-12T14:30:00|cooking|rice recipes``, the newest first."""
+"""Render and parse the index of recent topics, newest first: ``2026-02-12T14:30:00|cooking|rice recipes``."""
 
 import re
 from collections.abc import Sequence
@@ -9,39 +9,39 @@ from holdfast.topic_files.markdown import Line, Page, flat
 from holdfast.types import Memory
 
 MAX_NOTES: Final = 20
-_BETWEEN: Final = re.compile(r"(?<!\\)(?:\\\\)*\|")
+_SEPARATOR: Final = re.compile(r"(?<!\\)(?:\\\\)*\|")
 _STAMP: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?Z?")
 
 
-def noted(memory: Memory) -> Line:
-    """Return a note of a recent topic as the index shows it: the line's text is the topic and the note together."""
+def note_line(memory: Memory) -> Line:
+    """Return a note as a line of the index; the line's text is ``topic|note``."""
     topic = flat(memory.topic or "").replace("\\", "\\\\").replace("|", "\\|")
     at = memory.valid_from.astimezone(UTC).replace(microsecond=0, tzinfo=None).isoformat()
     return Line(text=f"{topic}|{flat(memory.text)}", at=at)
 
 
 def topic_and_note(text: str) -> tuple[str, str]:
-    """Take the two apart again."""
-    parted = _BETWEEN.search(text)
-    assert parted is not None, text
-    topic = re.sub(r"\\(.)", r"\1", text[: parted.end() - 1])
-    return topic, text[parted.end() :]
+    """Split a line's text into topic and note."""
+    separator = _SEPARATOR.search(text)
+    assert separator is not None, text
+    topic = re.sub(r"\\(.)", r"\1", text[: separator.end() - 1])
+    return topic, text[separator.end() :]
 
 
 def newest(notes: Sequence[Memory], max_notes: int = MAX_NOTES) -> list[Memory]:
-    """Return the notes the index lists."""
-    told = [memory for memory in notes if memory.topic and flat(memory.topic)]
-    return sorted(told, key=lambda memory: (memory.valid_from, memory.created_at, memory.id), reverse=True)[:max_notes]
+    """Return the notes to list in the index, newest first."""
+    listed = [memory for memory in notes if memory.topic and flat(memory.topic)]
+    return sorted(listed, key=lambda memory: (memory.valid_from, memory.created_at, memory.id), reverse=True)[:max_notes]
 
 
 def render_index(notes: Sequence[Memory], *, layout: Sequence[str] = (), max_notes: int = MAX_NOTES) -> str:
-    """Return the index; rows of a person's own come first."""
-    lines = [f"{line.at}|{line.text}" for line in map(noted, newest(notes, max_notes))]
+    """Return the text of the index; rows that a person added come first."""
+    lines = [f"{line.at}|{line.text}" for line in map(note_line, newest(notes, max_notes))]
     return "".join(f"{row}\n" for row in (*layout, *lines))
 
 
 def parse_index(text: str) -> Page:
-    """Read an index; a row without a moment is taken as written now, and one without a topic is a person's own."""
+    """Parse an index. A row without a time counts as written now; a row without a topic is kept as layout."""
     rows = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     ended = rows[-1] == ""
     if ended:
@@ -54,13 +54,13 @@ def _row(row: str) -> str | Line:
         return row
     at: str | None = None
     rest = row.strip()
-    head, bar, tail = rest.partition("|")
-    if bar and _STAMP.fullmatch(head.strip()):
+    head, separator_found, tail = rest.partition("|")
+    if separator_found and _STAMP.fullmatch(head.strip()):
         at, rest = _moment(head.strip()), tail.strip()
-    parted = _BETWEEN.search(rest)
-    if parted is None:
+    separator = _SEPARATOR.search(rest)
+    if separator is None:
         return row
-    topic, note = rest[: parted.end() - 1].strip(), flat(rest[parted.end() :])
+    topic, note = rest[: separator.end() - 1].strip(), flat(rest[separator.end() :])
     return Line(text=f"{topic}|{note}", at=at, raw=(row,)) if topic and note else row
 
 

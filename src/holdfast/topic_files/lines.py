@@ -1,11 +1,11 @@
-"""How lines of a file and memories become each other: on a topic's page, and in the index."""
+"""Convert between memories and the lines of topic pages and of the index."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 
-from holdfast.topic_files.index import noted, topic_and_note
-from holdfast.topic_files.markdown import Line, flat, shown
+from holdfast.topic_files.index import note_line, topic_and_note
+from holdfast.topic_files.markdown import Line, flat, page_line
 from holdfast.types import Memory, Put, Scope
 
 EDITED: Final = "edited by hand in its file"
@@ -13,29 +13,29 @@ ADDED: Final = "written by hand into a file"
 
 
 class LineFormat(Protocol):
-    """The two sorts of files."""
+    """Conversion between lines and memories, for pages or for the index."""
 
     @property
     def titled(self) -> bool:
-        """Whether the file has a title, and the title says the topic of all its lines."""
+        """True if the file has a title, which names the topic of all its lines."""
         ...
 
     def line(self, memory: Memory) -> Line:
-        """Return a memory as the file shows it."""
+        """Return a memory as a line."""
         ...
 
     def revised(self, memory: Memory, line: Line | None, *, topic: str | None, at: str | None) -> Put:
-        """Return the change that makes a memory what a line says; without a line its text stays."""
+        """Return the change that makes a memory match a line. Without a line, its text stays."""
         ...
 
     def created(self, line: Line, topic: str) -> Put:
-        """Return the change that makes a memory of a line."""
+        """Return the change that creates a memory from a line."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageLines:
-    """The lines of topic pages."""
+    """Lines of topic pages."""
 
     scope: Scope
     kind: str
@@ -43,20 +43,20 @@ class PageLines:
     titled: bool = True
 
     def line(self, memory: Memory) -> Line:
-        """Return a memory with the day it is from."""
-        return shown(memory)
+        """Return a memory as a line with its date."""
+        return page_line(memory)
 
     def revised(self, memory: Memory, line: Line | None, *, topic: str | None, at: str | None) -> Put:
-        """Return a revision; a key that still stands before the text stays the key."""
+        """Return a revision. If the line still starts with the memory's key, the key is kept."""
         key, text = memory.key, memory.text
         if line is not None:
             head = f"{flat(key)}: " if key else ""
-            keeps = bool(head) and line.text.startswith(head) and len(line.text) > len(head)
-            key, text = (key, line.text[len(head) :]) if keeps else (None, line.text)
+            keeps_key = bool(head) and line.text.startswith(head) and len(line.text) > len(head)
+            key, text = (key, line.text[len(head) :]) if keeps_key else (None, line.text)
         return _revision(memory, text, key=key, topic=topic, at=_moment(at, self.now))
 
     def created(self, line: Line, topic: str) -> Put:
-        """Return a new memory; a date that is still to come is what the line is about, not when it was written."""
+        """Return a new memory. A date in the future is part of the text, not the date of the memory."""
         at, text = _moment(line.at, self.now), line.text
         if line.at and at is None:
             text = f"{text} ({line.at})"
@@ -67,7 +67,7 @@ class PageLines:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexLines:
-    """The lines of the index."""
+    """Lines of the index."""
 
     scope: Scope
     kind: str
@@ -76,26 +76,26 @@ class IndexLines:
     titled: bool = False
 
     def line(self, memory: Memory) -> Line:
-        """Return a note with its topic and moment."""
-        return noted(memory)
+        """Return a note as a line with its topic and time."""
+        return note_line(memory)
 
     def revised(self, memory: Memory, line: Line | None, *, topic: str | None, at: str | None) -> Put:
         """Return a revision of a note or of its topic."""
-        told, text = topic_and_note(line.text) if line else (topic, memory.text)
+        line_topic, text = topic_and_note(line.text) if line else (topic, memory.text)
         text = memory.text if text == flat(memory.text) else text
-        return _revision(memory, text, key=memory.key, topic=told, at=_moment(at, self.now))
+        return _revision(memory, text, key=memory.key, topic=line_topic, at=_moment(at, self.now))
 
-    def created(self, line: Line, topic: str) -> Put:  # noqa: ARG002  (its lines say their topic themselves)
-        """Return a new note; it has a key of its own, since two conversations may be about the same."""
-        told, text = topic_and_note(line.text)
+    def created(self, line: Line, topic: str) -> Put:  # noqa: ARG002  (each line of the index has its own topic)
+        """Return a new note. Its key includes the time, because two conversations may have the same topic."""
+        line_topic, text = topic_and_note(line.text)
         at = _moment(line.at, self.now)
-        key = f"{told}:{(at or self.now).isoformat()}" if self.keyed else None
+        key = f"{line_topic}:{(at or self.now).isoformat()}" if self.keyed else None
         return Put(
             scope=self.scope,
             kind=self.kind,
             text=text,
             key=key,
-            topic=told,
+            topic=line_topic,
             origin="file",
             trust=1.0,
             valid_from=at,
@@ -105,13 +105,21 @@ class IndexLines:
 
 def _revision(memory: Memory, text: str, *, key: str | None, topic: str | None, at: datetime | None) -> Put:
     return Put(
-        id=memory.id, scope=memory.scope, kind=memory.kind, text=text, key=key, topic=topic, origin="file", trust=1.0,
-        valid_from=at, reason=EDITED,
-    )  # fmt: skip
+        id=memory.id,
+        scope=memory.scope,
+        kind=memory.kind,
+        text=text,
+        key=key,
+        topic=topic,
+        origin="file",
+        trust=1.0,
+        valid_from=at,
+        reason=EDITED,
+    )
 
 
 def _moment(at: str | None, now: datetime) -> datetime | None:
-    """Return the moment a line is from, if it says one that has come; today is now."""
+    """Return the time stated in a line; None if there is none or it is over a day ahead. Today's date becomes ``now``."""
     if at is None:
         return None
     moment = datetime.fromisoformat(at).replace(tzinfo=UTC)

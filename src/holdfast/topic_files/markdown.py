@@ -1,7 +1,7 @@
-"""A topic's page as Markdown, both ways: memories become lines, and what a person made of the lines is read again.
+"""Render memories as a Markdown page, and parse an edited page.
 
-Whatever is no line of its own (headings, blank lines, comments, tables, code) is the person's layout: it is left where
-it is, and says nothing to the memory. What is written is read again as the same text.
+Headings, blank lines, comments, tables and code are layout: they stay in place and create no memory. Every other line is a
+memory. Parsing a rendered page returns the same texts.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ _FENCES: Final = ("```", "~~~")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One memory as it stands in a file: its text, the day or moment it is from, and the rows as they were typed."""
+    """One memory in a file: its text, its date or time, and the rows as they were typed."""
 
     text: str
     at: str | None = None
@@ -34,61 +34,60 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """What a file says: rows that are layout, and lines, in their order."""
+    """Parsed content of a file: layout rows and lines, in order."""
 
     title: str | None = None
     parts: tuple[str | Line, ...] = ()
     newline: str = "\n"
     ended: bool = True
-    """Whether the last row was ended; a file that was cut off mostly is not."""
+    """True if the last row ends with a newline; a truncated file usually does not."""
 
     @property
     def lines(self) -> tuple[Line, ...]:
-        """The lines alone."""
+        """The lines, without the layout."""
         return tuple(part for part in self.parts if isinstance(part, Line))
 
     @property
     def is_blank(self) -> bool:
-        """Whether there is nothing at all in it."""
+        """True if the file has nothing but whitespace."""
         return not any(isinstance(part, Line) or part.strip() for part in self.parts)
 
     @property
     def has_layout(self) -> bool:
-        """Whether a person wrote something besides the title and the lines."""
-        said = [part for part in self.parts if isinstance(part, str) and part.strip()]
-        return len(said) > (self.title is not None)
+        """True if there is text other than the title and the lines."""
+        texts = [part for part in self.parts if isinstance(part, str) and part.strip()]
+        return len(texts) > (self.title is not None)
 
 
 def flat(text: str) -> str:
-    """Return a text in one line."""
+    """Return a text on one line."""
     return _BREAKS.sub(" ", text).strip()
 
 
-def shown(memory: Memory) -> Line:
-    """Return a memory as its page shows it, with the day it holds from."""
+def page_line(memory: Memory) -> Line:
+    """Return a memory as a line of its page, with the date it is valid from."""
     return Line(text=flat(str(memory)), at=memory.valid_from.astimezone(UTC).date().isoformat())
 
 
-def written(line: Line) -> str:
-    """Return a line as it is written to a page."""
+def render_line(line: Line) -> str:
+    """Return a line as Markdown."""
     return f"- {line.text} ({line.at})" if line.at else f"- {line.text}"
 
 
 def in_order(memories: Sequence[Memory]) -> list[Memory]:
-    """Return memories as a page lists them, oldest first."""
+    """Sort memories in page order, oldest first."""
     return sorted(memories, key=lambda memory: (memory.valid_from, memory.created_at, memory.id))
 
 
 def render_page(topic: str, memories: Sequence[Memory]) -> str:
-    """Return a new page: the title, a blank row, and a line for each memory."""
+    """Return a new page: the title, a blank row, and one line per memory."""
     return update_page(Page(), (), topic, memories)
 
 
 def update_page(page: Page, ids: Sequence[str | None], topic: str, memories: Sequence[Memory]) -> str:
-    """Return a page with these memories on it; ``ids`` are what its lines stand for.
+    """Return a page updated to these memories; ``ids`` are the memory ids of its lines.
 
-    Layout, order and the way unchanged lines are typed stay. Lines that stand for no memory any more go, and new
-    ones come where their date belongs.
+    Layout, order and unchanged lines stay as typed. Lines without a memory are removed, and new lines are inserted by date.
     """
     wanted = {memory.id: memory for memory in memories}
     rows: list[tuple[tuple[str, ...], Memory | None]] = []
@@ -97,8 +96,8 @@ def update_page(page: Page, ids: Sequence[str | None], topic: str, memories: Seq
         if isinstance(part, str):
             rows.append(((part,), None))
         elif memory := wanted.pop(next(known, None) or "", None):
-            line = shown(memory)
-            kept = part.raw if (line.text, line.at) == (part.text, part.at) else (written(line),)
+            line = page_line(memory)
+            kept = part.raw if (line.text, line.at) == (part.text, part.at) else (render_line(line),)
             rows.append((kept, memory))
     if page.title is None:
         rows[:0] = [((f"# {page_title(topic)}",), None), (("",), None)]
@@ -110,8 +109,8 @@ def update_page(page: Page, ids: Sequence[str | None], topic: str, memories: Seq
 
 
 def _insert(rows: list[tuple[tuple[str, ...], Memory | None]], memory: Memory) -> None:
-    """Put a memory behind the last line that is not younger; before the first one, if all are; else at the end."""
-    new = ((written(shown(memory)),), memory)
+    """Insert a memory after the last line that is not newer, else before the first line; on a page without lines, at the end."""
+    new = ((render_line(page_line(memory)),), memory)
     places = [place for place, (_, other) in enumerate(rows) if other is not None]
     older = [place for place in places if (other := rows[place][1]) and other.valid_from <= memory.valid_from]
     if older:
@@ -125,24 +124,24 @@ def _insert(rows: list[tuple[tuple[str, ...], Memory | None]], memory: Memory) -
 
 
 def parse_page(text: str) -> Page:
-    """Read a page, tolerant of what people do by hand: other bullets or none, no dates, headings, wrapped lines."""
+    """Parse a page. Other bullets or none, missing dates, headings and wrapped lines are accepted."""
     newline = "\r\n" if "\r\n" in text else "\n"
     rows = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     ended = rows[-1] == ""
     if ended:
         rows.pop()
-    title, titled = _title(rows)
-    opaque = _blocks(rows)
+    title, title_rows = _title(rows)
+    block_rows = _blocks(rows)
     parts: list[str | list[str]] = []
     for number, row in enumerate(rows):
-        if number in opaque or number in titled or _is_layout(row):
+        if number in block_rows or number in title_rows or _is_layout(row):
             parts.append(row)
         elif parts and isinstance(parts[-1], list) and row[:1].isspace() and not _BULLET.match(row) and _indent(row) >= 2:
             parts[-1].append(row)
         else:
             parts.append([row])
-    made = tuple(part if isinstance(part, str) else _line(part) for part in parts)
-    return Page(title=title, parts=made, newline=newline, ended=ended)
+    parsed = tuple(part if isinstance(part, str) else _line(part) for part in parts)
+    return Page(title=title, parts=parsed, newline=newline, ended=ended)
 
 
 def _indent(row: str) -> int:
@@ -151,19 +150,19 @@ def _indent(row: str) -> int:
 
 
 def _title(rows: Sequence[str]) -> tuple[str | None, set[int]]:
-    """Return the title, and the rows it stands in: the first heading of the first level, in either way to write one."""
+    """Return the title and its row numbers: the first level-one heading, written with ``#`` or underlined with ``=``."""
     first = next((number for number, row in enumerate(rows) if row.strip()), None)
     for number, row in enumerate(rows):
         if row.startswith("#") and not row.startswith("##") and row[1:].strip() and (row[1].isspace() or number == first):
             return row[1:].strip(), {number}
-        under = rows[number + 1].strip() if number + 1 < len(rows) else ""
-        if row.strip() and len(under) >= 2 and not under.strip("=") and not _BULLET.match(row):
+        underline = rows[number + 1].strip() if number + 1 < len(rows) else ""
+        if row.strip() and len(underline) >= 2 and not underline.strip("=") and not _BULLET.match(row):
             return row.strip(), {number, number + 1}
     return None, set()
 
 
 def _blocks(rows: Sequence[str]) -> set[int]:
-    """Return the rows inside code, comments and front matter; what is opened and never closed is none of these."""
+    """Return the rows inside code blocks, comments and front matter. A block that is never closed does not count."""
     inside: set[int] = set()
     number = 0
     while number < len(rows):
@@ -176,7 +175,7 @@ def _blocks(rows: Sequence[str]) -> set[int]:
 
 
 def _closing(rows: Sequence[str], start: int) -> int | None:
-    """Return where the block that begins in a row ends, if one begins there."""
+    """Return the last row of the block that starts in a row; None if no block starts there or it is never closed."""
     row = rows[start].strip()
     if row.startswith("<!--"):
         return next((n for n in range(start, len(rows)) if "-->" in rows[n][4 if n == start else 0 :]), None)
@@ -187,7 +186,7 @@ def _closing(rows: Sequence[str], start: int) -> int | None:
 
 
 def _is_layout(row: str) -> bool:
-    """Tell whether a row is no memory: blank, a heading, a rule, an empty bullet, the open end of a block, or a table's."""
+    """Return True for blank rows, headings, rules, empty bullets, table rows, and the markers of unclosed blocks."""
     plain = row.strip()
     return (
         not plain
@@ -200,7 +199,7 @@ def _is_layout(row: str) -> bool:
 
 
 def _line(rows: Sequence[str]) -> Line:
-    """Make one line of the rows it was wrapped into: without its bullet, and the date taken off its end."""
+    """Join wrapped rows into one line, without its bullet and with the date at its end split off."""
     bullet = _BULLET.match(rows[0])
     first = rows[0][bullet.end() :] if bullet else rows[0]
     text = flat(" ".join(row.strip() for row in (first, *rows[1:])))
@@ -217,15 +216,15 @@ def _day(found: re.Match[str]) -> str | None:
         return None
 
 
-def mark(text: str) -> str:
-    """Return what a text is known by where the text itself must not be kept."""
+def digest(text: str) -> str:
+    """Return the digest of a text, for records that must not contain the text."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def ids_of(page: Page, known: Sequence[tuple[str, str]]) -> list[str | None]:
-    """Tell what each line of a page stands for, by the ids and marks of the lines it was last in step with."""
+    """Return the memory id of each line, found by its digest among ``known`` (id, digest) pairs; None if unknown."""
     waiting: dict[str, list[str]] = {}
-    for id, text_mark in known:
-        waiting.setdefault(text_mark, []).append(id)
-    found = [waiting.get(mark(line.text)) for line in page.lines]
+    for id, text_digest in known:
+        waiting.setdefault(text_digest, []).append(id)
+    found = [waiting.get(digest(line.text)) for line in page.lines]
     return [left.pop(0) if left else None for left in found]

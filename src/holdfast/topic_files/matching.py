@@ -1,75 +1,84 @@
-"""Which line of a file was which line before: the same text, else the place and the likeness."""
+"""Match the lines of an edited file with the lines of the last sync: by equal text, then by position and similarity."""
 
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Final
 
-from holdfast.topic_files.markdown import Line, mark
+from holdfast.topic_files.markdown import Line, digest
 from holdfast.topic_files.record import BaseLine
 
-MIN_EDIT_LIKENESS: Final = 0.6
-"""How alike two texts of one page must be to be one memory, edited."""
-MIN_MOVE_LIKENESS: Final = 0.8
-"""How alike they must be on two pages."""
+MIN_EDIT_SIMILARITY: Final = 0.6
+"""Minimum similarity of two texts on one page to count as an edit of one memory."""
+MIN_MOVE_SIMILARITY: Final = 0.8
+"""Minimum similarity of two texts on different pages to count as one memory that moved."""
 _MAX_COMPARED_CHARACTERS: Final = 300
-"""Characters that are compared."""
+"""Maximum characters of each text to compare."""
 _MAX_PAIRS: Final = 4000
-"""Pairs that are compared beyond those in the same place."""
+"""Maximum number of pairs to compare by similarity; beyond it, only equal texts are paired."""
 
 
 def match(
     base: Sequence[BaseLine], lines: Sequence[Line], *, before: Mapping[str, str], now: Mapping[str, str]
 ) -> dict[int, int]:
-    """Return for places in the file the place in the base; ``before`` and ``now`` are memories' texts, then and today."""
-    found = _same(lines, [line.mark for line in base], {})
-    found = _same(lines, [mark(now[line.id]) if line.id in now else "" for line in base], found)
+    """Return the base position of each matched position in the file.
+
+    ``before`` and ``now`` are the texts of the memories, by id, at the last sync and today.
+    """
+    matches = _same(lines, [line.digest for line in base], {})
+    matches = _same(lines, [digest(now[line.id]) if line.id in now else "" for line in base], matches)
     texts = [before.get(line.id, "") for line in base]
-    _in_place(lines, texts, found)
-    left = [place for place in range(len(base)) if place not in found.values() and texts[place]]
-    new = [place for place in range(len(lines)) if place not in found]
-    for one, other in alike([lines[place].text for place in new], [texts[place] for place in left], min_ratio=MIN_EDIT_LIKENESS):
-        found[new[one]] = left[other]
-    return found
+    _in_place(lines, texts, matches)
+    unmatched = [place for place in range(len(base)) if place not in matches.values() and texts[place]]
+    new = [place for place in range(len(lines)) if place not in matches]
+    for one, other in pair_similar(
+        [lines[place].text for place in new], [texts[place] for place in unmatched], min_ratio=MIN_EDIT_SIMILARITY
+    ):
+        matches[new[one]] = unmatched[other]
+    return matches
 
 
-def _same(lines: Sequence[Line], marks: Sequence[str], found: Mapping[int, int]) -> dict[int, int]:
-    """Add the lines that are just as they were, wherever they stand now."""
-    result, taken = dict(found), set(found.values())
+def _same(lines: Sequence[Line], digests: Sequence[str], matches: Mapping[int, int]) -> dict[int, int]:
+    """Add matches for lines with unchanged text, at any position."""
+    result, taken = dict(matches), set(matches.values())
     waiting: dict[str, list[int]] = {}
-    for place, known in enumerate(marks):
+    for place, known in enumerate(digests):
         if place not in taken:
             waiting.setdefault(known, []).append(place)
     for place, line in enumerate(lines):
-        left = waiting.get(mark(line.text)) if place not in result else None
-        if left:
-            result[place] = left.pop(0)
+        unmatched = waiting.get(digest(line.text)) if place not in result else None
+        if unmatched:
+            result[place] = unmatched.pop(0)
     return result
 
 
-def _in_place(lines: Sequence[Line], texts: Sequence[str], found: dict[int, int]) -> None:
-    """Add the lines that stand where an unclaimed line stood, behind or before the same neighbour, and are like it."""
-    taken = set(found.values())
+def _in_place(lines: Sequence[Line], texts: Sequence[str], matches: dict[int, int]) -> None:
+    """Add matches for similar lines that have the same neighbor as an unmatched base line."""
+    taken = set(matches.values())
     steps = [(range(len(lines)), 1), (range(len(lines) - 1, -1, -1), -1)]
     for places, step in steps:
         for place in places:
             edge = -1 if step > 0 else len(texts)
             at_edge = place == (0 if step > 0 else len(lines) - 1)
-            neighbour = edge if at_edge else found.get(place - step)
-            if place in found or neighbour is None:
+            neighbor = edge if at_edge else matches.get(place - step)
+            if place in matches or neighbor is None:
                 continue
-            there = neighbour + step
-            if 0 <= there < len(texts) and there not in taken and likeness(lines[place].text, texts[there]) >= MIN_EDIT_LIKENESS:
-                found[place] = there
-                taken.add(there)
+            base_place = neighbor + step
+            if (
+                0 <= base_place < len(texts)
+                and base_place not in taken
+                and similarity(lines[place].text, texts[base_place]) >= MIN_EDIT_SIMILARITY
+            ):
+                matches[place] = base_place
+                taken.add(base_place)
 
 
-def alike(new: Sequence[str], old: Sequence[str], *, min_ratio: float) -> list[tuple[int, int]]:
-    """Pair texts that are alike, the most alike first; of very many only equal ones are paired."""
+def pair_similar(new: Sequence[str], old: Sequence[str], *, min_ratio: float) -> list[tuple[int, int]]:
+    """Pair similar texts, most similar first. With more than ``_MAX_PAIRS`` pairs, only equal texts are paired."""
     if len(new) * len(old) > _MAX_PAIRS:
         places = {text: place for place, text in enumerate(old)}
         pairs = [(1.0, one, places[text]) for one, text in enumerate(new) if text in places]
     else:
-        pairs = [(likeness(a, b, min_ratio), one, other) for one, a in enumerate(new) for other, b in enumerate(old)]
+        pairs = [(similarity(a, b, min_ratio), one, other) for one, a in enumerate(new) for other, b in enumerate(old)]
     chosen: dict[int, int] = {}
     for score, one, other in sorted(pairs, key=lambda pair: (-pair[0], pair[1], pair[2])):
         if score >= min_ratio and one not in chosen and other not in chosen.values():
@@ -77,8 +86,8 @@ def alike(new: Sequence[str], old: Sequence[str], *, min_ratio: float) -> list[t
     return list(chosen.items())
 
 
-def likeness(one: str, other: str, min_ratio: float = MIN_EDIT_LIKENESS) -> float:
-    """Return how alike two texts are, 0 to 1; nothing exact below ``min_ratio``."""
+def similarity(one: str, other: str, min_ratio: float = MIN_EDIT_SIMILARITY) -> float:
+    """Return the similarity of two texts, 0 to 1; a value below ``min_ratio`` may be reported as 0."""
     if not one or not other:
         return 0.0
     matcher = SequenceMatcher(None, other[:_MAX_COMPARED_CHARACTERS], one[:_MAX_COMPARED_CHARACTERS], autojunk=False)

@@ -1,4 +1,4 @@
-"""The folders of topic pages: one for what all share, and one inside it for each user or app that is talked to."""
+"""Mirrored folders of topic pages: a root folder for shared memories, with a subfolder per user or app in use."""
 
 import contextlib
 import hashlib
@@ -19,14 +19,14 @@ from holdfast.types import Scope
 
 log = logging.getLogger("holdfast")
 _MAX_FOLDERS = 100
-"""Scopes whose folders one process keeps in step; more have their pages in the store, and no files."""
+"""Maximum number of scopes whose folders one process syncs. Further scopes have pages in the store but no files."""
 _NAME_FILE = ".holdfast-folder"
 _FIRST_TENANT = "default"
-"""Who has the folder itself; others have one inside it."""
+"""The tenant that uses the root folder itself; other tenants have a subfolder."""
 
 
 class FolderMirrors:
-    """Keeps the folders of the scopes in use in step; does nothing for a preset without a folder for topics."""
+    """Syncs the folders of the scopes in use. Does nothing for a preset without ``topics_dir``."""
 
     def __init__(
         self, store: Store, preset: Preset, clock: Clock, *, follow_up: Callable[[Transaction, Scope], None] | None = None
@@ -38,31 +38,31 @@ class FolderMirrors:
         self._lock = threading.RLock()
         self._open: dict[Scope, TopicFiles] = {}
         self.root = self._find_root()
-        """Where the pages are; None where a preset keeps no files."""
-        self._machine = _name_of(self.root) if self.root is not None and "://" in store.location else ""
+        """The root folder of the pages; None if the preset keeps no files."""
+        self._machine = _folder_id(self.root) if self.root is not None and "://" in store.location else ""
         self.use(Scope(tenant=store.tenant))
 
     def _find_root(self) -> Path | None:
-        """Return the folder; one without a place of its own lies beside the store."""
+        """Return the root folder; a relative path starts at the store's folder."""
         if self._preset.topics is None or self._preset.topics_dir is None:
             return None
-        given = Path(self._preset.topics_dir).expanduser()
-        root = given if given.is_absolute() else Path(self._store.location).parent / given
+        path = Path(self._preset.topics_dir).expanduser()
+        root = path if path.is_absolute() else Path(self._store.location).parent / path
         tenant = self._store.tenant
         if tenant == _FIRST_TENANT:
             return root
-        # What lies in a folder is taken in: a tenant's pages must not lie where another looks.
+        # Every page in a folder is imported, so tenants must not share one.
         return root / f"tenant-{slug(tenant, max_words=6) or 'x'}-{hashlib.blake2b(tenant.encode(), digest_size=8).hexdigest()}"
 
     def use(self, scope: Scope) -> None:
-        """Keep a scope's folder in step from now on."""
+        """Start syncing a scope's folder."""
         if self.root is not None and (scope in self._open or len(self._open) < _MAX_FOLDERS):
             self.of(scope)
 
     def of(self, scope: Scope) -> TopicFiles:
-        """Return the pages of one scope."""
+        """Return the topic files of one scope."""
         if self.root is None:
-            raise NotFound(f"The preset {self._preset.name!r} keeps no topic files; set topics_dir to have them.")
+            raise NotFound(f"The preset {self._preset.name!r} keeps no topic files. Set topics_dir to write them.")
         with self._lock:
             if scope not in self._open:
                 folder = self.root / self._name(scope)
@@ -73,66 +73,66 @@ class FolderMirrors:
 
     @staticmethod
     def _name(scope: Scope) -> str:
-        """Return a scope's folder: readable, safe on every system, and no other scope's."""
+        """Return a scope's folder name: readable, unique, and safe on every system."""
         parts = [part for part in (scope.app, scope.user, scope.agent) if part]
         if not parts:
             return "."
-        whole = json.dumps([scope.app, scope.user, scope.agent]).encode()
+        identity = json.dumps([scope.app, scope.user, scope.agent]).encode()
         readable = slug(" ".join(parts), max_words=6) or "scope"
-        return f"{readable}-{hashlib.blake2b(whole, digest_size=4).hexdigest()}"
+        return f"{readable}-{hashlib.blake2b(identity, digest_size=4).hexdigest()}"
 
     def sync(self) -> SyncReport:
-        """Take hand edits in and write pages out, for every scope in use."""
-        return _together(files.sync() for files in self._in_use())
+        """Import edits and write pages, for every scope in use."""
+        return _combine(files.sync() for files in self._in_use())
 
     def before_erasing(self, owner: Mapping[str, str]) -> list[TopicFiles]:
-        """Take in what stands in the files of the scopes an erasure may touch, so that it goes as well; returns them."""
+        """Import pending edits of the scopes that an erasure may touch, so that they are erased too. Returns their files."""
         if self.root is None:
             return []
         for memory in self._store.memories(MemoryFilter(owner=owner, has_topic=True, statuses=None)):
             self.of(memory.scope)
-        touched = [files for scope, files in list(self._open.items()) if not owner or _fits(scope, owner)]
+        touched = [files for scope, files in list(self._open.items()) if not owner or _belongs_to(scope, owner)]
         for files in touched:
             files.sync()
         return touched
 
     def questions(self) -> tuple[FileQuestion, ...]:
-        """Return what waits for a person's answer."""
+        """Return the questions that wait for an answer."""
         return tuple(question for files in self._in_use() for question in files.questions())
 
     def answer(self, question: str, *, yes: bool) -> SyncReport:
-        """Take a file as the person has it, or keep what the memory has and write the file again."""
+        """Answer a question: yes accepts the file as edited, no keeps the memories and writes the file again."""
         for files in self._in_use():
             if question in {asked.id for asked in files.questions()}:
                 return files.confirm(question) if yes else files.refuse(question)
-        raise NotFound(f"There is no open question {question}; `holdfast topics questions` lists them.")
+        raise NotFound(f"There is no open question {question}. `holdfast topics questions` lists the open ones.")
 
     def _in_use(self) -> list[TopicFiles]:
         with self._lock:
             return list(self._open.values())
 
 
-def _name_of(root: Path) -> str:
-    """Return the name that a folder was given when it was first used: another machine's may have the same path."""
+def _folder_id(root: Path) -> str:
+    """Return the random name stored in a folder on first use. It tells apart folders with the same path on two machines."""
     path, name = root / _NAME_FILE, secrets.token_hex(16)
     try:
         root.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(FileExistsError), path.open("x", encoding="ascii") as file:
             file.write(name)
-        for _ in range(50):  # another process may have made it this moment, and not written yet
+        for _ in range(50):  # another process may have just created it and not written it yet
             if known := path.read_text("ascii").strip():
                 return known
             time.sleep(0.01)
     except OSError as error:
-        log.warning("The folder of topic pages %s cannot be used: %s", root, error)
+        log.warning("The folder for topic pages %s cannot be used: %s. Check that it exists and is writable.", root, error)
     return name
 
 
-def _fits(scope: Scope, owner: Mapping[str, str]) -> bool:
+def _belongs_to(scope: Scope, owner: Mapping[str, str]) -> bool:
     return all(getattr(scope, part) == name for part, name in owner.items())
 
 
-def _together(reports: Iterable[SyncReport]) -> SyncReport:
+def _combine(reports: Iterable[SyncReport]) -> SyncReport:
     done = list(reports)
     return SyncReport(
         read_in=sum(report.read_in for report in done),

@@ -1,4 +1,4 @@
-"""Reading the folder: which files are not as they were, and which of those can be read at all."""
+"""Read the folder: find the files that changed since the last sync, and decode them."""
 
 import codecs
 import time
@@ -9,38 +9,38 @@ from typing import Final
 from holdfast.learning.topics.page_names import INDEX_FILE
 from holdfast.topic_files.folder import Folder, Stamp
 from holdfast.topic_files.index import parse_index
-from holdfast.topic_files.last_agreed import Record, bytes_mark, file_key
-from holdfast.topic_files.markdown import mark, parse_page
-from holdfast.topic_files.record import Doubt, File
+from holdfast.topic_files.last_agreed import Record, bytes_digest, file_key
+from holdfast.topic_files.markdown import digest, parse_page
+from holdfast.topic_files.record import File, PendingQuestion
 
 MAX_UNCONFIRMED_BYTES: Final = 1024 * 1024
-"""Bytes a file may have that is read without a question."""
+"""Maximum bytes of a file that is read without a question."""
 MAX_FILE_BYTES: Final = 16 * MAX_UNCONFIRMED_BYTES
-"""Bytes beyond which it is not read at all, whatever the answer."""
+"""Maximum bytes of a file that is read after a person has confirmed."""
 
 
 @dataclass(slots=True, kw_only=True)
 class FolderChanges:
-    """What differs from the record."""
+    """Differences between the folder and the record, by file key."""
 
     pages: dict[str, File] = field(default_factory=dict)
     index: dict[str, File] = field(default_factory=dict)
     missing: set[str] = field(default_factory=set)
     missing_index: set[str] = field(default_factory=set)
-    doubts: list[Doubt] = field(default_factory=list)
+    questions: list[PendingQuestion] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
-    """Files a person said do not count, with the marks of their bytes."""
+    """Digests of the files that a person refused, by file key."""
     stamps: dict[str, Stamp] = field(default_factory=dict)
-    """What the files that count looked like when they were read."""
+    """Stamps of the changed files when they were read, by name."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether everything is as it was."""
-        return not (self.pages or self.index or self.missing or self.missing_index or self.doubts or self.refused)
+        """True if nothing has changed."""
+        return not (self.pages or self.index or self.missing or self.missing_index or self.questions or self.refused)
 
 
 def read(folder: Folder, record: Record, answers: Mapping[str, bool]) -> FolderChanges:
-    """Read every file, and keep what is not as the record has it; what is being written to is left for the next time."""
+    """Read all files, and return those that differ from the record. Files that are being written are left for the next sync."""
     reading = FolderChanges()
     listing = folder.listing()
     for name, stamp in listing.items():
@@ -52,7 +52,7 @@ def read(folder: Folder, record: Record, answers: Mapping[str, bool]) -> FolderC
 
 
 def settle(folder: Folder, reading: FolderChanges, seconds: float) -> None:
-    """Wait a moment, and leave out what has changed meanwhile: someone is still writing it."""
+    """Wait, then drop the files that changed meanwhile: they are still being written."""
     if not reading.stamps:
         return
     time.sleep(seconds)
@@ -62,7 +62,7 @@ def settle(folder: Folder, reading: FolderChanges, seconds: float) -> None:
             reading.pages.pop(key, None)
             reading.index.pop(key, None)
             reading.refused.pop(key, None)
-            reading.doubts = [doubt for doubt in reading.doubts if doubt.file != key]
+            reading.questions = [question for question in reading.questions if question.file != key]
 
 
 def _read_one(
@@ -71,19 +71,19 @@ def _read_one(
     key = file_key(name)
     known = (record.index if name == INDEX_FILE else record.pages).get(key)
     if stamp.size > MAX_FILE_BYTES:
-        reading.doubts.append(Doubt(file=key, why="too big", sha=mark(str(stamp))))
+        reading.questions.append(PendingQuestion(file=key, why="too big", sha=digest(str(stamp))))
         return
     data = folder.read(name)
-    if data is None or (known is not None and known.sha == bytes_mark(data)):
+    if data is None or (known is not None and known.sha == bytes_digest(data)):
         return
     reading.stamps[name] = stamp
-    sha, text = bytes_mark(data), decode(data)
-    if len(data) > MAX_UNCONFIRMED_BYTES and not _accepted(Doubt(file=key, why="too big", sha=sha), answers, reading):
+    sha, text = bytes_digest(data), decode(data)
+    if len(data) > MAX_UNCONFIRMED_BYTES and not _accepted(PendingQuestion(file=key, why="too big", sha=sha), answers, reading):
         return
     if text is None:
-        if not _accepted(Doubt(file=key, why="not text", sha=sha), answers, reading):
+        if not _accepted(PendingQuestion(file=key, why="not text", sha=sha), answers, reading):
             return
-        text = decode_anyhow(data)
+        text = decode_leniently(data)
     if known is None and not text.strip():
         return  # an empty new file is not a page yet
     if name == INDEX_FILE:
@@ -92,17 +92,17 @@ def _read_one(
         reading.pages[key] = File(page=parse_page(text), sha=sha, stem=name.rpartition(".")[0])
 
 
-def _accepted(doubt: Doubt, answers: Mapping[str, bool], reading: FolderChanges) -> bool:
-    answer = answers.get(doubt.id)
+def _accepted(question: PendingQuestion, answers: Mapping[str, bool], reading: FolderChanges) -> bool:
+    answer = answers.get(question.id)
     if answer is None:
-        reading.doubts.append(doubt)
+        reading.questions.append(question)
     elif not answer:
-        reading.refused[doubt.file] = doubt.sha
+        reading.refused[question.file] = question.sha
     return bool(answer)
 
 
 def decode(data: bytes) -> str | None:
-    """Return a file's text, or None if it holds what no text does."""
+    """Decode a file as UTF-8 or UTF-16; None if it is neither, or contains a NUL character."""
     for start, encoding in ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"), (b"", "utf-8-sig")):
         if data.startswith(start):
             try:
@@ -113,8 +113,8 @@ def decode(data: bytes) -> str | None:
     return None
 
 
-def decode_anyhow(data: bytes) -> str:
-    """Return a text for any bytes: as UTF-8, else as the old Windows set, without what no text holds."""
+def decode_leniently(data: bytes) -> str:
+    """Decode any bytes: as UTF-8, else Windows-1252, else Latin-1. NUL bytes are removed."""
     kept = data.replace(b"\0", b"")
     for encoding in ("utf-8-sig", "cp1252"):
         try:

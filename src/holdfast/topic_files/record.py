@@ -1,10 +1,10 @@
-"""What merging files with memories is about: how they were when last in step, how they are, and what follows."""
+"""Data types of the merge between files and memories."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from holdfast.topic_files.markdown import Line, Page, mark
+from holdfast.topic_files.markdown import Line, Page, digest
 from holdfast.types import Change, Memory
 
 Why: TypeAlias = Literal["gone", "deleted", "all deleted", "empty", "no title", "cut off", "not text", "too big"]
@@ -12,16 +12,16 @@ Why: TypeAlias = Literal["gone", "deleted", "all deleted", "empty", "no title", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseLine:
-    """A line as it was when file and memory were last in step: whose it is, and marks of what it said."""
+    """A line at the last sync: the id of its memory, the digest of its text, and its date."""
 
     id: str
-    mark: str
+    digest: str
     at: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BasePage:
-    """A file when it was last in step: marks of its topic, its title and its bytes, and its lines."""
+    """A file at the last sync: digests of its topic, title and bytes, and its lines."""
 
     topic: str
     title: str
@@ -31,7 +31,7 @@ class BasePage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """A file as it is now: what it says, a mark of its bytes, and its name without the ending."""
+    """A file as it is now: its parsed content, the digest of its bytes, and its name without extension."""
 
     page: Page
     sha: str
@@ -40,7 +40,7 @@ class File:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredState:
-    """What the database says: live memories, what base lines said then, and the names of topics by their marks."""
+    """State of the store: live memories, their texts at the last sync (both by id), and topic names by digest."""
 
     live: Mapping[str, Memory]
     before: Mapping[str, str] = field(default_factory=dict)
@@ -48,8 +48,8 @@ class StoredState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Doubt:
-    """Something only a person can decide: which file, why, and how many of its lines are gone."""
+class PendingQuestion:
+    """A question for a person: the file, the reason, and the number of deleted lines out of all."""
 
     file: str
     why: Why
@@ -59,30 +59,30 @@ class Doubt:
 
     @property
     def id(self) -> str:
-        """The same as long as the file is the same."""
-        return "q" + mark(f"{self.file}|{self.why}|{self.sha}")[:11]
+        """Id of the question; it stays the same while the file does not change."""
+        return "q" + digest(f"{self.file}|{self.why}|{self.sha}")[:11]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergedPage:
-    """A file that was taken in: each of its lines with the memory it stands for, by id or by its place in the changes."""
+    """An imported file: each line with its memory id, or with the position of the change that creates the memory."""
 
     topic: str
     sha: str
     title: str = ""
-    """Empty where the file is to be written anew."""
+    """Empty if the file must be written again."""
     lines: tuple[tuple[Line, str | int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeResult:
-    """What follows: changes for the database, the files taken in, those that are no more, questions and conflicts."""
+    """Result of a merge: store changes, imported files, removed files, questions and conflicts."""
 
     changes: tuple[Change, ...] = ()
     pages: Mapping[str, MergedPage] = field(default_factory=dict)
     dropped: frozenset[str] = frozenset()
     moved: frozenset[str] = frozenset()
-    """Memories whose line is in another file now."""
-    doubts: tuple[Doubt, ...] = ()
+    """Ids of memories whose line moved to another file."""
+    questions: tuple[PendingQuestion, ...] = ()
     conflicts: tuple[str, ...] = ()
-    """Ids of memories that were changed on both sides."""
+    """Ids of memories that changed on both sides."""

@@ -1,8 +1,7 @@
-"""The two-way mirror between a folder of Markdown pages and the live memories that carry a topic.
+"""Two-way sync between a folder of Markdown pages and the live memories that have a topic.
 
-Files are read before the transaction and written beside their places before it; inside it, everything is checked to
-be as it was, and only then applied. A process killed at any moment leaves files, store and record such that the next
-look comes to the same end.
+Files are read, and new ones written under temporary names, before the transaction starts. Inside it, changes apply only if files,
+store and record are still unchanged. After a crash at any point, the next sync reaches the same result.
 """
 
 import logging
@@ -17,10 +16,10 @@ from holdfast.presets.base import Preset, TopicRules
 from holdfast.protocols import Clock, MemoryFilter, Reads, Store, Transaction
 from holdfast.topic_files.folder import Folder, Stamp
 from holdfast.topic_files.last_agreed import Record, file_key, read_record
-from holdfast.topic_files.markdown import in_order, mark
+from holdfast.topic_files.markdown import digest, in_order
 from holdfast.topic_files.read_in import FileImport, FileImportResult
 from holdfast.topic_files.reading import FolderChanges, read, settle
-from holdfast.topic_files.record import Doubt
+from holdfast.topic_files.record import PendingQuestion
 from holdfast.topic_files.write_out import FileWrite, Planner, StoredPages, WritePlan
 from holdfast.types import Memory, Scope
 
@@ -28,22 +27,22 @@ log = logging.getLogger("holdfast")
 
 _MAX_TRIES: Final = 5
 _FULL_READ_EVERY: Final = 20
-"""So many times nothing seems to have changed; then everything is read, since file times and clocks may lie."""
-_WORDS: Final[Mapping[str, str]] = {
-    "gone": "{gone} of the {of} lines in {name} are gone. Confirm to forget them; refuse to have them written again.",
-    "deleted": "{name} is gone, with {gone} lines. Confirm to forget them; refuse to have the page written again.",
-    "all deleted": "All pages are gone, with {gone} lines. Confirm to forget them; refuse to have the pages written again.",
-    "empty": "{name} is empty; it had {of} lines. Confirm to forget them; refuse to have the page written again.",
-    "no title": "{name} has lost its title. Confirm to take it as it is; refuse to have the page written again.",
-    "cut off": "{name} ends in the middle of a line. Confirm to take it as it is; refuse to have the page written again.",
-    "not text": "{name} is not UTF-8 text. Confirm to read it as Windows-1252; refuse to have the page written again.",
-    "too big": "{name} is over 1 MB. Confirm to read it all the same; refuse to have the page written again.",
+"""Number of syncs that may be skipped as unchanged before all files are read, because modification times can be wrong."""
+_QUESTION_TEXTS: Final[Mapping[str, str]] = {
+    "gone": "{gone} of the {of} lines were deleted from {name}. Confirm to forget them; refuse to restore them.",
+    "deleted": "{name} was deleted, with {gone} lines. Confirm to forget them; refuse to restore the page.",
+    "all deleted": "All pages were deleted, with {gone} lines. Confirm to forget them; refuse to restore the pages.",
+    "empty": "{name} is empty; it had {of} lines. Confirm to forget them; refuse to restore the page.",
+    "no title": "{name} has lost its title. Confirm to import it as it is; refuse to restore the page.",
+    "cut off": "{name} ends in the middle of a line. Confirm to import it as it is; refuse to restore the page.",
+    "not text": "{name} is not UTF-8 text. Confirm to read it as Windows-1252; refuse to restore the page.",
+    "too big": "{name} is larger than 1 MB. Confirm to import it anyway; refuse to restore the page.",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileQuestion:
-    """Something in the files that changes nothing until a person has answered."""
+    """A suspicious change in the files, which has no effect until a person answers."""
 
     id: str
     file: str
@@ -55,21 +54,21 @@ class FileQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncReport:
-    """What one look at the folder did."""
+    """Result of one sync."""
 
     read_in: int = 0
-    """Changes of memories that came from the files."""
+    """Number of changes of memories imported from files."""
     written: int = 0
-    """Files written or removed."""
+    """Number of files written or removed."""
     conflicts: tuple[str, ...] = ()
-    """Memories that were changed in a file and in the store; both texts are kept."""
+    """Ids of memories that changed both in a file and in the store; both texts are kept."""
     questions: tuple[FileQuestion, ...] = ()
     problems: tuple[str, ...] = ()
-    """What the system would not let be read or written; it is tried again the next time."""
+    """Errors of the operating system while reading or writing; the next sync tries again."""
 
 
 class TopicFiles:
-    """Keeps a folder and the topics of one scope in step."""
+    """Syncs a folder with the topics of one scope."""
 
     def __init__(
         self,
@@ -84,7 +83,9 @@ class TopicFiles:
         machine: str = "",
     ) -> None:
         if preset.topics is None:
-            raise InvalidInput(f"The preset {preset.name!r} keeps no topics, so there are no pages to mirror.")
+            raise InvalidInput(
+                f"The preset {preset.name!r} keeps no topics, so there are no pages to mirror. Choose a preset with topics."
+            )
         self._store = store
         self._preset = preset
         self._topics: TopicRules = preset.topics
@@ -93,31 +94,31 @@ class TopicFiles:
         self._scope = scope
         self._follow_up = follow_up
         self._settle_seconds = settle_seconds
-        # Where machines share a store, each has files of its own: what one has written, another has not lost.
-        self._setting = f"topic_files:{mark(str(self._folder.path) + machine)[:16]}"
+        # Machines that share a store have separate files, so each has its own record: a missing file here may exist there.
+        self._setting = f"topic_files:{digest(str(self._folder.path) + machine)[:16]}"
         self._seen: tuple[object, ...] | None = None
         self._skipped = 0
-        self._asked: tuple[FileQuestion, ...] = ()
+        self._open_questions: tuple[FileQuestion, ...] = ()
 
     @property
     def folder(self) -> Path:
-        """Where the files are."""
+        """Path of the folder."""
         return self._folder.path
 
-    # --- what is asked for ----------------------------------------------------------------------------------
+    # --- public calls ---------------------------------------------------------------------------------------
 
     def sync(self) -> SyncReport:
-        """Take hand edits in and write pages out; costs little when nothing has changed."""
+        """Import edits and write pages. It is cheap if nothing has changed."""
         try:
-            if self._seen is not None and self._skipped < _FULL_READ_EVERY and self._seen == self._look():
+            if self._seen is not None and self._skipped < _FULL_READ_EVERY and self._seen == self._fingerprint():
                 self._skipped += 1
-                return SyncReport(questions=self._asked)
+                return SyncReport(questions=self._open_questions)
             return self._run({})
         except OSError as error:
             return self._failed(error)
 
     def publish(self) -> SyncReport:
-        """Write pages out only, also where an erasure has left less to show; hand edits wait for the next sync."""
+        """Write pages without importing edits, for example after an erasure. Edits are imported by the next sync."""
         self._seen = None
         try:
             written = self.write_out()
@@ -126,134 +127,131 @@ class TopicFiles:
         return SyncReport(written=written, questions=self.questions())
 
     def questions(self) -> tuple[FileQuestion, ...]:
-        """Return what waits for a person's answer."""
+        """Return the questions that wait for an answer."""
         record = self._record(self._store.setting(self._setting))
-        return tuple(self._question(doubt, record) for doubt in record.doubts)
+        return tuple(self._question(question, record) for question in record.questions)
 
     def confirm(self, question: str) -> SyncReport:
-        """Take the file as the person has it."""
+        """Accept the file as edited."""
         return self._answer(question, yes=True)
 
     def refuse(self, question: str) -> SyncReport:
-        """Keep what the memory has; the file is written again."""
+        """Keep the memories, and write the file again."""
         return self._answer(question, yes=False)
 
     # --- the two steps --------------------------------------------------------------------------------------
 
     def import_changes(self, answers: Mapping[str, bool] | None = None) -> FileImportResult:
-        """Read the folder, and apply what a person changed; returns what came of it."""
-        given = answers or {}
+        """Read the folder and apply the edits; return the result."""
+        answers = answers or {}
         for _ in range(_MAX_TRIES):
             stored = self._store.setting(self._setting)
-            reading = read(self._folder, self._record(stored), given)
-            if reading.is_empty and not self._record(stored).doubts:
+            reading = read(self._folder, self._record(stored), answers)
+            if reading.is_empty and not self._record(stored).questions:
                 break
             settle(self._folder, reading, self._settle_seconds)
-            taken = self.apply(reading, stored, given)
-            if taken is not None:
-                return taken
+            imported = self.apply(reading, stored, answers)
+            if imported is not None:
+                return imported
         return FileImportResult(record=self._record(self._store.setting(self._setting)))
 
     def apply(self, reading: FolderChanges, stored: str | None, answers: Mapping[str, bool]) -> FileImportResult | None:
-        """Apply what was read, unless the record has changed since: then it may be what another process wrote."""
+        """Apply the edits that were read; return None if another process has changed the record since."""
         record = self._record(stored)
         with self._store.write() as tx:
             if tx.setting(self._setting) != stored:
                 return None
-            taken = FileImport(tx, self._preset, self._scope, self._clock.now()).run(record, reading, answers)
-            self._save(tx, taken.record, stored)
-            if taken.changes and self._follow_up is not None:
+            imported = FileImport(tx, self._preset, self._scope, self._clock.now()).run(record, reading, answers)
+            self._save(tx, imported.record, stored)
+            if imported.changes and self._follow_up is not None:
                 self._follow_up(tx, self._scope)
-        self._log(record, taken)
-        return taken
+        self._log(record, imported)
+        return imported
 
     def write_out(self) -> int:
-        """Bring the files up to what the store says; returns how many were written or removed."""
+        """Write the pages that differ from the store; return the number of files written or removed."""
         self._folder.sweep()
         for _ in range(_MAX_TRIES):
             stored = self._store.setting(self._setting)
             plan, versions = self.plan(stored)
-            if not plan.writings and plan.record == self._record(stored):
+            if not plan.writes and plan.record == self._record(stored):
                 return 0
             if self.put(plan, stored, versions):
-                return len(plan.writings)
+                return len(plan.writes)
         return 0
 
     def plan(self, stored: str | None) -> tuple[WritePlan, Mapping[str, int]]:
-        """Work out what is to be written, and from which revisions."""
+        """Plan the files to write. Also returns the memory revisions that the plan is based on."""
         record = self._record(stored)
-        shelf, versions = self._shelf(self._store, record)
-        return Planner(self._folder, record, shelf).plan(), versions
+        stored_pages, versions = self._stored_pages(self._store, record)
+        return Planner(self._folder, record, stored_pages).plan(), versions
 
     def put(self, plan: WritePlan, stored: str | None, versions: Mapping[str, int]) -> bool:
-        """Put prepared files in their places, if record, store and files are as the plan knew them."""
+        """Write the planned files if record, store and files are unchanged since the plan; return False otherwise."""
         prepared = [
-            (writing, self._folder.prepare(writing.data, like=writing.name if writing.stamp else None))
-            for writing in plan.writings
-            if writing.data is not None
+            (write, self._folder.prepare(write.data, like=write.name if write.stamp else None))
+            for write in plan.writes
+            if write.data is not None
         ]
         try:
             with self._store.write() as tx:
-                if tx.setting(self._setting) != stored or self._versions(tx) != versions or not self._still(plan.writings):
+                if tx.setting(self._setting) != stored or self._versions(tx) != versions or not self._unchanged(plan.writes):
                     return False
-                for writing, path in prepared:
-                    self._folder.put(path, writing.name)
-                for writing in plan.writings:
-                    if writing.data is None:
-                        self._folder.remove(writing.name)
-                # Before the record: it must never know of a file that a power cut takes back.
+                for write, path in prepared:
+                    self._folder.put(path, write.name)
+                for write in plan.writes:
+                    if write.data is None:
+                        self._folder.remove(write.name)
+                # Sync before saving the record: after a power cut, it must not list a file that was lost.
                 self._folder.settle()
                 self._save(tx, plan.record, stored)
-        except FileNotFoundError:  # another process swept the prepared files away
+        except FileNotFoundError:  # another process removed the prepared files
             return False
         finally:
             for _, path in prepared:
                 path.unlink(missing_ok=True)
         return True
 
-    def _still(self, writings: list[FileWrite]) -> bool:
+    def _unchanged(self, writes: list[FileWrite]) -> bool:
         names = self._folder.names()
-        return all(
-            self._folder.stamp(writing.name) == writing.stamp if writing.stamp else writing.name not in names
-            for writing in writings
-        )
+        return all(self._folder.stamp(write.name) == write.stamp if write.stamp else write.name not in names for write in writes)
 
-    # --- between --------------------------------------------------------------------------------------------
+    # --- helpers --------------------------------------------------------------------------------------------
 
     def _run(self, answers: Mapping[str, bool]) -> SyncReport:
-        """Go back and forth until nothing is left to do, so that what was seen last is what is there."""
+        """Import and write in turn until nothing is left to do, so that the last state seen is current."""
         read_in, written = 0, 0
         conflicts: tuple[str, ...] = ()
         for _ in range(_MAX_TRIES):
-            look = self._look()
-            taken = self.import_changes(answers)
+            fingerprint = self._fingerprint()
+            imported = self.import_changes(answers)
             out = self.write_out()
             answers = {}
-            read_in, written, conflicts = read_in + taken.changes, written + out, conflicts + taken.conflicts
-            if not taken.changes and not out:
-                self._seen, self._skipped = look, 0
+            read_in, written, conflicts = read_in + imported.changes, written + out, conflicts + imported.conflicts
+            if not imported.changes and not out:
+                self._seen, self._skipped = fingerprint, 0
                 break
-        self._asked = self.questions()
-        return SyncReport(read_in=read_in, written=written, conflicts=conflicts, questions=self._asked)
+        self._open_questions = self.questions()
+        return SyncReport(read_in=read_in, written=written, conflicts=conflicts, questions=self._open_questions)
 
     def _answer(self, question: str, *, yes: bool) -> SyncReport:
-        if question not in {open_.id for open_ in self.questions()}:
-            raise NotFound(f"There is no open question {question}; `questions` lists them.")
+        if question not in {each.id for each in self.questions()}:
+            raise NotFound(f"There is no open question {question}. `questions` lists the open ones.")
         try:
             report = self._run({question: yes})
         except OSError as error:
             return self._failed(error)
-        if any(open_.id == question for open_ in report.questions):
-            raise Conflict(f"The answer to {question} could not be used; the file cannot be read as it is.")
+        if any(each.id == question for each in report.questions):
+            raise Conflict(f"The answer to {question} had no effect: its file still cannot be read. Fix or delete the file.")
         return report
 
     def _failed(self, error: OSError) -> SyncReport:
         self._seen = None
-        log.warning("The topic files in %s could not be kept in step: %s", self._folder.path, error)
+        log.warning("The topic files in %s could not be synced and will be retried: %s", self._folder.path, error)
         return SyncReport(questions=self.questions(), problems=(str(error),))
 
-    def _look(self) -> tuple[object, ...]:
-        """Return what shows that nothing has changed: the files from outside, and the newest and number of memories."""
+    def _fingerprint(self) -> tuple[object, ...]:
+        """Return a value that changes with files and memories: file stamps, and the newest and number of memories per kind."""
         files: dict[str, Stamp] = self._folder.listing()
         now = self._clock.now()
         marks: list[object] = []
@@ -272,20 +270,22 @@ class TopicFiles:
     def _versions(self, reads: Reads) -> dict[str, int]:
         return {memory.id: memory.revision for memory in self._live(reads)}
 
-    def _shelf(self, reads: Reads, record: Record) -> tuple[StoredPages, dict[str, int]]:
+    def _stored_pages(self, reads: Reads, record: Record) -> tuple[StoredPages, dict[str, int]]:
         live = self._live(reads)
         versions = {memory.id: memory.revision for memory in live}
         topics: dict[str, list[Memory]] = {}
         for memory in in_order(live):
             if memory.kind == self._topics.kind and memory.topic:
                 topics.setdefault(memory.topic, []).append(memory)
-        kept = self._topics.recent_kind
-        notes = [memory for memory in live if memory.kind == kept] if kept else None
+        recent_kind = self._topics.recent_kind
+        notes = [memory for memory in live if memory.kind == recent_kind] if recent_kind else None
         lines = {line.id for page in (*record.pages.values(), *record.index.values()) for line in page.lines}
-        unseen = lines - set(versions)
-        there = {memory.id for memory in reads.memories(MemoryFilter(ids=unseen, statuses=None))} if unseen else set()
-        shelf = StoredPages(topics=topics, notes=notes, erased=frozenset(unseen - there), max_notes=self._topics.max_recent)
-        return shelf, versions
+        not_live = lines - set(versions)
+        existing = {memory.id for memory in reads.memories(MemoryFilter(ids=not_live, statuses=None))} if not_live else set()
+        stored_pages = StoredPages(
+            topics=topics, notes=notes, erased=frozenset(not_live - existing), max_notes=self._topics.max_recent
+        )
+        return stored_pages, versions
 
     def _record(self, stored: str | None) -> Record:
         return read_record(stored, self._scope, str(self._folder.path))
@@ -295,24 +295,26 @@ class TopicFiles:
         if text != stored:
             tx.set_setting(self._setting, text)
 
-    def _question(self, doubt: Doubt, record: Record) -> FileQuestion:
-        """Put a doubt into words; the name of a file that is gone is that of its topic."""
+    def _question(self, question: PendingQuestion, record: Record) -> FileQuestion:
+        """Return the question as text. A missing file is named after its topic."""
         names = {file_key(name): name for name in (*self._folder.names(), INDEX_FILE)}
-        name = names.get(doubt.file) or self._lost_name(doubt, record)
+        name = names.get(question.file) or self._lost_name(question, record)
         return FileQuestion(
-            id=doubt.id, file=name, text=_WORDS[doubt.why].format(name=name or "a page", gone=doubt.gone, of=doubt.of)
+            id=question.id,
+            file=name,
+            text=_QUESTION_TEXTS[question.why].format(name=name or "a page", gone=question.gone, of=question.of),
         )
 
-    def _lost_name(self, doubt: Doubt, record: Record) -> str:
-        page = record.pages.get(doubt.file)
+    def _lost_name(self, question: PendingQuestion, record: Record) -> str:
+        page = record.pages.get(question.file)
         ids = [line.id for line in page.lines] if page else []
         found = self._store.memories(MemoryFilter(ids=ids, statuses=None)) if ids else []
         return next((file_name(memory.topic) for memory in found if memory.topic), "")
 
-    def _log(self, before: Record, taken: FileImportResult) -> None:
-        known = {doubt.id for doubt in before.doubts}
-        for doubt in taken.record.doubts:
-            if doubt.id not in known:
-                log.warning("Topic files: %s", self._question(doubt, taken.record))
-        for id in taken.conflicts:
-            log.warning("Topic files: %s was changed both in its file and in the memory; both texts are kept", id)
+    def _log(self, before: Record, imported: FileImportResult) -> None:
+        known = {question.id for question in before.questions}
+        for question in imported.record.questions:
+            if question.id not in known:
+                log.warning("Topic files: %s", self._question(question, imported.record))
+        for id in imported.conflicts:
+            log.warning("Topic files: %s was changed both in its file and in the store; both texts are kept", id)

@@ -1,4 +1,4 @@
-"""Topics as pages, for whoever shows or edits them without files: the same Markdown, and the same merge of an edit."""
+"""Topic pages without files: the same Markdown, and the same merge of edits."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from holdfast.learning.topics.page_names import file_name, page_title, topic_cal
 from holdfast.presets.base import Preset, TopicRules
 from holdfast.protocols import Clock, MemoryFilter, Reads, Store, Transaction
 from holdfast.text.clean import clean_name
-from holdfast.topic_files.last_agreed import Record, bytes_mark, file_key, scope_mark
-from holdfast.topic_files.markdown import Page, in_order, mark, parse_page, render_page, shown
+from holdfast.topic_files.last_agreed import Record, bytes_digest, file_key, scope_digest
+from holdfast.topic_files.markdown import Page, digest, in_order, page_line, parse_page, render_page
 from holdfast.topic_files.read_in import FileImport
 from holdfast.topic_files.reading import FolderChanges
 from holdfast.topic_files.record import BaseLine, BasePage, File
@@ -21,7 +21,7 @@ _MAX_PAGE_CHARACTERS = 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPage:
-    """A topic: the live memories that carry its name, oldest first."""
+    """A topic and its live memories, oldest first."""
 
     topic: str
     title: str
@@ -30,12 +30,12 @@ class TopicPage:
 
     @property
     def markdown(self) -> str:
-        """The page as its file would be."""
+        """The page as Markdown."""
         return render_page(self.topic, self.lines)
 
 
 class TopicPages:
-    """The topics of a store. ``memory.topics``."""
+    """Topic pages of a store, available as ``memory.topics``."""
 
     def __init__(
         self,
@@ -53,17 +53,17 @@ class TopicPages:
         self._changed = changed
 
     def list(self, *, user: str | None = None, app: str | None = None, agent: str | None = None) -> list[TopicPage]:
-        """List a scope's own topics, the one changed last first."""
+        """List the topics of a scope, the most recently changed first."""
         pages = self._pages(self._store, self._scope(user=user, app=app, agent=agent))
         return sorted(pages.values(), key=lambda page: page.updated_at, reverse=True)
 
     def page(self, topic: str, *, user: str | None = None, app: str | None = None, agent: str | None = None) -> TopicPage:
         """Return one page, by its topic or its title."""
         pages = self._pages(self._store, self._scope(user=user, app=app, agent=agent))
-        called = topic_called(clean_name(topic, what="topic") or "", pages)
-        if called not in pages:
-            raise NotFound(f"There is no topic {topic!r}.")
-        return pages[called]
+        name = topic_called(clean_name(topic, what="topic") or "", pages)
+        if name not in pages:
+            raise NotFound(f"There is no topic {topic!r}. List the topics to see their names.")
+        return pages[name]
 
     def edit(
         self,
@@ -76,56 +76,62 @@ class TopicPages:
         app: str | None = None,
         agent: str | None = None,
     ) -> TopicPage:
-        """Take in an edited page; ``base`` is the text the edit began from, where the page may have changed since.
+        """Save an edited page. Pass the text that the edit started from as ``base`` if the page may have changed since.
 
-        A changed line revises its memory, a new one makes one, a deleted one forgets it; a changed title renames the
-        topic. An edit that empties much of a page is a Conflict until it is confirmed.
+        A changed line revises its memory, a new line creates one, and a deleted line forgets it. A changed title renames the
+        topic. An edit that deletes much of a page raises ``Conflict`` unless ``confirm`` is True.
         """
         if len(markdown) > _MAX_PAGE_CHARACTERS:
-            raise InvalidInput(f"A page has at most {_MAX_PAGE_CHARACTERS:,} characters, not {len(markdown):,}.")
-        scope, called = self._scope(user=user, app=app, agent=agent), clean_name(topic, what="topic") or ""
-        assert self._topics  # or it says that this preset keeps none
+            raise InvalidInput(
+                f"A page can have at most {_MAX_PAGE_CHARACTERS:,} characters, not {len(markdown):,}. Nothing was saved."
+            )
+        scope, name = self._scope(user=user, app=app, agent=agent), clean_name(topic, what="topic") or ""
+        assert self._topics  # raises InvalidInput if the preset keeps no topics
         with self._store.write() as tx:
             pages = self._pages(tx, scope)
-            called = topic_called(called, pages)
-            page = _titled(markdown, called)
-            self._apply_edit(tx, scope, pages.get(called), called, page=page, base=base, confirm=confirm)
+            name = topic_called(name, pages)
+            page = _parse_form(markdown, name)
+            self._apply_edit(tx, scope, pages.get(name), name, page=page, base=base, confirm=confirm)
             self._follow_up(tx, scope)
             after = self._pages(tx, scope)
         self._changed()
-        empty = TopicPage(topic=called, title=page_title(called), lines=(), updated_at=self._clock.now())
-        return after.get(topic_called(page.title or called, after)) or after.get(called) or empty
+        empty = TopicPage(topic=name, title=page_title(name), lines=(), updated_at=self._clock.now())
+        return after.get(topic_called(page.title or name, after)) or after.get(name) or empty
 
     def _apply_edit(
         self, tx: Transaction, scope: Scope, known: TopicPage | None, topic: str, *, page: Page, base: str | None, confirm: bool
     ) -> None:
         key = file_key(file_name(topic))
         before = {key: self._before(tx, scope, known, base)} if known else {}
-        sha = bytes_mark("\n".join(line.text for line in page.lines).encode("utf-8", "surrogatepass"))
+        sha = bytes_digest("\n".join(line.text for line in page.lines).encode("utf-8", "surrogatepass"))
         reading = FolderChanges(pages={key: File(page=page, sha=sha, stem=page_title(topic))})
-        record = Record(scope=scope_mark(scope), pages=before)
-        taking_in = FileImport(tx, self._preset, scope, self._clock.now())
-        taken = taking_in.run(record, reading, {})
-        if taken.record.doubts and confirm:
-            taken = taking_in.run(record, reading, {doubt.id: True for doubt in taken.record.doubts})
-        if taken.record.doubts:
-            doubt = taken.record.doubts[0]
-            raise Conflict(f"{doubt.gone} of the {doubt.of} lines would be forgotten; confirm the edit if that is meant.")
+        record = Record(scope=scope_digest(scope), pages=before)
+        file_import = FileImport(tx, self._preset, scope, self._clock.now())
+        imported = file_import.run(record, reading, {})
+        if imported.record.questions and confirm:
+            imported = file_import.run(record, reading, {question.id: True for question in imported.record.questions})
+        if imported.record.questions:
+            question = imported.record.questions[0]
+            raise Conflict(
+                f"The edit would forget {question.gone} of the {question.of} lines. Nothing was saved. Confirm the edit to forget them."
+            )
 
     def _before(self, reads: Reads, scope: Scope, page: TopicPage, base: str | None) -> BasePage:
-        """Return the page as the editor had it: each line with the memory that said so."""
-        lines = [(memory.id, shown(memory)) for memory in page.lines]
+        """Return the page that the edit started from, each line with the id of its memory."""
+        lines = [(memory.id, page_line(memory)) for memory in page.lines]
         if base is not None:
-            said = {mark(shown(memory).text): memory.id for memory in self._ever(reads, scope, page)}
-            # A line that nothing ever said stands for nothing: whatever became of it, it is no deletion.
-            lines = [(said.get(mark(line.text), f"gone {place}"), line) for place, line in enumerate(parse_page(base).lines)]
+            ids = {digest(page_line(memory).text): memory.id for memory in self._all_revisions(reads, scope, page)}
+            # A line that no memory ever had gets a made-up id, so that its absence deletes nothing.
+            lines = [(ids.get(digest(line.text), f"gone {place}"), line) for place, line in enumerate(parse_page(base).lines)]
         return BasePage(
-            topic=mark(page.topic), title=mark(page.title), sha="",
-            lines=tuple(BaseLine(id=id, mark=mark(line.text), at=line.at or "") for id, line in lines),
-        )  # fmt: skip
+            topic=digest(page.topic),
+            title=digest(page.title),
+            sha="",
+            lines=tuple(BaseLine(id=id, digest=digest(line.text), at=line.at or "") for id, line in lines),
+        )
 
-    def _ever(self, reads: Reads, scope: Scope, page: TopicPage) -> Sequence[Memory]:
-        """Return what may have stood on a page: what does now, each as it was before, and what has left it."""
+    def _all_revisions(self, reads: Reads, scope: Scope, page: TopicPage) -> Sequence[Memory]:
+        """Return all revisions of the memories of a topic, including retired memories."""
         wanted = MemoryFilter(exactly=scope, kinds=(self._topics.kind,), topic=page.topic, statuses=None)
         return [revision for memory in reads.memories(wanted) for revision in reads.revisions(memory.id)]
 
@@ -133,20 +139,20 @@ class TopicPages:
         if self._preset.topics is None:
             return {}
         wanted = MemoryFilter(exactly=scope, kinds=(self._topics.kind,), has_topic=True, unexpired_at=self._clock.now())
-        gathered: dict[str, list[Memory]] = {}
+        by_topic: dict[str, list[Memory]] = {}
         for memory in in_order(reads.memories(wanted)):
-            gathered.setdefault(memory.topic or "", []).append(memory)
+            by_topic.setdefault(memory.topic or "", []).append(memory)
         return {
             topic: TopicPage(
                 topic=topic, title=page_title(topic), lines=tuple(lines), updated_at=max(line.updated_at for line in lines)
             )
-            for topic, lines in gathered.items()
-        }  # fmt: skip
+            for topic, lines in by_topic.items()
+        }
 
     @property
     def _topics(self) -> TopicRules:
         if self._preset.topics is None:
-            raise InvalidInput(f"The preset {self._preset.name!r} keeps no topics.")
+            raise InvalidInput(f"The preset {self._preset.name!r} keeps no topics. Choose a preset with topics.")
         return self._preset.topics
 
     def _scope(self, *, user: str | None, app: str | None, agent: str | None) -> Scope:
@@ -158,8 +164,8 @@ class TopicPages:
         )
 
 
-def _titled(markdown: str, topic: str) -> Page:
-    """Return a page that was typed in a form: it is known which one it is, and its last row is not cut off."""
+def _parse_form(markdown: str, topic: str) -> Page:
+    """Parse a page typed in a form. If its title or final newline is missing, they are added."""
     text = markdown if markdown.endswith("\n") else f"{markdown}\n"
     page = parse_page(text)
     return page if page.title is not None else parse_page(f"# {page_title(topic)}\n\n{text}")

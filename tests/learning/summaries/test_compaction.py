@@ -1,4 +1,4 @@
-"""Keeping a small memory small: what goes, what is merged, and what a model may not do."""
+"""Compaction to a cap: which memory is deleted, which are merged, and which model decisions are refused."""
 
 import json
 from dataclasses import replace
@@ -37,7 +37,7 @@ NEWEST = "Project Phoenix was moved to 15 December."
 
 
 def eleven(newest: str = NEWEST, facts: tuple[str, ...] = FACTS) -> tuple[list[Memory], Memory]:
-    """Return ten memories, the oldest first, and an eleventh."""
+    """Return ten memories, oldest first, and an eleventh, newer one."""
     old = [a_memory(text, id=f"mem_{n:02}", at=AT + n * DAY) for n, text in enumerate(facts, 1)]
     return old, a_memory(newest, id="mem_99", at=AT + 30 * DAY)
 
@@ -47,7 +47,7 @@ def answer(action: str, target: Any, text: str | None = None, reason: str = "bec
 
 
 def after(memories: list[Memory], outcome: Outcome) -> dict[str, Memory]:
-    """Return what is left by id, applying changes in order, as a store would."""
+    """Return the remaining memories by id, after applying changes in order as a store would."""
     left = {memory.id: memory for memory in memories}
     for change in outcome.changes:
         if isinstance(change, Retire):

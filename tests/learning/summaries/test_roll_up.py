@@ -1,4 +1,4 @@
-"""When a roll-up is due, and what it proposes."""
+"""When a roll-up is due, and the changes it proposes."""
 
 from datetime import timedelta
 
@@ -39,7 +39,7 @@ def test_a_summary_is_trusted_no_more_than_its_least_message() -> None:
 
 
 def test_a_summary_of_nothing_is_refused() -> None:
-    with pytest.raises(ValueError, match="messages"):
+    with pytest.raises(ValueError, match="one message"):
         summary_put([], "x", ANA)
 
 
@@ -59,5 +59,5 @@ def test_a_base_document_grows_out_of_the_earlier_one_and_keeps_its_sources() ->
 
 
 def test_a_base_document_of_nothing_is_refused() -> None:
-    with pytest.raises(ValueError, match="summaries"):
+    with pytest.raises(ValueError, match="a summary"):
         base_put("x", [], ANA, kind="base", key="base")

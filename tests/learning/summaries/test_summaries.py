@@ -1,4 +1,4 @@
-"""What summaries keep of conversations, by rules and by models, and what happens when a model fails."""
+"""Details that summaries keep, by rules and by models, and the fallback when a model fails."""
 
 import json
 import tomllib
@@ -28,8 +28,8 @@ from holdfast.text.details import details, kept
 from holdfast.text.sentences import split_sentences
 from holdfast.types import Message
 
-LABELLED: dict[str, dict[str, Any]] = tomllib.loads((Path(__file__).parent / "labelled_talks.toml").read_text("utf-8"))
-TALKS: dict[str, str] = tomllib.loads((Path(__file__).parent / "invented_talks.toml").read_text("utf-8"))
+LABELED: dict[str, dict[str, Any]] = tomllib.loads((Path(__file__).parent / "labeled_conversations.toml").read_text("utf-8"))
+INVENTED: dict[str, str] = tomllib.loads((Path(__file__).parent / "invented_conversations.toml").read_text("utf-8"))
 EN = ("## User Profile", "## Preferences", "## Ongoing Topics", "## Key History")
 ES = ("## Perfil del usuario", "## Preferencias", "## Temas en curso", "## Historia clave")
 FACTS = [
@@ -48,8 +48,8 @@ GOOD = (
 
 
 def talk(name: str) -> list[Message]:
-    """Return one of the conversations as messages, a minute apart."""
-    text = TALKS[name] if name in TALKS else str(LABELLED[name]["text"])
+    """Return one of the labeled conversations as messages, one minute apart."""
+    text = INVENTED[name] if name in INVENTED else str(LABELED[name]["text"])
     return [
         a_message(
             text,
@@ -67,32 +67,32 @@ def said(messages: list[Message]) -> str:
 
 
 def strictly_kept(messages: list[Message], summary: str) -> float:
-    """Return the share of details found again when the summary is read on its own."""
+    """Return the share of details that are found when the summary is read without the conversation."""
     wanted = details(said(messages))
     return len(wanted & details(summary)) / len(wanted)
 
 
 def test_there_are_enough_conversations_to_measure_on() -> None:
-    lengths = [len(talk(name)) for name in TALKS]
+    lengths = [len(talk(name)) for name in INVENTED]
     assert len(lengths) >= 12
     assert min(lengths) >= 20
     assert max(lengths) <= 30
 
 
-@pytest.mark.parametrize("name", TALKS)
+@pytest.mark.parametrize("name", INVENTED)
 def test_a_summary_by_rules_keeps_four_fifths_of_the_details_of_each_conversation(name: str) -> None:
     messages = talk(name)
     assert strictly_kept(messages, summarize(messages)) >= 0.8
 
 
 def test_summaries_by_rules_keep_nearly_all_details_on_average() -> None:
-    shares = [strictly_kept(talk(name), summarize(talk(name))) for name in TALKS]
+    shares = [strictly_kept(talk(name), summarize(talk(name))) for name in INVENTED]
     assert sum(shares) / len(shares) >= 0.9
 
 
-@pytest.mark.parametrize("name", LABELLED)
+@pytest.mark.parametrize("name", LABELED)
 def test_a_summary_keeps_four_fifths_of_the_details_marked_by_hand(name: str) -> None:
-    summary, marked = fold(summarize(talk(name))), LABELLED[name]["details"]
+    summary, marked = fold(summarize(talk(name))), LABELED[name]["details"]
     assert sum(fold(detail) in summary for detail in marked) >= 0.8 * len(marked)
 
 
@@ -107,12 +107,12 @@ def test_what_an_assistant_got_wrong_is_not_reported_without_the_correction() ->
 
 @pytest.mark.parametrize("longest", [300, 450])
 def test_a_short_summary_still_keeps_four_fifths_on_average(longest: int) -> None:
-    shares = [strictly_kept(talk(name), summarize(talk(name), max_characters=longest)) for name in TALKS]
+    shares = [strictly_kept(talk(name), summarize(talk(name), max_characters=longest)) for name in INVENTED]
     assert sum(shares) / len(shares) >= 0.8
 
 
 @pytest.mark.ledger("L6")
-@pytest.mark.parametrize("name", TALKS)
+@pytest.mark.parametrize("name", INVENTED)
 def test_a_summary_has_three_to_five_sentences_that_say_who_spoke(name: str) -> None:
     messages = talk(name)
     sentences = [part for part in summarize(messages).split(". ") if part]
@@ -121,7 +121,7 @@ def test_a_summary_has_three_to_five_sentences_that_say_who_spoke(name: str) -> 
     assert 3 <= len(told) <= 5
 
 
-@pytest.mark.parametrize("name", TALKS)
+@pytest.mark.parametrize("name", INVENTED)
 @pytest.mark.parametrize("longest", [80, 200, 700])
 def test_a_summary_is_never_longer_than_asked(name: str, longest: int) -> None:
     assert len(summarize(talk(name), max_characters=longest)) <= longest
@@ -152,12 +152,12 @@ def test_any_conversation_has_some_summary(texts: list[str]) -> None:
     assert 0 < len(summary) <= 700
 
 
-def test_what_tools_wrote_is_not_summarised() -> None:
+def test_what_tools_wrote_is_not_summarized() -> None:
     messages = [*talk("en-trip"), a_message("Hotel Zenith has 400 rooms left.", role="tool", origin="tool")]
     assert "Zenith" not in summarize(messages)
 
 
-@pytest.mark.parametrize("name", TALKS)
+@pytest.mark.parametrize("name", INVENTED)
 def test_a_paragraph_has_two_to_four_sentences_within_two_hundred_characters(name: str) -> None:
     text = paragraph(talk(name))
     assert 100 <= len(text) <= 200
@@ -201,7 +201,7 @@ def test_a_collapsed_answer_is_replaced_by_the_rules(answer: str) -> None:
     assert len([flaw for flaw in summary.flaws if "Rules wrote this" in flaw]) == 1
 
 
-def _summarise(model: ScriptedChat) -> Summary:
+def _summarize(model: ScriptedChat) -> Summary:
     return summarize_with(model, talk("es-viaje"))
 
 
@@ -209,19 +209,19 @@ def _paragraph(model: ScriptedChat) -> Summary:
     return paragraph_with(model, talk("es-viaje"))
 
 
-def _distil(model: ScriptedChat) -> Summary:
+def _distill(model: ScriptedChat) -> Summary:
     return distill_with(model, "", [summarize(talk("es-viaje"))], ["El usuario vive en Soria."])
 
 
-@pytest.mark.parametrize("ask", [_summarise, _paragraph, _distil])
+@pytest.mark.parametrize("ask", [_summarize, _paragraph, _distill])
 def test_a_model_that_fails_is_named_and_replaced_by_the_rules(ask: Callable[[ScriptedChat], Summary]) -> None:
     summary = ask(ScriptedChat(ModelUnavailable("The server did not answer.")))
-    assert summary.flaws == ("Rules wrote this, because scripted failed (model_unavailable): The server did not answer.",)
+    assert summary.flaws == ("Rules wrote this because scripted failed (model_unavailable): The server did not answer.",)
     assert summary.model is None
     assert summary.text
 
 
-@pytest.mark.parametrize("ask", [_summarise, _paragraph, _distil])
+@pytest.mark.parametrize("ask", [_summarize, _paragraph, _distill])
 def test_what_useless_answers_cost_is_still_counted(ask: Callable[[ScriptedChat], Summary]) -> None:
     summary = ask(ScriptedChat("no idea", "none at all"))
     assert summary.model is None
@@ -291,7 +291,7 @@ def test_what_was_going_on_is_history_once_there_is_something_newer() -> None:
 @pytest.mark.long
 @pytest.mark.ledger("L7")
 def test_ten_cascades_stay_within_the_words_and_keep_the_base() -> None:
-    base, names = "", [name for name in TALKS if name.startswith("en")]
+    base, names = "", [name for name in INVENTED if name.startswith("en")]
     for turn in range(10):
         fact = f"The user's friend Person{turn} Oakley owes {turn + 20} euros since {turn + 1} June."
         before, facts = base, [*FACTS, fact]
@@ -302,7 +302,7 @@ def test_ten_cascades_stay_within_the_words_and_keep_the_base() -> None:
 
 @pytest.mark.parametrize("most_words", [60, 120])
 def test_a_small_base_document_is_never_over_its_words(most_words: int) -> None:
-    assert len(distill("", [summarize(talk(name)) for name in TALKS], FACTS, max_words=most_words).split()) <= most_words
+    assert len(distill("", [summarize(talk(name)) for name in INVENTED], FACTS, max_words=most_words).split()) <= most_words
 
 
 def test_nothing_known_gives_an_empty_document() -> None:
@@ -319,7 +319,7 @@ def test_a_models_base_document_that_lost_the_facts_gets_them_back() -> None:
     thin = "## User Profile\n- The user is a nurse with a daughter, drinks tea, and learns a language for an exam, and has an allergy."
     summary = distill_with(ScriptedChat(json.dumps({"document": thin})), "", [], FACTS)
     assert kept("\n".join(FACTS), summary.text) >= 0.8
-    assert "put back" in summary.flaws[0]
+    assert "put them back" in summary.flaws[0]
 
 
 def test_a_models_base_document_over_the_words_is_cut() -> None:
@@ -327,7 +327,7 @@ def test_a_models_base_document_over_the_words_is_cut() -> None:
     facts = [f"The user met Person{n} at the fair in Oakham on {n} May." for n in range(1, 29)]
     summary = distill_with(ScriptedChat(json.dumps({"document": long})), "", [], facts, max_words=200)
     assert len(summary.text.split()) <= 200
-    assert "cut to 200" in summary.flaws[0]
+    assert "cut it to 200" in summary.flaws[0]
 
 
 @pytest.mark.ledger("A11")
@@ -365,7 +365,7 @@ def test_small_talk_has_no_tags() -> None:
     assert tags_of(["hi", "ok thanks", "vale gracias"]) == ()
 
 
-def test_a_long_conversation_is_summarised_in_no_time() -> None:
+def test_a_long_conversation_is_summarized_in_no_time() -> None:
     messages = [
         a_message(f"On day {n} I told Rosa{n} that {n} boxes of pears came from Lyon.", at=AT + timedelta(minutes=n))
         for n in range(1500)

@@ -1,4 +1,4 @@
-"""Topics: which one a message is about, what a new one is called, and how a long page is split without losing a line."""
+"""Topics: detecting the topic of a message, naming a new topic, and splitting a long page without losing a line."""
 
 import json
 import re

@@ -1,1 +1,1 @@
-"""Summarize conversations, keep the base document, and compact what has grown too large. Start with ``summaries.py``."""
+"""Summarize conversations, maintain the base document, and compact memories beyond a cap. Start with ``summaries.py``."""

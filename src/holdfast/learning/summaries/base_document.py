@@ -1,7 +1,7 @@
-"""The base document by rules: what is known of a user in four sections, merged with what is new, within a number of words.
+"""Write the base document by rules: four sections about a user, updated with new summaries and facts, within a word limit.
 
-Newer statements stand before older ones. Where a newer one takes the place of an older (a new city, a new job), the older moves
-to the history as what was true earlier.
+Within a section, newer statements come before older ones. When a newer statement replaces an older one (a new city, a new job),
+the older one moves to the history section, marked as earlier.
 """
 
 import re
@@ -24,16 +24,17 @@ RULE_VERSION = "base-rules-1"
 PROFILE, PREFERENCES, ONGOING, HISTORY = range(4)
 _SECTION_OF = {fold(heading): place for headings in HEADINGS.values() for place, heading in enumerate(headings)}
 _EARLIER = {"en": "Earlier", "es": "Antes"}
-_CLAUSES = tuple(fold(words) for words in ALSO.values())
-_WAS = tuple(fold(words) for words in _EARLIER.values())
+_ALSO_PREFIXES = tuple(fold(words) for words in ALSO.values())
+_EARLIER_PREFIXES = tuple(fold(words) for words in _EARLIER.values())
 _RECENT_SUMMARIES = 3
-"""Summaries as new as this are about what is going on; older ones are history."""
+"""Number of newest summaries that go to the section for ongoing topics; older ones go to the history."""
 _MAX_LINE_CHARACTERS = 220
-_MIN_LIKENESS = 0.8
-_LIKING = re.compile(
+_MIN_OVERLAP = 0.8
+"""Minimum share of common words for two lines to count as repeats."""
+_PREFERENCE = re.compile(
     r"\b(?:prefer\w*|likes?|loves?|hates?|enjoys?|dislikes?|favou?rite|can'?t stand|gustan?|encantan?|prefier\w*|odi[ao]|favorit[oa]s?|detesta)\b"
 )
-_PLANNING = re.compile(
+_PLAN = re.compile(
     r"\b(?:plans? to|planning|wants? to|is going to|working on|learning|preparing|looking for|training for|quiere|planea|va a|piensa"
     r"|aprendiendo|preparando|buscando|trabajando en)\b"
 )
@@ -45,7 +46,7 @@ _SLOTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("name", r"name is|is called|se llama|me llamo|nombre es"),
         ("age", r"(?:is|am) \d+ years old|tien?go? \d+ anos|tiene \d+ anos"),
         ("contact", r"(?:e-?mail|phone(?: number)?|address|telefono|correo|direccion) (?:is|es)"),
-        ("favourite", r"(?P<what>favou?rite \w+|\w+ favorit[oa]) (?:is|es)"),
+        ("favorite", r"(?P<what>favou?rite \w+|\w+ favorit[oa]) (?:is|es)"),
     )
 )
 _SELF = re.compile(
@@ -55,25 +56,25 @@ _SELF = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Item:
-    """One line of the document: where it stands, how new it is (more is newer) and how dear (0 to 1)."""
+    """One line of the document: its section, its recency (higher is newer) and its value (0 to 1)."""
 
     section: int
     text: str
-    age: int
-    worth: float
+    recency: int
+    value: float
 
 
 def distill(
     base: str, summaries: Sequence[str], facts: Sequence[str], *, max_words: int = 400, language: str | None = None
 ) -> str:
-    """Return the base document renewed by summaries and facts, each given oldest first; nothing known gives an empty text."""
+    """Return the base document updated with summaries and facts, each given oldest first; empty if all inputs are empty."""
     if not any(text.strip() for text in (base, *summaries, *facts)):
         return ""
     language = _language(language, base, facts, summaries)
-    older, listed = _parsed(base, is_renewed=bool(summaries))
+    older, listed = _parse(base, has_new_summaries=bool(summaries))
     wanted = {**find_details("\n".join(reversed(facts))), **find_details(_body(older)), **listed}
-    items = _merged([*_from_facts(facts), *_from_summaries(summaries), *older], language)
-    return _written(_chosen(items, wanted, max_words, language), wanted, max_words, language)
+    items = _merge([*_from_facts(facts), *_from_summaries(summaries), *older], language)
+    return _render(_choose(items, wanted, max_words, language), wanted, max_words, language)
 
 
 def _language(language: str | None, base: str, facts: Sequence[str], summaries: Sequence[str]) -> str:
@@ -86,8 +87,8 @@ def _body(items: Iterable[_Item]) -> str:
     return "\n".join(item.text for item in items)
 
 
-def _parsed(base: str, *, is_renewed: bool) -> tuple[list[_Item], dict[str, Detail]]:
-    """Return the lines of an earlier document, and the details it only listed."""
+def _parse(base: str, *, has_new_summaries: bool) -> tuple[list[_Item], dict[str, Detail]]:
+    """Return the lines of the previous document, and the details from its "also mentioned" lines."""
     items: list[_Item] = []
     listed: dict[str, Detail] = {}
     section: int | None = None
@@ -98,49 +99,49 @@ def _parsed(base: str, *, is_renewed: bool) -> tuple[list[_Item], dict[str, Deta
             continue
         for sentence in [line.strip().lstrip("-*• ")] if line.lstrip()[:1] in ("-", "*", "•") else split_sentences(line):
             text = one_line(sentence)
-            if fold(text).startswith(_CLAUSES):
+            if fold(text).startswith(_ALSO_PREFIXES):
                 listed.update(find_details(text))
             elif text:
                 place = _section_of(text) if section is None else section
-                # What was going on is history once newer summaries tell what is going on now.
-                place = HISTORY if place == ONGOING and is_renewed else place
-                items.append(_Item(section=place, text=text, age=-len(items), worth=0.9 if place < ONGOING else 0.5))
+                # Topics that were ongoing become history once newer summaries arrive.
+                place = HISTORY if place == ONGOING and has_new_summaries else place
+                items.append(_Item(section=place, text=text, recency=-len(items), value=0.9 if place < ONGOING else 0.5))
     return items, listed
 
 
 def _section_of(statement: str) -> int:
     plain = fold(statement)
-    return PREFERENCES if _LIKING.search(plain) else ONGOING if _PLANNING.search(plain) else PROFILE
+    return PREFERENCES if _PREFERENCE.search(plain) else ONGOING if _PLAN.search(plain) else PROFILE
 
 
 def _from_facts(facts: Sequence[str]) -> Iterator[_Item]:
-    for age, fact in reversed(list(enumerate(facts, start=1))):
+    for number, fact in reversed(list(enumerate(facts, start=1))):
         text = clipped(one_line(fact).lstrip("-*• "), _MAX_LINE_CHARACTERS)
         if text:
-            yield _Item(section=_section_of(text), text=text, age=10_000 + age, worth=1.0)
+            yield _Item(section=_section_of(text), text=text, recency=10_000 + number, value=1.0)
 
 
 def _from_summaries(summaries: Sequence[str]) -> Iterator[_Item]:
-    for age, summary in reversed(list(enumerate(summaries, start=1))):
-        is_recent = age > len(summaries) - _RECENT_SUMMARIES
+    for number, summary in reversed(list(enumerate(summaries, start=1))):
+        is_recent = number > len(summaries) - _RECENT_SUMMARIES
         for sentence in split_sentences(summary):
-            if fold(sentence).startswith(_CLAUSES):
+            if fold(sentence).startswith(_ALSO_PREFIXES):
                 continue
-            worth = (0.5 if is_recent else 0.2) + importance_of(sentence) / 40
+            value = (0.5 if is_recent else 0.2) + importance_of(sentence) / 40
             yield _Item(
                 section=ONGOING if is_recent else HISTORY,
                 text=clipped(one_line(sentence), _MAX_LINE_CHARACTERS),
-                age=age,
-                worth=worth,
+                recency=number,
+                value=value,
             )
 
 
-def _merged(items: Iterable[_Item], language: str) -> list[_Item]:
-    """Return the lines without repeats; an older value of something that has a newer one becomes history."""
+def _merge(items: Iterable[_Item], language: str) -> list[_Item]:
+    """Drop repeated lines, and move a line to the history if a newer line fills the same slot."""
     kept: list[_Item] = []
     terms: list[frozenset[str]] = []
     slots: set[str] = set()
-    for item in sorted(items, key=lambda each: -each.age):
+    for item in sorted(items, key=lambda item: -item.recency):
         words = frozenset(content_terms(item.text, language))
         if any(
             _is_repeat(words, other) and details(item.text) <= details(old.text) for other, old in zip(terms, kept, strict=True)
@@ -148,7 +149,7 @@ def _merged(items: Iterable[_Item], language: str) -> list[_Item]:
             continue
         slot = _slot(item.text) if item.section < ONGOING else None
         if slot in slots:
-            item = replace(item, section=HISTORY, text=f"{_EARLIER[language]}: {item.text}", worth=0.4)  # noqa: PLW2901
+            item = replace(item, section=HISTORY, text=f"{_EARLIER[language]}: {item.text}", value=0.4)  # noqa: PLW2901
         elif slot:
             slots.add(slot)
         kept.append(item)
@@ -157,13 +158,13 @@ def _merged(items: Iterable[_Item], language: str) -> list[_Item]:
 
 
 def _is_repeat(words: frozenset[str], other: frozenset[str]) -> bool:
-    return not words or words <= other or len(words & other) >= _MIN_LIKENESS * len(words | other)
+    return not words or words <= other or len(words & other) >= _MIN_OVERLAP * len(words | other)
 
 
 def _slot(statement: str) -> str | None:
-    """Return what a statement gives the one value of, such as where someone lives; None when it may hold beside others."""
+    """Return the slot a statement fills, such as the home of a person; None if several such statements can hold at once."""
     plain = fold(statement)
-    if plain.startswith(_WAS):
+    if plain.startswith(_EARLIER_PREFIXES):
         return None
     for name, pattern in _SLOTS:
         match = pattern.match(plain)
@@ -173,33 +174,33 @@ def _slot(statement: str) -> str | None:
     return None
 
 
-def _chosen(items: Sequence[_Item], wanted: dict[str, Detail], max_words: int, language: str) -> list[_Item]:
-    """Choose lines while there is room, those first that are dear and hold details nothing else holds."""
+def _choose(items: Sequence[_Item], wanted: dict[str, Detail], max_words: int, language: str) -> list[_Item]:
+    """Choose lines greedily within the word limit, preferring valuable lines and lines with details that no chosen line has."""
     room = max_words - sum(len(heading.split()) + 1 for heading in HEADINGS[language])
     chosen: list[_Item] = []
     covered: set[str] = set()
     rest = [(item, details(item.text)) for item in items]
     while rest:
         best = max(
-            rest, key=lambda pair: pair[0].worth + 2.0 * len(pair[1] & wanted.keys() - covered) / (len(pair[0].text.split()) + 4)
+            rest, key=lambda pair: pair[0].value + 2.0 * len(pair[1] & wanted.keys() - covered) / (len(pair[0].text.split()) + 4)
         )
         rest.remove(best)
-        item, has = best
-        left = [detail.short for key, detail in wanted.items() if key not in covered | has]
+        item, item_details = best
+        left = [detail.short for key, detail in wanted.items() if key not in covered | item_details]
         reserve = min(sum(len(short.split()) for short in left) + 4 if left else 0, max_words // 3)
         cost = len(item.text.split()) + 1
         if cost + reserve <= room:
             chosen.append(item)
-            covered |= has
+            covered |= item_details
             room -= cost
     return chosen
 
 
-def _written(chosen: Sequence[_Item], wanted: dict[str, Detail], max_words: int, language: str) -> str:
+def _render(chosen: Sequence[_Item], wanted: dict[str, Detail], max_words: int, language: str) -> str:
     lines = []
     for section, heading in enumerate(HEADINGS[language]):
-        own = sorted((item for item in chosen if item.section == section), key=lambda item: -item.age)
-        lines += [f"## {heading}", *(f"- {item.text}" for item in own)]
+        items = sorted((item for item in chosen if item.section == section), key=lambda item: -item.recency)
+        lines += [f"## {heading}", *(f"- {item.text}" for item in items)]
     text = "\n".join(lines)
     lost = missing(wanted, text)
     lead = f"\n- {ALSO[language]}: "

@@ -1,4 +1,4 @@
-"""Which sentences of a conversation say what it was about: those that share the most words with the others."""
+"""Rank the sentences of a conversation by centrality: a sentence that shares many words with the others ranks high."""
 
 import math
 from collections import Counter
@@ -15,7 +15,7 @@ _DAMPING = 0.85
 
 
 def centrality(sentences: Sequence[str], language: str) -> list[float]:
-    """Return for each sentence how central it is, 0 to 1, by ranking the graph of their shared words."""
+    """Return the centrality of each sentence, 0 to 1: PageRank over the graph of shared words."""
     bags = [content_terms(sentence, language) for sentence in sentences]
     places = {term: place for place, term in enumerate(dict.fromkeys(term for bag in bags for term in bag))}
     if len(sentences) < 2 or not places:
@@ -38,6 +38,6 @@ def centrality(sentences: Sequence[str], language: str) -> list[float]:
 
 
 def content_terms(text: str, language: str) -> list[str]:
-    """Return the stems of a text's words that carry meaning."""
+    """Return the stems of a text's words, without stop words."""
     words = " ".join(word for word in text.split() if not is_stop_word(fold(word), language))
     return document_terms(words, language)

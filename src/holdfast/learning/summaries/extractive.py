@@ -1,7 +1,7 @@
-"""A conversation in a few sentences, by rules: the central ones, quoted with who said them, and the details they leave out.
+"""Summarize a conversation by rules: quote its central sentences with their speakers, and list the details they leave out.
 
-Nothing is rephrased, so nothing can be made up. What the chosen sentences do not hold (names, numbers, dates) follows in one
-closing clause as far as there is room.
+Sentences are quoted, not rephrased, so the summary contains nothing invented. Names, numbers and dates that no quoted sentence
+contains are listed in a closing clause, as far as the length limit allows.
 """
 
 import re
@@ -20,7 +20,7 @@ from holdfast.types import Message
 RULE_VERSION = "report-rules-1"
 
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_IDLE = re.compile(
+_SMALL_TALK = re.compile(
     r"\W*(?:hi|hello|hey|thanks?|thank you|ok(?:ay)?|yes|no|sure|great|perfect|nice|cool|bye|good (?:morning|night|evening|idea|luck)"
     r"|you'?re welcome|got it|sounds good|hola|gracias|vale|s[ií]|claro|genial|perfecto|estupendo|adi[oó]s|buen[oa]s?(?: \w+)?|de nada"
     r"|entendido|muy bien)(?:[\s,]+(?:\w+[\s,]*){0,3})?\W*",
@@ -35,14 +35,14 @@ _DENIAL = re.compile(
     r"\W*(?:no|nope|not (?:really|quite)|wrong|actually|en realidad|qué va|te equivocas|incorrecto)\b(?! problem)", re.IGNORECASE
 )
 _MAX_SENTENCES = 240
-"""More than this are thinned out first, those with details last, so that a huge conversation is ranked in no time."""
+"""Maximum number of sentences to rank, which bounds the time for a huge conversation; those with the most details are kept."""
 _MAX_MESSAGE_CHARACTERS = 20_000
-"""Characters of one message that are looked at: what is longer was pasted."""
+"""Maximum characters of one message to read; a longer message is usually a pasted file."""
 _MAX_SENTENCE_CHARACTERS = 180
 _MIN_GAIN = 0.5
-"""What gains less than this is small talk: better a shorter summary."""
+"""Minimum gain of each further sentence once a summary has its minimum number; a lower gain is usually small talk."""
 ALSO = {"en": "Also mentioned", "es": "También se mencionó"}
-"""How the closing clause with the remaining details begins."""
+"""First words of the closing clause that lists the remaining details."""
 _WORDS = {
     "en": {
         "user": "The user",
@@ -63,7 +63,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _QuotableSentence:
-    """One sentence that may be quoted, and the words that say who said it."""
+    """A candidate sentence to quote, with the name of its speaker."""
 
     place: int
     text: str
@@ -75,7 +75,7 @@ class _QuotableSentence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ReportFormat:
-    """What a report looks like: at most ``max_characters`` characters in ``min_sentences`` to ``max_sentences`` sentences, ``listed`` of it a bare list."""
+    """Limits and language of a summary. ``listed`` is the largest share of its characters that the closing clause may take."""
 
     max_characters: int
     min_sentences: int
@@ -85,7 +85,7 @@ class _ReportFormat:
 
 
 def summarize(messages: Sequence[Message], *, max_characters: int = 700, language: str | None = None) -> str:
-    """Return 3-5 sentences on what was said, within ``max_characters`` characters, keeping names, numbers and dates."""
+    """Summarize messages in 3-5 sentences of at most ``max_characters`` characters, keeping names, numbers and dates."""
     return _report(
         messages,
         _ReportFormat(
@@ -95,7 +95,7 @@ def summarize(messages: Sequence[Message], *, max_characters: int = 700, languag
 
 
 def paragraph(messages: Sequence[Message], *, max_characters: int = 200, language: str | None = None) -> str:
-    """Return one paragraph of 2-4 sentences on what was said, within ``max_characters`` characters."""
+    """Summarize messages in one paragraph of 2-4 sentences, at most ``max_characters`` characters."""
     return _report(
         messages,
         _ReportFormat(
@@ -105,30 +105,30 @@ def paragraph(messages: Sequence[Message], *, max_characters: int = 200, languag
 
 
 def language_of(messages: Sequence[Message], language: str | None = None) -> str:
-    """Return the language to write in: the given one, or the one most was said in; English or Spanish."""
+    """Return the language to write in: the given one, or the one detected in the messages; English unless it is Spanish."""
     if language is None:
         language = detect_language(" ".join(message.text for message in messages)[:2000])
     return language if language in _WORDS else "en"
 
 
 def spoken(messages: Iterable[Message]) -> list[Message]:
-    """Return what people and assistants said, without what tools and systems wrote."""
-    return [message for message in _shortened(messages) if message.role in ("user", "assistant") and message.action is None]
+    """Return the messages of users and assistants, without actions and without tool and system messages."""
+    return [message for message in _truncate(messages) if message.role in ("user", "assistant") and message.action is None]
 
 
-def _undenied(messages: Sequence[Message]) -> list[Message]:
-    """Return messages without what an assistant stated and was told is wrong: a report of it would tell what is not so."""
+def _without_denied(messages: Sequence[Message]) -> list[Message]:
+    """Drop an assistant's statements that the next message denies, so that a summary does not report something false."""
     kept = []
     for message, following in zip_longest(messages, messages[1:]):
         if message.role == "assistant" and following is not None and _DENIAL.match(following.text):
-            asked = [sentence for sentence in split_sentences(message.text) if sentence.endswith("?")]
-            kept.append(replace(message, text=" ".join(asked)))
+            questions = [sentence for sentence in split_sentences(message.text) if sentence.endswith("?")]
+            kept.append(replace(message, text=" ".join(questions)))
         else:
             kept.append(message)
     return kept
 
 
-def _shortened(messages: Iterable[Message]) -> list[Message]:
+def _truncate(messages: Iterable[Message]) -> list[Message]:
     return [
         message if len(message.text) <= _MAX_MESSAGE_CHARACTERS else replace(message, text=message.text[:_MAX_MESSAGE_CHARACTERS])
         for message in messages
@@ -136,25 +136,25 @@ def _shortened(messages: Iterable[Message]) -> list[Message]:
 
 
 def wanted_details(messages: Sequence[Message]) -> dict[str, Detail]:
-    """Return the details of what was said: users' first, since they know, then those that come up most; bare numbers last."""
+    """Return the details of messages by priority: those from users first, then the most frequent ones, bare numbers last."""
     found = find_details("\n".join(message.text for message in messages))
-    theirs = details("\n".join(message.text for message in messages if message.role == "user"))
+    from_users = details("\n".join(message.text for message in messages if message.role == "user"))
     text = fold("\n".join(message.text for message in messages))
     order = sorted(
-        found, key=lambda key: (key not in theirs, key.isdigit(), -text.count(fold(found[key].short)), len(found[key].full))
+        found, key=lambda key: (key not in from_users, key.isdigit(), -text.count(fold(found[key].short)), len(found[key].full))
     )
     return {key: found[key] for key in order}
 
 
 def add_details(text: str, wanted: Iterable[Detail], *, max_characters: int, language: str) -> str:
-    """Return the text with the wanted details it lacks in a closing clause, as many as there is room for."""
-    every = {detail.key: detail for detail in wanted}
-    lost = missing(every, text)
-    left = [detail for key, detail in every.items() if key in lost]
-    full = _with_clause(text, [detail.full for detail in left], max_characters, language)
+    """Append a closing clause with the wanted details that the text lacks, as many as fit."""
+    by_key = {detail.key: detail for detail in wanted}
+    lost = missing(by_key, text)
+    remaining = [detail for key, detail in by_key.items() if key in lost]
+    full = _with_clause(text, [detail.full for detail in remaining], max_characters, language)
     if not missing(lost, full):
         return full
-    short = _with_clause(text, [detail.short for detail in left], max_characters, language)
+    short = _with_clause(text, [detail.short for detail in remaining], max_characters, language)
     return min(full, short, key=lambda each: len(missing(lost, each)))
 
 
@@ -169,25 +169,25 @@ def _with_clause(text: str, spellings: Sequence[str], max_characters: int, langu
 
 
 def _report(messages: Sequence[Message], form: _ReportFormat) -> str:
-    heard = _undenied(spoken(messages) or _shortened(messages))
-    wanted = wanted_details(heard)
-    chosen = _choose(_candidates(heard, form), wanted, form)
+    relevant = _without_denied(spoken(messages) or _truncate(messages))
+    wanted = wanted_details(relevant)
+    chosen = _choose(_candidates(relevant, form), wanted, form)
     if not chosen:
-        return clipped(one_line(" ".join(message.text for message in heard)), form.max_characters)
-    # The closing clause is a sentence, too; where nothing is left to list, one more is made of what was chosen.
-    told = _told(chosen, form, min_sentences=form.min_sentences - 1)
-    ended = add_details(told, wanted.values(), max_characters=form.max_characters, language=form.language)
-    return ended if ended != told else _told(chosen, form, min_sentences=form.min_sentences)
+        return clipped(one_line(" ".join(message.text for message in relevant)), form.max_characters)
+    # The closing clause counts as one sentence. If there is nothing to list, the chosen sentences fill the minimum alone.
+    reported = _render(chosen, form, min_sentences=form.min_sentences - 1)
+    ended = add_details(reported, wanted.values(), max_characters=form.max_characters, language=form.language)
+    return ended if ended != reported else _render(chosen, form, min_sentences=form.min_sentences)
 
 
 def _candidates(messages: Sequence[Message], form: _ReportFormat) -> list[_QuotableSentence]:
     said: dict[str, _QuotableSentence] = {}
-    widest = min(_MAX_SENTENCE_CHARACTERS, max(60, form.max_characters // 2))
+    max_sentence_characters = min(_MAX_SENTENCE_CHARACTERS, max(60, form.max_characters // 2))
     for message in messages:
         who = message.speaker or _WORDS[form.language]["assistant" if message.role == "assistant" else "user"]
         for sentence in split_sentences(_CODE.sub("\n", message.text)):
-            text = clipped(_FILLER.sub("", one_line(sentence).lstrip("> #*")), widest).rstrip(" .,;:")
-            if len(text.split()) < 3 or _IDLE.fullmatch(text) or fold(text) in said:
+            text = clipped(_FILLER.sub("", one_line(sentence).lstrip("> #*")), max_sentence_characters).rstrip(" .,;:")
+            if len(text.split()) < 3 or _SMALL_TALK.fullmatch(text) or fold(text) in said:
                 continue
             said[fold(text)] = _QuotableSentence(
                 place=len(said), text=text, who=one_line(who), by_user=message.role == "user", details=details(text)
@@ -195,17 +195,17 @@ def _candidates(messages: Sequence[Message], form: _ReportFormat) -> list[_Quota
     kept = sorted(said.values(), key=lambda each: -len(each.details))[:_MAX_SENTENCES]
     kept.sort(key=lambda each: each.place)
     ranks = centrality([each.text for each in kept], form.language)
-    return [replace(each, rank=_weighed(each, rank)) for each, rank in zip(kept, ranks, strict=True)]
+    return [replace(each, rank=_score(each, rank)) for each, rank in zip(kept, ranks, strict=True)]
 
 
-def _weighed(said: _QuotableSentence, rank: float) -> float:
-    """Return how much a sentence is worth: central, important, less for questions and for what an assistant said."""
-    worth = 0.5 * rank + 0.12 * importance_of(said.text)
-    return worth * (0.4 if said.text.endswith("?") else 1.0) * (1.0 if said.by_user else 0.7)
+def _score(said: _QuotableSentence, rank: float) -> float:
+    """Return the score of a sentence from its centrality and importance; lower for questions and for the assistant."""
+    score = 0.5 * rank + 0.12 * importance_of(said.text)
+    return score * (0.4 if said.text.endswith("?") else 1.0) * (1.0 if said.by_user else 0.7)
 
 
 def _choose(candidates: Sequence[_QuotableSentence], wanted: dict[str, Detail], form: _ReportFormat) -> list[_QuotableSentence]:
-    """Choose sentences one by one, each for being central and for the details it adds, while there is room."""
+    """Choose sentences greedily by centrality and new details, within the limits of the format."""
     chosen: list[_QuotableSentence] = []
     covered: set[str] = set()
     rest = list(candidates)
@@ -216,7 +216,7 @@ def _choose(candidates: Sequence[_QuotableSentence], wanted: dict[str, Detail], 
         rest.remove(best)
         longer = sorted([*chosen, best], key=lambda said: said.place)
         reserve = _reserve(wanted, covered | best.details, form)
-        size = len(_told(longer, form, min_sentences=form.min_sentences)) + (reserve if chosen else 0)
+        size = len(_render(longer, form, min_sentences=form.min_sentences)) + (reserve if chosen else 0)
         if size <= form.max_characters and len(_turns(longer, form.max_sentences - 1)) < form.max_sentences:
             chosen = longer
             covered |= best.details
@@ -224,18 +224,18 @@ def _choose(candidates: Sequence[_QuotableSentence], wanted: dict[str, Detail], 
 
 
 def _gain(said: _QuotableSentence, covered: set[str], wanted: dict[str, Detail]) -> float:
-    fresh = sum(len(wanted[key].full) for key in said.details if key in wanted and key not in covered)
-    return said.rank + 2.5 * fresh / (len(said.text) + 20)
+    new_characters = sum(len(wanted[key].full) for key in said.details if key in wanted and key not in covered)
+    return said.rank + 2.5 * new_characters / (len(said.text) + 20)
 
 
 def _reserve(wanted: dict[str, Detail], covered: set[str], form: _ReportFormat) -> int:
-    """Return the room to leave for the closing clause: what is still missing, but never most of the text."""
-    left = sum(len(detail.short) + 2 for key, detail in wanted.items() if key not in covered)
-    return min(left + 22 if left else 0, int(form.listed * form.max_characters))
+    """Return the characters to reserve for the closing clause: enough for the missing details, at most the ``listed`` share."""
+    remaining = sum(len(detail.short) + 2 for key, detail in wanted.items() if key not in covered)
+    return min(remaining + 22 if remaining else 0, int(form.listed * form.max_characters))
 
 
 def _turns(chosen: Sequence[_QuotableSentence], max_sentences: int) -> list[list[_QuotableSentence]]:
-    """Return the chosen sentences in turns, each of one speaker; too many are joined with what that speaker said before."""
+    """Group the chosen sentences by speaker. While there are too many groups, merge one into an earlier one of that speaker."""
     turns = _runs(chosen)
     while len(turns) > max_sentences:
         earlier = {at: [home for home in range(at) if turns[home][0].who == turns[at][0].who] for at in range(len(turns))}
@@ -252,8 +252,8 @@ def _runs(chosen: Sequence[_QuotableSentence]) -> list[list[_QuotableSentence]]:
     return [list(turn) for _, turn in groupby(chosen, key=lambda said: said.who)]
 
 
-def _told(chosen: Sequence[_QuotableSentence], form: _ReportFormat, *, min_sentences: int) -> str:
-    """Return the chosen sentences in a few of our own, each of which says who spoke."""
+def _render(chosen: Sequence[_QuotableSentence], form: _ReportFormat, *, min_sentences: int) -> str:
+    """Render the chosen sentences as a few reported sentences, each starting with its speaker."""
     turns = _turns(chosen, form.max_sentences - 1)
     while len(turns) < min_sentences and max(len(turn) for turn in turns) > 1:
         longest = max(range(len(turns)), key=lambda at: len(turns[at]))
@@ -261,17 +261,17 @@ def _told(chosen: Sequence[_QuotableSentence], form: _ReportFormat, *, min_sente
         middle = (len(turn) + 1) // 2
         turns[longest : longest + 1] = [turn[:middle], turn[middle:]]
     words = _WORDS[form.language]
-    told = []
+    reported = []
     for turn in turns:
-        asked = all(said.text.endswith("?") for said in turn)
-        how = words["asked" if asked else "said" if turn[0].by_user else "answered"]
+        questions = all(said.text.endswith("?") for said in turn)
+        verb = words["asked" if questions else "said" if turn[0].by_user else "answered"]
         quoted = "; ".join(said.text for said in turn)
-        told.append(f"{turn[0].who} {how}: {quoted}{'' if quoted.endswith(('?', '!', '…')) else '.'}")
-    return " ".join(told)
+        reported.append(f"{turn[0].who} {verb}: {quoted}{'' if quoted.endswith(('?', '!', '…')) else '.'}")
+    return " ".join(reported)
 
 
 def clipped(text: str, max_characters: int) -> str:
-    """Return the text, or its beginning up to the end of a clause or word."""
+    """Return the text, cut at the end of a clause or word if it is too long."""
     if len(text) <= max_characters:
         return text
     head = text[: max_characters - 1]

@@ -1,4 +1,4 @@
-"""How much a text matters, 0 to 10, and what it is about, told by rules in English and in Spanish."""
+"""Rate the importance of a text from 0 to 10, and find its tags, by rules for English and Spanish."""
 
 import re
 from collections import Counter
@@ -11,7 +11,7 @@ from holdfast.text.terms import document_terms
 from holdfast.text.wordlists import DAYS, MONTHS, NUMBERS, ORDINARY, UNITS
 
 _SIGNS: tuple[tuple[float, str], ...] = (
-    # Asked to be kept
+    # Explicit requests to remember
     (
         3.0,
         r"remember (?:that|this|to|i)|do(?:n'?t| not) forget|remind me|keep in mind|recuerda|acuerdate|no (?:te )?olvides|recuerdame",
@@ -29,7 +29,7 @@ _SIGNS: tuple[tuple[float, str], ...] = (
         2.5,
         r"blood (?:pressure|test|type)|grupo sanguineo|therap\w*|terapia|depress\w*|depresion|accident\w*|emergenc\w*|died|murio|fallecio",
     ),
-    # Family and who someone is
+    # Family and identity
     (
         1.5,
         r"wife|husband|partner|girlfriend|boyfriend|son|daughter|kids?|child(?:ren)?|mother|mum|mom|father|dad|brother|sister|niece|nephew",
@@ -80,13 +80,13 @@ _NOT_TAGS = (
 
 
 def importance_of(text: str) -> float:
-    """Return how much a text matters, 0 to 10: health, family, money, dates and decisions raise it, small talk lowers it."""
+    """Return the importance of a text, 0 to 10. Health, family, money, dates and decisions raise it; small talk lowers it."""
     plain = fold(text)
     words = plain.split()
     if not words:
         return 0.0
     score = _BASE
-    # The strongest sign counts whole, further ones less: ten small signs are not an emergency.
+    # The strongest sign counts in full and each further one less, so that many weak signs do not add up to a strong one.
     found = sorted((weight for weight, pattern in _PATTERNS if pattern.search(plain)), reverse=True)
     score += sum(weight / (1 + place) for place, weight in enumerate(found))
     score += min(2.0, 0.4 * len(details(text)))
@@ -99,7 +99,7 @@ def importance_of(text: str) -> float:
 
 
 def tags_of(texts: Sequence[str], *, max_tags: int = 5) -> tuple[str, ...]:
-    """Return the words that say what some texts are about, folded, the most telling first."""
+    """Return the most characteristic words of some texts as tags, folded, most characteristic first."""
     seen: Counter[str] = Counter()
     spellings: dict[str, Counter[str]] = {}
     for text in texts:

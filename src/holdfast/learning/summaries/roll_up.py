@@ -1,4 +1,4 @@
-"""When messages become a summary and summaries become the base document, and what is then proposed for the store."""
+"""Roll-up thresholds, and the store changes that write a summary or the base document."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,18 +8,18 @@ from holdfast.types import Memory, Message, Put, Scope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollUp:
-    """A roll-up falls due when ``threshold`` are waiting, and takes all but the newest ``keep``."""
+    """Rule for a roll-up: it is due when ``threshold`` items are waiting, and takes all but the newest ``keep``."""
 
     threshold: int
     keep: int
 
     def __post_init__(self) -> None:
         if not 0 <= self.keep < self.threshold:
-            raise ValueError(f"A roll-up at {self.threshold} cannot keep {self.keep}: keep is 0 or more and under the threshold.")
+            raise ValueError(f"keep must be at least 0 and less than threshold ({self.threshold}), not {self.keep}.")
 
 
 def due(count: int, rule: RollUp) -> int:
-    """Return how many of the oldest to take now; 0 while fewer than the threshold are waiting."""
+    """Return how many of the oldest items to roll up now; 0 while fewer than the threshold are waiting."""
     return count - rule.keep if count >= rule.threshold else 0
 
 
@@ -34,9 +34,9 @@ def summary_put(
     language: str | None = None,
     reason: str | None = None,
 ) -> Put:
-    """Propose the summary of some messages, in their order; it names them all and records their range."""
+    """Build the ``Put`` that stores a summary of messages, with their ids as sources and their first and last number."""
     if not messages:
-        raise ValueError("A summary needs messages to be of.")
+        raise ValueError("A summary needs at least one message.")
     return Put(
         scope=scope,
         kind=kind,
@@ -64,14 +64,14 @@ def base_put(
     language: str | None = None,
     reason: str | None = None,
 ) -> Put:
-    """Propose the base document: new, or as the next revision of the ``earlier`` one it grew out of.
+    """Build the ``Put`` that stores the base document: a new memory, or the next revision of ``earlier``.
 
-    Its sources are the summaries, after those of the earlier document, and the facts that went in, so that erasing any of
-    them finds it. It is trusted no more than the least of them.
+    Its sources are the sources of the earlier document, the summaries and the facts, so that erasing any of them also finds
+    the document. Its trust is the lowest trust among them.
     """
-    grown_from = [*summaries, *facts, *([earlier] if earlier else [])]
-    if not grown_from:
-        raise ValueError("A base document needs summaries, facts or an earlier document to be of.")
+    derived_from = [*summaries, *facts, *([earlier] if earlier else [])]
+    if not derived_from:
+        raise ValueError("A base document needs a summary, a fact or an earlier document.")
     sources = [*(earlier.sources if earlier else ()), *(memory.id for memory in (*summaries, *facts))]
     return Put(
         scope=scope,
@@ -79,9 +79,9 @@ def base_put(
         key=key,
         id=earlier.id if earlier else None,
         text=text,
-        trust=min(memory.trust for memory in grown_from),
+        trust=min(memory.trust for memory in derived_from),
         sources=tuple(dict.fromkeys(sources)),
         language=language,
-        valid_from=max(memory.valid_from for memory in grown_from),
+        valid_from=max(memory.valid_from for memory in derived_from),
         reason=reason or f"distilled from {len(summaries)} summaries",
     )

@@ -1,7 +1,7 @@
-"""Summaries of conversations and the base document: by rules alone, or by a model with the rules to fall back on.
+"""Write summaries and the base document with a chat model, falling back to rules.
 
-A model that fails, or whose answer is plainly no summary of what it was shown, never stops anything: the rules write instead, and
-``flaws`` says why. What a model leaves out of names, numbers and dates is listed after its words where there is room.
+If the model fails, or its output is clearly not a summary of its input, the rules write the text and ``flaws`` says why.
+Names, numbers and dates that the model left out are appended if there is room.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,21 +25,21 @@ __all__ = ["Summary", "distill", "distill_with", "paragraph", "paragraph_with", 
 
 _MIN_KEPT_SHARE = 0.8
 _MAX_MESSAGE_CHARACTERS = 4000
-"""Characters of one message that a model is shown; a pasted file is not the conversation."""
+"""Maximum characters of one message shown to a model; a longer message is usually a pasted file."""
 _ROOM_FACTOR = {"summary": 1.5, "paragraph": 3.0, "document": 1.5}
-"""A model's text may be so many times as long as asked for; "about 200 characters" is a wish, four sentences may need more."""
+"""Allowed length of a model's text as a multiple of the requested length. Models take the length as a hint only."""
 _MAX_TAGS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """A text, who wrote it and what it cost. ``flaws`` says what went wrong on the way, in words for people."""
+    """A text with its author and cost. ``flaws`` describes problems on the way, as text for people."""
 
     text: str
     model: str | None = None
-    """The model that wrote it; None when rules did."""
+    """Name of the model that wrote the text; None if rules wrote it."""
     prompt: str = ""
-    """The version of the prompt, or of the rules."""
+    """Version of the prompt or of the rules."""
     flaws: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
     importance: float | None = None
@@ -48,7 +48,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Written:
-    """What a model gave: its data, or nothing but the reason why the rules must write."""
+    """Result of a model call: its data, or None with the flaw that makes the rules write instead."""
 
     data: Mapping[str, Any] | None
     flaws: tuple[str, ...]
@@ -63,12 +63,12 @@ def summarize_with(
     language: str | None = None,
     timeout: float = 60.0,
 ) -> Summary:
-    """Return 3-5 sentences on what was said, written by a model; by rules when it fails."""
+    """Summarize messages in 3-5 sentences with a model; by rules if it fails."""
     language = language_of(messages, language)
     prompt = load_prompt("summary", language)
-    asked = {"transcript": _transcript(messages), "longest": str(max_characters)}
-    written = _ask(model, prompt, asked, _text_schema("summary"), timeout)
-    text, flaws = _checked(written, "summary", [message.text for message in messages], max_characters)
+    values = {"transcript": _transcript(messages), "longest": str(max_characters)}
+    written = _call_model(model, prompt, values, _text_schema("summary"), timeout)
+    text, flaws = _check(written, "summary", [message.text for message in messages], max_characters)
     if text is None:
         rules = summarize(messages, max_characters=max_characters, language=language)
         return Summary(text=rules, prompt=extractive.RULE_VERSION, flaws=flaws, usage=written.usage)
@@ -84,14 +84,14 @@ def paragraph_with(
     language: str | None = None,
     timeout: float = 60.0,
 ) -> Summary:
-    """Return one paragraph of 2-4 sentences with its importance and tags, by a model; by rules when it fails."""
+    """Summarize messages in one paragraph of 2-4 sentences with importance and tags, with a model; by rules if it fails."""
     language = language_of(messages, language)
     prompt = load_prompt("paragraph", language)
     schema = _text_schema("paragraph", importance={"type": "number"}, tags={"type": "array", "items": {"type": "string"}})
-    asked = {"transcript": _transcript(messages), "longest": str(max_characters)}
-    written = _ask(model, prompt, asked, schema, timeout)
-    text, flaws = _checked(written, "paragraph", [message.text for message in messages], max_characters)
-    importance, tags = _by_rules(messages)
+    values = {"transcript": _transcript(messages), "longest": str(max_characters)}
+    written = _call_model(model, prompt, values, schema, timeout)
+    text, flaws = _check(written, "paragraph", [message.text for message in messages], max_characters)
+    importance, tags = _rate_by_rules(messages)
     if text is None or written.data is None:
         rules = paragraph(messages, max_characters=max_characters, language=language)
         return Summary(
@@ -103,8 +103,8 @@ def paragraph_with(
         prompt=prompt.version,
         flaws=flaws,
         usage=written.usage,
-        importance=_rated(written.data.get("importance"), importance),
-        tags=_tagged(written.data.get("tags")) or tags,
+        importance=_parse_importance(written.data.get("importance"), importance),
+        tags=_parse_tags(written.data.get("tags")) or tags,
     )
 
 
@@ -118,36 +118,38 @@ def distill_with(
     language: str | None = None,
     timeout: float = 60.0,
 ) -> Summary:
-    """Return the base document renewed by a model; by rules when it fails. Summaries and facts are given oldest first."""
+    """Update the base document with a model; by rules if it fails. Summaries and facts are given oldest first."""
     language = language or detect_language(" ".join((base, *facts, *summaries))[:2000])
     prompt = load_prompt("base", language)
-    asked = {"document": base, "summaries": list(summaries), "facts": list(facts), "most_words": str(max_words)}
-    written = _ask(model, prompt, asked, _text_schema("document"), timeout)
-    text, flaws = _checked(written, "document", [base, *summaries, *facts], 8 * max_words)
+    values = {"document": base, "summaries": list(summaries), "facts": list(facts), "most_words": str(max_words)}
+    written = _call_model(model, prompt, values, _text_schema("document"), timeout)
+    text, flaws = _check(written, "document", [base, *summaries, *facts], 8 * max_words)
     if text is None:
         rules = distill(base, summaries, facts, max_words=max_words, language=language)
         return Summary(text=rules, prompt=base_document.RULE_VERSION, flaws=flaws, usage=written.usage)
     if len(text.split()) > max_words:
-        flaws += (f"the document had {len(text.split())} words and was cut to {max_words} by rules",)
+        flaws += (f"the model's document had {len(text.split())} words; rules cut it to {max_words}",)
         text = distill(text, (), (), max_words=max_words, language=language)
     elif kept("\n".join((base, *facts)), text) < _MIN_KEPT_SHARE:
-        flaws += ("the document had lost many names, numbers and dates, which rules put back",)
+        flaws += ("the model's document lost many names, numbers and dates; rules put them back",)
         text = distill(text, (), [*_lines(base), *facts], max_words=max_words, language=language)
     return Summary(text=text, model=model.name, prompt=prompt.version, flaws=flaws, usage=written.usage)
 
 
-def _ask(model: ChatModel, prompt: Prompt, asked: Mapping[str, str | Sequence[str]], schema: Schema, timeout: float) -> _Written:
+def _call_model(
+    model: ChatModel, prompt: Prompt, values: Mapping[str, str | Sequence[str]], schema: Schema, timeout: float
+) -> _Written:
     try:
-        answer: StructuredAnswer = complete(model, prompt_turns(prompt, **asked), schema, timeout=timeout)
+        answer: StructuredAnswer = complete(model, prompt_turns(prompt, **values), schema, timeout=timeout)
     except ModelError as error:
         usage = usage_of(error)
-        return _Written(data=None, flaws=(f"Rules wrote this, because {model.name} failed ({error.code}): {error}",), usage=usage)
+        return _Written(data=None, flaws=(f"Rules wrote this because {model.name} failed ({error.code}): {error}",), usage=usage)
     data = answer.data if isinstance(answer.data, Mapping) else {}
     return _Written(data=data, flaws=answer.flaws, usage=answer.usage)
 
 
-def _checked(written: _Written, name: str, replaces: Sequence[str], max_characters: int) -> tuple[str | None, tuple[str, ...]]:
-    """Return the text a model wrote, or None and why it cannot be used."""
+def _check(written: _Written, name: str, replaces: Sequence[str], max_characters: int) -> tuple[str | None, tuple[str, ...]]:
+    """Return the model's text and the flaws; None instead of the text if it cannot be used."""
     if written.data is None:
         return None, written.flaws
     raw = str(written.data.get(name) or "").strip()
@@ -158,16 +160,16 @@ def _checked(written: _Written, name: str, replaces: Sequence[str], max_characte
         max_characters=max_characters if len(text) <= max_characters else int(_ROOM_FACTOR[name] * max_characters),
     )
     if reason:
-        return None, (*written.flaws, f"Rules wrote this, because the model's answer could not be used: {reason}.")
+        return None, (*written.flaws, f"Rules wrote this because the model's answer could not be used: {reason}.")
     return text, written.flaws
 
 
 def _with_lost_details(text: str, messages: Sequence[Message], max_characters: int, language: str) -> str:
-    """Return a model's summary with the details it lost after it, when it lost more than a few."""
-    heard = spoken(messages) or list(messages)
-    if kept("\n".join(message.text for message in heard), text) >= _MIN_KEPT_SHARE:
+    """Append the details that a model's summary lost, if it kept less than 80% of them."""
+    relevant = spoken(messages) or list(messages)
+    if kept("\n".join(message.text for message in relevant), text) >= _MIN_KEPT_SHARE:
         return text
-    return add_details(text, wanted_details(heard).values(), max_characters=max(max_characters, len(text)), language=language)
+    return add_details(text, wanted_details(relevant).values(), max_characters=max(max_characters, len(text)), language=language)
 
 
 def _transcript(messages: Sequence[Message]) -> list[str]:
@@ -181,19 +183,19 @@ def _text_schema(name: str, **more: Schema) -> Schema:
     return {"type": "object", "properties": {name: {"type": "string"}, **more}, "required": [name]}
 
 
-def _by_rules(messages: Sequence[Message]) -> tuple[float, tuple[str, ...]]:
-    """Return the importance of the weightiest message and the tags of all, by rules."""
+def _rate_by_rules(messages: Sequence[Message]) -> tuple[float, tuple[str, ...]]:
+    """Return the highest importance of any message, and the tags of all messages, by rules."""
     texts = [message.text for message in spoken(messages) or messages]
     return max(map(importance_of, texts), default=0.0), tags_of(texts, max_tags=_MAX_TAGS)
 
 
-def _rated(value: object, otherwise: float) -> float:
+def _parse_importance(value: object, default: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return otherwise
+        return default
     return round(min(10.0, max(0.0, float(value))), 1)
 
 
-def _tagged(values: object) -> tuple[str, ...]:
+def _parse_tags(values: object) -> tuple[str, ...]:
     words = [fold(str(value).lstrip("#"))[:40] for value in values] if isinstance(values, list | tuple) else []
     return tuple(dict.fromkeys(word for word in words if word))[:_MAX_TAGS]
 

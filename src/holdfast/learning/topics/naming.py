@@ -1,7 +1,7 @@
-"""Names for topics: short, lower case, in the language of what they name, and safe as the name of a file.
+"""Name topics: short lower-case names in the language of the texts, safe as file names.
 
-A name is made of letters, digits and single hyphens, nothing else, so it can neither leave its folder nor be a
-device on any system. Accents stay: a birthday is a ``cumpleaños``.
+A name has only letters, digits and single hyphens, so it cannot leave its folder or be a device name on any system. Accents are
+kept: ``cumpleaños``.
 """
 
 import re
@@ -20,18 +20,18 @@ from holdfast.text.language import detect_language, is_stop_word
 
 RULE_VERSION = "topic-name-rules-1"
 MAX_CHARACTERS = 40
-"""Characters a name may have."""
+"""Maximum number of characters in a name."""
 MAX_WORDS = 3
 _MAX_SHOWN_TEXTS = 40
-"""Texts a model is shown to name them; more say nothing new about the name."""
+"""Maximum number of texts in the prompt; more do not improve the name."""
 _MAX_TEXT_CHARACTERS = 300
 _MAX_SHOWN_NAMES = 200
 _RESERVED = frozenset({"con", "prn", "aux", "nul", "index"} | {f"{port}{n}" for port in ("com", "lpt") for n in range(10)})
 _WORD = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*")
 _SCHEMA: Schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 
-# Words that stand in memories about anything at all, and so name nothing.
-_EMPTY_WORDS = frozenset(
+# Words that occur in memories about any subject, so they cannot name one.
+_GENERIC_WORDS = frozenset(
     "user users usuario usuaria usuarios person persona people gente assistant asistente said says say told dijo dice "
     "like likes liked love loves prefer prefers preferred want wants wanted need needs use uses used using make makes made "
     "made found find finds finding keep keeps take takes took go goes going went come came know knows think thinks feel feels work works "
@@ -49,7 +49,7 @@ _ADVERBS = ("ly", "mente")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicName:
-    """A name, and what it took to find it."""
+    """A topic's name with its author, flaws and cost."""
 
     name: str
     model: str | None = None
@@ -59,9 +59,9 @@ class TopicName:
 
 
 def slug(text: str, *, max_words: int = MAX_WORDS, max_characters: int = MAX_CHARACTERS) -> str:
-    """Return the text as a safe name, or nothing when no letter or digit is in it."""
+    """Return the text as a safe name; empty if it has no letter or digit."""
     plain = unicodedata.normalize("NFKC", text).lower()
-    spelled = "".join(c if _stays(c) else "-" for c in plain if c not in "'’")
+    spelled = "".join(c if _is_kept(c) else "-" for c in plain if c not in "'’")
     words = [word for word in spelled.split("-") if word][:max_words]
     while words and len("-".join(words)) > max_characters:
         words = words[:-1] if len(words) > 1 else [words[0][:max_characters]]
@@ -70,44 +70,44 @@ def slug(text: str, *, max_words: int = MAX_WORDS, max_characters: int = MAX_CHA
 
 
 def title(name: str) -> str:
-    """Return a topic's name as the title of its page."""
+    """Return a topic's name as a page title."""
     return (name[:1].upper() + name[1:]).replace("-", " ")
 
 
-def _stays(sign: str) -> bool:
-    """Letters and digits stay, and the marks without which some scripts cannot be written."""
-    return sign.isalnum() or (unicodedata.category(sign)[0] == "M" and not "\u0300" <= sign <= "\u036f")
+def _is_kept(character: str) -> bool:
+    """Return True for letters, digits, and combining marks that some scripts cannot be written without."""
+    return character.isalnum() or (unicodedata.category(character)[0] == "M" and not "\u0300" <= character <= "\u036f")
 
 
 def unused_name(name: str, taken: Collection[str], *, max_characters: int = MAX_CHARACTERS) -> str:
-    """Return the name, with a number behind it when it is taken; case and accents make no difference."""
+    """Return the name, with a number appended if it is taken. Case and accents are ignored in the comparison."""
     used = {fold(each) for each in taken}
     for number in count(1):
         ending = "" if number == 1 else f"-{number}"
-        tried = name[: max_characters - len(ending)].rstrip("-") + ending
-        if fold(tried) not in used:
-            return tried
+        candidate = name[: max_characters - len(ending)].rstrip("-") + ending
+        if fold(candidate) not in used:
+            return candidate
     raise AssertionError
 
 
 def distinctive(texts: Sequence[str], others: Sequence[str] = ()) -> list[str]:
-    """Return the words that tell these texts from others, the most telling first, as they are written most often."""
+    """Return the words that distinguish these texts from others, most distinctive first, in their most frequent spelling."""
     language = common_language((*texts, *others))
-    inside, written = _counted(texts, language)
-    outside, _ = _counted(others, language)
+    inside, written = _count(texts, language)
+    outside, _ = _count(others, language)
     first = {stem: place for place, stem in enumerate(inside)}
 
-    def telling(stem: str) -> float:
+    def score(stem: str) -> float:
         share = inside[stem] / len(texts)
         return share - outside[stem] / len(others) if others else share
 
-    ranked = sorted(inside, key=lambda stem: (-telling(stem), first[stem]))
-    return [written[stem].most_common(1)[0][0] for stem in ranked if telling(stem) > 0]
+    ranked = sorted(inside, key=lambda stem: (-score(stem), first[stem]))
+    return [written[stem].most_common(1)[0][0] for stem in ranked if score(stem) > 0]
 
 
-def _counted(texts: Sequence[str], language: str | None) -> tuple[Counter[str], dict[str, Counter[str]]]:
-    """Count in how many texts each stem stands, and how it is written."""
-    spread: Counter[str] = Counter()
+def _count(texts: Sequence[str], language: str | None) -> tuple[Counter[str], dict[str, Counter[str]]]:
+    """Count the texts that contain each stem, and the spellings of each stem."""
+    frequencies: Counter[str] = Counter()
     written: dict[str, Counter[str]] = {}
     for text in texts:
         stems: dict[str, None] = {}
@@ -115,79 +115,79 @@ def _counted(texts: Sequence[str], language: str | None) -> tuple[Counter[str], 
             stem = min(content_terms(word, language), default=word)
             stems[stem] = None
             written.setdefault(stem, Counter())[word] += 1
-        spread.update(stems.keys())
-    return spread, written
+        frequencies.update(stems.keys())
+    return frequencies, written
 
 
-def telling_terms(text: str) -> frozenset[str]:
-    """Return the stems of a text that could tell what it is about."""
+def naming_terms(text: str) -> frozenset[str]:
+    """Return the stems of a text's words that can be part of a topic's name."""
     return frozenset(stem for word in _naming_words(text) for stem in content_terms(word))
 
 
 def _naming_words(text: str) -> Iterator[str]:
-    """Yield the words that could be part of a name."""
+    """Yield the words that can be part of a name."""
     language = detect_language(text)
     for word in _WORD.findall(unicodedata.normalize("NFKC", text).lower()):
         if len(word) < 3 and word.isascii():
             continue
-        if word not in _EMPTY_WORDS and not word.endswith(_ADVERBS) and not _is_idle(word, language):
+        if word not in _GENERIC_WORDS and not word.endswith(_ADVERBS) and not _is_stop_word(word, language):
             yield word
 
 
-def _is_idle(word: str, language: str | None = None) -> bool:
+def _is_stop_word(word: str, language: str | None = None) -> bool:
     return any(is_stop_word(fold(word), code) for code in ("en", "es", language))
 
 
 def name_by_rules(texts: Sequence[str], *, taken: Collection[str], others: Sequence[str] = ()) -> str:
-    """Name texts by their most telling word, or by two when no word stands in half of them."""
+    """Name texts by their most distinctive word, or by two words if less than half of the texts contain the first."""
     words = distinctive(texts, others)
     stems = [content_terms(text) for text in texts]
     shared = bool(words) and sum(bool(content_terms(words[0]) & each) for each in stems) * 2 >= len(texts)
     for name in _candidates(words, 1 if shared else 2):
         if fold(name) not in {fold(each) for each in taken}:
             return name
-    return unused_name(next(_candidates(words, 1), "") or _nameless(texts), taken)
+    return unused_name(next(_candidates(words, 1), "") or _fallback_name(texts), taken)
 
 
 def _candidates(words: Sequence[str], at_first: int) -> Iterator[str]:
-    """Yield names of the leading words: as many as suit them, then with one or two more."""
+    """Yield names built from the first words: ``at_first`` of them, then one more at a time."""
     for size in range(at_first, MAX_WORDS + 1):
         if name := slug(" ".join(words[:size])):
             yield name
 
 
-def _nameless(texts: Iterable[str]) -> str:
+def _fallback_name(texts: Iterable[str]) -> str:
     return "tema" if detect_language(" ".join(texts)) == "es" else "topic"
 
 
 def name_topic(texts: Sequence[str], *, taken: Collection[str], model: ChatModel | None = None) -> TopicName:
-    """Name what these texts are about; the name is new, and safe whatever a model answers."""
-    ruled = name_by_rules(texts, taken=taken)
+    """Name the topic of some texts. The name is unused and safe, whatever the model returns."""
+    by_rules = name_by_rules(texts, taken=taken)
     if model is None or not texts:
-        return TopicName(name=ruled)
-    prompt = ask_model.load_prompt("topic_name", spoken(texts))
+        return TopicName(name=by_rules)
+    prompt = ask_model.load_prompt("topic_name", prompt_language(texts))
     notes = [f"- {text[:_MAX_TEXT_CHARACTERS]}" for text in texts[:_MAX_SHOWN_TEXTS]]
     names = [", ".join(list(taken)[:_MAX_SHOWN_NAMES]) or "-"]
     try:
         answer = ask_model.complete(model, ask_model.prompt_turns(prompt, texts=notes, taken=names), _SCHEMA, max_tokens=100)
     except ModelError as error:
-        return TopicName(name=ruled, flaws=(f"named by rules, because the model failed: {error}",), usage=usage_of(error))
-    proposed = slug(" ".join(_meaningful(str(answer.data.get("name") or ""))))
+        return TopicName(name=by_rules, flaws=(f"named by rules because the model failed: {error}",), usage=usage_of(error))
+    proposed = slug(" ".join(_shorten(str(answer.data.get("name") or ""))))
     if not proposed:
-        flaw = "named by rules, because the model gave no name"
-        return TopicName(name=ruled, flaws=(*answer.flaws, flaw), usage=answer.usage)
+        flaw = "named by rules because the model returned no name"
+        return TopicName(name=by_rules, flaws=(*answer.flaws, flaw), usage=answer.usage)
     name = unused_name(proposed, taken)
     return TopicName(name=name, model=model.name, prompt=prompt.version, flaws=answer.flaws, usage=answer.usage)
 
 
-def _meaningful(name: str) -> list[str]:
-    """Return the words of a name; when there are too many, those that mean nothing go first."""
+def _shorten(name: str) -> list[str]:
+    """Return the words of a name, without stop words if there are too many."""
     words = name.replace("-", " ").replace("_", " ").split()
     if len(words) <= MAX_WORDS:
         return words
-    return [word for word in words if not _is_idle(word)] or words
+    return [word for word in words if not _is_stop_word(word)] or words
 
 
-def spoken(texts: Iterable[str]) -> str:
-    """Return which of the prompts' languages texts are mostly in."""
+def prompt_language(texts: Iterable[str]) -> str:
+    """Return the prompt language for some texts: Spanish if most are in Spanish, else English."""
     return "es" if common_language(texts) == "es" else "en"

@@ -1,4 +1,4 @@
-"""What a topic's page is called: its title, and a file name that is safe on every system and cannot leave its folder."""
+"""Title and file name of a topic's page. File names are safe on every system and cannot leave their folder."""
 
 import hashlib
 import unicodedata
@@ -12,7 +12,7 @@ from holdfast.text.clean import fold, one_line
 INDEX_FILE: Final = "index.txt"
 PAGE_SUFFIX: Final = ".md"
 _MAX_NAME_BYTES: Final = 120
-"""Some file systems that encrypt names take no more than 143 bytes."""
+"""Maximum bytes in a file name; some encrypting file systems allow only 143."""
 _MAX_PREFIX_CHARACTERS: Final = 24
 _MAX_TITLE_CHARACTERS: Final = 80
 _DEVICES: Final = frozenset(
@@ -20,53 +20,57 @@ _DEVICES: Final = frozenset(
     | {f"{port}{n}" for port in ("com", "lpt") for n in (*range(10), "¹", "²", "³")}
 )
 _RESERVED_STEMS: Final = frozenset({"index", "readme"})
-"""The index's own name, and the one people give to a note about the folder; neither is a topic's page."""
+"""File stems that are never topic pages: the index, and a note about the folder."""
 
 
 def file_name(topic: str, taken: Collection[str] = ()) -> str:
-    """Return the name of a topic's file: one plain part, never a device, and none of those ``taken`` in any case."""
-    spelled = "".join(sign if _stays(sign) else "-" for sign in unicodedata.normalize("NFC", topic).lower() if not _joins(sign))
+    """Return the file name for a topic: no path separators, no device name, and different from those ``taken`` in any case."""
+    spelled = "".join(
+        character if _is_kept(character) else "-"
+        for character in unicodedata.normalize("NFC", topic).lower()
+        if not _is_dropped(character)
+    )
     stem = "-".join(part for part in spelled.split("-") if part) or "topic"
     if stem in _DEVICES or stem in _RESERVED_STEMS:
         stem = f"topic-{stem}"
-    mark = hashlib.sha256(topic.encode("utf-8", "surrogatepass")).hexdigest()
+    digest = hashlib.sha256(topic.encode("utf-8", "surrogatepass")).hexdigest()
     used = {name_key(name) for name in taken}
     for length in (0, 4, 8, 64):
-        name = _fitting(stem, mark[:length])
+        name = _fit(stem, digest[:length])
         if name_key(name) not in used:
             return name
-    raise AssertionError(topic)  # four files called after a hash of this very topic
+    raise AssertionError(topic)  # four names with a hash of this topic cannot all be taken
 
 
-def _fitting(stem: str, mark: str) -> str:
-    """Cut a name that is too long for some file system; what was cut is told apart by a mark."""
-    room = _MAX_NAME_BYTES - len(mark) - 1
+def _fit(stem: str, digest: str) -> str:
+    """Build a file name, shortened to the byte limit. A shortened name gets a hash suffix to stay unique."""
+    room = _MAX_NAME_BYTES - len(digest) - 1
     cut = stem.encode()[:room].decode("utf-8", "ignore").rstrip("-")
-    if cut != stem and not mark:
-        return _fitting(stem, hashlib.sha256(stem.encode()).hexdigest()[:8])
-    return f"{cut}-{mark}{PAGE_SUFFIX}" if mark else f"{cut}{PAGE_SUFFIX}"
+    if cut != stem and not digest:
+        return _fit(stem, hashlib.sha256(stem.encode()).hexdigest()[:8])
+    return f"{cut}-{digest}{PAGE_SUFFIX}" if digest else f"{cut}{PAGE_SUFFIX}"
 
 
-def _stays(sign: str) -> bool:
-    """Letters, digits, the marks that belong to them, and pictures stay."""
-    return sign.isalnum() or sign == "_" or unicodedata.category(sign) in ("Mn", "Mc", "So")
+def _is_kept(character: str) -> bool:
+    """Return True for letters, digits, underscores, combining marks and symbols such as emoji."""
+    return character.isalnum() or character == "_" or unicodedata.category(character) in ("Mn", "Mc", "So")
 
 
-def _joins(sign: str) -> bool:
-    """Tell whether a sign is not seen at all."""
-    return unicodedata.category(sign) in ("Cf", "Me", "Cs", "Co", "Cn") or sign == "\ufe0f"
+def _is_dropped(character: str) -> bool:
+    """Return True for characters that are dropped: invisible ones, enclosing marks, and unassigned or private code points."""
+    return unicodedata.category(character) in ("Cf", "Me", "Cs", "Co", "Cn") or character == "\ufe0f"
 
 
 def name_key(name: str) -> str:
-    """Return a file name for comparing: some systems know no case, and write accents in another way."""
+    """Normalize a file name for comparison, since some file systems ignore case or change the form of accents."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
 def is_page(name: str) -> bool:
-    """Tell whether a file of this name is a topic's page."""
-    stem, dot, ending = name.rpartition(".")
+    """Return True if a file with this name is a topic's page."""
+    stem, dot, extension = name.rpartition(".")
     return (
-        dot + ending.lower() == PAGE_SUFFIX
+        dot + extension.lower() == PAGE_SUFFIX
         and bool(stem)
         and not name.startswith((".", "~"))
         and stem.lower() not in _RESERVED_STEMS
@@ -79,16 +83,16 @@ def page_title(topic: str) -> str:
 
 
 def topic_called(name: str, known: Iterable[str] = ()) -> str:
-    """Return the topic a title means: a known one, or a new one of that name."""
-    wanted = fold(name)
+    """Return the known topic with this name or title, or a new topic name for it."""
+    folded = fold(name)
     topics = list(known)
     for spelling in (lambda topic: topic, page_title):
-        found = next((topic for topic in topics if fold(spelling(topic)) == wanted), None)
+        found = next((topic for topic in topics if fold(spelling(topic)) == folded), None)
         if found is not None:
             return found
     return slug(name, max_words=10) or one_line(name)[:_MAX_TITLE_CHARACTERS] or "topic"
 
 
 def general(topic: str) -> str:
-    """Return the page that lines go to when their topic was split and none of its parts is theirs."""
+    """Return the topic for lines of a split page that fit none of the subtopics."""
     return f"{slug(topic, max_words=10, max_characters=_MAX_PREFIX_CHARACTERS) or 'topic'}-{GENERAL}"

@@ -1,4 +1,4 @@
-"""What a conversation was about, in a few words: a line of the index of recent topics."""
+"""Summarize a conversation in a few words, for the index of recent topics."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Final
 from holdfast.chat import ChatModel, Schema, Usage, usage_of
 from holdfast.errors import ModelError
 from holdfast.learning import ask_model
-from holdfast.learning.topics.naming import distinctive, spoken
+from holdfast.learning.topics.naming import distinctive, prompt_language
 from holdfast.text.clean import one_line
 
 RULE_VERSION: Final = "recent-rules-1"
@@ -19,7 +19,7 @@ _SCHEMA: Final[Schema] = {"type": "object", "properties": {"summary": {"type": "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicSummary:
-    """A few words, and what it took to find them."""
+    """A short summary with its author, flaws and cost."""
 
     text: str
     model: str | None = None
@@ -29,34 +29,34 @@ class TopicSummary:
 
 
 def summarize_topic(texts: Sequence[str]) -> str:
-    """Say by rules what texts are about: their most telling words, in the order of the telling."""
+    """Summarize texts by rules: their five most distinctive words."""
     words = distinctive(texts)[:5]
-    return _short(", ".join(words) if words else (texts[0] if texts else ""))
+    return _shorten(", ".join(words) if words else (texts[0] if texts else ""))
 
 
 def summarize_topic_with(model: ChatModel | None, texts: Sequence[str]) -> TopicSummary:
-    """Say what texts are about, by a model where there is one."""
+    """Summarize texts with a model; by rules if there is none or it fails."""
     if model is None or not texts:
         return TopicSummary(text=summarize_topic(texts))
-    prompt = ask_model.load_prompt("recent", spoken(texts))
+    prompt = ask_model.load_prompt("recent", prompt_language(texts))
     lines = [one_line(text)[:_MAX_TEXT_CHARACTERS] for text in texts[:_MAX_SHOWN_TEXTS]]
     try:
         answer = ask_model.complete(model, ask_model.prompt_turns(prompt, texts=lines), _SCHEMA, max_tokens=100)
     except ModelError as error:
-        flaw = f"the index line was made by rules, because the model failed: {error}"
+        flaw = f"rules wrote the index line because the model failed: {error}"
         return TopicSummary(text=summarize_topic(texts), flaws=(flaw,), usage=usage_of(error))
-    said = _short(str(answer.data.get("summary") or ""))
-    if not said:
+    text = _shorten(str(answer.data.get("summary") or ""))
+    if not text:
         return TopicSummary(
             text=summarize_topic(texts),
-            flaws=(*answer.flaws, "the model's index line was empty; rules made it"),
+            flaws=(*answer.flaws, "the model's index line was empty; rules wrote it"),
             usage=answer.usage,
         )
-    return TopicSummary(text=said, model=model.name, prompt=prompt.version, flaws=answer.flaws, usage=answer.usage)
+    return TopicSummary(text=text, model=model.name, prompt=prompt.version, flaws=answer.flaws, usage=answer.usage)
 
 
-def _short(text: str) -> str:
-    """Return one line without the sign that parts the index's columns, cut at a word."""
+def _shorten(text: str) -> str:
+    """Return the text as one line without ``|``, the column separator of the index, cut at a word if too long."""
     plain = one_line(text.replace("|", "/")).strip(" .")
     if len(plain) <= MAX_CHARACTERS:
         return plain

@@ -1,7 +1,7 @@
-"""Splitting a topic that has grown too long: its memories get narrower topics, and not one of them is lost.
+"""Split a topic whose page is too long: move each of its memories to a narrower topic, losing none.
 
-A model proposes the subtopics where there is one; else lines that belong together are found by their vectors, or by
-their words. Lines that do not fall into groups are cut by their age, so that a page never stays too long.
+A chat model proposes the subtopics if one is configured. Without one, lines are clustered by their vectors or their words. If no
+clusters are found, lines are split by age, so that every long page is split.
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ from holdfast.errors import ModelError
 from holdfast.learning import ask_model
 from holdfast.learning.ask_model import Outcome
 from holdfast.learning.topics.clusters import UNPLACED, RowVectors, content_terms, groups, rows_for, term_vectors, with_words
-from holdfast.learning.topics.naming import MAX_CHARACTERS, distinctive, slug, spoken, unused_name
+from holdfast.learning.topics.naming import MAX_CHARACTERS, distinctive, prompt_language, slug, unused_name
 from holdfast.text.clean import fold
 from holdfast.types import Memory, Put
 
@@ -22,7 +22,7 @@ RULE_VERSION: Final = "split-rules-1"
 GENERAL: Final = "general"
 _MAX_PREFIX_CHARACTERS: Final = 24
 _MAX_PAGE_SHARE: Final = 0.85
-"""The share of the lines one new page may hold; more is no split, and would soon have to be tried again."""
+"""Largest share of the lines that one new page may hold; with a larger one, that page would soon need another split."""
 _MAX_GROUPS: Final = 8
 _MAX_SHOWN_LINES: Final = 200
 _MAX_LINE_CHARACTERS: Final = 160
@@ -47,7 +47,7 @@ _SCHEMA: Final[Schema] = {
 
 @dataclass(slots=True, kw_only=True)
 class _Proposal:
-    """Which line goes to which subtopic, by place; lines that are not in it are general."""
+    """The subtopic of each line, by position. Lines without an entry go to the general subtopic."""
 
     places: dict[int, str] = field(default_factory=dict)
     model: str | None = None
@@ -57,7 +57,7 @@ class _Proposal:
 
 
 def split_needed(memories: Sequence[Memory], *, max_lines: int = 50) -> bool:
-    """Tell whether a page is too long; costs nothing."""
+    """Return True if a page has more than ``max_lines`` lines. Calls no model."""
     return len(memories) > max_lines
 
 
@@ -70,46 +70,48 @@ def split(
     vectors: RowVectors | None = None,
     taken: Collection[str] = (),
 ) -> Outcome:
-    """Give each memory of a page over ``max_lines`` lines a narrower topic; none of the new pages holds nearly all of the old one.
+    """Move each memory of a page with more than ``max_lines`` lines to a narrower topic. No new page gets over 85% of the lines.
 
-    ``taken`` are names no subtopic may have. Lines that fit nowhere go to ``<topic>-general``.
+    Subtopics get names that are not in ``taken``. Lines that fit nowhere go to ``<topic>-general``.
     """
     rows = rows_for(len(memories), vectors)
     if not split_needed(memories, max_lines=max_lines):
         return Outcome(prompt=RULE_VERSION)
     proposal = _Proposal()
     if model is not None:
-        proposal = _ask(topic, memories, model)
+        proposal = _propose(topic, memories, model)
     if not _helps(proposal, len(memories)):
         if model is not None and not proposal.flaws:
-            proposal.flaws.append("the model's subtopics leave nearly every line together; rules split the page instead")
-        places = _by_likeness(topic, [memory.text for memory in memories], rows)
+            proposal.flaws.append("the model's subtopics leave nearly all lines together; rules split the page instead")
+        places = _by_similarity(topic, [memory.text for memory in memories], rows)
         proposal = _Proposal(places=places, flaws=proposal.flaws, usage=proposal.usage)
     if not _helps(proposal, len(memories)):
         proposal = _Proposal(places=_by_age(memories, max_lines), flaws=proposal.flaws, usage=proposal.usage)
-    changes = _relabelled(memories, _topics(topic, proposal.places, len(memories), taken))
+    changes = _relabeled(memories, _topics(topic, proposal.places, len(memories), taken))
     return Outcome(
         changes=changes, model=proposal.model, prompt=proposal.prompt, flaws=tuple(proposal.flaws), usage=proposal.usage
     )
 
 
 def _helps(proposal: _Proposal, lines: int) -> bool:
-    """Tell whether no new page would hold nearly all of the old one."""
+    """Return True if no new page would hold more than ``_MAX_PAGE_SHARE`` of the lines."""
     sizes = Counter(proposal.places.values())
     sizes[GENERAL] += lines - len(proposal.places)
     return max(sizes.values()) <= _MAX_PAGE_SHARE * lines
 
 
-def _ask(topic: str, memories: Sequence[Memory], model: ChatModel) -> _Proposal:
-    """Let a model name subtopics and the numbers of their lines."""
+def _propose(topic: str, memories: Sequence[Memory], model: ChatModel) -> _Proposal:
+    """Let a model name the subtopics and list the numbers of their lines."""
     if len(memories) > _MAX_SHOWN_LINES:
-        return _Proposal(flaws=[f"{len(memories)} lines are more than a model is shown; rules split the page"])
-    prompt = ask_model.load_prompt("split", spoken(memory.text for memory in memories))
+        return _Proposal(
+            flaws=[f"the page has {len(memories)} lines, and a prompt holds at most {_MAX_SHOWN_LINES}; rules split the page"]
+        )
+    prompt = ask_model.load_prompt("split", prompt_language(memory.text for memory in memories))
     lines = [f"{number} | {memory.text[:_MAX_LINE_CHARACTERS]}" for number, memory in enumerate(memories, 1)]
     try:
         answer = ask_model.complete(model, ask_model.prompt_turns(prompt, topic=[topic], lines=lines), _SCHEMA, max_tokens=2000)
     except ModelError as error:
-        flaw = f"rules split the page, because the model failed: {error}"
+        flaw = f"rules split the page because the model failed: {error}"
         return _Proposal(flaws=[flaw], usage=usage_of(error))
     proposal = _Proposal(model=model.name, prompt=prompt.version, flaws=list(answer.flaws), usage=answer.usage)
     _read(answer.data, topic, len(memories), proposal)
@@ -117,31 +119,31 @@ def _ask(topic: str, memories: Sequence[Memory], model: ChatModel) -> _Proposal:
 
 
 def _read(data: Mapping[str, Any], topic: str, lines: int, proposal: _Proposal) -> None:
-    """Take what makes sense of a model's answer: the first subtopic that names a line has it."""
-    strange = 0
+    """Read the valid parts of a model's answer. A line listed twice belongs to the first subtopic that lists it."""
+    unknown = 0
     names: dict[str, None] = {}
     for group in data.get("subtopics") or ():
-        name = _own_part(topic, str(group.get("name") or ""))
+        name = _without_prefix(topic, str(group.get("name") or ""))
         if not name or name == GENERAL or (name not in names and len(names) >= _MAX_GROUPS):
             continue
         names[name] = None
         for number in group.get("lines") or ():
             if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= lines:
-                strange += 1
+                unknown += 1
             else:
                 proposal.places.setdefault(number - 1, name)
-    if strange:
-        proposal.flaws.append(f"the model named {strange} lines that it was not shown; they were left out")
+    if unknown:
+        proposal.flaws.append(f"the model named {unknown} lines that do not exist; they were ignored")
 
 
-def _own_part(topic: str, name: str) -> str:
-    """Return a subtopic's name without the topic's in front of it."""
+def _without_prefix(topic: str, name: str) -> str:
+    """Return a subtopic's name without the topic's name as prefix."""
     full = slug(name, max_words=10)
     return slug(full.removeprefix(f"{slug(topic, max_words=10)}-"))
 
 
-def _by_likeness(topic: str, texts: Sequence[str], rows: RowVectors | None) -> dict[int, str]:
-    """Group lines that are alike, and call each group by the words that tell it from the others."""
+def _by_similarity(topic: str, texts: Sequence[str], rows: RowVectors | None) -> dict[int, str]:
+    """Cluster similar lines, and name each cluster by a word that distinguishes it from the others."""
     labels = groups(term_vectors(texts) if rows is None else with_words(rows, texts))
     places: dict[int, str] = {}
     for label in range(int(labels.max(initial=UNPLACED)) + 1):
@@ -153,18 +155,18 @@ def _by_likeness(topic: str, texts: Sequence[str], rows: RowVectors | None) -> d
 
 
 def _by_age(memories: Sequence[Memory], max_lines: int) -> dict[int, str]:
-    """Cut lines that have nothing to tell them apart into parts of half a page, the oldest first."""
+    """Split lines by age into parts of half a page, oldest first."""
     oldest_first = sorted(range(len(memories)), key=lambda place: (memories[place].valid_from, memories[place].item))
     size = max(1, max_lines // 2)
     return {place: f"part-{number // size + 1}" for number, place in enumerate(oldest_first)}
 
 
 def _name(topic: str, texts: Sequence[str], others: Sequence[str], taken: Collection[str]) -> str:
-    """Return a word that tells these lines from the rest of the page, and is not the page's own name."""
-    own = content_terms(topic.replace("-", " "))
-    words = [word for word in distinctive(texts, others) if not content_terms(word) & own]
-    fresh = (name for word in words if (name := slug(word)) and name != GENERAL and name not in taken)
-    return next(fresh, None) or unused_name("part", taken)
+    """Return a word that distinguishes these lines from the others and is not part of the page's name."""
+    topic_terms = content_terms(topic.replace("-", " "))
+    words = [word for word in distinctive(texts, others) if not content_terms(word) & topic_terms]
+    unused = (name for word in words if (name := slug(word)) and name != GENERAL and name not in taken)
+    return next(unused, None) or unused_name("part", taken)
 
 
 def _topics(topic: str, places: Mapping[int, str], lines: int, taken: Collection[str]) -> list[str]:
@@ -181,22 +183,30 @@ def _topics(topic: str, places: Mapping[int, str], lines: int, taken: Collection
 
 
 def follow(notes: Sequence[Memory], lines: Sequence[Put], *, general: str | None = None) -> tuple[Put, ...]:
-    """Give notes on a page that was split the topic most of the lines they were made with have now; else the first's."""
+    """Move notes of a split page to the topic of most of their source lines; without any, to ``general`` or a new topic."""
     moved = {put.id: put.topic for put in lines}
     puts: list[Put] = []
     for note in notes:
-        theirs = Counter(topic for id in note.sources if (topic := moved.get(id)))
-        chosen = theirs.most_common(1)[0][0] if theirs else general or next(iter(moved.values()), None)
+        topics = Counter(topic for id in note.sources if (topic := moved.get(id)))
+        chosen = topics.most_common(1)[0][0] if topics else general or next(iter(moved.values()), None)
         if chosen is not None:
-            puts += _relabelled([note], [chosen])
+            puts += _relabeled([note], [chosen])
     return tuple(puts)
 
 
-def _relabelled(memories: Sequence[Memory], topics: Sequence[str]) -> tuple[Put, ...]:
+def _relabeled(memories: Sequence[Memory], topics: Sequence[str]) -> tuple[Put, ...]:
     return tuple(
         Put(
-            scope=memory.scope, kind=memory.kind, text=memory.text, id=memory.id, key=memory.key, topic=topic,
-            origin=memory.origin, trust=memory.trust, language=memory.language, reason=f"{memory.topic or 'its page'} was split",
+            scope=memory.scope,
+            kind=memory.kind,
+            text=memory.text,
+            id=memory.id,
+            key=memory.key,
+            topic=topic,
+            origin=memory.origin,
+            trust=memory.trust,
+            language=memory.language,
+            reason=f"{memory.topic or 'its page'} was split",
         )
         for memory, topic in zip(memories, topics, strict=True)
-    )  # fmt: skip
+    )
