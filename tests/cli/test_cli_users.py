@@ -1,4 +1,4 @@
-"""Users from the command line: who there is, and a hint for whoever mistypes a name."""
+"""The ``users`` commands, and the hint for a mistyped user name."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def test_users_are_listed_in_pages(holdfast: Holdfast) -> None:
         holdfast("users", "set", name, "--language", "en")
 
     assert [each["user"] for each in holdfast.json("users", "list", "--limit", "1", "--offset", "1")] == ["bob"]
-    assert "No further users." in holdfast("users", "list", "--offset", "3").stderr
+    assert "No more users." in holdfast("users", "list", "--offset", "3").stderr
 
 
 def test_a_store_without_users_says_how_they_come_about(holdfast: Holdfast) -> None:
@@ -84,4 +84,4 @@ def test_an_empty_result_names_the_options_that_narrowed_it(holdfast: Holdfast) 
 
 
 def test_recall_in_an_empty_store_says_how_to_begin(holdfast: Holdfast) -> None:
-    assert "Nothing is remembered yet. Try: holdfast remember" in holdfast("recall", "tea").stderr
+    assert "There are no memories yet. Try: holdfast remember" in holdfast("recall", "tea").stderr
