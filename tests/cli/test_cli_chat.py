@@ -119,7 +119,7 @@ def test_commands_remember_list_search_and_forget(holdfast: Holdfast) -> None:
     (kept,) = holdfast.json("list", "--user", "ana")
     assert result.stdout.count(kept["id"]) == 3
     assert "found by text" in result.stdout
-    assert "Say what: /remember TEXT" in result.stderr
+    assert "Text is missing. Usage: /remember TEXT" in result.stderr
     assert "Nothing is remembered under wine." in result.stdout
     gone = holdfast("chat", "--user", "ana", input=f"/forget {kept['id']}\n")
     assert holdfast.json("list", "--user", "ana") == []
@@ -339,5 +339,5 @@ def test_at_a_terminal_there_is_a_prompt_and_ctrl_d_ends_and_learns(holdfast: Ho
         process.kill()
         process.wait()
         os.close(ours)
-    assert b"Talking as ana" in seen
+    assert b"Chatting as ana" in seen
     assert ["Lyon" in memory["text"] for memory in holdfast.json("list", "--user", "ana")] == [True]

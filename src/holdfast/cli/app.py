@@ -26,7 +26,7 @@ class CommandEntry(NamedTuple):
 
 COMMANDS = {
     "remember": CommandEntry("commands.memories:remember", "Store a memory."),
-    "recall": CommandEntry("commands.recall:recall", "Find the memories and messages that matter for a query, best first."),
+    "recall": CommandEntry("commands.recall:recall", "Find memories and messages for a query, best first."),
     "context": CommandEntry("commands.recall:context", "Print the context block for a system prompt."),
     "chat": CommandEntry("terminal_chat.command:chat", "Chat with an assistant that remembers."),
     "list": CommandEntry("commands.memories:list_memories", "List memories, newest first."),
@@ -37,8 +37,8 @@ COMMANDS = {
     "undo": CommandEntry("commands.forget:undo", "Undo a change and the rest of its batch."),
     "erase": CommandEntry("commands.forget:erase", "Remove data for good, also from the bytes on disk."),
     "sessions": CommandEntry("commands.sessions:sessions", "List sessions, or show one."),
-    "apps": CommandEntry("commands.apps:apps", "List, install and uninstall apps, and measure their use of memory."),
-    "topics": CommandEntry("commands.topics:topics", "List topics, show and edit their pages, and sync the topic files."),
+    "apps": CommandEntry("commands.apps:apps", "List, install and uninstall apps; show their metrics."),
+    "topics": CommandEntry("commands.topics:topics", "List, show and edit topics; sync the topic files."),
     "users": CommandEntry("commands.sessions:users", "List users; show or set their time zone and language."),
     "jobs": CommandEntry("commands.jobs:jobs", "List background jobs, or queue one again."),
     "worker": CommandEntry("commands.jobs:worker", "Run background jobs until stopped."),

@@ -74,7 +74,7 @@ _STORE = (
         metavar="PATH",
         help="Store: a file, a folder, or postgresql://USER@HOST/DATABASE. Default: a file in the data directory.",
     ),
-    _option("--preset", metavar="NAME", help="Preset: which kinds of memories to keep, and how. Default: default."),
+    _option("--preset", metavar="NAME", help="Preset: how memories are extracted and recalled. Default: default."),
     _option(
         "--settings", metavar="FILE", help="Settings file, or the YAML file of a design. Default: see docs/reference/settings.md."
     ),

@@ -35,7 +35,7 @@ def _line(entry: AppEntry) -> str:
 @_uninstalled
 @with_flags(scope=False)
 def apps(flags: Flags, *, uninstalled: bool) -> None:
-    """List, install and uninstall apps, and measure their use of memory."""
+    """List, install and uninstall apps; show their metrics."""
     if click.get_current_context().invoked_subcommand is None:
         _print_apps(flags, uninstalled=uninstalled)
 
@@ -44,7 +44,7 @@ def apps(flags: Flags, *, uninstalled: bool) -> None:
 @_uninstalled
 @with_flags(scope=False)
 def list_apps(flags: Flags, *, uninstalled: bool) -> None:
-    """List installed apps, and apps that have memories without being installed."""
+    """List apps that are installed or have memories."""
     _print_apps(flags, uninstalled=uninstalled)
 
 
@@ -68,9 +68,10 @@ def show_app(flags: Flags, name: str, limit: int) -> None:
 @click.option("--share-with-none", "nobody", is_flag=True, help="Stop sharing.")
 @with_flags(scope=False)
 def install(flags: Flags, *, name: str, title: str | None, named: tuple[str, ...], everyone: bool, nobody: bool) -> None:
-    """Register an app as installed, or update its name and sharing.
+    """Install an app, or update its name and sharing.
 
-    An app's memories are private unless it shares them. You can withdraw a share at any time with --share-with-none.
+    Only registers the app in this store. An app's memories are private unless it shares them. You can withdraw a share at any
+    time with --share-with-none.
     """
     if bool(named) + everyone + nobody > 1:
         raise click.UsageError("Give only one of --share-with, --share-with-all and --share-with-none.")
@@ -87,7 +88,10 @@ def install(flags: Flags, *, name: str, title: str | None, named: tuple[str, ...
 @yes_option
 @with_flags(scope=False)
 def uninstall(flags: Flags, *, name: str, purge: bool, everything: bool, yes: bool) -> None:
-    """Mark an app as uninstalled. Its memories stay unless you add --purge or --everything."""
+    """Mark an app as uninstalled.
+
+    Its memories stay unless you add --purge or --everything.
+    """
     if purge or everything:
         confirm(f"Remove {'everything' if everything else 'all memories'} of the app {name!r} for good?", yes=yes)
     with open_memory(flags) as memory:
@@ -121,7 +125,7 @@ def purge(flags: Flags, *, name: str, yes: bool) -> None:
 @click.option("--since", metavar="DATE", help="Start of the period, such as 2026-03-01. Default: 24 hours ago.")
 @with_flags(scope=False)
 def metrics(flags: Flags, **options: Any) -> None:
-    """Show memory metrics of the apps: memories created, compactions, use in sessions, and energy."""
+    """Show metrics: memories, compactions, sessions, energy."""
     with open_memory(flags) as memory:
         measured = memory.apps.metrics(**options)
     emit(measured, _metric_lines(measured), as_json=flags.json)

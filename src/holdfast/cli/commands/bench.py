@@ -25,7 +25,7 @@ def _installed() -> click.Group:
     return installed
 
 
-@click.command(cls=_Bench)
+@click.command(cls=_Bench, epilog="Example: holdfast bench speed")
 def bench() -> None:
     """Measure speed, learning and recall on this machine.
 

@@ -28,12 +28,12 @@ _BY_WORDS = "allergic to what?"
 _SPANISH = "¿Dónde vive su hermana?"
 
 
-@click.command(epilog="The demo uses a temporary store and leaves nothing behind.")
+@click.command(epilog="Example: holdfast demo")
 def demo() -> None:
     """Play a demo conversation over two sessions.
 
     Shows the messages, the memories extracted from them, what a later session recalls, the context block for the system
-    prompt, and how memories are forgotten and erased.
+    prompt, and how memories are forgotten and erased. Uses a temporary store and leaves nothing behind.
     """
     with tempfile.TemporaryDirectory(prefix="holdfast-demo-", ignore_cleanup_errors=True) as folder:
         flags = Flags(store=str(Path(folder) / "demo.db"), preset="default")

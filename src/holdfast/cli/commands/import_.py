@@ -10,7 +10,7 @@ from holdfast.cli.output import count, emit
 from holdfast.cli.progress import Progress
 
 
-@click.group("import")
+@click.group("import", epilog="Example: holdfast import chroma ~/.reachy/memory --user alex")
 def importing() -> None:
     """Import memories from other programs."""
 

@@ -63,7 +63,7 @@ def jobs(flags: Flags, **options: Any) -> None:
         _print_jobs(flags, **options)
 
 
-@jobs.command("list")
+@jobs.command("list", epilog="Example: holdfast jobs list --state queued")
 @_list_options
 @with_flags(scope=False)
 def list_jobs(flags: Flags, **options: Any) -> None:
@@ -71,11 +71,14 @@ def list_jobs(flags: Flags, **options: Any) -> None:
     _print_jobs(flags, **options)
 
 
-@jobs.command("rerun")
+@jobs.command("rerun", epilog="Example: holdfast jobs rerun job_01k4...")
 @click.argument("id")
 @with_flags(scope=False)
 def rerun(flags: Flags, id: str) -> None:
-    """Queue a job again: a dead or waiting one, or one that fell back to rules."""
+    """Queue a job again.
+
+    ID is the id of a job that is dead, waiting, or done with an error message.
+    """
     with open_memory(flags) as memory:
         job = memory.rerun(id)
     emit(job, [_line(job)], as_json=flags.json)

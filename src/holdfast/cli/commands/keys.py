@@ -88,7 +88,10 @@ def _refuse_empty(flags: Flags) -> None:
 @_operator
 @with_flags()
 def list_keys(flags: Flags, *, operator: str | None) -> None:
-    """List access keys, oldest first, including revoked and expired ones."""
+    """List access keys, oldest first.
+
+    Revoked and expired keys are listed, too.
+    """
     _print_keys(flags, operator)
 
 
@@ -120,7 +123,7 @@ def revoke(flags: Flags, *, id: str, operator: str | None) -> None:
 @_operator
 @with_flags(scope=False)
 def off(flags: Flags, *, yes: bool, operator: str | None) -> None:
-    """Revoke all keys, so that this machine needs none again."""
+    """Revoke all keys. The server then needs none from this machine."""
     confirm("Revoke all keys, so that anyone on this machine can use the server?", yes=yes)
     with _gate(flags, operator) as gate:
         revoked = gate.disable_keys()

@@ -40,7 +40,7 @@ def models(flags: Flags) -> None:
         _print_models(flags)
 
 
-@models.command("list")
+@models.command("list", epilog="Example: holdfast models list --json")
 @with_flags(scope=False, store=False)
 def list_models(flags: Flags) -> None:
     """List the models and whether they are installed."""
@@ -142,11 +142,11 @@ def _origin(carrier: Carrier) -> str:
             return f"huggingface.co/{carrier.repo}"
 
 
-@models.command("path")
+@models.command("path", epilog="Example: holdfast models path")
 @click.argument("name", required=False)
 @with_flags(scope=False, store=False)
 def path(flags: Flags, name: str | None) -> None:
-    """Print the folder with the weights, or the files of the model NAME."""
+    """Print the folder of the weights, or a model's files."""
     from holdfast.config.folders import models_directory  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.models.local.weights import locate  # noqa: PLC0415  (as above)
 
@@ -158,7 +158,7 @@ def path(flags: Flags, name: str | None) -> None:
     emit(paths, [str(each) for each in paths.values()], as_json=flags.json)
 
 
-@models.command("verify")
+@models.command("verify", epilog="Example: holdfast models verify")
 @click.argument("name", required=False)
 @with_flags(scope=False, store=False)
 def verify(flags: Flags, name: str | None) -> None:

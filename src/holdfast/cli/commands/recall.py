@@ -16,7 +16,7 @@ from holdfast.types import Hit
 @limit_option(10)
 @click.option("--kind", "kinds", multiple=True, help="Only this kind of memory, or `message`. Repeatable.")
 @click.option("--as-of", metavar="DATE", help="Only what was true then, such as 2026-03-01.")
-@click.option("--now", metavar="DATE", help="Resolve times in the query, such as `yesterday`, as of this moment.")
+@click.option("--now", metavar="DATE", help="Recall as if it were this time.")
 @click.option("--min-score", type=click.FloatRange(0, 1), default=0.0, help="Minimum score of a hit, from 0 to 1.")
 @click.option(
     "--where", multiple=True, callback=pairs, metavar="NAME=VALUE", help="Only memories with this metadata. Repeatable."
@@ -26,7 +26,7 @@ from holdfast.types import Hit
 def recall(
     flags: Flags, query: tuple[str, ...], *, kinds: tuple[str, ...], where: dict[str, Any], explain: bool, **options: Any
 ) -> None:
-    """Find the memories and messages that matter for a query, best first.
+    """Find memories and messages for a query, best first.
 
     QUERY is a question or any text. Searches by meaning and by words. New text is made searchable first.
     """

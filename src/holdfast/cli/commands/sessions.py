@@ -50,7 +50,7 @@ def sessions(flags: Flags, **options: Any) -> None:
         _print_sessions(flags, **options)
 
 
-@sessions.command("list")
+@sessions.command("list", epilog="Example: holdfast sessions list --user ana --status open")
 @_list_options
 @with_flags()
 def list_sessions(flags: Flags, **options: Any) -> None:
@@ -58,7 +58,7 @@ def list_sessions(flags: Flags, **options: Any) -> None:
     _print_sessions(flags, **options)
 
 
-@sessions.command("show")
+@sessions.command("show", epilog="Example: holdfast sessions show ses_01k4... --limit 20")
 @click.argument("id")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Show only the last N messages.")
 @with_flags(scope=False)
@@ -82,7 +82,7 @@ def _message(message: Message) -> str:
     return f"{message.at:%Y-%m-%d %H:%M}  {safe(who)}{action}: {safe(message.text)}  ({message.id})"
 
 
-@click.group()
+@click.group(epilog="Example: holdfast users list")
 def users() -> None:
     """List users; show or set their time zone and language."""
 
@@ -92,7 +92,7 @@ def users() -> None:
 @click.option("--offset", type=click.IntRange(min=0), default=0, metavar="N", help="Skip the first N results.")
 @with_flags(scope=False)
 def list_users(flags: Flags, *, limit: int, offset: int) -> None:
-    """List users by name, with counts of memories and sessions and the last activity.
+    """List users by name, with counts and last activity.
 
     The list includes everyone with a profile, a memory (also a forgotten one), a session or a message.
     """
@@ -126,7 +126,7 @@ def set_user(flags: Flags, name: str, timezone: str | None, language: str | None
     emit(profile, _profile(profile), as_json=flags.json)
 
 
-@users.command("show")
+@users.command("show", epilog="Example: holdfast users show ana")
 @click.argument("name")
 @with_flags(scope=False)
 def show_user(flags: Flags, name: str) -> None:

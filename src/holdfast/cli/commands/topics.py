@@ -27,19 +27,19 @@ def _entry(page: TopicPage) -> dict[str, Any]:
 @click.group(invoke_without_command=True, epilog="Example: holdfast topics show cooking --user ana")
 @with_flags()
 def topics(flags: Flags) -> None:
-    """List topics, show and edit their pages, and sync the topic files."""
+    """List, show and edit topics; sync the topic files."""
     if click.get_current_context().invoked_subcommand is None:
         _print_topics(flags)
 
 
-@topics.command("list")
+@topics.command("list", epilog="Example: holdfast topics list --user ana")
 @with_flags()
 def list_topics(flags: Flags) -> None:
     """List topics, most recently changed first."""
     _print_topics(flags)
 
 
-@topics.command("show")
+@topics.command("show", epilog="Example: holdfast topics show cooking --user ana")
 @click.argument("topic")
 @with_flags()
 def show_topic(flags: Flags, topic: str) -> None:
@@ -50,7 +50,7 @@ def show_topic(flags: Flags, topic: str) -> None:
     emit({**_entry(page), "markdown": page.markdown, "memories": page.lines}, lines, as_json=flags.json)
 
 
-@topics.command("edit")
+@topics.command("edit", epilog="Example: holdfast topics edit cooking --user ana")
 @click.argument("topic")
 @click.option(
     "--file", "source", type=click.File(encoding="utf-8"), help="Read the edited page from a file; - is standard input."
@@ -73,16 +73,16 @@ def edit_topic(flags: Flags, topic: str, source: Any, *, yes: bool) -> None:
     emit({**_entry(page), "markdown": page.markdown}, [f"{safe(page.topic)}: {len(page.lines)} lines"], as_json=flags.json)
 
 
-@topics.command("sync")
+@topics.command("sync", epilog="Example: holdfast topics sync --user ana")
 @with_flags()
 def sync_topics(flags: Flags) -> None:
-    """Read edits from the topic files, then write the files from memory."""
+    """Read edits from the topic files, then rewrite the files."""
     with open_memory(flags) as memory:
         memory.session(**flags.scope)  # so that the folder of this scope is synced
         _print_sync(services(memory).topic_files.sync(), flags, where=str(services(memory).topic_files.root or ""))
 
 
-@topics.command("questions")
+@topics.command("questions", epilog="Example: holdfast topics questions --user ana")
 @with_flags()
 def list_questions(flags: Flags) -> None:
     """List open questions about edits in the topic files."""

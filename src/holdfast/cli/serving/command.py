@@ -25,7 +25,7 @@ _PACKAGES = ("fastapi", "uvicorn", "starlette", "pydantic", "anyio", "python_mul
 def serve(flags: Flags, *, host: str | None, port: int | None, workers: int, chat: str | None, embedder: str | None) -> None:
     """Serve this store over HTTP, with a dashboard.
 
-    Requests from this machine need no key. To serve other machines, create a key first: holdfast keys create --scope admin.
+    Without access keys, the server accepts requests from this machine only. To serve others: holdfast keys create --scope admin.
     Ctrl-C or SIGTERM stops the server after the current requests. Queued jobs stay queued for the next start.
     """
     try:
