@@ -484,5 +484,5 @@ def test_an_error_that_begins_with_the_models_name_keeps_its_case(open_memory: O
         raise KeyMissing("openai:gpt-4o needs a key: set OPENAI_API_KEY.")
 
     agent = Agent(open_memory(chat=ChatSource(name="openai:gpt-4o", load=load)))
-    with pytest.raises(ModelUnavailable, match=r"^openai:gpt-4o needs a key: set OPENAI_API_KEY\. What was said is kept\.$"):
+    with pytest.raises(ModelUnavailable, match=r"^openai:gpt-4o needs a key: set OPENAI_API_KEY\. The message is stored\.$"):
         agent.reply("Hello.")

@@ -120,7 +120,7 @@ def test_commands_remember_list_search_and_forget(holdfast: Holdfast) -> None:
     assert result.stdout.count(kept["id"]) == 3
     assert "found by text" in result.stdout
     assert "Text is missing. Usage: /remember TEXT" in result.stderr
-    assert "Nothing is remembered under wine." in result.stdout
+    assert "There is no memory with the key or id wine." in result.stdout
     gone = holdfast("chat", "--user", "ana", input=f"/forget {kept['id']}\n")
     assert holdfast.json("list", "--user", "ana") == []
     holdfast("undo", gone.stderr.split("holdfast undo ")[1].split()[0])

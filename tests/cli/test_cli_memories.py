@@ -290,7 +290,7 @@ def test_erase_gives_a_receipt_and_names_backups(holdfast: Holdfast, tmp_path: P
     assert "Erased user ana: 2 memories" in result.stdout
     assert "1 message, 1 session" in result.stdout
     assert "Verified: a scan found nothing of it in the store or its files." in result.stdout
-    assert f"Still in a backup from before: {tmp_path / 'copy.db'}" in result.stdout
+    assert f"Still in an older backup: {tmp_path / 'copy.db'}" in result.stdout
     assert b"oolong" not in holdfast.store.read_bytes()
     assert holdfast.error("sessions", "show", session)["code"] == "not_found"
 
