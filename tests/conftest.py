@@ -14,7 +14,7 @@ pytest.register_assert_rewrite(
             "embedders",
             "store_access",
             "store_apps",
-            "store_care",
+            "store_maintenance",
             "store_records",
             "store_search",
             "store_vectors",

@@ -1,8 +1,9 @@
-"""Create a virtual environment and install locked packages into it, showing progress.
+"""Create a virtual environment and install locked packages into it, with progress.
 
     python tools/setup_venv.py .venv --for "the server" --requirements requirements-server.lock [--editable .]
 
-On a terminal one line is rewritten; elsewhere a line is printed at least every ten seconds. If pip fails, all it said is shown.
+On a terminal one line is rewritten; elsewhere a line is printed at least every ten seconds. If pip fails, its output is
+printed.
 """
 
 import argparse
@@ -15,17 +16,17 @@ import time
 from pathlib import Path
 
 PLAIN_SECONDS = 10.0
-"""The longest silence where output goes into a pipe or a file."""
+"""Maximum seconds between two lines of output to a pipe or a file."""
 TICK_SECONDS = 0.2
 PINNED = re.compile(r"^[A-Za-z0-9][\w.\-\[\]]*==", re.MULTILINE)
 PIP = ("-m", "pip", "--disable-pip-version-check", "--no-input", "install", "--progress-bar", "off")
 
 
 class Progress:
-    """What a step is doing, read from pip's output, and how long it has taken."""
+    """The progress of one step, read from pip's output."""
 
     def __init__(self, title: str, packages: int = 0) -> None:
-        """Announce a step; one that installs packages, once it is known how many are for this system."""
+        """Announce the step. A step that installs packages is announced later, when pip has reported how many apply here."""
         self._title = title
         self._packages = packages
         self._seen = 0
@@ -37,9 +38,9 @@ class Progress:
             say(title)
 
     def read(self, line: str) -> None:
-        """Take a line of pip's output."""
+        """Update the progress from a line of pip's output."""
         words = line.split()
-        if line.startswith("Ignoring "):  # for another system or version of Python
+        if line.startswith("Ignoring "):  # a package for another system or Python version
             self._packages -= 1
         elif line.startswith(("Collecting ", "Requirement already satisfied: ")):
             name = line.partition(": ")[2].split()[0] if words[0] == "Requirement" else words[1]
@@ -53,7 +54,7 @@ class Progress:
             self._doing = "unpacking"
 
     def show(self) -> None:
-        """Rewrite the line of a terminal; elsewhere print one if the last is long ago."""
+        """Rewrite the progress line on a terminal; elsewhere print one if the last is older than ten seconds."""
         if self._seen:
             self._announce()
         seconds = f"{time.monotonic() - self._began:.0f} s"
@@ -70,7 +71,7 @@ class Progress:
             say(text)
 
     def finish(self, text: str) -> None:
-        """Print the last line."""
+        """Print the final line of the step."""
         self._announce()
         say(("\r\x1b[K" if self._terminal else "") + f"  {text} after {time.monotonic() - self._began:.0f} s")
 
@@ -81,23 +82,27 @@ class Progress:
 
 
 def say(text: str) -> None:
-    """Print a line now."""
+    """Print a line and flush it."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
 
 def work(command: list[str], progress: Progress) -> None:
-    """Run a command and show how far it is; exit with its code and all it said if it fails."""
-    said: list[str] = []
+    """Run a command with progress. If it fails, print its output and exit with its code."""
+    output: list[str] = []
     process = subprocess.Popen(
         command,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        encoding="utf-8", errors="replace", env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )  # fmt: skip
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
 
     def listen() -> None:
         for line in process.stdout or ():
-            said.append(line)
+            output.append(line)
             progress.read(line.strip())
 
     listener = threading.Thread(target=listen, daemon=True)
@@ -113,16 +118,14 @@ def work(command: list[str], progress: Progress) -> None:
         sys.exit(130)
     if code:
         progress.finish("FAILED")
-        sys.stderr.write("".join(said))
-        sys.stderr.write(
-            "\nThis step of the setup failed; all it printed stands above. Run the same make command again to retry.\n"
-        )
+        sys.stderr.write("".join(output))
+        sys.stderr.write("\nThis step of the setup failed; its output is above. Run the same make command again to retry.\n")
         sys.exit(code)
     progress.finish("done")
 
 
 def main() -> None:
-    """Create the environment if it is not there, and install."""
+    """Create the environment if it does not exist, and install the packages."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--for", dest="purpose", required=True)

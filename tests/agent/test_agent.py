@@ -1,4 +1,4 @@
-"""The assistant's loop: what is said is kept first, the model is told what matters, and nothing that fails is lost."""
+"""The chat loop: messages are stored before the model is called, the prompt has the context block, and failures lose nothing."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -25,13 +25,13 @@ OpenMemory = Callable[..., Engine]
 
 
 def calling(name: str, text: str = "", **arguments: Any) -> Reply:
-    """A reply that calls a tool."""
+    """Return a reply that calls a tool."""
     call = ToolCall(id="call_1", name=name, arguments=arguments)
     return Reply(text=text, tool_calls=(call,), stop="tool", usage=Usage(calls=1))
 
 
 def shown(asked: RecordedCall) -> list[tuple[str, str]]:
-    """What a model was shown after the system prompt."""
+    """Return the turns of a call after the system prompt."""
     return [(turn.role, turn.text) for turn in asked.turns if turn.role != "system"]
 
 
@@ -40,7 +40,7 @@ def system(asked: RecordedCall) -> str:
 
 
 class Breaking:
-    """A model that says a few words and then fails, or goes on for ever."""
+    """A chat model that streams some words, then fails or never ends."""
 
     name = "breaking"
 
@@ -58,7 +58,7 @@ class Breaking:
             yield "and on "
 
 
-# What a turn is.
+# Turns.
 
 
 def test_a_reply_is_answered_kept_and_told_of(open_memory: OpenMemory) -> None:
@@ -184,8 +184,11 @@ def test_recorda_que_prefiero_typescript(open_memory: OpenMemory) -> None:
     assert chat.asked[1].turns[-1] == Turn(role="tool", text="Recordado: preferencia → prefiere TypeScript", call="call_1")
     (kept,) = memory.memories()
     assert (kept.key, kept.text, kept.origin, kept.sources) == (
-        "preferencia", "prefiere TypeScript", "explicit", (answer.message_id,)
-    )  # fmt: skip
+        "preferencia",
+        "prefiere TypeScript",
+        "explicit",
+        (answer.message_id,),
+    )
     agent.end()
     memory.drain()
     assert [found.id for found in memory.memories()] == [kept.id]
@@ -200,7 +203,7 @@ def test_olvidate_de_mi_trabajo(open_memory: OpenMemory) -> None:
     answer = Agent(memory).reply("olvidate de mi trabajo")
     assert answer.tool_uses[0].result.text == "Olvidado de trabajo: 1"
     assert [found.key for found in memory.memories()] == ["nombre"]
-    assert "Acme" in answer.context.text  # it was told before it was asked to forget
+    assert "Acme" in answer.context.text  # recalled before the tool call
     assert "Acme" not in Agent(memory, chat=ScriptedChat("Hola.")).reply("¿dónde trabajo?").context.text
 
 
@@ -309,7 +312,7 @@ def test_what_was_said_is_learnt_when_the_conversation_ends(open_memory: OpenMem
     assert ["Lyon" in found.text for found in memory.memories(user="ana")] == [True]
 
 
-# What fails.
+# Failures.
 
 
 def test_without_a_model_the_message_is_kept_and_the_context_comes_with_the_error(memory: Engine) -> None:
@@ -368,7 +371,7 @@ def test_noise_and_what_was_forgotten_are_no_part_of_the_window(open_memory: Ope
 
 
 class Forgetful(SQLiteStore):
-    """A store whose search is broken."""
+    """A store whose search fails."""
 
     def find_text(self, query: str, where: SearchFilter, *, languages: Sequence[str], limit: int) -> list[Match]:
         raise StoreError("the index is damaged")
@@ -388,7 +391,7 @@ def test_a_failed_retrieval_never_stops_a_reply(folder: Path, clock: FrozenClock
 
 
 class Speechless(HashEmbedder):
-    """An embedder that fails on questions."""
+    """An embedder that fails on queries."""
 
     def embed(self, texts: Sequence[str], *, role: Any) -> Any:
         if role == "query":
@@ -405,7 +408,7 @@ def test_an_embedder_that_fails_never_stops_a_reply(open_memory: OpenMemory) -> 
     assert "likes the sea" in answer.context.text
 
 
-# What it costs.
+# Costs.
 
 
 def test_what_a_reply_cost_is_counted_as_talk_and_draws_no_memory_energy(open_memory: OpenMemory) -> None:
@@ -416,8 +419,13 @@ def test_what_a_reply_cost_is_counted_as_talk_and_draws_no_memory_energy(open_me
     assert (answer.usage.calls, answer.usage.cost) == (2, 0.5)
     (spent,) = memory.spend()
     assert (spent.purpose, spent.model, spent.calls, spent.input_tokens, spent.cost, spent.energy) == (
-        "chat", "scripted", 2, 20, 0.5, 0.0
-    )  # fmt: skip
+        "chat",
+        "scripted",
+        2,
+        20,
+        0.5,
+        0.0,
+    )
 
 
 def test_a_stopped_reply_counts_as_a_call_of_unknown_price(memory: Engine) -> None:
@@ -452,7 +460,7 @@ def test_a_model_of_ones_own_has_limits_of_its_own(memory: Engine) -> None:
 @pytest.mark.ledger("U4")
 def test_what_was_said_and_forgotten_in_one_conversation_is_not_learnt_at_its_end(open_memory: OpenMemory) -> None:
     def respond(asked: RecordedCall) -> str | Reply:
-        if asked.schema is not None:  # learning
+        if asked.schema is not None:  # a call for extraction
             found = (
                 [{"key": "trabajo", "value": "trabaja en una panadería", "messages": [1]}] if "panadería" in asked.text else []
             )
@@ -476,5 +484,5 @@ def test_an_error_that_begins_with_the_models_name_keeps_its_case(open_memory: O
         raise KeyMissing("openai:gpt-4o needs a key: set OPENAI_API_KEY.")
 
     agent = Agent(open_memory(chat=ChatSource(name="openai:gpt-4o", load=load)))
-    with pytest.raises(ModelUnavailable, match=r"^openai:gpt-4o needs a key: set OPENAI_API_KEY\. What was said is kept\.$"):
+    with pytest.raises(ModelUnavailable, match=r"^openai:gpt-4o needs a key: set OPENAI_API_KEY\. The message is stored\.$"):
         agent.reply("Hello.")

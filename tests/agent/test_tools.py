@@ -1,4 +1,4 @@
-"""Memory tools: definitions any tool-calling model can take, and calls that never raise."""
+"""Memory tools: definitions for any model that calls tools, and calls that never raise."""
 
 import json
 from collections.abc import Callable

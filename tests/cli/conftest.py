@@ -1,4 +1,4 @@
-"""The command line over a data directory of its own, with and without weights."""
+"""Fixtures: the command line with a temporary data directory, with and without weights."""
 
 from pathlib import Path
 

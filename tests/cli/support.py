@@ -1,4 +1,4 @@
-"""Two ways to run a command: the real executable, and the same application in this process."""
+"""Run commands in two ways: with the installed executable, or in this process."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from holdfast.engine import Engine
 
 @dataclass(frozen=True)
 class Holdfast:
-    """The command line over a data directory of its own; no weights unless asked for."""
+    """The command line with a temporary data directory."""
 
     home: Path
     models: Path
@@ -40,11 +40,11 @@ class Holdfast:
         return result
 
     def json(self, *args: str, input: str | None = None) -> Any:
-        """Run a command with --json and return what it printed."""
+        """Run a command with --json and return its parsed output."""
         return json.loads(self(*args, "--json", input=input).stdout)
 
     def error(self, *args: str, exit: int = 1) -> dict[str, str]:
-        """Run a command that fails, and return the error it printed for programs."""
+        """Run a command that fails and return the error from its JSON output."""
         result = self(*args, "--json", exit=exit)
         assert result.stdout == ""
         error: dict[str, str] = json.loads(result.stderr.splitlines()[-1])["error"]
@@ -62,17 +62,17 @@ class Holdfast:
         return ran
 
     def start(self, *args: str) -> subprocess.Popen[bytes]:
-        """Start the installed executable and leave it running."""
+        """Start the installed executable without waiting for it."""
         return subprocess.Popen([executable(), *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.environment)
 
     @contextmanager
     def memory(self) -> Iterator[Engine]:
-        """Open the same store as a library user would."""
+        """Open the same store through the Python API."""
         with open_engine(self.store, embedder="none", worker="none") as memory:
             yield memory
 
     def talk(self, *texts: str, user: str = "ana", end: bool = True) -> str:
-        """Leave a conversation in the store, as a library user does; returns its id."""
+        """Store a session with these messages through the Python API. Return its id."""
         with self.memory() as memory:
             talk = memory.session(user=user)
             for text in texts:
@@ -83,7 +83,7 @@ class Holdfast:
 
 
 def executable() -> str:
-    """Return the installed command beside this Python."""
+    """Return the path of the ``holdfast`` command installed next to this Python."""
     found = shutil.which("holdfast", path=str(Path(sys.executable).parent))
-    assert found, "holdfast is not installed beside this Python"
+    assert found, "holdfast is not installed next to this Python"
     return found

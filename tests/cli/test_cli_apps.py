@@ -1,4 +1,4 @@
-"""The commands on apps, as a person and as a program use them."""
+"""The ``apps`` commands, as text and as JSON."""
 
 import pytest
 

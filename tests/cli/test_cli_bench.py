@@ -1,4 +1,4 @@
-"""The benchmarks are a package of their own; without it, the command says how to get it."""
+"""The ``bench`` command with and without the package holdfast-bench."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ WITHOUT = "import sys; sys.modules['holdfast_bench'] = None; sys.argv = ['holdfa
 def test_without_the_package_the_command_says_how_to_install_it(given: list[str]) -> None:
     done = subprocess.run([sys.executable, "-c", WITHOUT.format(given=given)], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "holdfast bench needs the package holdfast-bench: pip install holdfast-bench" in done.stderr
+    assert "The benchmarks are not installed. Install them with: pip install holdfast-bench" in done.stderr
 
 
 def test_with_the_package_the_command_lists_the_benchmarks() -> None:

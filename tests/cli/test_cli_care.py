@@ -1,4 +1,4 @@
-"""Sessions, users, background work, models, backups, the doctor and the demo, from the command line."""
+"""The commands sessions, users, jobs, worker, models, backup, restore, doctor, stats and demo."""
 
 import json
 import os
@@ -93,7 +93,7 @@ def test_models_are_listed_with_whether_they_are_here(holdfast: Holdfast) -> Non
     listed = {each["name"]: each for each in holdfast.json("models", "list")}
 
     assert listed["arctic-embed-s"]["default"] is True
-    assert listed["arctic-embed-s"]["here"] is False
+    assert listed["arctic-embed-s"]["installed"] is False
     assert listed == {each["name"]: each for each in holdfast.json("models")}
     assert "arctic-embed-s" in holdfast("models").stdout
     assert holdfast.json("models", "path") == {"directory": str(holdfast.models)}
@@ -120,7 +120,7 @@ def test_models_are_pulled_from_a_folder_and_verified(
 
     result = holdfast("models", "pull", "--from", str(carried))
 
-    assert "fetching model.onnx" in result.stderr
+    assert "reading model.onnx" in result.stderr
     assert "arctic-embed-s: model.onnx" in result.stdout
     verified = {each["name"]: each["ok"] for each in holdfast.json("models", "verify")}
     assert verified.pop("arctic-embed-s")
@@ -189,7 +189,7 @@ def test_backup_does_not_overwrite(holdfast: Holdfast, tmp_path: Path) -> None:
 
 
 def _killed_while_writing(holdfast: Holdfast, copy: Path) -> None:
-    """Leave a backup with one memory, and a store with fifty more of which the log alone knows."""
+    """Create a backup with one memory, and a store with fifty more that exist only in its write-ahead log."""
     holdfast("remember", "before")
     holdfast("backup", str(copy))
     script = (
@@ -269,9 +269,13 @@ def test_restore_refuses_what_is_no_sound_backup(holdfast: Holdfast, tmp_path: P
     }
 
     assert codes == {
-        "cut": "store_corrupt", "foreign": "store", "empty": "invalid_input", "text": "store_locked",
-        "altered": "store_corrupt", "memory": "invalid_input",
-    }  # fmt: skip
+        "cut": "store_corrupt",
+        "foreign": "store",
+        "empty": "invalid_input",
+        "text": "store_locked",
+        "altered": "store_corrupt",
+        "memory": "invalid_input",
+    }
     assert len(holdfast.json("list")) == 1
     assert [file.name for file in holdfast.home.iterdir()] == ["memory.db"]
 
@@ -298,8 +302,8 @@ def test_the_demo_runs_without_weights_and_says_what_is_missing(holdfast: Holdfa
     assert "<- msg_" in shown
     assert "Mi hermana se llama Lucía" in shown
     assert "<memory id=" in shown
-    assert "asking again finds it 0 times" in shown
-    assert "no file holds a byte of it" in shown
+    assert "recall finds it and its message 0 times" in shown
+    assert "a scan of the files found nothing left" in shown
     assert not holdfast.home.exists()
 
 

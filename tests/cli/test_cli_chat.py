@@ -1,4 +1,4 @@
-"""Talking in the terminal: with and without a model, in two languages, and cut short in every way."""
+"""``holdfast chat``: with and without a model, in two languages, and interrupted in several ways."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def server() -> Iterator[ChatServer]:
 
 
 def modelled(server: ChatServer) -> dict[str, Any]:
-    """The settings that name the server's model."""
+    """Return the environment variables that select the test server's model."""
     return {"HOLDFAST_CHAT": "openai:gpt-4o-mini", "HOLDFAST_CHAT_URL": server.url, "HOLDFAST_CHAT_KEY": "k"}
 
 
@@ -39,14 +39,16 @@ def lines(*texts: str) -> bytes:
 
 @contextmanager
 def talking(holdfast: Holdfast, *args: str, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A real `holdfast chat` at a pipe; killed at the end if it is still there."""
-    # Whoever runs the tests in the background has it ignored, and their children would too.
+    """Run ``holdfast chat`` with pipes, and kill it at the end if it still runs."""
+    # A shell starts background jobs with SIGINT ignored, and child processes inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
         [executable(), "chat", *args],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         env={**holdfast.environment, "HOLDFAST_EMBEDDER": "none", "PYTHONUTF8": "1", **environment},
-    )  # fmt: skip
+    )
     try:
         yield process
     finally:
@@ -63,7 +65,7 @@ def type_line(process: subprocess.Popen[bytes], text: str) -> None:
 def until(condition: Callable[[], Any], seconds: float = 20.0) -> None:
     end = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < end, "waited in vain"
+        assert time.monotonic() < end, "timed out"
         time.sleep(0.02)
 
 
@@ -77,7 +79,7 @@ def test_without_a_model_it_remembers_shows_what_it_would_tell_one_and_learns_on
     assert result.stderr.count("No chat model is set") == 1
     assert "allergic to peanuts" in result.stdout
     assert "> " not in result.stdout
-    assert "What this conversation left" in result.stdout
+    assert "New memories from this session" in result.stdout
     assert [found["text"] for found in holdfast.json("list", "--user", "ana") if "Lyon" in found["text"]]
     assert holdfast.json("sessions", "--user", "ana")[0]["status"] == "ended"
 
@@ -96,14 +98,14 @@ def test_a_conversation_in_spanish_with_rumis_preset(holdfast: Holdfast) -> None
     assert "Recordado: mascota: tiene un gato" in result.stdout
     assert "Olvidado de mascota: 1" in result.stdout
     assert "/recordar TEXTO" in result.stdout
-    assert "Lo que deja esta conversación:" in result.stdout
+    assert "Recuerdos nuevos de esta sesión:" in result.stdout
     (kept,) = holdfast.json("list", "--preset", "rumi")
     assert (kept["key"], "panadería" in kept["text"]) == ("trabajo", True)
 
 
 def test_the_users_profile_chooses_the_language_and_an_option_overrules_it(holdfast: Holdfast) -> None:
     holdfast("users", "set", "ana", "--language", "es")
-    assert "No hay ningún comando" in holdfast("chat", "--user", "ana", input="/x\n").stderr
+    assert "No existe el comando" in holdfast("chat", "--user", "ana", input="/x\n").stderr
     assert "There is no command" in holdfast("chat", "--user", "ana", "--language", "en", input="/x\n").stderr
 
 
@@ -117,8 +119,8 @@ def test_commands_remember_list_search_and_forget(holdfast: Holdfast) -> None:
     (kept,) = holdfast.json("list", "--user", "ana")
     assert result.stdout.count(kept["id"]) == 3
     assert "found by text" in result.stdout
-    assert "Say what: /remember TEXT" in result.stderr
-    assert "Nothing is remembered under wine." in result.stdout
+    assert "Text is missing. Usage: /remember TEXT" in result.stderr
+    assert "There is no memory with the key or id wine." in result.stdout
     gone = holdfast("chat", "--user", "ana", input=f"/forget {kept['id']}\n")
     assert holdfast.json("list", "--user", "ana") == []
     holdfast("undo", gone.stderr.split("holdfast undo ")[1].split()[0])
@@ -144,7 +146,7 @@ def test_why_and_context_show_what_a_model_was_told(holdfast: Holdfast) -> None:
     holdfast("remember", "allergic to peanuts", "--user", "ana")
     typed = "/why\nAm I allergic to peanuts?\n/why\n/context\n"
     out = holdfast("chat", "--user", "ana", "--persona", "You are a cook.", input=typed).stdout
-    assert "Nothing has been said yet." in out
+    assert "You have not sent a message yet." in out
     assert "Recalled for your last message" in out
     assert "found by text #1" in out
     assert out.count("You are a cook.") == 2
@@ -159,7 +161,7 @@ def test_an_unknown_command_is_suggested_and_a_path_is_a_message(holdfast: Holdf
     assert [message["text"] for message in said] == ["/usr/bin is full"]
 
 
-def test_new_begins_another_conversation_and_the_one_before_is_learnt_from(holdfast: Holdfast) -> None:
+def test_new_begins_another_conversation_and_the_one_before_is_learned_from(holdfast: Holdfast) -> None:
     holdfast("chat", "--user", "ana", input="I live in Lyon.\n/new\nI have a cat.\n")
     texts = " ".join(found["text"] for found in holdfast.json("list", "--user", "ana"))
     assert "Lyon" in texts
@@ -179,7 +181,7 @@ def test_a_conversation_goes_on_with_its_id(holdfast: Holdfast) -> None:
 
 def test_off_the_record_nothing_is_kept(holdfast: Holdfast) -> None:
     result = holdfast("chat", "--off-record", "--user", "ana", input="I love parsnips.\n/remember parsnips\n")
-    assert "Nothing was kept." in result.stdout
+    assert "Nothing was stored." in result.stdout
     assert "off the record" in result.stderr
     holdfast("list", "--user", "ana")
     assert not [file.name for file in holdfast.home.rglob("*") if file.is_file() and b"parsnips" in file.read_bytes()]
@@ -252,7 +254,7 @@ def test_a_model_that_fails_is_told_of_and_the_conversation_goes_on(holdfast: Ho
     assert [(message["text"], message["action"]) for message in said][:2] == [("Hi.", None), ("I was about to", "interrupted")]
 
 
-# Cut short.
+# Interruptions.
 
 
 @posix_only
@@ -319,7 +321,7 @@ def test_at_a_terminal_there_is_a_prompt_and_ctrl_d_ends_and_learns(holdfast: Ho
     seen = b""
 
     def read_until(wanted: bytes) -> None:
-        """Read on until something new is there; a key typed before the prompt may be lost, as at any terminal."""
+        """Read until the text appears in new output. Wait for the prompt, since a terminal may lose keys typed before it."""
         nonlocal seen
         fresh = b""
         while wanted not in fresh:
@@ -333,11 +335,11 @@ def test_at_a_terminal_there_is_a_prompt_and_ctrl_d_ends_and_learns(holdfast: Ho
         read_until(b"matters here")
         read_until(b"> ")
         os.write(ours, b"\x04")
-        read_until(b"What this conversation left")
+        read_until(b"New memories from this session")
         assert process.wait(timeout=20) == 0
     finally:
         process.kill()
         process.wait()
         os.close(ours)
-    assert b"Talking as ana" in seen
+    assert b"Chatting as ana" in seen
     assert ["Lyon" in memory["text"] for memory in holdfast.json("list", "--user", "ana")] == [True]

@@ -1,4 +1,4 @@
-"""Putting a memory into an assistant's settings: the right file and form, and nothing else of the file changes."""
+"""``holdfast install``: the right file and format, and nothing else in the file changes."""
 
 import json
 import stat
@@ -20,7 +20,7 @@ JSON_CLIENTS = [name for name, client in CLIENTS.items() if not client.is_toml]
 
 @pytest.fixture
 def place(tmp_path: Path) -> dict[str, Any]:
-    """The variables by which programs find their settings, pointing to an empty home."""
+    """Return environment variables that point all settings folders to an empty home."""
     home = tmp_path / "someone"
     home.mkdir()
     windows = {"USERPROFILE": str(home), "APPDATA": str(home / "AppData" / "Roaming")}
@@ -83,11 +83,14 @@ def test_everything_else_in_a_file_stays(client: str) -> None:
     ("text", "wanted"),
     [
         ('{\n\t"a": 1\n}\n', '{\n\t"a": 1,\n\t"mcpServers": {\n\t\t"holdfast": {\n\t\t\t"b": 2\n\t\t}\n\t}\n}\n'),
-        ('{\r\n    "a": 1\r\n}', '{\r\n    "a": 1,\r\n    "mcpServers": {\r\n        "holdfast": {\r\n            "b": 2\r\n        }\r\n    }\r\n}'),
+        (
+            '{\r\n    "a": 1\r\n}',
+            '{\r\n    "a": 1,\r\n    "mcpServers": {\r\n        "holdfast": {\r\n            "b": 2\r\n        }\r\n    }\r\n}',
+        ),
         ('\ufeff{"a": "ñ"}', '\ufeff{\n  "a": "ñ",\n  "mcpServers": {\n    "holdfast": {\n      "b": 2\n    }\n  }\n}'),
     ],
     ids=["tabs", "windows", "mark"],
-)  # fmt: skip
+)
 def test_a_file_keeps_its_way_of_being_written(text: str, wanted: str) -> None:
     assert merged(CLIENTS["cursor"], text.encode(), {"b": 2}).decode() == wanted
 
@@ -98,8 +101,11 @@ def test_what_a_person_added_to_the_entry_stays() -> None:
         merged(CLIENTS["cursor"], json.dumps(before).encode(), {"command": "new", "args": [], "env": {"OURS": "2"}})
     )
     assert after["mcpServers"]["holdfast"] == {
-        "command": "new", "args": [], "disabled": True, "env": {"MINE": "1", "OURS": "2"},
-    }  # fmt: skip
+        "command": "new",
+        "args": [],
+        "disabled": True,
+        "env": {"MINE": "1", "OURS": "2"},
+    }
 
 
 @pytest.mark.parametrize(
@@ -181,8 +187,11 @@ def test_toml_keeps_its_comments_and_everything_else() -> None:
     after = merged(CLIENTS["codex"], text.encode(), {"command": "new", "args": ["mcp"]}).decode()
     settings = tomllib.loads(after)
     assert settings["mcp_servers"]["holdfast"] == {
-        "command": "new", "startup_timeout_sec": 20, "env": {"MINE": "1"}, "args": ["mcp"],
-    }  # fmt: skip
+        "command": "new",
+        "startup_timeout_sec": 20,
+        "env": {"MINE": "1"},
+        "args": ["mcp"],
+    }
     assert settings["mcp_servers"]["docs"] == {"command": "docs"}
     assert settings["projects"] == {"/home/ana": {"trust_level": "trusted"}}
     for comment in ("# my settings", "# the big one", "# what I trust"):

@@ -1,4 +1,4 @@
-"""The commands on keys, as a person and as a program use them."""
+"""The ``keys`` commands, as text and as JSON."""
 
 import json
 import re
@@ -31,8 +31,18 @@ def test_no_secret_and_no_hash_reaches_the_disk_or_the_list(holdfast: Holdfast) 
     assert not [file.name for file in holdfast.home.rglob("*") if file.is_file() and secret in file.read_bytes()]
     (listed,) = holdfast.json("keys", "list")
     assert set(listed) == {
-        "id", "scope", "label", "tenant", "user", "app", "agent", "created_at", "expires_at", "revoked_at", "last_used_at",
-    }  # fmt: skip
+        "id",
+        "scope",
+        "label",
+        "tenant",
+        "user",
+        "app",
+        "agent",
+        "created_at",
+        "expires_at",
+        "revoked_at",
+        "last_used_at",
+    }
 
 
 @pytest.mark.ledger("X8")
@@ -53,7 +63,7 @@ def test_a_revoked_key_opens_nothing(holdfast: Holdfast) -> None:
     with holdfast.memory() as memory:
         gate = Gate(services(memory).store, services(memory).clock)
         gate.identify(made["key"], loopback=False)
-        assert holdfast.json("keys", "revoke", made["id"])["revoked_at"]  # by another process, for all this one knows
+        assert holdfast.json("keys", "revoke", made["id"])["revoked_at"]  # through another store handle
         with pytest.raises(Unauthorized):
             gate.identify(made["key"], loopback=False)
     assert "revoked" in holdfast("keys", "list").stdout

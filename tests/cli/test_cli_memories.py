@@ -1,4 +1,4 @@
-"""Keeping, listing, asking, and letting go, from the command line."""
+"""The commands remember, list, recall, context, show, history, forget, undo and erase."""
 
 import os
 import subprocess
@@ -22,10 +22,32 @@ def test_what_one_process_remembers_another_recalls(holdfast: Holdfast) -> None:
 
 def test_remember_keeps_all_it_is_told(holdfast: Holdfast) -> None:
     told = holdfast.json(
-        "remember", "wants the window seat", "--user", "ana", "--app", "travel", "--key", "seat", "--topic", "trains",
-        "--tag", "rail", "--tag", "comfort", "--importance", "8", "--pin", "--meta", "level=3", "--meta", "room=a b",
-        "--expires", "2999-01-01", "--valid-from", "2020-02-03T04:05",
-    )  # fmt: skip
+        "remember",
+        "wants the window seat",
+        "--user",
+        "ana",
+        "--app",
+        "travel",
+        "--key",
+        "seat",
+        "--topic",
+        "trains",
+        "--tag",
+        "rail",
+        "--tag",
+        "comfort",
+        "--importance",
+        "8",
+        "--pin",
+        "--meta",
+        "level=3",
+        "--meta",
+        "room=a b",
+        "--expires",
+        "2999-01-01",
+        "--valid-from",
+        "2020-02-03T04:05",
+    )
 
     assert (told["user"], told["app"], told["key"], told["topic"]) == ("ana", "travel", "seat", "trains")
     assert (told["tags"], told["importance"], told["pinned"]) == (["rail", "comfort"], 8.0, True)
@@ -75,7 +97,7 @@ def test_list_filters_and_pages(holdfast: Holdfast) -> None:
 
 
 def test_an_empty_list_says_where_memories_are(holdfast: Holdfast) -> None:
-    assert "Nothing is remembered yet" in holdfast("list").stderr
+    assert "There are no memories yet" in holdfast("list").stderr
     holdfast("remember", "prefers tea", "--user", "ana")
 
     result = holdfast("list")
@@ -160,7 +182,7 @@ def test_context_keeps_to_its_budget_and_tells_what_was_left_out(holdfast: Holdf
 
     assert result.stdout.startswith("<memory")
     assert "Left out" not in result.stdout
-    assert "Left out, for want of space" in result.stderr
+    assert "Left out for lack of space" in result.stderr
     assert block["text"] + "\n" == result.stdout
     assert block["tokens"] <= 70
     assert len(block["hits"]) >= 1
@@ -173,7 +195,7 @@ def test_show_gives_the_message_a_memory_came_from(holdfast: Holdfast) -> None:
     (memory,) = holdfast.json("list", "--user", "ana")
 
     shown = holdfast("show", memory["id"]).stdout
-    assert "came from:" in shown
+    assert "derived from:" in shown
     assert "user: Hello there! I'm allergic to peanuts." in shown
     (source,) = holdfast.json("show", memory["id"])["source_messages"]
     assert source["id"] == memory["sources"][0]
@@ -267,8 +289,8 @@ def test_erase_gives_a_receipt_and_names_backups(holdfast: Holdfast, tmp_path: P
 
     assert "Erased user ana: 2 memories" in result.stdout
     assert "1 message, 1 session" in result.stdout
-    assert "Checked: neither the store nor its files hold it any more." in result.stdout
-    assert f"Still in a backup from before: {tmp_path / 'copy.db'}" in result.stdout
+    assert "Verified: a scan found nothing of it in the store or its files." in result.stdout
+    assert f"Still in an older backup: {tmp_path / 'copy.db'}" in result.stdout
     assert b"oolong" not in holdfast.store.read_bytes()
     assert holdfast.error("sessions", "show", session)["code"] == "not_found"
 

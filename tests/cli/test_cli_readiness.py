@@ -1,4 +1,4 @@
-"""Models are checked when a command starts: a missing package, key or weights file stops it, an unreachable server does not."""
+"""Models are checked when a command starts: a missing package, key or weights file is an error, an unreachable server is not."""
 
 import json
 import subprocess
@@ -25,9 +25,14 @@ def _without(package: str, holdfast: Holdfast, *args: str, **environment: str) -
         "main()\n"
     )
     return subprocess.run(
-        [sys.executable, "-c", script], input="Hi.\n", capture_output=True, text=True, check=False, timeout=60,
+        [sys.executable, "-c", script],
+        input="Hi.\n",
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
         env={**holdfast.environment, **environment},
-    )  # fmt: skip
+    )
 
 
 @every_start

@@ -1,4 +1,4 @@
-"""Correcting a memory from the command line."""
+"""The ``revise`` command."""
 
 from .support import Holdfast
 
@@ -18,8 +18,12 @@ def test_revise_changes_what_else_there_is_and_leaves_the_text(holdfast: Holdfas
 
     new = holdfast.json("revise", id, "--tag", "a", "--tag", "b", "--importance", "9", "--topic", "drinks", "--pinned")
     assert (new["text"], new["tags"], new["importance"], new["topic"], new["pinned"]) == (
-        "prefers tea", ["a", "b"], 9.0, "drinks", True,
-    )  # fmt: skip
+        "prefers tea",
+        ["a", "b"],
+        9.0,
+        "drinks",
+        True,
+    )
     again = holdfast.json("revise", id, "--no-tags", "--no-pinned")
     assert (again["tags"], again["pinned"], again["topic"]) == ([], False, "drinks")
 

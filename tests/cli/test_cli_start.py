@@ -1,4 +1,4 @@
-"""How the command line starts, what it lists, and what it says when something is wrong."""
+"""Startup of the command line, its list of commands, and its error messages."""
 
 import json
 import os
@@ -21,11 +21,11 @@ HEAVY = ("numpy", "apsw", "onnxruntime", "yaml", "holdfast.config", "holdfast.en
 NAMES = (
     "remember recall context list show history forget erase undo sessions jobs models worker backup restore "
     "doctor stats demo users bench completion"
-).split()  # fmt: skip
+).split()
 
 
 def _modules(*args: str) -> list[str]:
-    """Return what a command line imports, seen from inside a real process."""
+    """Return the modules that a command line imports in a new process."""
     script = (
         "import sys, atexit\n"
         f"sys.argv = ['holdfast', *{list(args)!r}]\n"
@@ -122,7 +122,7 @@ def test_errors_of_the_system_are_told_without_a_traceback(holdfast: Holdfast, t
 
 
 class _Broken(LazyGroup):
-    """An application whose only command has a bug."""
+    """An application whose only command raises an unexpected error."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         def bug() -> None:
@@ -135,7 +135,10 @@ def test_an_unexpected_error_says_how_to_see_more() -> None:
     result = CliRunner().invoke(_Broken(), ["list"])
 
     assert result.exit_code == 1
-    assert result.stderr == "error: Unexpected KeyError: 'lost'. Run it again with --debug to see where.\n"
+    assert (
+        result.stderr
+        == "error: Unexpected KeyError: 'lost'. This is a bug. Run the command again with --debug for the traceback.\n"
+    )
 
 
 def test_shared_options_may_stand_before_the_command_and_the_later_one_counts(holdfast: Holdfast) -> None:

@@ -1,4 +1,4 @@
-"""The commands on topics and their files."""
+"""The ``topics`` commands and the topic files."""
 
 import pytest
 

@@ -1,10 +1,10 @@
-"""Users from the command line: who there is, and a hint for whoever mistypes a name."""
+"""The ``users`` commands, and the hint for a mistyped user name."""
 
 import pytest
 
 from .support import Holdfast
 
-UNKNOWN = "There is no user 'Anna' in this store. Did you mean 'ana'? `holdfast users list` shows all.\n"
+UNKNOWN = "There is no user 'Anna' in this store. Did you mean 'ana'? Run `holdfast users list` to see all.\n"
 
 
 def test_users_are_listed_by_name_with_what_they_have(holdfast: Holdfast) -> None:
@@ -29,7 +29,7 @@ def test_users_are_listed_in_pages(holdfast: Holdfast) -> None:
         holdfast("users", "set", name, "--language", "en")
 
     assert [each["user"] for each in holdfast.json("users", "list", "--limit", "1", "--offset", "1")] == ["bob"]
-    assert "No further users." in holdfast("users", "list", "--offset", "3").stderr
+    assert "No more users." in holdfast("users", "list", "--offset", "3").stderr
 
 
 def test_a_store_without_users_says_how_they_come_about(holdfast: Holdfast) -> None:
@@ -61,7 +61,7 @@ def test_a_user_like_no_other_is_only_said_to_be_unknown(holdfast: Holdfast) -> 
     holdfast("remember", "prefers tea", "--user", "ana")
 
     assert holdfast("list", "--user", "xyzzy").stderr == (
-        "There is no user 'xyzzy' in this store. `holdfast users list` shows all.\n"
+        "There is no user 'xyzzy' in this store. Run `holdfast users list` to see all.\n"
     )
 
 
@@ -70,7 +70,7 @@ def test_a_known_user_of_whom_nothing_is_found_is_not_called_unknown(holdfast: H
     holdfast("users", "set", "bob", "--language", "en")
 
     assert holdfast("list", "--user", "bob").stderr == (
-        "Nothing was found for user 'bob'. `holdfast stats` counts what is stored.\n"
+        "Nothing was found for user 'bob'. Run `holdfast stats` to see what the store holds.\n"
     )
 
 
@@ -78,10 +78,10 @@ def test_an_empty_result_names_the_options_that_narrowed_it(holdfast: Holdfast) 
     holdfast("remember", "prefers tea", "--user", "ana")
 
     recalled = holdfast("recall", "tea", "--user", "ana", "--kind", "decision", "--as-of", "2001-01-01")
-    assert recalled.stderr.endswith("Nothing was found with --kind, --as-of; without them there may be more.\n")
+    assert recalled.stderr.endswith("Nothing was found with --kind, --as-of. Try again without them.\n")
     listed = holdfast("list", "--user", "ana", "--key", "drink")
-    assert listed.stderr == "Nothing was found with --key; without it there may be more.\n"
+    assert listed.stderr == "Nothing was found with --key. Try again without it.\n"
 
 
 def test_recall_in_an_empty_store_says_how_to_begin(holdfast: Holdfast) -> None:
-    assert "Nothing is remembered yet. Try: holdfast remember" in holdfast("recall", "tea").stderr
+    assert "There are no memories yet. Try: holdfast remember" in holdfast("recall", "tea").stderr

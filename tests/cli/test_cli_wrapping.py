@@ -1,4 +1,4 @@
-"""Lines for people are wrapped at words on a terminal, and left alone in a pipe."""
+"""Output is wrapped at words on a terminal, and unchanged in a pipe."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ posix_only = pytest.mark.skipif(os.name == "nt", reason="pseudo-terminals are PO
 LONG = "She walks along the river every evening and feeds the ducks with old bread although the signs forbid it"
 
 
-# The wrapping itself.
+# Wrapping.
 
 
 def test_lines_break_between_words_and_no_word_is_lost() -> None:
@@ -109,7 +109,7 @@ def test_columns_of_a_table_are_aligned_by_what_they_take_on_the_terminal() -> N
 
 @contextmanager
 def terminal(width: int) -> Iterator[tuple[int, int]]:
-    """A terminal of some width: our end, and the program's."""
+    """Open a pseudo-terminal of a given width; yield the test's end and the program's end."""
     import pty  # noqa: PLC0415  (not on Windows)
     import termios  # noqa: PLC0415  (as above)
 
@@ -122,7 +122,7 @@ def terminal(width: int) -> Iterator[tuple[int, int]]:
 
 
 def shown(holdfast: Holdfast, *args: str, width: int = 50, input: bytes = b"", **environment: str) -> list[str]:
-    """Run a command at a terminal, its input from a pipe, and return the lines it shows."""
+    """Run a command on a pseudo-terminal with its input from a pipe. Return the lines it prints."""
     chosen = {**holdfast.environment, "PYTHONUTF8": "1", "HOLDFAST_EMBEDDER": "none", **environment}
     with terminal(width) as (ours, theirs):
         process = subprocess.Popen([executable(), *args], stdin=subprocess.PIPE, stdout=theirs, stderr=theirs, env=chosen)
@@ -134,7 +134,7 @@ def shown(holdfast: Holdfast, *args: str, width: int = 50, input: bytes = b"", *
         while True:
             try:
                 block = os.read(ours, 4096)
-            except OSError:  # Linux says so when the program has closed its end
+            except OSError:  # on Linux, the program has closed its end
                 break
             if not block:
                 break
@@ -175,6 +175,8 @@ def test_json_is_not_wrapped(holdfast: Holdfast) -> None:
 def test_a_stream_that_is_no_terminal_has_no_width() -> None:
     ran = subprocess.run(
         [sys.executable, "-c", "import sys; from holdfast.cli.wrapping import columns; print(columns(sys.stdout))"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert ran.stdout == "None\n"

@@ -1,4 +1,4 @@
-"""A worker for every tenant: what one of them does or fails at does not keep the others waiting."""
+"""``TenantWorker``: one tenant's work or failure does not block the others."""
 
 import threading
 from pathlib import Path
@@ -28,7 +28,7 @@ def test_a_tenant_whose_memory_cannot_be_opened_does_not_keep_the_others_waiting
                 session.add("user", "I live in Lima.")
                 session.end()
         with pytest.raises(StoreError, match="not this one"):
-            TenantWorker(pool, threading.Event(), said.append).everyone()
+            TenantWorker(pool, threading.Event(), said.append).run_all()
         for tenant in ("default", "other"):
             with pool.lease(tenant) as memory:
                 assert memory.jobs(states=("queued",)) == []

@@ -197,7 +197,7 @@ def test_the_command_imports_and_counts(robot: Collection, tmp_path: Path) -> No
     robot.store("long ago", "conversation", at=NOW - timedelta(days=3000))
     runner = CliRunner(env={"HOLDFAST_HOME": str(tmp_path / "home"), "HOLDFAST_MODELS": str(tmp_path / "none")})
     first = runner.invoke(app, ["import", "chroma", str(robot.folder), "--user", "alex"])
-    assert first.stdout == "Imported 1 memory of 2; left out: 1 expired.\n"
+    assert first.stdout == "Imported 1 memory of 2; skipped: 1 expired.\n"
     again = json.loads(runner.invoke(app, ["import", "chroma", str(robot.folder), "--user", "alex", "--json"]).stdout)
     assert (again["found"], again["imported"], again["known"], again["expired"]) == (2, 0, 1, 1)
     listed = json.loads(runner.invoke(app, ["list", "--user", "alex", "--json"]).stdout)

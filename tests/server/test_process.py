@@ -75,7 +75,7 @@ def test_the_log_is_lines_of_json_without_what_was_said_or_asked(home: Holdfast)
         httpx.post(f"{server.url}/v1/sessions/s/chat", json={"text": "pangolin?"})
         server.stop()
     text = server.log.read_text()
-    lines = [json.loads(line) for line in text.splitlines() if line != "Ctrl-C ends it."]
+    lines = [json.loads(line) for line in text.splitlines() if line != "Press Ctrl-C to stop."]
     assert "pangolin" not in text
     asked = [(each["method"], each["path"], each["status"]) for each in lines if each["message"] == "request"]
     assert ("GET", "/v1/memories", 200) in asked

@@ -1,1 +1,1 @@
-"""An assistant with memory: the chat loop in ``agent.py``, and the memory tools a model can call in ``tools.py``."""
+"""An assistant with memory: the chat loop in ``agent.py``, and the memory tools for models in ``tools.py``."""

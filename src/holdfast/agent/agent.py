@@ -1,12 +1,12 @@
-"""An assistant to talk to: a small loop over any chat model, with a memory that keeps every word first.
+"""An assistant with memory: a chat loop over any chat model.
 
 ::
 
     assistant = holdfast.Agent(memory, user="ana", persona="You are a kitchen helper.")
     print(assistant.reply("What should I cook tonight?").text)
 
-What is said is on disk before the model is asked. The system prompt is the persona and the context; the window of
-the conversation follows. A model that can call tools is offered the preset's memory tools.
+Each message is on disk before the model is called. The system prompt is the persona and the context block; the last messages
+of the session follow. A model that supports tools is offered the preset's memory tools.
 """
 
 import logging
@@ -29,40 +29,40 @@ from holdfast.types import Context, Message
 log = logging.getLogger("holdfast")
 
 INTERRUPTED = "interrupted"
-"""The action of a reply that broke off: it was said, and nothing is learnt from it."""
+"""Action of a reply that broke off. The text so far is stored, but nothing is learned from it."""
 FORGETTING = "forget"
-"""The action of a message that asked to forget something: to learn from it would bring that back."""
+"""Action of a message that asked to forget something. Nothing is learned from it, since that would restore the memory."""
 _FORGETTING_TOOLS = ("forget", "forget_memory")
 _MAX_TOOL_ROUNDS = 5
-"""How often in one turn a model may call tools before it must answer."""
+"""Maximum number of times a model may call tools in one turn."""
 _MAX_PARALLEL_CALLS = 16
-"""Tools it may call at once."""
+"""Maximum number of tool calls in one reply."""
 _READABLE_TOOLS = ("remember", "forget")
-"""Tools whose result a person can read; it stands in for a model that calls them and says nothing."""
+"""Tools with a human-readable result. It becomes the reply if the model calls them and says nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A reply, and how it came about."""
+    """A reply, with the context and the tool calls behind it."""
 
     text: str
     context: Context
-    """What the model was told of the past; its ``hits`` say why."""
+    """Context block in the system prompt. Its ``hits`` explain why each memory is there."""
     tool_uses: tuple[ToolUse, ...] = ()
     usage: Usage = field(default_factory=Usage)
     message_id: str
-    """The user's message, as it was kept."""
+    """Id of the stored user message."""
     reply_id: str | None = None
-    """The reply, as it was kept."""
+    """Id of the stored reply; None if the reply is empty."""
     noise: bool = False
-    """Whether the model took what it heard for noise; nothing is learnt from that."""
+    """True if the model took the message for noise. Nothing is learned from it."""
 
 
 @dataclass(slots=True, kw_only=True)
 class _Exchange:
-    """One turn while it lasts."""
+    """State of one turn: a message and the reply in progress."""
 
-    said: Message
+    message: Message
     context: Context
     model: ChatModel
     turns: list[Turn]
@@ -77,7 +77,7 @@ class _Exchange:
 
 
 class Agent:
-    """One conversation with an assistant."""
+    """A conversation with an assistant."""
 
     def __init__(
         self,
@@ -95,17 +95,18 @@ class Agent:
         max_tokens: int = 1024,
         timeout: float = 60.0,
     ) -> None:
-        """Begin a conversation, or go on with ``session``, with the memory's own model or with ``chat``.
+        """Start a conversation, or continue ``session``. Uses the engine's chat model unless ``chat`` is given.
 
-        ``limits`` hold for a model given as ``chat``; the memory's own has those of the settings. ``noise`` is the word
-        with which a model, told so by the persona, begins its answer to what was not meant for it.
+        ``limits`` apply to a model given as ``chat``; the engine's own model has the limits of the settings. ``noise`` is a
+        word with which the model, if the persona says so, begins its reply to a message that was not meant for it. Both
+        messages are then marked as noise.
         """
         self._memory = memory
         self.session = session if isinstance(session, Session) else memory.session(user=user, app=app, agent=agent, id=session)
         self.persona = persona
         self.language = language or language_for(memory, self.session.scope.user)
         self.context: Context | None = None
-        """What the model was last told, or would have been."""
+        """Context block of the last message, also if the model could not be called."""
         self._chat_model = (
             services(memory).chat
             if chat is None
@@ -115,135 +116,138 @@ class Agent:
         self._max_tokens = max_tokens
         self._timeout = timeout
         self.tools = self._make_tools()
-        self._knows_tools = True
+        self._supports_tools = True
 
     def _make_tools(self) -> MemoryTools:
         scope, names = self.session.scope, self._memory.preset.tools
-        if self.session.off_record:  # which leaves nothing behind
+        if self.session.off_record:  # an off-record session stores nothing
             names = tuple(name for name in names if name in READ_ONLY_TOOLS)
         return MemoryTools(self._memory, user=scope.user, app=scope.app, agent=scope.agent, names=names, language=self.language)
 
     def reply(self, text: str, *, state: str | None = None, id: str | None = None) -> Answer:
-        """Keep what the user said, answer it, and keep the answer. ``state`` is what the host knows of itself right now.
+        """Store the user's message, answer it, and store the reply.
 
-        With ``id``, asking again does not double what was said.
+        ``state`` describes the host's present state, for the context block. With ``id``, a repeated call does not store the
+        message twice.
         """
-        *_, answer = self._answered(self._begin(text, state, id), streamed=False)
+        *_, answer = self._answer(self._begin(text, state, id), streamed=False)
         assert isinstance(answer, Answer)
         return answer
 
     def stream(self, text: str, *, state: str | None = None, id: str | None = None) -> Iterator[str | Answer]:
-        """Answer piece by piece; the last thing yielded is the whole answer. The message is kept when this returns.
+        """Answer piece by piece. The last item is the complete ``Answer``. The message is stored when this returns.
 
-        A reply that breaks off, or that nobody reads to its end, is kept as far as it came, marked ``interrupted``.
+        A reply that breaks off, or that is not read to its end, is stored up to that point, marked ``interrupted``.
         """
-        return self._answered(self._begin(text, state, id), streamed=True)
+        return self._answer(self._begin(text, state, id), streamed=True)
 
     def end(self) -> None:
-        """End the conversation; what it leaves is worked out in the background."""
+        """End the session. It is digested in the background."""
         self.session.end()
 
     def digest_now(self) -> None:
-        """Digest what was said so far: what is to be forgotten must be stored first, or a later digestion would bring it back."""
+        """Digest the session so far. Call it before forgetting, or a later digest would restore the memory."""
         self.session.digest()
         until = time.monotonic() + self._timeout
         while time.monotonic() < until and services(self._memory).jobs.run_one():
             pass
 
     def _begin(self, text: str, state: str | None, id: str | None) -> _Exchange:
-        said = self.session.add("user", text, id=id)
-        self.context = context = self._told(said, state)
-        model = self._model(said, context)
-        window = self._window(said)
+        message = self.session.add("user", text, id=id)
+        self.context = context = self._context_for(message, state)
+        model = self._model(message, context)
+        window = self._window(message)
         system = [Turn(role="system", text=context.text)] if context.text else []
         return _Exchange(
-            said=said,
+            message=message,
             context=context,
             model=model,
             turns=[*system, *map(_turn, window)],
-            window=frozenset(message.id for message in window),
+            window=frozenset(each.id for each in window),
         )
 
-    def _told(self, said: Message, state: str | None) -> Context:
-        """Return the context; failing to remember must not keep the assistant from answering."""
+    def _context_for(self, message: Message, state: str | None) -> Context:
+        """Return the context block. If recall fails, log it and return the persona alone, so that the assistant can answer."""
         try:
-            return self.session.context(said.text, state=state, persona=self.persona)
+            return self.session.context(message.text, state=state, persona=self.persona)
         except HoldfastError as error:
-            log.warning("This reply is made without memories: %s", error)
+            log.warning("Recall failed; replying without memories: %s", error)
             return with_persona(Context(text="", tokens=0, stable="", changing=""), self.persona)
 
-    def _window(self, said: Message) -> list[Message]:
-        """Return the last messages, up to what was just said; not noise, nor what is to be forgotten."""
+    def _window(self, message: Message) -> list[Message]:
+        """Return the last messages up to the new one, without those marked as noise or forgotten."""
         try:
-            recent = [message for message in self.session.window() if message.action in (None, INTERRUPTED, FORGETTING)]
+            recent = [each for each in self.session.window() if each.action in (None, INTERRUPTED, FORGETTING)]
         except HoldfastError as error:
-            log.warning("This reply is made without the messages before: %s", error)
+            log.warning("Reading the session failed; replying without earlier messages: %s", error)
             recent = []
-        return recent if any(message.id == said.id for message in recent) else [*recent, said]
+        return recent if any(each.id == message.id for each in recent) else [*recent, message]
 
-    def _model(self, said: Message, context: Context) -> ChatModel:
+    def _model(self, message: Message, context: Context) -> ChatModel:
         model, problem = self._chat_model.model()
         if model is not None:
             return model
         if problem is None:
             raise NoChatModel(
-                "No chat model is set, so there is no reply; what was said is kept. Set one with HOLDFAST_CHAT or `chat` in "
+                "No chat model is set, so there is no reply. The message is stored. Set a model with HOLDFAST_CHAT or `chat` in "
                 "holdfast.toml, such as ollama:llama3.2, or with holdfast.open(chat=...).",
                 context=context,
-                message_id=said.id,
+                message_id=message.id,
             )
-        # A name keeps its case: "openai:gpt-4o needs the package openai".
+        # A model's name keeps its case: "openai:gpt-4o needs the package openai".
         named = problem.startswith(self._chat_model.name or "\0")
-        sentence = f"{problem if named else problem[0].upper() + problem[1:]}. What was said is kept."
+        sentence = f"{problem if named else problem[0].upper() + problem[1:]}. The message is stored."
         raise SpendLimit(sentence) if problem.startswith("today's limit") else ModelUnavailable(sentence)
 
-    def _answered(self, exchange: _Exchange, *, streamed: bool) -> Iterator[str | Answer]:
+    def _answer(self, exchange: _Exchange, *, streamed: bool) -> Iterator[str | Answer]:
         action: str | None = INTERRUPTED
         try:
             yield from self._rounds(exchange, streamed=streamed)
-            action = self._noise_in(exchange)
-        finally:  # also when the person stops it, or nobody wants the rest
+            action = self._mark_noise(exchange)
+        finally:  # also if the user interrupts, or the caller stops reading
             reply = self.session.add("assistant", exchange.text, action=action) if exchange.text.strip() else None
-            self._count(exchange)
+            self._record_usage(exchange)
         yield Answer(
             text=exchange.text,
             context=exchange.context,
             tool_uses=tuple(exchange.uses),
             usage=exchange.usage,
-            message_id=exchange.said.id,
+            message_id=exchange.message.id,
             reply_id=reply.id if reply else None,
             noise=action is not None,
         )
 
-    def _noise_in(self, exchange: _Exchange) -> str | None:
-        """Return the action of both messages where the model took the first for noise; set before the reply is kept."""
+    def _mark_noise(self, exchange: _Exchange) -> str | None:
+        """Return the action for both messages if the model took the first for noise, and mark it; otherwise None."""
         if self._noise is None or not re.match(rf"\W*{re.escape(self._noise)}\b", exchange.text):
             return None
         if not self.session.off_record:
             with services(self._memory).store.write() as tx:
-                tx.set_action((exchange.said.id,), self._noise)
+                tx.set_action((exchange.message.id,), self._noise)
         return self._noise
 
     def _rounds(self, exchange: _Exchange, *, streamed: bool) -> Iterator[str]:
-        """Ask, run the tools that are called, and ask again, until there is an answer."""
+        """Call the model, run the tools it calls, and repeat until it answers. Yield the text."""
         for number in range(_MAX_TOOL_ROUNDS + 2):
-            reply = yield from self._asked(exchange, streamed=streamed)
+            reply = yield from self._call_model(exchange, streamed=streamed)
             if not reply.tool_calls:
                 break
             exchange.turns.append(Turn(role="assistant", text=reply.text, tool_calls=reply.tool_calls))
-            for place, call in enumerate(reply.tool_calls):
-                use = self._used(call, exchange, allowed=number < _MAX_TOOL_ROUNDS and place < _MAX_PARALLEL_CALLS)
+            for index, call in enumerate(reply.tool_calls):
+                use = self._run_tool(call, exchange, allowed=number < _MAX_TOOL_ROUNDS and index < _MAX_PARALLEL_CALLS)
                 exchange.turns.append(Turn(role="tool", text=use.result.text, call=call.id))
         if not exchange.text.strip():
             exchange.text = "\n".join(use.result.text for use in exchange.uses if use.call.name in _READABLE_TOOLS)
             if not exchange.text:
-                raise AnswerInvalid(f"{exchange.model.name} said nothing. What you said is kept; say it in other words.")
+                raise AnswerInvalid(
+                    f"{exchange.model.name} returned an empty reply. Your message is stored. Rephrase it and try again."
+                )
             yield exchange.text
 
-    def _used(self, call: ToolCall, exchange: _Exchange, *, allowed: bool) -> ToolUse:
+    def _run_tool(self, call: ToolCall, exchange: _Exchange, *, allowed: bool) -> ToolUse:
         if not allowed:
             return ToolUse(call=call, result=self.tools.too_many())
-        sources = () if self.session.off_record else (exchange.said.id,)
+        sources = () if self.session.off_record else (exchange.message.id,)
         if call.name in _FORGETTING_TOOLS and sources:
             with services(self._memory).store.write() as tx:
                 tx.set_action(sources, FORGETTING)
@@ -252,23 +256,23 @@ class Agent:
         exchange.uses.append(use)
         return use
 
-    def _asked(self, exchange: _Exchange, *, streamed: bool) -> Generator[str, None, Reply]:
-        """Ask once and return the reply; a model that knows no tools is asked again without them."""
-        tools = self.tools.definitions if self._knows_tools else ()
+    def _call_model(self, exchange: _Exchange, *, streamed: bool) -> Generator[str, None, Reply]:
+        """Call the model once and return the reply. If the model does not support tools, call it again without them."""
+        tools = self.tools.definitions if self._supports_tools else ()
         before = exchange.text
         try:
-            return (yield from self._heard(exchange, tools, streamed=streamed))
+            return (yield from self._read_reply(exchange, tools, streamed=streamed))
         except ModelError as error:
-            # A plain refusal of the question, not a failure to answer: see holdfast.models.
+            # Exactly ModelError: the model refused the request. Subclasses mean that it failed to answer.
             refused = type(error) is ModelError and "tool" in str(error).casefold()
             if not (tools and refused and exchange.text == before):
                 raise
-        self._knows_tools = False
-        return (yield from self._heard(exchange, (), streamed=streamed))
+        self._supports_tools = False
+        return (yield from self._read_reply(exchange, (), streamed=streamed))
 
-    def _heard(self, exchange: _Exchange, tools: Sequence[Tool], *, streamed: bool) -> Generator[str, None, Reply]:
-        """Pass on what one call says, and return the whole of it."""
-        usage, reply = Usage(calls=1, cost=None), None  # of a call that nobody hears to its end, nothing more is known
+    def _read_reply(self, exchange: _Exchange, tools: Sequence[Tool], *, streamed: bool) -> Generator[str, None, Reply]:
+        """Yield the text of one model call and return the complete reply."""
+        usage, reply = Usage(calls=1, cost=None), None  # the usage of an interrupted call is unknown
         opening = "\n\n" if exchange.text.strip() else ""
         try:
             for piece in self._pieces(exchange, tools, streamed=streamed):
@@ -284,7 +288,7 @@ class Agent:
         finally:
             exchange.usages.append(usage)
         if reply is None:
-            raise AnswerInvalid(f"{exchange.model.name} broke off its answer.")
+            raise AnswerInvalid(f"{exchange.model.name} broke off its reply. Your message is stored. Try again.")
         return reply
 
     def _pieces(self, exchange: _Exchange, tools: Sequence[Tool], *, streamed: bool) -> Iterator[str | Reply]:
@@ -296,29 +300,29 @@ class Agent:
         yield reply.text
         yield reply
 
-    def _count(self, exchange: _Exchange) -> None:
-        """Note what the calls have cost. Talking is not memory work, so it draws none of memory's energy."""
+    def _record_usage(self, exchange: _Exchange) -> None:
+        """Record the usage of the model calls. Chat is not memory work, so it uses none of memory's energy budget."""
         day, name = services(self._memory).clock.now(), exchange.model.name
         try:
             with services(self._memory).store.write(durable=False) as tx:
                 for usage in exchange.usages:
                     tx.add_spend(spend_of(usage, day=day, purpose="chat", model=name))
         except StoreError as error:
-            log.warning("What a reply cost could not be noted: %s", error)
+            log.warning("The cost of a reply could not be recorded: %s", error)
 
 
 def _source(chat: "ChatModel | Callable[..., Any]") -> ChatSource:
     if hasattr(chat, "chat"):
         own = cast("ChatModel", chat)
     else:
-        from holdfast.models.callables import CallableChat  # noqa: PLC0415  (only for those who use one)
+        from holdfast.models.callables import CallableChat  # noqa: PLC0415  (only if one is used)
 
         own = CallableChat(chat)
     return ChatSource(name=own.name, load=lambda: own)
 
 
 def _turn(message: Message) -> Turn:
-    """Return a message as a model is shown it; what neither side said is told by the user."""
+    """Return a message as a turn for the model. A message of another role becomes a user turn that names the role."""
     if message.role == "user":
         return Turn(role="user", text=message.text)
     if message.role == "assistant":

@@ -1,4 +1,4 @@
-"""Memory tools for any model that can call functions: what they are, as data, and what running one does.
+"""Memory tools for any model that can call functions: their definitions, and the code that runs them.
 
 ::
 
@@ -6,7 +6,7 @@
     client.chat.completions.create(..., tools=openai_format(tools.definitions))
     result = tools.call("remember", '{"key": "drink", "value": "prefers tea"}')
 
-A model's mistake is answered with a text that helps it, never with an exception.
+A wrong call returns a text that helps the model to correct it. It never raises.
 """
 
 import json
@@ -30,18 +30,18 @@ from holdfast.text.json.conform import conform
 from holdfast.types import Hit, Kind, Memory, Scope
 
 READ_ONLY_TOOLS = ("search_memories",)
-"""The tools that change nothing."""
-_MANY = 5_000
+"""Tools that change nothing."""
+_MAX_MEMORIES = 5_000
 _MAX_RESULTS = 50
 _MAX_TEXT_CHARACTERS = 2_000
-"""Characters of one memory that a model is shown."""
+"""Maximum number of characters of one memory in a search result."""
 
 ToolTexts: TypeAlias = Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """What came of a call: ``text`` is for the model, ``data`` the same as JSON has it, where there is more than words."""
+    """The result of a call: ``text`` for the model, and ``data`` with the same content as JSON values, if any."""
 
     text: str
     ok: bool = True
@@ -50,36 +50,36 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolUse:
-    """A call that was made, and what came of it."""
+    """A tool call and its result."""
 
     call: ToolCall
     result: ToolResult
 
 
 @cache
-def tool_words(language: str | None) -> ToolTexts:
-    """Return the tools' words in a language; in English where it has none."""
+def tool_texts(language: str | None) -> ToolTexts:
+    """Return the texts of the tools in a language, or in English if there is no translation."""
     table = tomllib.loads((resources.files("holdfast.prompts") / "tools.toml").read_text("utf-8"))
     own = table.get((language or "en").partition("-")[0].casefold())
-    words: ToolTexts = own if isinstance(own, dict) else table["en"]
-    return words
+    texts: ToolTexts = own if isinstance(own, dict) else table["en"]
+    return texts
 
 
 def memory_tools(preset: Preset, *, names: Sequence[str] | None = None, language: str | None = None) -> tuple[Tool, ...]:
-    """Return the definitions of a preset's tools, or of those named."""
-    words = tool_words(language)
-    wanted = preset.tools if names is None else tuple(names)
-    unknown = [name for name in wanted if name not in _PARAMETERS]
+    """Return the definitions of the preset's tools, or of the tools in ``names``."""
+    texts = tool_texts(language)
+    selected = preset.tools if names is None else tuple(names)
+    unknown = [name for name in selected if name not in _PARAMETERS]
     if unknown:
-        raise SettingsError(f"There is no memory tool {unknown[0]!r}; there are: {', '.join(_PARAMETERS)}.")
+        raise SettingsError(f"There is no memory tool {unknown[0]!r}. The tools are: {', '.join(_PARAMETERS)}.")
     return tuple(
-        Tool(name=name, description=words[name]["description"], parameters=_PARAMETERS[name](words[name], preset))
-        for name in wanted
+        Tool(name=name, description=texts[name]["description"], parameters=_PARAMETERS[name](texts[name], preset))
+        for name in selected
     )
 
 
 def openai_format(tools: Sequence[Tool]) -> list[dict[str, Any]]:
-    """Return tools as OpenAI, and all that speaks alike, takes them."""
+    """Return tool definitions in the format of OpenAI and compatible servers."""
     return [
         {"type": "function", "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters}}
         for tool in tools
@@ -87,12 +87,12 @@ def openai_format(tools: Sequence[Tool]) -> list[dict[str, Any]]:
 
 
 def anthropic_format(tools: Sequence[Tool]) -> list[dict[str, Any]]:
-    """Return tools as Anthropic takes them."""
+    """Return tool definitions in the format of Anthropic."""
     return [{"name": tool.name, "description": tool.description, "input_schema": tool.parameters} for tool in tools]
 
 
 class MemoryTools:
-    """A preset's memory tools in one scope."""
+    """The memory tools of a preset, bound to one scope."""
 
     def __init__(
         self,
@@ -105,9 +105,9 @@ class MemoryTools:
         language: str | None = None,
         owns: Callable[[Scope], bool] | None = None,
     ) -> None:
-        """Take the preset's tools, or those of these ``names``; ``language`` is the user's own where none is given.
+        """Bind the preset's tools, or the tools in ``names``, to a scope. The default ``language`` is the user's.
 
-        ``owns`` says what may be forgotten, besides that it must be the user's own.
+        Only memories of the user can be forgotten. ``owns`` adds a condition on their scope.
         """
         self._memory = memory
         self._owns = owns
@@ -117,12 +117,12 @@ class MemoryTools:
             "agent": clean_name(agent, what="agent"),
         }
         self._scope = Scope(tenant=services(memory).store.tenant, **self._parts)
-        spoken = language or language_for(memory, self._scope.user)
-        self._words = tool_words(spoken)
-        self.definitions = memory_tools(memory.preset, names=names, language=spoken)
+        language = language or language_for(memory, self._scope.user)
+        self._texts = tool_texts(language)
+        self.definitions = memory_tools(memory.preset, names=names, language=language)
 
     def call(self, name: str, arguments: Mapping[str, Any] | str) -> ToolResult:
-        """Run a tool by its name; arguments may be the JSON text a model gave."""
+        """Run a tool by name. ``arguments`` may be the JSON text that the model wrote."""
         if isinstance(arguments, str):
             try:
                 arguments = json.loads(arguments or "{}")
@@ -131,7 +131,7 @@ class MemoryTools:
         return self.run(ToolCall(id="", name=name, arguments=arguments if isinstance(arguments, Mapping) else {}))
 
     def run(self, call: ToolCall, *, sources: Sequence[str] = (), seen: Collection[str] = ()) -> ToolResult:
-        """Run a call. ``sources`` are the messages it goes back to; ``seen`` are messages that need not be found."""
+        """Run a tool call. ``sources`` are the messages behind it; ``seen`` are messages to leave out of search results."""
         offered = {tool.name: tool for tool in self.definitions}
         if call.name not in offered:
             which = "unknown" if offered else "none_offered"
@@ -143,11 +143,11 @@ class MemoryTools:
         if flaws:
             return self._misused(call.name, "; ".join(flaws))
         try:
-            return self._carry_out(call.name, given, sources=sources, seen=seen)
+            return self._dispatch(call.name, given, sources=sources, seen=seen)
         except HoldfastError as error:
             return self._problem("failed", name=call.name, problem=escape_line(str(error)))
 
-    def _carry_out(self, name: str, given: Mapping[str, Any], *, sources: Sequence[str], seen: Collection[str]) -> ToolResult:
+    def _dispatch(self, name: str, given: Mapping[str, Any], *, sources: Sequence[str], seen: Collection[str]) -> ToolResult:
         if name == "remember":
             return self._remember(given["key"], given["value"], sources)
         if name == "forget":
@@ -159,7 +159,7 @@ class MemoryTools:
         return self._forget_memory(given["memory_id"])
 
     def too_many(self) -> ToolResult:
-        """Return what a model is told that goes on calling tools in place of answering."""
+        """Return the result for a model that keeps calling tools instead of answering."""
         return self._problem("too_many")
 
     def _misused(self, name: str, problem: str) -> ToolResult:
@@ -167,15 +167,15 @@ class MemoryTools:
         return self.misused(name, problem, forms.get(name, {}))
 
     def misused(self, name: str, problem: str, form: Schema) -> ToolResult:
-        """Return what a model is told that called a tool with the wrong arguments."""
+        """Return the result for a call with wrong arguments."""
         problem = escape_line(problem.removeprefix("the answer ").rstrip("."))
         parameters = json.dumps(form, ensure_ascii=False)
         return self._problem("arguments", name=escape_line(name), problem=problem, parameters=parameters)
 
     def _problem(self, which: str, **values: str) -> ToolResult:
-        return ToolResult(ok=False, text=self._words["problems"][which].format(**values))
+        return ToolResult(ok=False, text=self._texts["problems"][which].format(**values))
 
-    # What Rumi has: a key and a value.
+    # Tools of the Rumi design: a key and a value.
 
     def _remember(self, key: str, value: str, sources: Sequence[str]) -> ToolResult:
         preset, kind = self._memory.preset, self._memory.preset.kind(None)
@@ -184,7 +184,7 @@ class MemoryTools:
         labelled: dict[str, Any] = {"key": key} if kind.keyed != "no" else {"metadata": {"key": clean_name(key, what="key")}}
         kept = self._memory.remember(value, sources=sources, **labelled, **self._parts)
         label = _label(kept) or key
-        text = self._words["remember"]["done"].format(key=escape_line(label), value=escape_line(kept.text))
+        text = self._texts["remember"]["done"].format(key=escape_line(label), value=escape_line(kept.text))
         return ToolResult(text=text, data={"id": kept.id, "key": label, "value": kept.text})
 
     def _forget(self, key: str) -> ToolResult:
@@ -197,28 +197,28 @@ class MemoryTools:
         return self._forgotten(key, count, [each.id for each in meant]) if count else self._nothing_under(key)
 
     def _forgotten(self, key: str, count: int, ids: Sequence[str]) -> ToolResult:
-        text = self._words["forget"]["done"].format(key=escape_line(key), count=count)
+        text = self._texts["forget"]["done"].format(key=escape_line(key), count=count)
         return ToolResult(text=text, data={"key": key, "forgotten": count, "ids": list(ids)})
 
     def _nothing_under(self, key: str) -> ToolResult:
-        """Say what could have been meant."""
-        words = self._words["forget"]
+        """Return the result for a key without memories, with the known keys and similar memories."""
+        texts = self._texts["forget"]
         names = sorted({label for each in self._own() if (label := _label(each))})[:30]
         kinds = [kind.name for kind in self._memory.preset.kinds]
         found = self._memory.recall(key, limit=3, kinds=kinds, **self._parts)
-        least = min_score_to_show(found)
-        near = [{"id": hit.id, "text": str(hit)[:200]} for hit in found if hit.score >= least and self._is_own(hit.id)]
+        min_score = min_score_to_show(found)
+        near = [{"id": hit.id, "text": str(hit)[:200]} for hit in found if hit.score >= min_score and self._is_own(hit.id)]
         listed = "; ".join(f"{each['id']} ({escape_line(each['text'])})" for each in near)
-        text = words["none"].format(
+        text = texts["none"].format(
             key=escape_line(key),
-            keys=words["keys"].format(names=escape_line(", ".join(names))) if names else "",
-            near=words["near"].format(names=listed) if near else "",
+            keys=texts["keys"].format(names=escape_line(", ".join(names))) if names else "",
+            near=texts["near"].format(names=listed) if near else "",
         )
         return ToolResult(ok=False, text=text, data={"key": key, "forgotten": 0, "ids": [], "keys": names, "near": near})
 
     def _own(self) -> list[Memory]:
-        """Return what the user has: not what all users share."""
-        found = self._memory.memories(limit=_MANY, **self._parts)
+        """Return the user's memories, without those shared by all users."""
+        found = self._memory.memories(limit=_MAX_MEMORIES, **self._parts)
         return [each for each in found if self._is_ours(each.scope)]
 
     def _is_own(self, id: str) -> bool:
@@ -227,31 +227,31 @@ class MemoryTools:
     def _is_ours(self, scope: Scope) -> bool:
         return scope.user == self._scope.user and (self._owns is None or self._owns(scope))
 
-    # What Reachy has: typed memories and ids.
+    # Tools of the Reachy design: typed memories and ids.
 
     def _search(self, query: str, memory_type: str | None, limit: int, seen: Collection[str]) -> ToolResult:
         kinds = [memory_type] if memory_type else [kind.name for kind in self._memory.preset.kinds]
-        if memory_type in (None, _spoken(self._memory.preset)):
+        if memory_type in (None, _message_type(self._memory.preset)):
             kinds = [kind for kind in kinds if kind != "message"] + ["message"]
         limit = max(1, min(limit, _MAX_RESULTS))
         hits = self._memory.recall(query, kinds=kinds, limit=limit + len(seen), **self._parts)
         min_score = min_score_to_show(hits)
-        scored = [(hit, self._measured(hit)) for hit in hits if hit.id not in seen and hit.score >= min_score]
-        if self._min_score is not None:  # a design that measures is one that ranks by what it measured
+        scored = [(hit, self._score(hit)) for hit in hits if hit.id not in seen and hit.score >= min_score]
+        if self._min_score is not None:  # such a design also ranks by this score
             scored = sorted((each for each in scored if each[1] >= self._min_score), key=lambda each: -each[1])
         found = [self._shown(hit, score) for hit, score in scored[:limit]]
         return ToolResult(text=safe_json(found), data=found)
 
     @property
     def _min_score(self) -> float | None:
-        """The score a search must reach, where searching is a design's own tool and it names one."""
+        """Minimum score of a search result; None unless the preset's design has a search tool and sets one."""
         preset = self._memory.preset
         return preset.recall.min_cosine if "search_memories" in preset.tools else None
 
-    def _measured(self, hit: Hit) -> float:
-        """Return the score: how likely a hit matters, or in a design that measures, the cosine of its own embedder.
+    def _score(self, hit: Hit) -> float:
+        """Return a hit's score. In a design with a minimum score, it is the cosine on the scale of that design's embedder.
 
-        What was found by words alone has none: there it is the share of the words that it has.
+        Without a vector, it is the score of the search by words.
         """
         embedder = services(self._memory).embedding.embedder()
         if self._min_score is None:
@@ -262,14 +262,14 @@ class MemoryTools:
 
     def _shown(self, hit: Hit, score: float) -> dict[str, Any]:
         message = hit.message
-        said = {"role": message.role, "session": message.session} if message else {}
+        origin = {"role": message.role, "session": message.session} if message else {}
         shown = {
             "id": hit.id,
             "content": hit.text if len(hit.text) <= _MAX_TEXT_CHARACTERS else hit.text[: _MAX_TEXT_CHARACTERS - 1] + "…",
-            "type": _spoken(self._memory.preset) if message else hit.kind,
+            "type": _message_type(self._memory.preset) if message else hit.kind,
             "score": score,
             "created_at": (message.at if message else hit.memory.created_at if hit.memory else hit.at).isoformat(),
-            "metadata": dict(hit.memory.metadata) if hit.memory else said,
+            "metadata": dict(hit.memory.metadata) if hit.memory else origin,
         }
         keyed = hit.memory if hit.memory and self._memory.preset.kind(hit.kind).keyed == "many" else None
         more = {"key": keyed.key if keyed else None, "since_changed_to": str(hit.successor) if hit.successor else None}
@@ -284,15 +284,15 @@ class MemoryTools:
         return ToolResult(text=safe_json(shown), data=shown)
 
     def _forget_memory(self, id: str) -> ToolResult:
-        refused = self._why_not(id)
-        if refused is None and self._memory.forget(id, **self._parts):
+        refusal = self._why_not(id)
+        if refusal is None and self._memory.forget(id, **self._parts):
             return ToolResult(text=safe_json({"success": True, "id": id}), data={"success": True, "id": id})
-        why = self._words["problems"][refused or "absent"].format(id=escape_line(id))
+        why = self._texts["problems"][refusal or "absent"].format(id=escape_line(id))
         data = {"success": False, "id": id, "error": why}
         return ToolResult(ok=False, text=safe_json(data), data=data)
 
     def _why_not(self, id: str) -> str | None:
-        """Return why a memory cannot be forgotten by a model; a foreign one looks exactly like an absent one."""
+        """Return why a model may not forget a memory, or None if it may. Hidden and missing memories have the same reason."""
         if id.startswith("msg_"):
             return "message"
         try:
@@ -305,25 +305,25 @@ class MemoryTools:
 
 
 def language_for(memory: Engine, user: str | None) -> str | None:
-    """Return the language to speak with a user: their own, or the preset's."""
+    """Return the user's language, or the preset's if the user has none."""
     layout = memory.preset.layout
     own = services(memory).store.user(user).language if user else None
     return own or (layout.language if layout else None)
 
 
 def _label(memory: Memory) -> str | None:
-    """Return what a model calls a memory: its key, or where its kind has none, the one it was remembered with."""
+    """Return a memory's key. If its kind has no keys, return the key that it was remembered with, from the metadata."""
     label = memory.key or memory.metadata.get("key")
     return label if isinstance(label, str) else None
 
 
-def _spoken(preset: Preset) -> str:
-    """Return the type under which raw messages are found."""
+def _message_type(preset: Preset) -> str:
+    """Return the type name under which messages appear in search results."""
     return "conversation" if any(kind.name == "conversation" for kind in preset.kinds) else "message"
 
 
 def _key_for(kind: Kind, content: str, metadata: Mapping[str, Any]) -> str | None:
-    """Return the key of a memory; one that names none has its own, so that it takes no other's place."""
+    """Return the key for a new memory. Without a ``context_key`` it gets a unique one, so that it supersedes nothing."""
     named = metadata.get("context_key")
     if kind.keyed == "no":
         return None
@@ -333,7 +333,7 @@ def _key_for(kind: Kind, content: str, metadata: Mapping[str, Any]) -> str | Non
 
 
 def safe_json(value: Any) -> str:
-    """Return JSON in which no text can close a tag around it or open another."""
+    """Return JSON with ``<`` and ``>`` escaped, so that stored text cannot open or close a tag in the prompt."""
     return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c").replace(">", "\\u003e")
 
 
@@ -349,38 +349,38 @@ def _text(description: str) -> Schema:
 
 
 def types_schema(description: str, kinds: Sequence[Kind], *more: str, **values: str) -> Schema:
-    """Return the schema of an argument that names a kind, or one of ``more``."""
+    """Return the JSON schema of an argument that is a kind or one of ``more``."""
     meanings = " ".join(f"{kind.name}: {kind.meaning}." for kind in kinds)
     names = [*(kind.name for kind in kinds), *more]
     return {"type": "string", "enum": names, "description": description.format(types=meanings, **values).strip()}
 
 
-def _search_parameters(words: Mapping[str, str], preset: Preset) -> Schema:
-    spoken = _spoken(preset)
-    more = () if any(kind.name == spoken for kind in preset.kinds) else (spoken,)
+def _search_parameters(texts: Mapping[str, str], preset: Preset) -> Schema:
+    message_type = _message_type(preset)
+    more = () if any(kind.name == message_type for kind in preset.kinds) else (message_type,)
     return _object(
         ["query"],
-        query=_text(words["query"]),
-        memory_type=types_schema(words["memory_type"], preset.kinds, *more),
-        limit={"type": "integer", "description": words["limit"]},
+        query=_text(texts["query"]),
+        memory_type=types_schema(texts["memory_type"], preset.kinds, *more),
+        limit={"type": "integer", "description": texts["limit"]},
     )
 
 
-def _store_parameters(words: Mapping[str, str], preset: Preset) -> Schema:
-    # What is pinned stands in every prompt: that is for people to write.
+def _store_parameters(texts: Mapping[str, str], preset: Preset) -> Schema:
+    # Pinned memories are in every prompt, so only people may write them.
     kinds = [kind for kind in preset.kinds if not kind.pinned]
     return _object(
         ["content"],
-        content=_text(words["content"]),
-        memory_type=types_schema(words["memory_type"], kinds, default=preset.default_kind),
-        metadata={"type": "object", "description": words["metadata"].format()},
+        content=_text(texts["content"]),
+        memory_type=types_schema(texts["memory_type"], kinds, default=preset.default_kind),
+        metadata={"type": "object", "description": texts["metadata"].format()},
     )
 
 
 _PARAMETERS: Mapping[str, Callable[[Mapping[str, str], Preset], Schema]] = {
-    "remember": lambda words, preset: _object(["key", "value"], key=_text(words["key"]), value=_text(words["value"])),
-    "forget": lambda words, preset: _object(["key"], key=_text(words["key"])),
+    "remember": lambda texts, preset: _object(["key", "value"], key=_text(texts["key"]), value=_text(texts["value"])),
+    "forget": lambda texts, preset: _object(["key"], key=_text(texts["key"])),
     "search_memories": _search_parameters,
     "store_memory": _store_parameters,
-    "forget_memory": lambda words, preset: _object(["memory_id"], memory_id=_text(words["memory_id"])),
+    "forget_memory": lambda texts, preset: _object(["memory_id"], memory_id=_text(texts["memory_id"])),
 }

@@ -1,15 +1,15 @@
-"""The command line. ``main`` is what the ``holdfast`` executable runs."""
+"""The command line. ``main`` is the entry point of the ``holdfast`` executable."""
 
 import sys
 
 
 def main() -> None:
-    """Run the command line; asking for the version alone loads nothing."""
+    """Run the command line. ``holdfast --version`` alone imports nothing else."""
     if sys.argv[1:] == ["--version"]:
-        from holdfast.version import __version__  # noqa: PLC0415  (as the rest: imported when it is wanted)
+        from holdfast.version import __version__  # noqa: PLC0415  (keeps --version fast)
 
         sys.stdout.write(f"holdfast {__version__}\n")
         return
-    from holdfast.cli.app import app  # noqa: PLC0415  (as above)
+    from holdfast.cli.app import app  # noqa: PLC0415  (keeps --version fast)
 
     app.main()

@@ -1,4 +1,4 @@
-"""``python -m holdfast.cli`` is the ``holdfast`` executable."""
+"""Run the ``holdfast`` executable with ``python -m holdfast.cli``."""
 
 from holdfast.cli import main
 

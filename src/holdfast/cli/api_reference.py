@@ -1,4 +1,4 @@
-"""The page ``docs/reference/api.md``: signatures and docstrings of the public Python API, as Markdown."""
+"""Generate ``docs/reference/api.md``: signatures and docstrings of the public Python API, as Markdown."""
 
 import ast
 import inspect
@@ -20,9 +20,9 @@ _WIDTH = 100
 _INTRO = """\
 # Python API
 
-Generated from the code; `help(holdfast.Engine)` shows the same.
+Generated from the docstrings; `help(holdfast.Engine)` shows the same.
 
-Everything here is imported from `holdfast`. Times are aware datetimes or ISO 8601 strings. An id or key that does not exist raises
+Import functions, classes and errors from `holdfast`. Times are aware datetimes or ISO 8601 strings. An unknown id or key raises
 `NotFound`; every error is a `HoldfastError`.
 
 | Contents | |
@@ -33,12 +33,12 @@ Everything here is imported from `holdfast`. Times are aware datetimes or ISO 86
 | [Session](#session) | one conversation |
 | [Apps](#apps) and [Topics](#topics) | `memory.apps`, `memory.topics` |
 | [Agent](#agent) | an assistant with a memory |
-| [asyncio](#asyncio) | the awaited twins |
+| [asyncio](#asyncio) | the same calls, awaited |
 | [Types](#types) | what calls return |
 | [Errors](#errors) | what calls raise |
 """
 _ASYNC = """\
-`AsyncEngine`, `AsyncScopedMemory` and `AsyncSession` have the same calls as their twins above, awaited. They run on a pool of eight threads.
+`AsyncEngine`, `AsyncScopedMemory` and `AsyncSession` have the same calls as the classes above, awaited. They run on a pool of eight threads.
 `session()` can be awaited or entered:
 
 ```py
@@ -50,10 +50,28 @@ async with holdfast.open_async() as memory:
 ```
 """
 _TYPES = (
-    holdfast.Hit, holdfast.Memory, holdfast.Message, holdfast.Context, holdfast.SessionRecord, holdfast.ChangeRecord,
-    holdfast.Receipt, holdfast.Stats, holdfast.Job, holdfast.Spend, holdfast.Finding, holdfast.UserProfile, holdfast.UserRecord, holdfast.Scope,
-    holdfast.Kind, holdfast.Reason, holdfast.Answer, Usage, AppEntry, AppMetrics, TopicPage,
-)  # fmt: skip
+    holdfast.Hit,
+    holdfast.Memory,
+    holdfast.Message,
+    holdfast.Context,
+    holdfast.SessionRecord,
+    holdfast.ChangeRecord,
+    holdfast.Receipt,
+    holdfast.Stats,
+    holdfast.Job,
+    holdfast.Spend,
+    holdfast.Finding,
+    holdfast.UserProfile,
+    holdfast.UserRecord,
+    holdfast.Scope,
+    holdfast.Kind,
+    holdfast.Reason,
+    holdfast.Answer,
+    Usage,
+    AppEntry,
+    AppMetrics,
+    TopicPage,
+)
 
 
 def api_page() -> str:
@@ -71,7 +89,7 @@ def api_page() -> str:
 
 
 def _members(kind: type, name: str) -> Iterator[str]:
-    """Yield the documentation of a class: its attributes and its methods, in the order of the code."""
+    """Yield the documentation of a class: its attributes, then its methods, in source order."""
     yield from (markdown(kind.__doc__ or ""), "")
     for attribute, meaning in _attributes(kind).items():
         yield f"- `{name}.{attribute}`: {markdown(meaning)}"
@@ -99,7 +117,7 @@ def _signature(name: str, function: Callable[..., Any]) -> str:
 
 
 def _parameter(parameter: inspect.Parameter) -> list[str]:
-    """Return a parameter; keywords that a typed dict describes are listed one by one."""
+    """Return a parameter as text. Keyword arguments described by a TypedDict are listed one by one."""
     if parameter.kind is parameter.VAR_KEYWORD:
         (described,) = get_args(parameter.annotation)
         return ["*", *(f"{name}: {annotation(kind)} = ..." for name, kind in get_type_hints(described).items())]
@@ -108,7 +126,7 @@ def _parameter(parameter: inspect.Parameter) -> list[str]:
 
 
 def annotation(given: Any) -> str:
-    """Return a type as one would write it, the same under every version of Python."""
+    """Return a type as source code, the same under every Python version."""
     if isinstance(given, str):
         return given
     origin, args = get_origin(given), get_args(given)
@@ -125,7 +143,7 @@ def annotation(given: Any) -> str:
 
 
 def _fields(kind: type) -> Iterator[str]:
-    """Yield the documentation of a dataclass."""
+    """Yield the documentation of a dataclass: its fields, properties and methods."""
     yield from (f"### `{kind.__name__}`", "", markdown(kind.__doc__ or ""), "")
     meanings = _attributes(kind)
     for item in fields(kind) if is_dataclass(kind) else ():
@@ -141,7 +159,7 @@ def _fields(kind: type) -> Iterator[str]:
 
 
 def _attributes(kind: type) -> dict[str, str]:
-    """Return the attributes of a class that have a docstring below them, in its body or in ``__init__``."""
+    """Return the public attributes of a class that have a docstring below them, in the class body or in ``__init__``."""
     body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0]
     assert isinstance(body, ast.ClassDef)
     inits = [node for node in body.body if isinstance(node, ast.FunctionDef) and node.name == "__init__"]
@@ -165,7 +183,7 @@ def _target(statement: ast.stmt) -> str | None:
 
 
 def _errors() -> Iterator[str]:
-    """Yield the tree of errors, then each with its code."""
+    """Yield the tree of errors, then a table of each error and its code."""
     tree = inspect.cleandoc(errors.__doc__ or "").split("::\n\n")[1].split("\n\n")[0]
     yield from ("```text", textwrap.dedent(tree).replace("``", ""), "```", "", "| Error | Code | Meaning |", "|---|---|---|")
     for name, kind in vars(errors).items():
@@ -174,7 +192,7 @@ def _errors() -> Iterator[str]:
 
 
 def markdown(docstring: str) -> str:
-    """Return a docstring as Markdown: references and literals as code, indented blocks fenced, arguments as a list."""
+    """Convert a docstring to Markdown: references and literals to code, indented blocks to fences, arguments to a list."""
     text = inspect.cleandoc(docstring)
     text = re.sub(r":\w+:`~?(?:holdfast\.)?(?:[a-z]\w*\.)*([^`]+)`", r"`\1`", text)
     text = re.sub(r"(?<!`)``(?!`)(.+?)``", r"`\1`", text)

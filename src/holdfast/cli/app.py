@@ -1,6 +1,6 @@
-"""The list of commands, each imported when it is called, and the one place where errors become words and exit codes.
+"""The list of commands, and the one place where errors become messages and exit codes.
 
-Exit codes: 0 for success, 1 for an error, 2 for a command line that makes no sense.
+A command's module is imported when the command is called. Exit codes: 0 for success, 1 for an error, 2 for a usage error.
 """
 
 import sys
@@ -18,74 +18,74 @@ from holdfast.version import __version__
 
 
 class CommandEntry(NamedTuple):
-    """Where a command lives, and its line in the list."""
+    """The location of a command, as ``module:name``, and its line in ``holdfast --help``."""
 
-    home: str
+    location: str
     summary: str
 
 
 COMMANDS = {
-    "remember": CommandEntry("commands.memories:remember", "Keep something."),
-    "recall": CommandEntry("commands.recall:recall", "Find what matters for a question, best first."),
-    "context": CommandEntry("commands.recall:context", "Print the memory block for a system prompt."),
-    "chat": CommandEntry("terminal_chat.command:chat", "Talk to an assistant that remembers."),
-    "list": CommandEntry("commands.memories:list_memories", "List memories, the newest first."),
-    "show": CommandEntry("commands.memories:show", "Show one memory with its sources."),
-    "revise": CommandEntry("commands.memories:revise", "Correct a memory: its text, tags, importance, topic or pin."),
-    "history": CommandEntry("commands.memories:history", "Show how a memory came to be what it is."),
-    "forget": CommandEntry("commands.forget:forget", "Hide memories; can be undone for a while."),
-    "undo": CommandEntry("commands.forget:undo", "Undo a change and those made with it."),
-    "erase": CommandEntry("commands.forget:erase", "Remove for good, also from the bytes on disk."),
-    "sessions": CommandEntry("commands.sessions:sessions", "List conversations, or show one."),
-    "apps": CommandEntry("commands.apps:apps", "List apps, install and uninstall them, and see how memory serves them."),
-    "topics": CommandEntry("commands.topics:topics", "List topics, show a page, and keep the topic files in step."),
-    "users": CommandEntry("commands.sessions:users", "List users, and set or show their time zone and language."),
-    "jobs": CommandEntry("commands.jobs:jobs", "List background work, or queue it again."),
-    "worker": CommandEntry("commands.jobs:worker", "Do background work until stopped."),
-    "serve": CommandEntry("serving.command:serve", "Serve this memory over HTTP, with a dashboard."),
-    "models": CommandEntry("commands.models:models", "List, fetch and check the models that run on this machine."),
-    "keys": CommandEntry("commands.keys:keys", "Make, list and revoke the keys that open the server."),
-    "import": CommandEntry("commands.import_:importing", "Bring in what other programs remember."),
-    "mcp": CommandEntry("commands.mcp:mcp", "Serve this memory to an assistant over stdio (MCP)."),
-    "install": CommandEntry("installing.command:install", "Put this memory into an assistant's settings."),
-    "backup": CommandEntry("commands.maintenance:backup", "Write a consistent copy of the store."),
-    "restore": CommandEntry("commands.restore:restore", "Put a backup in the store's place."),
-    "store": CommandEntry("commands.stores:store", "Copy a whole store into another: SQLite, PostgreSQL, either way."),
-    "doctor": CommandEntry("commands.maintenance:doctor", "Check the store, the embedder and the queue."),
-    "stats": CommandEntry("commands.maintenance:stats", "Count what is stored."),
-    "demo": CommandEntry("commands.demo:demo", "Play a conversation over two sessions."),
-    "bench": CommandEntry("commands.bench:bench", "Measure speed on this machine, how well it learns, and how well it recalls."),
-    "completion": CommandEntry("commands.completion:completion", "Print a shell's completion script."),
+    "remember": CommandEntry("commands.memories:remember", "Store a memory."),
+    "recall": CommandEntry("commands.recall:recall", "Find memories and messages for a query, best first."),
+    "context": CommandEntry("commands.recall:context", "Print the context block for a system prompt."),
+    "chat": CommandEntry("terminal_chat.command:chat", "Chat with an assistant that remembers."),
+    "list": CommandEntry("commands.memories:list_memories", "List memories, newest first."),
+    "show": CommandEntry("commands.memories:show", "Show a memory and its sources."),
+    "revise": CommandEntry("commands.memories:revise", "Edit a memory: its text, tags, importance, topic or pin."),
+    "history": CommandEntry("commands.memories:history", "Show the changes to a memory."),
+    "forget": CommandEntry("commands.forget:forget", "Hide memories. You can undo it later."),
+    "undo": CommandEntry("commands.forget:undo", "Undo a change and the rest of its batch."),
+    "erase": CommandEntry("commands.forget:erase", "Remove data for good, also from the bytes on disk."),
+    "sessions": CommandEntry("commands.sessions:sessions", "List sessions, or show one."),
+    "apps": CommandEntry("commands.apps:apps", "List, install and uninstall apps; show their metrics."),
+    "topics": CommandEntry("commands.topics:topics", "List, show and edit topics; sync the topic files."),
+    "users": CommandEntry("commands.sessions:users", "List users; show or set their time zone and language."),
+    "jobs": CommandEntry("commands.jobs:jobs", "List background jobs, or queue one again."),
+    "worker": CommandEntry("commands.jobs:worker", "Run background jobs until stopped."),
+    "serve": CommandEntry("serving.command:serve", "Serve this store over HTTP, with a dashboard."),
+    "models": CommandEntry("commands.models:models", "List, download and verify models that run on this machine."),
+    "keys": CommandEntry("commands.keys:keys", "Create, list and revoke access keys for the server."),
+    "import": CommandEntry("commands.import_:importing", "Import memories from other programs."),
+    "mcp": CommandEntry("commands.mcp:mcp", "Serve this store to an assistant over MCP on stdio."),
+    "install": CommandEntry("installing.command:install", "Add Holdfast to an assistant's settings."),
+    "backup": CommandEntry("commands.maintenance:backup", "Write a consistent copy of the store to a file."),
+    "restore": CommandEntry("commands.restore:restore", "Replace the store with a backup."),
+    "store": CommandEntry("commands.stores:store", "Copy a whole store to another, SQLite or PostgreSQL."),
+    "doctor": CommandEntry("commands.maintenance:doctor", "Check the store, the models and the job queue."),
+    "stats": CommandEntry("commands.maintenance:stats", "Show counts of stored data."),
+    "demo": CommandEntry("commands.demo:demo", "Play a demo conversation over two sessions."),
+    "bench": CommandEntry("commands.bench:bench", "Measure speed, learning and recall on this machine."),
+    "completion": CommandEntry("commands.completion:completion", "Print a shell completion script."),
 }
 
 
 class LazyGroup(click.Group):
-    """A group that knows its commands by name, and imports one when it is called."""
+    """A click group that imports a command only when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  (click's signature)
-        """Return the names in the order a newcomer wants them."""
+        """Return the names of all commands, the most common ones first."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  (click's signature)
-        """Import a command."""
+        """Import a command and return it, or None if the name is unknown."""
         if cmd_name not in COMMANDS:
             return None
-        module, _, name = COMMANDS[cmd_name].home.partition(":")
+        module, _, name = COMMANDS[cmd_name].location.partition(":")
         command = getattr(import_module(f"holdfast.cli.{module}"), name)
         assert isinstance(command, click.Command)
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or name those that look like it."""
+        """Return the command named in ``args``. For an unknown name, fail with the closest match."""
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
-            from difflib import get_close_matches  # noqa: PLC0415  (only after a slip)
+            from difflib import get_close_matches  # noqa: PLC0415  (only after a typo)
 
             near = get_close_matches(args[0], COMMANDS, n=1)
             ctx.fail(f"There is no command {args[0]!r}." + (f" Did you mean {near[0]!r}?" if near else ""))
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  (click's signature)
-        """Write the list without importing any of it."""
+        """Write the list of commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
 
@@ -101,11 +101,11 @@ class LazyGroup(click.Group):
         given = list(sys.argv[1:] if args is None else args)
         flags = given[: given.index("--")] if "--" in given else given
         prepare_streams()
-        # Not standalone: click would print errors its own way. No expansion: what is typed is text, also with a * in it.
+        # standalone_mode=False: errors are printed below, not by click. windows_expand_args=False: a * in an argument is text.
         extra["windows_expand_args"] = False
         try:
             result = super().main(given, prog_name or "holdfast", complete_var, standalone_mode=False, **extra)
-        except click.exceptions.NoArgsIsHelpError as error:  # a bare `holdfast`, or a bare group such as `holdfast users`
+        except click.exceptions.NoArgsIsHelpError as error:  # `holdfast` or a group such as `holdfast users` without arguments
             click.echo(error.format_message())
             sys.exit(0)
         except click.UsageError as error:
@@ -116,18 +116,18 @@ class LazyGroup(click.Group):
             fail(one_error("aborted", "Aborted."), as_json="--json" in flags)
             sys.exit(1)
         except (HoldfastError, click.ClickException, OSError) as error:
-            _tell(error, flags)
-            fail(one_error(_code(error), _words(error)), as_json="--json" in flags)
+            _print_traceback(error, flags)
+            fail(one_error(_code(error), _message(error)), as_json="--json" in flags)
             sys.exit(1)
-        except Exception as error:  # noqa: BLE001  (the edge: a person sees a sentence, and how to see more)
-            _tell(error, flags)
-            message = f"Unexpected {type(error).__name__}: {error}. Run it again with --debug to see where."
+        except Exception as error:  # noqa: BLE001  (the edge: people get a message, and --debug for more)
+            _print_traceback(error, flags)
+            message = f"Unexpected {type(error).__name__}: {error}. This is a bug. Run the command again with --debug for the traceback."
             fail(one_error("unexpected", message), as_json="--json" in flags)
             sys.exit(1)
         sys.exit(result if isinstance(result, int) else 0)
 
 
-def _tell(error: BaseException, flags: list[str]) -> None:
+def _print_traceback(error: BaseException, flags: list[str]) -> None:
     if "--debug" in flags:
         traceback.print_exception(error)
 
@@ -136,7 +136,7 @@ def _code(error: Exception) -> str:
     return error.code if isinstance(error, HoldfastError) else "system"
 
 
-def _words(error: Exception) -> str:
+def _message(error: Exception) -> str:
     return error.format_message() if isinstance(error, click.ClickException) else str(error)
 
 
@@ -144,17 +144,17 @@ _HELP = """Persistent memory for AI assistants.
 
 \b
 holdfast remember "prefers tea" --key drink --user ana
-holdfast recall "what should I pour her?" --user ana
+holdfast recall "what does she drink?" --user ana
 """
 
 
 @click.command(
     cls=LazyGroup,
     help=_HELP,
-    epilog="Each command explains itself: holdfast recall --help",
+    epilog="Run `holdfast COMMAND --help` for the options of a command.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, prog_name="holdfast", message="%(prog)s %(version)s")
 @common_options
 def app() -> None:
-    """Take the options that stand before a command."""
+    """Define the options that may precede a command."""

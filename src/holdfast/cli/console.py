@@ -1,4 +1,4 @@
-"""The way out to people: streams that never choke, errors and notes on stderr. Light, as even help needs it."""
+"""Messages, warnings and errors on stderr. Imports little, since ``--help`` needs it too."""
 
 import json
 import sys
@@ -12,24 +12,24 @@ from holdfast.cli.wrapping import fit
 
 
 def say(message: str, *, as_json: bool = False) -> None:
-    """Tell a person something beside the result, on stderr; programs get silence."""
+    """Print a message on stderr, next to the result. Prints nothing in JSON mode."""
     if not as_json:
         click.echo(fit(message, sys.stderr), err=True)
 
 
 def note(message: str, *, as_json: bool = False) -> None:
-    """Print a warning on stderr; programs get it as a line of JSON."""
+    """Print a warning on stderr; in JSON mode, as one line of JSON."""
     shown = json.dumps({"note": message}, ensure_ascii=False) if as_json else fit(f"note: {message}", sys.stderr)
     click.echo(shown, err=True)
 
 
 def one_error(code: str, message: str) -> Mapping[str, Mapping[str, str]]:
-    """Return an error as programs get it."""
+    """Return an error in the form of the JSON output."""
     return {"error": {"code": code, "message": message}}
 
 
 def fail(error: Mapping[str, Mapping[str, str]], *, as_json: bool, before: str | None = None) -> None:
-    """Print an error on stderr."""
+    """Print an error on stderr, with ``before`` (the usage line) above it."""
     if as_json:
         click.echo(json.dumps(error, ensure_ascii=False), err=True)
         return
@@ -39,25 +39,25 @@ def fail(error: Mapping[str, Mapping[str, str]], *, as_json: bool, before: str |
 
 
 _HINTS = "holdfast.hints"
-"""The logger of hints for programmers, which name arguments of the Python API."""
+"""Name of the logger for hints to programmers. They mention arguments of the Python API, so the command line drops them."""
 
 
 @contextmanager
 def notes(*, as_json: bool, quiet: bool = False, traces: bool = False) -> Iterator[None]:
-    """Show the engine's warnings on stderr while this lasts, each once."""
-    import logging  # noqa: PLC0415  (not needed for help)
+    """Print the engine's log warnings on stderr inside the ``with`` block, each one once."""
+    import logging  # noqa: PLC0415  (not needed for --help)
 
     class Notes(logging.Handler):
-        """Prints a record as a note."""
+        """Prints log records as notes, each text once."""
 
-        said: frozenset[str] = frozenset()
+        printed: frozenset[str] = frozenset()
 
         def emit(self, record: logging.LogRecord) -> None:
-            """Print it, unless it was said before."""
+            """Print a record, unless the same text was printed before."""
             message = record.getMessage()
-            if quiet or message in self.said or record.name == _HINTS:
+            if quiet or message in self.printed or record.name == _HINTS:
                 return
-            self.said |= {message}
+            self.printed |= {message}
             if traces and record.exc_info:
                 message = self.format(record)
             note(message, as_json=as_json)
@@ -71,12 +71,12 @@ def notes(*, as_json: bool, quiet: bool = False, traces: bool = False) -> Iterat
 
 
 def prepare_streams() -> None:
-    """Make sure that no letter a console cannot show stops a command."""
+    """Make stdout and stderr replace characters that the console cannot encode, instead of raising an error."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure(stream, errors="replace")
 
 
 def reconfigure(stream: TextIO, **how: str) -> None:
-    """Change how a stream writes, where it can be changed."""
+    """Reconfigure a stream if it supports that."""
     if hasattr(stream, "reconfigure"):
         stream.reconfigure(**how)

@@ -1,6 +1,6 @@
-"""The options that commands share, and what they stand for.
+"""Options that several commands share, and helpers built on them.
 
-They may stand before or after the command: ``holdfast --user ana recall tea`` is ``holdfast recall tea --user ana``.
+They work before and after the command: ``holdfast --user ana recall tea`` equals ``holdfast recall tea --user ana``.
 """
 
 import functools
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from holdfast.engine import Engine
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-_SECONDS_OF_WORK = 1.0
+_MAX_DIGEST_SECONDS = 1.0
 
 
 class ScopeParts(TypedDict):
-    """Whose memories are meant."""
+    """The parts of a scope that the command line can set."""
 
     user: str | None
     app: str | None
@@ -35,7 +35,7 @@ class ScopeParts(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flags:
-    """What the shared options say."""
+    """Values of the shared options."""
 
     store: str | None = None
     preset: str | None = None
@@ -49,12 +49,12 @@ class Flags:
 
     @property
     def scope(self) -> ScopeParts:
-        """The parts of the scope, as the engine's methods take them."""
+        """The scope parts, as keyword arguments for the engine's methods."""
         return {"user": self.user, "app": self.app, "agent": self.agent}
 
 
 def _keep(context: click.Context, option: click.Parameter, value: Any) -> None:
-    """Note an option's value; the one nearest to the end of the command line counts."""
+    """Store an option's value in the context. An option after the command overrides the same one before it."""
     if value:
         context.meta[f"holdfast.{option.name}"] = value
 
@@ -64,25 +64,25 @@ def _option(*names: str, **attributes: Any) -> Callable[[Function], Function]:
 
 
 _SCOPE = (
-    _option("--user", metavar="NAME", help="Whose memories; without it, those all users share."),
-    _option("--app", metavar="NAME", help="The app they belong to; without it, those of no app."),
-    _option("--agent", metavar="NAME", help="The agent they belong to; without it, those of no agent."),
+    _option("--user", metavar="NAME", help="User whose memories to use. Default: those shared by all users."),
+    _option("--app", metavar="NAME", help="App whose memories to use. Default: those of no app."),
+    _option("--agent", metavar="NAME", help="Agent whose memories to use. Default: those of no agent."),
 )
 _STORE = (
     _option(
         "--store",
         metavar="PATH",
-        help="The store: a file, a folder, or postgresql://USER@HOST/DATABASE. Default: in the data directory.",
+        help="Store: a file, a folder, or postgresql://USER@HOST/DATABASE. Default: a file in the data directory.",
     ),
-    _option("--preset", metavar="NAME", help="The way of remembering. Default: default."),
+    _option("--preset", metavar="NAME", help="Preset: how memories are extracted and recalled. Default: default."),
     _option(
-        "--settings", metavar="FILE", help="A settings file, or the design's own YAML. Default: see docs/reference/settings.md."
+        "--settings", metavar="FILE", help="Settings file, or the YAML file of a design. Default: see docs/reference/settings.md."
     ),
-    _option("--tenant", metavar="NAME", help="Whose rows of the store are seen. Default: default."),
+    _option("--tenant", metavar="NAME", help="Tenant whose data to use. Default: default."),
 )
 _OUTPUT = (
-    _option("--json", is_flag=True, help="Print JSON; errors too, on stderr."),
-    _option("--debug", is_flag=True, help="Show the traceback of an error."),
+    _option("--json", is_flag=True, help="Print JSON. Errors are JSON too, on stderr."),
+    _option("--debug", is_flag=True, help="Print the traceback of an error."),
 )
 
 
@@ -93,12 +93,12 @@ def _with(function: Function, *groups: tuple[Callable[[Function], Function], ...
 
 
 def common_options(function: Function) -> Function:
-    """Let a group take every shared option before its command."""
+    """Add every shared option to a group, so that they may precede a command."""
     return _with(function, _SCOPE, _STORE, _OUTPUT)
 
 
 def with_flags(*, scope: bool = True, store: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the shared options and, as its first argument, what they say."""
+    """Add the shared options to a command and pass their values to it as its first argument, a ``Flags``."""
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(function)
@@ -112,18 +112,18 @@ def with_flags(*, scope: bool = True, store: bool = True) -> Callable[[Callable[
     return decorate
 
 
-def limit_option(default: int, what: str = "At most so many.") -> Callable[[Function], Function]:
-    """Return the ``--limit`` option."""
-    return click.option("--limit", type=click.IntRange(min=1), default=default, show_default=True, metavar="N", help=what)
+def limit_option(default: int, description: str = "Show at most N results.") -> Callable[[Function], Function]:
+    """Return the ``--limit`` option with its default and its help text."""
+    return click.option("--limit", type=click.IntRange(min=1), default=default, show_default=True, metavar="N", help=description)
 
 
-yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
+yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 
 
 @contextmanager
 def open_memory(flags: Flags, *, quiet: bool = False) -> Iterator["Engine"]:
-    """Open the memory the flags name; what the engine has to say on the way goes to stderr, once."""
-    from holdfast.config.opening import open_engine  # noqa: PLC0415  (numpy and the store: not needed for help)
+    """Open the engine that the flags select. Its warnings go to stderr, each one once."""
+    from holdfast.config.opening import open_engine  # noqa: PLC0415  (heavy: not needed for --help)
 
     with (
         notes(as_json=flags.json, quiet=quiet, traces=flags.debug),
@@ -133,7 +133,7 @@ def open_memory(flags: Flags, *, quiet: bool = False) -> Iterator["Engine"]:
 
 
 def check_models(flags: Flags, settings: "Settings | None" = None) -> None:
-    """Stop if a configured model lacks its package or key; warn of a server that does not answer."""
+    """Fail if a configured model lacks its package or API key; warn if its server does not respond."""
     from holdfast.config import readiness  # noqa: PLC0415  (as above)
     from holdfast.config.opening import make_preset  # noqa: PLC0415  (as above)
     from holdfast.config.settings import load_settings  # noqa: PLC0415  (as above)
@@ -144,24 +144,24 @@ def check_models(flags: Flags, settings: "Settings | None" = None) -> None:
 
 
 def digest_waiting(memory: "Engine") -> None:
-    """Digest conversations that ended, or fell silent, and that no worker has come to yet: for a moment at most."""
-    until = time.monotonic() + _SECONDS_OF_WORK
+    """Digest ended and idle sessions that no worker has processed yet, for at most one second."""
+    until = time.monotonic() + _MAX_DIGEST_SECONDS
     services(memory).digester.close_idle_sessions()
     while time.monotonic() < until and services(memory).jobs.run_one():
         pass
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Ask before something is lost; where nobody can answer, insist on ``--yes``."""
+    """Ask for confirmation before data is lost. Without a terminal, require ``--yes``."""
     if yes:
         return
     if not sys.stdin.isatty():
-        raise click.UsageError(f"{question} There is no terminal to ask on: add --yes if that is meant.")
+        raise click.UsageError(f"{question} There is no terminal to ask on. Add --yes to confirm.")
     click.confirm(question, abort=True, err=True)
 
 
 def pairs(_context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, Any]:
-    """Read ``name=value`` options; a value that is JSON (3, true, [1, 2]) is taken as such, any other as text."""
+    """Parse ``NAME=VALUE`` options. A value that is valid JSON (3, true, [1, 2]) is decoded; any other value stays text."""
     found: dict[str, Any] = {}
     for pair in values:
         name, equals, value = pair.partition("=")

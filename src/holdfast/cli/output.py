@@ -1,4 +1,4 @@
-"""What commands print: JSON for programs, lines for people."""
+"""Print results: JSON for programs, lines for people."""
 
 import json
 import re
@@ -17,11 +17,11 @@ from holdfast.types import Hit, Memory, Scope
 
 _MAX_LINE_CHARACTERS = 400
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""Characters that move a terminal's cursor, colour it or turn its direction: stored text must not."""
+"""Control characters that move a terminal's cursor, change its colors or reverse the text direction. They are not printed."""
 
 
 def plain(value: Any) -> Any:
-    """Return any of our values as JSON has them: objects by field, a scope as its parts, times in ISO 8601."""
+    """Convert a value to JSON types: dataclasses to dicts, a scope to its parts, datetimes to ISO 8601."""
     if isinstance(value, Hit):
         own = {"id": value.id, "text": value.text, "kind": value.kind, "at": value.at.isoformat(), "key": _key(value)}
         return own | _by_field(value)
@@ -42,7 +42,7 @@ def _by_field(value: Any) -> dict[str, Any]:
         part = getattr(value, item.name)
         if isinstance(part, Scope):
             shown |= {name: getattr(part, name) for name in ("tenant", "user", "app", "agent")}
-        elif item.name != "item":  # the store's own number means nothing to anyone else
+        elif item.name != "item":  # an internal row number
             shown[item.name] = plain(part)
     return shown
 
@@ -52,7 +52,7 @@ def _key(hit: Hit) -> str | None:
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON: UTF-8 into a file or pipe; a console that has not the letters gets escapes."""
+    """Print a value as JSON: UTF-8 to a file or pipe; ASCII escapes if the console cannot encode the text."""
     content = plain(value)
     text = json.dumps(content, ensure_ascii=False, indent=2)
     if not sys.stdout.isatty():
@@ -65,7 +65,7 @@ def print_json(value: Any) -> None:
 
 
 def emit(value: Any, lines: Sequence[str], *, as_json: bool) -> None:
-    """Print the value as JSON, or the lines."""
+    """Print ``value`` as JSON or, without ``as_json``, the lines."""
     if as_json:
         print_json(value)
     elif lines:
@@ -73,18 +73,18 @@ def emit(value: Any, lines: Sequence[str], *, as_json: bool) -> None:
 
 
 def echo(text: str) -> None:
-    """Print lines for people, wrapped at words on a terminal."""
+    """Print text for people, wrapped at words on a terminal."""
     click.echo(fit(text, sys.stdout))
 
 
 def brief(text: str) -> str:
-    """Return a text as one line that is safe on a terminal and not too long."""
+    """Return a text as one line, without control characters, cut after 400 characters."""
     line = " ".join(safe(text).split())
     return line if len(line) <= _MAX_LINE_CHARACTERS else line[: _MAX_LINE_CHARACTERS - 1].rstrip() + "…"
 
 
 def safe(text: str) -> str:
-    """Return a text with its lines, but without the characters that steer a terminal."""
+    """Return a text without control characters. Line breaks stay."""
     return _STEERING.sub("", text)
 
 
@@ -97,12 +97,12 @@ def memory_line(memory: Memory) -> str:
 
 
 def day(moment: datetime | None) -> str:
-    """Return the day of a moment, in UTC."""
+    """Return the date of a datetime in UTC, or ``-`` for None."""
     return moment.date().isoformat() if moment else "-"
 
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows as lines with columns of equal width."""
+    """Return rows as lines with aligned columns."""
     widths = [max(display_width(cell) for cell in column) for column in zip(*rows, strict=True)]
     return ["  ".join(_padded(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 

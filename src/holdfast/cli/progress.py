@@ -1,4 +1,4 @@
-"""Showing how far long work has come: a bar on a terminal, a line a step elsewhere."""
+"""Progress of long work: a bar on a terminal, one line per step elsewhere."""
 
 import sys
 
@@ -10,7 +10,7 @@ _WIDTH = 30
 
 
 class Progress:
-    """Shows one piece of work after another, each under its label."""
+    """Shows the progress of several steps in turn, each under its label."""
 
     def __init__(self, verb: str, *, unit: float = 0, quiet: bool) -> None:
         self._verb = verb
@@ -21,7 +21,7 @@ class Progress:
         self._label = ""
 
     def __call__(self, label: str, done: int, total: int) -> None:
-        """Show that so much of something is done; a total of 0 is one that is not known yet."""
+        """Show that ``done`` of ``total`` is finished. A total of 0 means unknown."""
         if self._quiet:
             return
         if label != self._label:
@@ -34,12 +34,12 @@ class Progress:
             share = min(done / total, 1.0) if total else 0.0
             filled = "#" * int(_WIDTH * share)
             line = f"\r{self._verb} {label}  [{filled:.<{_WIDTH}}] {share:4.0%}"
-            if line != self._shown:  # a terminal need not hear of each block
+            if line != self._shown:  # redraw only when the line changes
                 self._shown = line
                 click.echo(line, nl=False, err=True)
 
     def finish(self) -> None:
-        """End the line of a bar."""
+        """End the line of the bar."""
         if self._shown:
             click.echo(err=True)
             self._shown = ""

@@ -1,4 +1,4 @@
-"""The reference pages, made from what the program knows of itself: ``python -m holdfast.cli.reference [PAGE]``."""
+"""Generate the pages of ``docs/reference/`` from the code: ``python -m holdfast.cli.reference [PAGE]``."""
 
 import sys
 from collections.abc import Iterator
@@ -15,12 +15,12 @@ from holdfast.presets.settings import DESIGNS
 
 _DOCS = Path(__file__).parents[3] / "docs" / "reference"
 _BENCH = "bench"
-"""Documented on a page of its own: its options belong to another package."""
+"""The command with a separate page, since its options belong to another package."""
 
 
 def commands_page() -> str:
     """Return ``docs/reference/cli.md``."""
-    lines = ["# Commands", "", "Generated from the program's own help; every command also has `--help`.", ""]
+    lines = ["# Commands", "", "Generated from the commands' help texts, which `--help` prints too.", ""]
     context = click.Context(app, info_name="holdfast")
     lines += [f"```text\n{app.get_help(context)}\n```", ""]
     for name, command, inner in _walk(app, context, but=_BENCH):
@@ -29,7 +29,7 @@ def commands_page() -> str:
 
 
 def bench_page() -> str:
-    """Return ``docs/reference/bench.md``. Its commands come from the package holdfast-bench, which must be installed."""
+    """Return ``docs/reference/bench.md``. The package holdfast-bench, which has the commands, must be installed."""
     context = click.Context(app, info_name="holdfast")
     group = app.get_command(context, _BENCH)
     assert isinstance(group, click.Group)
@@ -42,7 +42,7 @@ def bench_page() -> str:
 
 
 def _walk(group: click.Group, context: click.Context, but: str = "") -> Iterator[tuple[str, click.Command, click.Context]]:
-    """Yield every command below a group, with the words one types for it."""
+    """Yield every command below a group, with its full name and its context. ``but`` names a command to skip."""
     for name in group.list_commands(context):
         if name == but:
             continue
@@ -59,11 +59,11 @@ def settings_page() -> str:
     lines = [
         "# Settings",
         "",
-        "Looked up in the arguments or flags, then in the environment, then in `holdfast.toml` or `holdfast.yaml` (in the working",
-        "directory, then in the data directory), then in the default. `HOLDFAST_HOME` names the data directory, `HOLDFAST_MODELS`",
-        "the folder of the weights.",
+        "Each setting is looked up in this order: arguments or flags, the environment, `holdfast.toml` or `holdfast.yaml` (in the",
+        "working directory, then in the data directory), the default. `HOLDFAST_HOME` sets the data directory, `HOLDFAST_MODELS`",
+        "the folder with model weights.",
         "",
-        "| setting | environment | default | what it is |",
+        "| setting | environment | default | description |",
         "|---|---|---|---|",
     ]
     named = variables()
@@ -78,9 +78,9 @@ def _default(item: "Field[Any]") -> str:
 
 
 _DESIGNS = """\
-## The designs' own settings
+## Settings of the designs
 
-A preset that follows a design takes that design's settings by their own names, in a table named `memory`:
+A preset that follows a design takes that design's settings under their original names, in a table named `memory`:
 
 ```yaml
 preset: rostro
@@ -89,18 +89,18 @@ memory:
   topics_dir: ~/rostro/topics
 ```
 
-The design's own YAML serves as it is: `holdfast --preset rostro --settings config.yaml list`, or
-`holdfast.open(preset="rostro", settings="config.yaml")`, where `settings` may also be such a table or an object of
-`holdfast.presets.settings`. Other tables of the file are left alone. With a design's settings its own paths count
-(relative to the working directory), unless `store` says otherwise.
+You can use the design's own YAML file unchanged: `holdfast --preset rostro --settings config.yaml list`, or
+`holdfast.open(preset="rostro", settings="config.yaml")`. In Python, `settings` may also be such a table or an object of
+`holdfast.presets.settings`. Other tables of the file are ignored. A design's settings bring their own paths,
+relative to the working directory; the `store` setting overrides them.
 """
 
 
 def _design_lines() -> Iterator[str]:
-    """Yield the part on the settings of each design."""
+    """Yield the section with the settings of each design."""
     yield _DESIGNS
     for name, kind in DESIGNS.items():
-        yield from (f"### {name}: `{kind.__name__}`", "", "| setting | default | what it is |", "|---|---|---|")
+        yield from (f"### {name}: `{kind.__name__}`", "", "| setting | default | description |", "|---|---|---|")
         yield from (f"| `{item.name}` | {_default(item)} | {item.metadata['help']} |" for item in fields(kind))
         yield ""
 
@@ -109,7 +109,7 @@ PAGES = {"api.md": api_page, "cli.md": commands_page, "settings.md": settings_pa
 
 
 def main() -> None:
-    """Print one page, or write them all."""
+    """Print the page named on the command line, or write all pages."""
     if len(sys.argv) > 1:
         sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
         sys.stdout.write(PAGES[sys.argv[1]]())

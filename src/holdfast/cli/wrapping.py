@@ -1,4 +1,4 @@
-"""Wrap lines at words for a terminal. What goes into a pipe or a file stays as it is."""
+"""Wrap lines at words for a terminal. Output to a pipe or a file is not wrapped."""
 
 import os
 import re
@@ -13,32 +13,32 @@ _ID_INDENT = 4
 _EMOJI_STYLE = "\ufe0f"
 _JOINER = "\u200d"
 _CLOSING = frozenset("、。，．・：；？！」』）】》〉〕｝ー…")
-"""Wide characters that must not begin a line."""
+"""Wide punctuation that must not begin a line."""
 _ID_FIRST = re.compile(r"\s*(?:mem|msg|ses|chg|job)_\w+  ")
 _COLUMN_FIRST = re.compile(r"\s*(?:(?:[-*•]|\d+\.) +|\S(?: ?\S){0,19}  +)?")
-"""A bullet, a number, or a short first column: what follows is aligned under it."""
+"""A bullet, a number, or a short first column. Continuation lines are indented by its width."""
 
 
 def columns(stream: TextIO) -> int | None:
-    """Return the width of the terminal behind a stream; None if it is not a terminal."""
+    """Return the width of the terminal behind a stream, or None if the stream is not a terminal."""
     try:
         if not stream.isatty():
             return None
         width = os.get_terminal_size(stream.fileno()).columns
-    except (OSError, ValueError):  # a stream of a program's own, which only claims to be a terminal
+    except (OSError, ValueError):  # a custom stream that claims to be a terminal but has no descriptor
         width = shutil.get_terminal_size().columns
-    # The console of Windows goes to the next line by itself when the last column is written.
+    # The Windows console wraps by itself when the last column is written.
     return max((width or _FALLBACK_COLUMNS) - (os.name == "nt"), _MIN_COLUMNS)
 
 
 def fit(text: str, stream: TextIO) -> str:
-    """Return a text wrapped for the terminal behind a stream; unchanged where there is none."""
+    """Return a text wrapped for the terminal behind a stream; unchanged if the stream is not a terminal."""
     width = columns(stream)
     return text if width is None else "\n".join(wrap(line, width) for line in text.split("\n"))
 
 
 def wrap(line: str, width: int) -> str:
-    """Wrap one line at words, by the columns they take. A word that is too long stays whole."""
+    """Wrap one line at words, by display width. A word longer than the line is not split."""
     if display_width(line) <= width:
         return line
     pieces: list[str] = []
@@ -49,14 +49,14 @@ def wrap(line: str, width: int) -> str:
 
 
 def display_width(text: str) -> int:
-    """Return the terminal columns a text takes."""
+    """Return the number of terminal columns that a text takes."""
     if text.isascii():
         return len(text)
     return sum(map(_columns, text)) + text.count(_EMOJI_STYLE)
 
 
 class Flow:
-    """Writes a text that comes in pieces, wrapped at words. A word is written when it is complete."""
+    """Wraps streamed text at words. A word is written once it is complete."""
 
     def __init__(self, write: Callable[[str], object], width: int, *, indent: int = 0) -> None:
         self._write = write
@@ -67,15 +67,15 @@ class Flow:
         self._rest = ""
 
     def feed(self, text: str) -> None:
-        """Take some more text."""
+        """Add text. The last word is held back, since the next piece may continue it."""
         units = list(_units(self._rest + text))
-        # The last word may go on in the next piece.
+        # The next piece may continue the last word.
         self._rest = units.pop() if units and not units[-1].isspace() else ""
         for unit in units:
             self._put(unit)
 
     def finish(self) -> None:
-        """Write what is left."""
+        """Write the word that is still held back."""
         rest, self._rest = self._rest, ""
         if rest:
             self._put(rest)
@@ -98,7 +98,7 @@ class Flow:
 
 
 def _indent(line: str, width: int) -> int:
-    """Return where the lines after the first begin."""
+    """Return the indentation of continuation lines, in columns."""
     leading = len(line) - len(line.lstrip(" "))
     if _ID_FIRST.match(line):
         return leading + _ID_INDENT
@@ -114,7 +114,7 @@ def _columns(character: str) -> int:
 
 
 def _units(text: str) -> Iterator[str]:
-    """Yield line breaks, runs of blanks, words, and single wide characters: a line may break between these."""
+    """Yield the units between which a line may break: newlines, runs of blanks, words, and single wide characters."""
     unit = ""
     for character in text:
         if unit and not _stays_with(unit, character):
@@ -126,7 +126,7 @@ def _units(text: str) -> Iterator[str]:
 
 
 def _stays_with(unit: str, character: str) -> bool:
-    """Return True if no line may break, and no kind of unit ends, between a unit and the next character."""
+    """Return True if the next character belongs to the same unit, so that no line may break before it."""
     if "\n" in (unit, character):
         return False
     if unit.isspace() or character.isspace():
@@ -138,5 +138,5 @@ def _stays_with(unit: str, character: str) -> bool:
 
 
 def _base(unit: str) -> str:
-    """Return the last character of a unit that takes a column."""
+    """Return the last character of a unit that takes at least one column."""
     return next((character for character in reversed(unit) if _columns(character)), unit[-1])

@@ -6,8 +6,8 @@
 
     memory = holdfast.open(path, embedder=HashEmbedder(), clock=FrozenClock("2026-03-01"), worker="none")
 
-A store of your own is conformant when a subclass of :class:`StoreSuite` passes, an embedder when one of
-:class:`EmbedderSuite` does. The suites need pytest, the doubles do not.
+To test a custom store, subclass :class:`StoreSuite`; to test a custom embedder, subclass :class:`EmbedderSuite`. The suites
+need pytest, the doubles do not.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 __all__ = ["EmbedderSuite", "FrozenClock", "HashEmbedder", "RecordedCall", "ScriptedChat", "StoreSuite"]
 
-# The suites are imported when asked for: they need pytest, which users of the doubles may not have.
-_HOMES = {"EmbedderSuite": "holdfast.testing.embedders", "StoreSuite": "holdfast.testing.stores"}
+# The suites are imported on first use: they need pytest, which users of the doubles may not have.
+_MODULES = {"EmbedderSuite": "holdfast.testing.embedders", "StoreSuite": "holdfast.testing.stores"}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module 'holdfast.testing' has no attribute {name!r}")
     from importlib import import_module  # noqa: PLC0415  (as above)
 
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_MODULES[name]), name)
 
 
 def __dir__() -> list[str]:

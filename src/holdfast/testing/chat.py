@@ -1,4 +1,4 @@
-"""A chat model that says what a test tells it to."""
+"""A chat model with scripted answers."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ ScriptedAnswer: TypeAlias = str | Reply | ModelError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedCall:
-    """One call that was made."""
+    """The arguments of one call to a ``ScriptedChat``."""
 
     turns: tuple[Turn, ...]
     schema: Schema | None
@@ -22,14 +22,14 @@ class RecordedCall:
 
     @property
     def text(self) -> str:
-        """All that was shown, for looking something up in it."""
+        """The text of all turns, for assertions."""
         return "\n".join(turn.text for turn in self.turns)
 
 
 class ScriptedChat:
-    """Gives its answers in order, or asks a function of the call; an error among them is raised.
+    """A chat model that returns the given answers in order, or the result of ``respond``. An answer that is an error is raised.
 
-    ``asked`` holds every call. When the answers run out, a call fails like a model that is not there.
+    ``asked`` is the list of recorded calls. When the answers run out, a call raises ``ModelError``.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class ScriptedChat:
         max_tokens: int = 1024,
         timeout: float = 60.0,
     ) -> Reply:
-        """Give the next answer."""
+        """Return the next answer."""
         del max_tokens, timeout
         call = RecordedCall(turns=tuple(turns), schema=schema, tools=tuple(tools))
         self.asked.append(call)
@@ -64,7 +64,7 @@ class ScriptedChat:
     def stream(
         self, turns: Sequence[Turn], *, tools: Sequence[Tool] = (), max_tokens: int = 1024, timeout: float = 60.0
     ) -> Iterator[str | Reply]:
-        """Give the next answer word by word."""
+        """Yield the next answer word by word, then the complete reply."""
         reply = self.chat(turns, tools=tools, max_tokens=max_tokens, timeout=timeout)
         words = reply.text.split(" ")
         yield from (
@@ -76,5 +76,5 @@ class ScriptedChat:
         if self._respond is not None:
             return self._respond(call)
         if not self._answers:
-            return ModelError("The script has no more answers.")
+            return ModelError("The script has no more answers. Give ScriptedChat more, or a respond function.")
         return self._answers.pop(0)

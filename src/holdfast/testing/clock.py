@@ -1,4 +1,4 @@
-"""A clock that stands still until it is told otherwise."""
+"""A clock that tests control."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -6,20 +6,20 @@ from holdfast.runtime.clock import as_utc
 
 
 class FrozenClock:
-    """The time a test says it is."""
+    """A clock that stands still until it is set or advanced."""
 
     def __init__(self, now: datetime | str = datetime(2026, 3, 1, 12, tzinfo=UTC)) -> None:
         self._now = as_utc(now)
 
     def now(self) -> datetime:
-        """Return the moment the clock was set to."""
+        """Return the time of the clock."""
         return self._now
 
     def set(self, now: datetime | str) -> None:
-        """Set the clock, also backwards."""
+        """Set the clock. It may go backwards."""
         self._now = as_utc(now)
 
     def advance(self, step: timedelta) -> datetime:
-        """Let time pass; returns the new moment."""
+        """Advance the clock and return the new time."""
         self._now += step
         return self._now

@@ -1,7 +1,7 @@
-"""What every embedder must do, as tests to inherit.
+"""Conformance tests for embedders.
 
-Subclass :class:`EmbedderSuite` in a test module, under a name that begins with ``Test``, and give it a
-fixture named ``embedder``::
+Subclass :class:`EmbedderSuite` in a test module, under a name that begins with ``Test``, and add a fixture named
+``embedder``::
 
     class TestMine(EmbedderSuite):
         @pytest.fixture
@@ -32,7 +32,7 @@ ODD_TEXTS = (
     "x" * 5000,
     "a word, " * 100_000,
 )
-"""Texts that people and programs do send."""
+"""Unusual texts that an embedder must accept: empty, very long, control characters, emoji, special tokens."""
 
 _ROLES: tuple[Role, ...] = ("query", "document")
 _TEXTS = (
@@ -43,52 +43,52 @@ _TEXTS = (
 
 
 class EmbedderSuite:
-    """The promises of :class:`holdfast.protocols.Embedder`."""
+    """Tests of the :class:`holdfast.protocols.Embedder` protocol."""
 
     def test_it_has_a_name_a_length_and_a_sensible_calibration(self, embedder: Embedder) -> None:
-        """A matching pair is closer than an unrelated one, and both are cosines."""
+        """Both calibration values are cosines, and the matching pair's is higher."""
         unrelated, matching = embedder.calibration
         assert embedder.name
         assert embedder.dimensions > 0
         assert -1 <= unrelated < matching <= 1
 
     def test_there_is_one_row_of_float32_for_each_text(self, embedder: Embedder) -> None:
-        """The matrix has the announced width."""
+        """The result is a float32 matrix with one row per text and ``dimensions`` columns."""
         for role in _ROLES:
             vectors = embedder.embed(_TEXTS, role=role)
             assert vectors.shape == (len(_TEXTS), embedder.dimensions)
             assert vectors.dtype == np.float32
 
     def test_no_texts_give_no_rows(self, embedder: Embedder) -> None:
-        """An empty list is a list."""
+        """An empty list of texts returns a matrix without rows."""
         assert embedder.embed([], role="document").shape == (0, embedder.dimensions)
 
     def test_every_vector_has_unit_length(self, embedder: Embedder) -> None:
-        """So that a dot product is a cosine."""
+        """Vectors are normalized, so that a dot product is a cosine."""
         for role in _ROLES:
             _assert_unit(embedder.embed(_TEXTS, role=role))
 
     def test_odd_texts_are_embedded_like_any_other(self, embedder: Embedder) -> None:
-        """Nothing a user can store makes it fail, or return what is not a number."""
+        """Unusual texts neither raise nor produce NaN."""
         for role in _ROLES:
             _assert_unit(embedder.embed(ODD_TEXTS, role=role))
 
     def test_the_same_text_always_has_the_same_vector(self, embedder: Embedder) -> None:
-        """Asking again, and asking something else between, changes nothing."""
+        """Repeated calls return the same vectors, also with other calls in between."""
         for role in _ROLES:
             first = embedder.embed(_TEXTS, role=role)
             embedder.embed(["something else"], role=role)
             assert np.array_equal(first, embedder.embed(_TEXTS, role=role))
 
     def test_a_text_has_the_same_vector_alone_and_among_others(self, embedder: Embedder) -> None:
-        """What is embedded later must be comparable with what was embedded in bulk."""
+        """A text embedded alone has the same vector as in a batch."""
         for role in _ROLES:
             together = embedder.embed(_TEXTS, role=role)
             alone = [embedder.embed([text], role=role)[0] for text in _TEXTS]
             assert np.array_equal(together, np.stack(alone))
 
     def test_changing_a_result_changes_no_later_one(self, embedder: Embedder) -> None:
-        """A caller owns what it was given."""
+        """The caller may modify a returned array; later results do not change."""
         for role in _ROLES:
             given = embedder.embed(_TEXTS, role=role)
             expected = given.copy()
@@ -96,7 +96,7 @@ class EmbedderSuite:
             assert np.array_equal(expected, embedder.embed(_TEXTS, role=role))
 
     def test_a_question_finds_its_answer(self, embedder: Embedder) -> None:
-        """The answer is the nearest of the documents."""
+        """The nearest document to each question is its answer."""
         documents = embedder.embed(_TEXTS, role="document")
         questions = embedder.embed(
             ["Which city do I live in now?", "What does she like to drink?", "When is the backup made?"],
@@ -105,7 +105,7 @@ class EmbedderSuite:
         assert (questions @ documents.T).argmax(axis=1).tolist() == [0, 1, 2]
 
     def test_threads_get_what_one_thread_gets(self, embedder: Embedder) -> None:
-        """An engine embeds from several threads at once."""
+        """Concurrent calls from several threads return the same vectors as one thread."""
         texts = [f"{text} ({number})" for number in range(4) for text in _TEXTS]
         results: dict[str, Vectors] = {}
 

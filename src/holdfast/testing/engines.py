@@ -1,4 +1,4 @@
-"""An engine on a store that the test has made itself."""
+"""Build an engine on a store that the test has opened."""
 
 from typing import Any
 
@@ -8,5 +8,5 @@ from holdfast.protocols import Store
 
 
 def build_engine(store: Store, **components: Any) -> Engine:
-    """Return an engine on an open store; takes what ``build_services`` takes."""
+    """Return an engine on an open store. ``components`` are the arguments of ``build_services``."""
     return Engine(build_services(store, **components))

@@ -1,4 +1,4 @@
-"""Records for tests, each complete with as little said as possible."""
+"""Factories for test records, with defaults for every field."""
 
 import itertools
 from collections.abc import Callable, Mapping
@@ -15,11 +15,11 @@ ANA = Scope(user="ana")
 BOB = Scope(user="bob")
 
 OpenStore: TypeAlias = Callable[..., Store]
-"""Opens one more handle on the same place, for a ``tenant``."""
+"""Opens another handle on the same store, for an optional ``tenant``."""
 Alter: TypeAlias = Callable[[str, str], None]
-"""Replaces a stored text by another of the same length, behind the store's back."""
+"""Replaces a stored text with another of the same length, bypassing the store."""
 RowCounts: TypeAlias = Callable[[], Mapping[str, int]]
-"""Counts the rows of every table."""
+"""Returns the number of rows of every table."""
 
 _numbers = itertools.count(1)
 
@@ -30,26 +30,26 @@ def a_session(id: str = "ses_1", *, scope: Scope = ANA, at: datetime = AT, **mor
 
 
 def a_message(text: str, *, scope: Scope = ANA, session: str = "ses_1", at: datetime = AT, **more: Any) -> Message:
-    """Return a user's message with an id of its own."""
+    """Return a user's message with a new id."""
     id = more.pop("id", None) or f"msg_{next(_numbers)}"
     return Message(id=id, session=session, scope=scope, role=more.pop("role", "user"), text=text, at=at, **more)
 
 
 def a_memory(text: str, *, scope: Scope = ANA, at: datetime = AT, **more: Any) -> Memory:
-    """Return a live fact with an id of its own, made, valid and recorded at one moment."""
+    """Return a live fact with a new id. All its times are ``at``."""
     times = {name: more.pop(name, at) for name in ("created_at", "updated_at", "valid_from", "recorded_at")}
     id = more.pop("id", None) or f"mem_{next(_numbers)}"
     return Memory(id=id, scope=scope, kind=more.pop("kind", "fact"), text=text, **times, **more)
 
 
 def a_change(memory: Memory, *, batch: str = "bat_1", **more: Any) -> ChangeRecord:
-    """Return the record that a memory's revision was made."""
+    """Return the record of a change that produced this revision of a memory."""
     values = {"action": "created", "at": AT, "author": Author(actor="test"), **more}
     return ChangeRecord(id=f"chg_{next(_numbers):06}", batch=batch, memory=memory.id, revision=memory.revision, **values)
 
 
 def a_job(effect: str, *, at: datetime = AT, **more: Any) -> Job:
-    """Return a job that is due at once."""
+    """Return a job that is due now."""
     id = more.pop("id", None) or f"job_{next(_numbers):06}"
     values = {"kind": "digest", "payload": {}, "not_before": at, **more}
     return Job(id=id, effect=effect, created_at=at, **values)
@@ -62,7 +62,7 @@ def remember(store: Store, *memories: Memory) -> list[Memory]:
 
 
 def say(store: Store, *messages: Message) -> list[Message]:
-    """Store messages in one transaction, with the sessions they need."""
+    """Store messages in one transaction, and create the sessions they need."""
     with store.write() as tx:
         for message in messages:
             if tx.session(message.session) is None:

@@ -1,4 +1,4 @@
-"""What every store keeps of keys, and of answers to requests that may be sent again."""
+"""Conformance tests for access keys and for stored responses to idempotent requests."""
 
 from dataclasses import replace
 
@@ -11,14 +11,24 @@ CLAIM = StoredResponse(principal="key k1", key="retry-1", request=b"\x00hash", a
 
 
 class AccessPromises:
-    """Keys and kept answers."""
+    """Access keys and stored responses."""
 
     def test_a_key_comes_back_as_it_was_stored(self, store: Store, open_store: OpenStore) -> None:
-        """Every field, through another handle, and only from the rows it was put into; the last word counts."""
+        """Every field is read back through another handle. Storing a key again replaces it, and other tenants do not see it."""
         full = KeyRecord(
-            id="k2", hash=b"\xff" * 32, level="admin", label="Küche 🔑", tenant="acme", user="ana", app="kitchen", agent="cook",
-            created_at=AT + DAY, expires_at=AT + 2 * DAY, revoked_at=AT + DAY, last_used_at=AT + DAY,
-        )  # fmt: skip
+            id="k2",
+            hash=b"\xff" * 32,
+            level="admin",
+            label="Küche 🔑",
+            tenant="acme",
+            user="ana",
+            app="kitchen",
+            agent="cook",
+            created_at=AT + DAY,
+            expires_at=AT + 2 * DAY,
+            revoked_at=AT + DAY,
+            last_used_at=AT + DAY,
+        )
         with store.write() as tx:
             tx.set_key(replace(full, label="old"))
             tx.set_key(full)
@@ -31,7 +41,7 @@ class AccessPromises:
             assert (other.access_keys(), other.access_key("k2")) == ([], None)
 
     def test_uses_are_noted_and_bring_no_key_back(self, store: Store, open_store: OpenStore) -> None:
-        """The latest counts; what is not there, or another's, stays as it is."""
+        """``touch_keys`` keeps the latest time, creates no key, and does not change another tenant's key."""
         with store.write() as tx:
             tx.set_key(KEY)
             tx.touch_keys({"k1": AT + DAY, "absent": AT})
@@ -41,7 +51,7 @@ class AccessPromises:
         assert store.access_keys() == [replace(KEY, last_used_at=AT + DAY)]
 
     def test_a_removed_scope_takes_along_the_keys_that_are_bound_to_it(self, store: Store, open_store: OpenStore) -> None:
-        """In whoever's rows they are; those of other tenants, and those not so bound, stay."""
+        """Removing a scope removes the keys bound to it, also those stored by another tenant. Other keys stay."""
         anas = replace(KEY, id="ana", tenant="acme", user="ana")
         in_app = replace(anas, id="app", app="kitchen")
         bobs, elsewhere = replace(anas, id="bob", user="bob"), replace(anas, id="elsewhere", tenant="default")
@@ -59,7 +69,7 @@ class AccessPromises:
         assert acme.access_keys() == []
 
     def test_an_answer_is_kept_for_a_claim_and_comes_back_whole(self, store: Store, open_store: OpenStore) -> None:
-        """With its bytes as they are; by principal and key, and only within one's own tenant."""
+        """A response is read back with its exact bytes, by principal and idempotency key, and only within its tenant."""
         answer = replace(CLAIM, status=201, headers={"content-type": "a/b"}, body=b"\xff\x00{}")
         with store.write() as tx:
             tx.add_stored_response(CLAIM)
@@ -70,7 +80,7 @@ class AccessPromises:
         assert open_store(tenant="other").stored_response("key k1", "retry-1") is None
 
     def test_an_answer_is_kept_only_while_its_own_claim_stands(self, store: Store) -> None:
-        """Neither without one, nor for a later one, nor twice."""
+        """A response is stored only for its own claim: not without one, not for a later one, and not twice."""
         later = replace(CLAIM, at=AT + DAY)
         with store.write() as tx:
             assert not tx.set_stored_response(replace(CLAIM, status=200))
@@ -84,7 +94,7 @@ class AccessPromises:
         assert kept.status == 200
 
     def test_answers_are_removed_by_age_by_name_or_all(self, store: Store, open_store: OpenStore) -> None:
-        """Others stay, and so do another tenant's."""
+        """Responses can be removed by age, by name, or all. Other tenants' responses stay."""
         other = open_store(tenant="other")
         with other.write() as tx:
             tx.add_stored_response(CLAIM)

@@ -1,4 +1,4 @@
-"""What every store keeps of apps: their records, what they share, and counts by app."""
+"""Conformance tests for apps: their records, sharing, and counts per app."""
 
 from dataclasses import replace
 
@@ -11,10 +11,10 @@ HALL = Scope(app="hall")
 
 
 class AppPromises:
-    """Apps."""
+    """App records, sharing between apps, and counts per app."""
 
     def test_an_app_comes_back_as_it_was_stored(self, store: Store, open_store: OpenStore) -> None:
-        """Every field, through another handle, and only within one's own tenant; the last word counts."""
+        """Every field is read back through another handle. Storing an app again replaces it, and other tenants do not see it."""
         record = AppRecord(
             app="kitchen", name="Küche 🍳", installed_at=AT, uninstalled_at=AT + DAY, shares_with=("hall", "*"), metadata={"n": 1}
         )
@@ -29,7 +29,7 @@ class AppPromises:
         assert (open_store(tenant="other").apps(), open_store(tenant="other").app("kitchen")) == ([], None)
 
     def test_sharing_is_found_by_the_app_it_is_with(self, store: Store, open_store: OpenStore) -> None:
-        """By name or with all; never with itself, and not once it is uninstalled."""
+        """Apps that share by name or with all are found; the reading app itself and uninstalled apps are not."""
         with store.write() as tx:
             tx.set_app(AppRecord(app="kitchen", shares_with=("hall",)))
             tx.set_app(AppRecord(app="open", shares_with=("*",)))
@@ -41,7 +41,7 @@ class AppPromises:
         assert open_store(tenant="other").apps_sharing_with("hall") == []
 
     def test_a_reader_sees_the_memories_that_other_apps_share_and_nothing_said_to_them(self, store: Store) -> None:
-        """The rest of the scope rule holds as ever; ``apps`` narrows what is seen."""
+        """``also_apps`` adds the memories of other apps to a reader's view, but not their messages. ``apps`` narrows the view."""
         anas = Scope(app="kitchen", user="ana")
         remember(store, a_memory("their pangolin", scope=KITCHEN), a_memory("ana's pangolin", scope=anas))
         remember(store, a_memory("own pangolin", scope=HALL), a_memory("everyone's pangolin", scope=Scope()))
@@ -60,7 +60,7 @@ class AppPromises:
             assert ("ana's pangolin" in {m.text for m in store.memories(MemoryFilter(reader=own))}) == (user == "ana")
 
     def test_live_memories_are_counted_by_app(self, store: Store) -> None:
-        """Across users; not retired, expired or of no app."""
+        """Memories of all users count; retired and expired memories and memories of no app do not."""
         (old,) = remember(store, a_memory("retired", scope=KITCHEN))
         remember(
             store,
@@ -74,7 +74,7 @@ class AppPromises:
         assert store.memories_by_app(unexpired_at=AT) == {"kitchen": 2, "hall": 1}
 
     def test_changes_are_counted_by_app_and_author(self, store: Store) -> None:
-        """From a moment on; several changes of one batch are one."""
+        """Only changes since the given time count. Several changes of one batch count as one batch."""
         one, two, before = remember(
             store, a_memory("one", scope=KITCHEN), a_memory("two", scope=KITCHEN), a_memory("before", scope=HALL)
         )
@@ -92,7 +92,7 @@ class AppPromises:
         assert store.changes_by_app(since=AT + 2 * DAY) == []
 
     def test_memories_are_counted_by_the_day_they_were_made_on(self, store: Store) -> None:
-        """Once each, by kind; not what was only changed then, nor what was made before."""
+        """Each new memory counts once, by kind. Later revisions and earlier memories do not count."""
         one, two, before = remember(store, a_memory("one"), a_memory("two"), a_memory("before"))
         with store.write() as tx:
             tx.add_change(a_change(one, batch="bat_1", at=AT))
@@ -103,14 +103,14 @@ class AppPromises:
         assert store.memories_by_day(since=AT) == [DayCount(day, one.kind, 1) for day in days]
 
     def test_sessions_are_chosen_by_when_they_were_last_active(self, store: Store) -> None:
-        """From a moment on."""
+        """``active_since`` selects sessions by their last activity."""
         with store.write() as tx:
             tx.add_session(a_session("old"))
             tx.add_session(a_session("new", last_at=AT + DAY))
         assert [session.id for session in store.sessions(SessionFilter(active_since=AT + DAY))] == ["new"]
 
     def test_a_removed_app_has_no_record_and_is_named_nowhere(self, store: Store) -> None:
-        """Not in what others share either; others keep theirs."""
+        """Removing an app removes its record and its name from the sharing lists of other apps."""
         with store.write() as tx:
             tx.set_app(AppRecord(app="kitchen", name="The kitchen"))
             tx.set_app(AppRecord(app="hall", shares_with=("kitchen", "attic")))

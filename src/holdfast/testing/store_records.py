@@ -1,5 +1,5 @@
-"""What every store keeps: sessions, messages, memories with their revisions, and who is who."""
-# ruff: noqa: PT011 - what a store raises on a clash is its own affair
+"""Conformance tests for records: sessions, messages, memories with their revisions, users, settings and spend."""
+# ruff: noqa: PT011 - each store raises its own error on a conflict
 
 from dataclasses import replace
 from datetime import timedelta
@@ -13,21 +13,21 @@ from holdfast.types import Scope, Spend, UserProfile, UserRecord
 
 
 class SessionPromises:
-    """Conversations."""
+    """Session records."""
 
     def test_a_session_comes_back_as_it_was_stored(self, store: Store, open_store: OpenStore) -> None:
-        """Every field, also through another handle."""
+        """Every field is read back through another handle."""
         session = a_session(scope=Scope(app="kitchen", user="ana", agent="chef"), metadata={"channel": "voice", "n": 1})
         with store.write() as tx:
             tx.add_session(session)
         assert open_store().session("ses_1") == session
 
     def test_an_unknown_session_is_none(self, store: Store) -> None:
-        """Not an error."""
+        """An unknown id returns None and raises no error."""
         assert store.session("ses_absent") is None
 
     def test_a_session_takes_a_new_state(self, store: Store) -> None:
-        """The whole record is replaced."""
+        """``set_session`` replaces the whole record."""
         changed = a_session(status="ended", ended_at=AT + DAY, last_at=AT + DAY, digested_to=7)
         with store.write() as tx:
             tx.add_session(a_session())
@@ -35,7 +35,7 @@ class SessionPromises:
         assert store.session("ses_1") == changed
 
     def test_sessions_are_listed_by_last_activity_newest_first(self, store: Store) -> None:
-        """Whatever order they began in."""
+        """The order depends on the last activity, not on the order of creation."""
         with store.write() as tx:
             for id, hours in (("old", 1), ("newest", 3), ("middle", 2)):
                 tx.add_session(a_session(id, last_at=AT + timedelta(hours=hours)))
@@ -43,7 +43,7 @@ class SessionPromises:
         assert [s.id for s in store.sessions(SessionFilter(limit=1, offset=1))] == ["middle"]
 
     def test_sessions_are_chosen_by_owner_status_and_silence(self, store: Store) -> None:
-        """Each condition alone."""
+        """Each filter of ``SessionFilter`` works on its own."""
         with store.write() as tx:
             tx.add_session(a_session("a"))
             tx.add_session(a_session("b", scope=BOB, status="ended"))
@@ -56,26 +56,32 @@ class SessionPromises:
 
 
 class MessagePromises:
-    """What was said."""
+    """Message records."""
 
     def test_a_message_comes_back_as_it_was_stored(self, store: Store, open_store: OpenStore) -> None:
-        """Every field, with the sequence number it was given."""
+        """Every field is read back, with the assigned sequence number."""
         message = a_message(
-            "¡Hola! \u4f60\u597d 👋\nsecond line", role="tool", speaker="Ana", client_id="c1", origin="web", action="noise",
-            language="es", at=AT + timedelta(microseconds=1),
-        )  # fmt: skip
+            "¡Hola! \u4f60\u597d 👋\nsecond line",
+            role="tool",
+            speaker="Ana",
+            client_id="c1",
+            origin="web",
+            action="noise",
+            language="es",
+            at=AT + timedelta(microseconds=1),
+        )
         (stored,) = say(store, message)
         assert stored == replace(message, seq=stored.seq)
         assert open_store().messages(MessageFilter(session="ses_1")) == [stored]
 
     def test_sequence_numbers_only_grow(self, store: Store) -> None:
-        """In the order of writing, whatever the times are."""
+        """Sequence numbers follow the order of writing, whatever the messages' times are."""
         stored = say(store, a_message("one", at=AT + DAY), a_message("two"), a_message("three", session="other"))
         assert [m.seq for m in stored] == sorted({m.seq for m in stored})
         assert stored[0].seq > 0
 
     def test_a_sequence_number_is_never_used_again(self, store: Store, open_store: OpenStore) -> None:
-        """Not after removal, and not by another handle."""
+        """A removed message's number is not reused, also not by another handle."""
         (last,) = say(store, a_message("soon gone"))
         with store.write() as tx:
             tx.remove_messages([last.id])
@@ -83,13 +89,13 @@ class MessagePromises:
         assert after.seq > last.seq
 
     def test_messages_are_listed_oldest_first(self, store: Store) -> None:
-        """By sequence number; the newest few keep that order."""
+        """Messages are ordered by sequence number, also with ``newest``."""
         say(store, *(a_message(text) for text in ("one", "two", "three")))
         assert [m.text for m in store.messages(MessageFilter(session="ses_1"))] == ["one", "two", "three"]
         assert [m.text for m in store.messages(MessageFilter(session="ses_1", newest=2))] == ["two", "three"]
 
     def test_messages_are_chosen_by_each_condition(self, store: Store) -> None:
-        """Each condition alone."""
+        """Each filter of ``MessageFilter`` works on its own."""
         one, two, three = say(
             store,
             a_message("one", client_id="c1"),
@@ -107,14 +113,14 @@ class MessagePromises:
         assert store.messages(MessageFilter(exactly=Scope(app="nowhere"))) == []
 
     def test_a_client_id_is_taken_once_a_session(self, store: Store) -> None:
-        """A second message under it is refused whole; another session may use it."""
+        """A second message with the same client id is refused in one session and accepted in another."""
         say(store, a_message("one", client_id="c1"), a_message("elsewhere", session="other", client_id="c1"))
         with pytest.raises(Exception):  # noqa: B017
             say(store, a_message("again", client_id="c1"))
         assert [m.text for m in store.messages(MessageFilter(session="ses_1"))] == ["one"]
 
     def test_a_message_without_an_action_can_be_given_one(self, store: Store) -> None:
-        """Nothing else of it changes, one that has an action keeps it, and the check is content."""
+        """``set_action`` changes only the action of messages without one, and the deep check still passes."""
         plain, noise = say(store, a_message("one"), a_message("two", action="noise"))
         with store.write() as tx:
             tx.set_action([plain.id, noise.id, "msg_absent"], "forgotten")
@@ -122,35 +128,50 @@ class MessagePromises:
         assert all(finding.ok for finding in store.check())
 
     def test_a_very_long_message_is_kept_whole(self, store: Store) -> None:
-        """A million characters, none lost."""
+        """A message of a million characters is read back unchanged."""
         text = "All work and no play. " * 50_000
         (stored,) = say(store, a_message(text))
         assert store.messages(MessageFilter(ids=(stored.id,)))[0].text == text
 
     def test_many_ids_can_be_asked_for_at_once(self, store: Store) -> None:
-        """More than a statement can bind one by one."""
+        """A filter accepts more ids than one statement can bind."""
         (stored,) = say(store, a_message("one"))
         ids = [stored.id, *(f"absent_{n}" for n in range(40_000))]
         assert store.messages(MessageFilter(ids=ids)) == [stored]
 
 
 class MemoryPromises:
-    """What is remembered, and what was."""
+    """Memory records and their revisions."""
 
     def test_a_memory_comes_back_as_it_was_stored(self, store: Store, open_store: OpenStore) -> None:
-        """Every field, through another handle."""
+        """Every field is read back through another handle."""
         memory = a_memory(
-            "prefers tea", scope=Scope(app="kitchen", user="ana", agent="chef"), key="drink", topic="taste", importance=7.5,
-            tags=("a", "ñ"), metadata={"s": "x", "i": 1, "f": 1.5, "b": True, "n": None, "l": ["x", 1]}, origin="import", trust=0.4,
-            sources=("msg_1", "mem_9"), pinned=True, language="en", valid_from=AT - DAY, valid_to=AT + DAY, expires_at=AT + 2 * DAY,
-            last_used_at=AT, last_seen_at=AT, reason="because", content_hash="00ff",
-        )  # fmt: skip
+            "prefers tea",
+            scope=Scope(app="kitchen", user="ana", agent="chef"),
+            key="drink",
+            topic="taste",
+            importance=7.5,
+            tags=("a", "ñ"),
+            metadata={"s": "x", "i": 1, "f": 1.5, "b": True, "n": None, "l": ["x", 1]},
+            origin="import",
+            trust=0.4,
+            sources=("msg_1", "mem_9"),
+            pinned=True,
+            language="en",
+            valid_from=AT - DAY,
+            valid_to=AT + DAY,
+            expires_at=AT + 2 * DAY,
+            last_used_at=AT,
+            last_seen_at=AT,
+            reason="because",
+            content_hash="00ff",
+        )
         (stored,) = remember(store, memory)
         assert stored == replace(memory, item=stored.item)
         assert open_store().memories(MemoryFilter(ids=(memory.id,))) == [stored]
 
     def test_a_change_adds_a_revision_and_closes_the_one_before(self, store: Store) -> None:
-        """The present one is listed; both are kept."""
+        """Only the current revision is listed; ``revisions`` returns both."""
         (first,) = remember(store, a_memory("lives in Lyon"))
         (second,) = remember(store, replace(first, text="lives in Porto", recorded_at=AT + DAY, updated_at=AT + DAY))
         assert second.revision == 2
@@ -161,7 +182,7 @@ class MemoryPromises:
         ]
 
     def test_known_at_gives_the_revision_of_that_time(self, store: Store) -> None:
-        """From the moment it was recorded until the moment another was."""
+        """``known_at`` returns the revision that was recorded at that time."""
         (first,) = remember(store, a_memory("lives in Lyon"))
         remember(store, replace(first, text="lives in Porto", recorded_at=AT + DAY))
         for moment, texts in (
@@ -173,14 +194,14 @@ class MemoryPromises:
             assert [m.text for m in store.memories(MemoryFilter(known_at=moment))] == texts
 
     def test_as_of_gives_what_was_valid_then(self, store: Store) -> None:
-        """From valid_from up to, and not including, valid_to; never past its expiry."""
+        """``as_of`` selects ``valid_from <= time < valid_to``, and no memory after its expiry."""
         remember(store, a_memory("Lyon", valid_to=AT + DAY, status="superseded"), a_memory("Porto", valid_from=AT + DAY))
         remember(store, a_memory("today only", expires_at=AT + DAY))
         for moment, texts in ((AT - DAY, set()), (AT, {"Lyon", "today only"}), (AT + DAY, {"Porto"})):
             assert {m.text for m in store.memories(MemoryFilter(as_of=moment, statuses=["live", "superseded"]))} == texts
 
     def test_only_live_memories_are_listed_unless_asked(self, store: Store) -> None:
-        """A retired one is found by its status."""
+        """Retired memories are listed only when ``statuses`` includes theirs."""
         (memory,) = remember(store, a_memory("old news"))
         remember(store, replace(memory, status="forgotten", retired_at=AT + DAY, recorded_at=AT + DAY))
         assert store.memories(MemoryFilter()) == []
@@ -188,7 +209,7 @@ class MemoryPromises:
         assert [m.text for m in store.memories(MemoryFilter(statuses=None))] == ["old news"]
 
     def test_a_reader_sees_what_is_shared_or_its_own(self, store: Store) -> None:
-        """Every part of the owner's scope is missing or equal."""
+        """A reader sees a memory if each part of its scope is missing or equal to the reader's."""
         scopes = [
             Scope(app=app, user=user, agent=agent)
             for app in (None, "kitchen", "hall")
@@ -201,7 +222,7 @@ class MemoryPromises:
             assert seen == {repr(scope) for scope in scopes if reader.sees(scope)}
 
     def test_exactly_and_owner_choose_by_scope(self, store: Store) -> None:
-        """``exactly`` this very scope, ``owner`` the named parts whatever the others are."""
+        """``exactly`` matches the whole scope; ``owner`` matches the given parts and ignores the others."""
         kitchen = Scope(user="ana", app="kitchen")
         remember(store, a_memory("general"), a_memory("kitchen", scope=kitchen), a_memory("shared", scope=SHARED))
         assert [m.text for m in store.memories(MemoryFilter(exactly=ANA))] == ["general"]
@@ -209,13 +230,13 @@ class MemoryPromises:
         assert [m.text for m in store.memories(MemoryFilter(owner={"app": "kitchen", "user": "ana"}))] == ["kitchen"]
 
     def test_memories_are_chosen_by_each_condition(self, store: Store) -> None:
-        """Each condition alone."""
+        """Each filter of ``MemoryFilter`` works on its own."""
         (one, two) = remember(
             store,
             a_memory("one", key="drink", topic="taste", pinned=True, content_hash="aa", sources=("msg_1",)),
             a_memory("two", kind="event", expires_at=AT + DAY, retired_at=AT, at=AT + DAY),
         )
-        for wanted, expected in (
+        for filters, expected in (
             (MemoryFilter(key="drink"), [one]),
             (MemoryFilter(topic="taste"), [one]),
             (MemoryFilter(pinned=True), [one]),
@@ -232,10 +253,10 @@ class MemoryPromises:
             (MemoryFilter(newest_first=False), [one, two]),
             (MemoryFilter(ids=()), []),
         ):
-            assert store.memories(wanted) == expected, wanted
+            assert store.memories(filters) == expected, filters
 
-    def test_what_was_learnt_and_never_used_can_be_found(self, store: Store) -> None:
-        """Not what a person stored, pinned, used or said again."""
+    def test_what_was_learned_and_never_used_can_be_found(self, store: Store) -> None:
+        """``unused_since`` selects extracted memories that were not pinned, used or stated again since then."""
         remember(
             store,
             a_memory("idle", origin="auto"),
@@ -250,7 +271,7 @@ class MemoryPromises:
 
     @pytest.mark.parametrize("limit", [-1, 2**63])
     def test_a_limit_out_of_range_is_refused(self, store: Store, limit: int) -> None:
-        """In the same words by every store."""
+        """Every store raises the same error for a limit out of range."""
         with pytest.raises(InvalidInput, match=f"limit is {limit}"):
             store.memories(MemoryFilter(limit=limit))
         with pytest.raises(InvalidInput, match=f"limit is {limit}"):
@@ -259,12 +280,12 @@ class MemoryPromises:
             store.jobs(limit=limit)
 
     def test_counting_equals_listing_without_its_limit(self, store: Store) -> None:
-        """So that a page can say how many there are."""
+        """``count_memories`` ignores the limit, so that a page can show the total."""
         remember(store, *(a_memory(f"number {n}") for n in range(5)))
         assert store.count_memories(MemoryFilter(reader=ANA, limit=2)) == 5
 
     def test_last_use_and_last_statement_are_noted_in_place(self, store: Store) -> None:
-        """Without a revision, and without touching others."""
+        """``touch`` adds no revision and changes no other memory."""
         one, two = remember(store, a_memory("one"), a_memory("two"))
         with store.write(durable=False) as tx:
             tx.touch([one.id], used=AT + DAY)
@@ -273,14 +294,14 @@ class MemoryPromises:
         assert store.revisions(two.id) == [two]
 
     def test_expiry_is_pushed_in_place(self, store: Store) -> None:
-        """Without a revision."""
+        """``set_expiry`` adds no revision."""
         (one,) = remember(store, a_memory("one", expires_at=AT))
         with store.write() as tx:
             tx.set_expiry([one.id], AT + DAY)
         assert store.revisions(one.id) == [replace(one, expires_at=AT + DAY)]
 
     def test_changes_are_listed_by_memory_batch_and_id_with_their_revision(self, store: Store) -> None:
-        """Oldest first; ``after`` is what the change made."""
+        """Changes are listed oldest first; ``after`` is the revision that the change produced."""
         (first,) = remember(store, a_memory("one"))
         (second,) = remember(store, replace(first, text="two", recorded_at=AT + DAY))
         created = a_change(first, reason="said so")
@@ -299,11 +320,11 @@ class MemoryPromises:
         assert store.changes(memory="mem_absent") == []
 
 
-class SmallPromises:
-    """Users, settings and costs."""
+class SettingPromises:
+    """Users, settings and spend."""
 
     def test_costs_add_up_by_day_purpose_and_model(self, store: Store, open_store: OpenStore) -> None:
-        """And only one's own tenant's are seen."""
+        """Spend is summed by day, purpose and model, per tenant."""
         first = Spend(day="2026-03-01", purpose="digest", model="m", calls=1, input_tokens=10, output_tokens=2, cost=0.5)
         with store.write() as tx:
             tx.add_spend(first)
@@ -315,26 +336,28 @@ class SmallPromises:
         assert open_store(tenant="other").spend() == []
 
     def test_a_stranger_has_the_defaults(self, store: Store) -> None:
-        """And none are stored for them."""
+        """An unknown user has a default profile."""
         assert store.user("nobody") == UserProfile(user="nobody")
 
     def test_a_user_comes_back_as_stored(self, store: Store, open_store: OpenStore) -> None:
-        """The last word counts."""
+        """Storing a profile again replaces it."""
         with store.write() as tx:
             tx.set_user(UserProfile(user="ana", timezone="Europe/Madrid"))
             tx.set_user(UserProfile(user="ana", timezone="America/Lima", language="es"))
         assert open_store().user("ana") == UserProfile(user="ana", timezone="America/Lima", language="es")
 
     def test_users_are_listed_by_name_with_what_they_have(self, store: Store, open_store: OpenStore) -> None:
-        """Everyone with a profile, a memory, a session or a message; once each, and only of one's own tenant."""
+        """Everyone with a profile, a memory, a session or a message is listed once, per tenant."""
         (old,) = remember(store, a_memory("retired", scope=Scope(user="retired")))
         remember(
             store,
-            a_memory("one", scope=ANA), a_memory("two", scope=Scope(user="ana", app="kitchen"), at=AT + DAY),
-            a_memory("expired", scope=ANA, expires_at=AT), a_memory("for all", scope=SHARED),
+            a_memory("one", scope=ANA),
+            a_memory("two", scope=Scope(user="ana", app="kitchen"), at=AT + DAY),
+            a_memory("expired", scope=ANA, expires_at=AT),
+            a_memory("for all", scope=SHARED),
             a_memory("soon gone", scope=Scope(user="gone"), id="mem_gone"),
             replace(old, status="forgotten", recorded_at=AT + DAY, updated_at=AT + DAY),
-        )  # fmt: skip
+        )
         say(store, a_message("Hi", scope=BOB, session="ses_bob", at=AT + 2 * DAY))
         with store.write() as tx:
             tx.add_session(a_session("ses_ana", scope=ANA))
@@ -353,7 +376,7 @@ class SmallPromises:
         assert (other.user_names(), other.user_records(["ana"], unexpired_at=AT)) == ([], [UserRecord(user="ana")])
 
     def test_users_are_listed_in_pages(self, store: Store) -> None:
-        """By code point, whatever the database's own order is."""
+        """User names are sorted by code point, whatever the database's collation is."""
         with store.write() as tx:
             for name in ("b", "Z", "a", "é"):
                 tx.set_user(UserProfile(user=name))
@@ -363,10 +386,10 @@ class SmallPromises:
         assert store.user_records([], unexpired_at=AT) == []
 
     def test_a_setting_comes_back_as_stored(self, store: Store, open_store: OpenStore) -> None:
-        """None until it is set; the last word counts."""
-        assert store.setting("colour") is None
+        """A setting is None until it is set. Setting it again replaces the value."""
+        assert store.setting("color") is None
         with store.write() as tx:
-            tx.set_setting("colour", "red")
-            tx.set_setting("colour", "grün")
-            assert tx.setting("colour") == "grün"
-        assert open_store().setting("colour") == "grün"
+            tx.set_setting("color", "red")
+            tx.set_setting("color", "grün")
+            assert tx.setting("color") == "grün"
+        assert open_store().setting("color") == "grün"

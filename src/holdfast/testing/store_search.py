@@ -1,4 +1,4 @@
-"""How every store finds: by words, by vectors, by metadata."""
+"""Conformance tests for full-text search."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,20 +15,20 @@ ODD_TOKENS = (
     "AND", "OR", "NOT", "NEAR", "$HOME", "--flag", "100%", "x=y", "<b>", "`code`", "\u6771\u4eac", "\u05e9\u05dc\u05d5\u05dd", "\u0645\u0631\u062d\u0628\u0627", "🎉", "naïve", "Straße",
     "p1x", "I/O", "R&D", "node.js", "/etc/hosts", "C:\\temp", "+34-600-123-456", "2026-03-01", "O'Brien", "rock'n'roll",
 )  # fmt: skip
-"""Tokens that break naive full-text queries; each must be found by itself."""
+"""Tokens that break naive full-text queries. A query with one of them must find its row."""
 
 
 def find(
     store: Store, query: str, reader: Scope = ANA, spaces: Sequence[Space] = ("memory", "message"), **more: Any
 ) -> list[str]:
-    """Return the texts found by words, best first."""
+    """Return the texts that a search by words finds, best first."""
     limit = more.pop("limit", 10)
     matches = store.find_text(query, SearchFilter(reader=reader, spaces=spaces, **more), languages=("en", "es"), limit=limit)
     return texts_of(store, [match.item for match in matches])
 
 
 def texts_of(store: Store, items: Sequence[int]) -> list[str]:
-    """Return the texts of items in their order, whatever revision or message they are."""
+    """Return the texts of items, which may be messages or any revisions of memories, in the given order."""
     texts = {message.seq: message.text for message in store.messages(MessageFilter(seqs=items))}
     memories = [revision for memory in store.memories(MemoryFilter(statuses=None)) for revision in store.revisions(memory.id)]
     texts.update({memory.item: memory.text for memory in memories})
@@ -39,7 +39,7 @@ class TextPromises:
     """Search by words."""
 
     def test_words_are_found_in_memories_and_messages(self, store: Store) -> None:
-        """The space says which is which."""
+        """``spaces`` selects memories, messages or both."""
         remember(store, a_memory("the parrot is green"))
         say(store, a_message("a parrot can talk"))
         assert set(find(store, "parrot")) == {"the parrot is green", "a parrot can talk"}
@@ -47,12 +47,12 @@ class TextPromises:
         assert find(store, "parrot", spaces=["message"]) == ["a parrot can talk"]
 
     def test_a_key_is_found_like_the_text(self, store: Store) -> None:
-        """``drink: tea`` answers a question about drinks."""
+        """A query that names a memory's key finds the memory."""
         remember(store, a_memory("tea", key="drink"))
         assert find(store, "what does she drink?") == ["tea"]
 
     def test_the_better_match_comes_first_with_a_score_up_to_one(self, store: Store) -> None:
-        """Rare words weigh more."""
+        """Rare words weigh more than common ones."""
         remember(store, a_memory("the red house"), a_memory("the red parrot"), a_memory("the red car"))
         matches = store.find_text("red parrot", SearchFilter(reader=ANA, spaces=["memory"]), languages=("en",), limit=10)
         assert texts_of(store, [matches[0].item]) == ["the red parrot"]
@@ -60,7 +60,7 @@ class TextPromises:
         assert [m.score for m in matches] == sorted((m.score for m in matches), reverse=True)
 
     def test_scores_stay_within_bounds_when_a_word_has_several_spellings(self, store: Store) -> None:
-        """One text may hold two stems of one query word."""
+        """A text that contains two stems of one query word scores at most 1."""
         remember(store, a_memory("cos cosa"))
         matches = store.find_text("cosas dragon", SearchFilter(reader=ANA, spaces=["memory"]), languages=("en", "es"), limit=10)
         assert [0 <= match.score <= 1 for match in matches] == [True]
@@ -77,14 +77,14 @@ class TextPromises:
         ],
     )
     def test_word_forms_and_accents_do_not_matter(self, store: Store, stored: str, query: str) -> None:
-        """In English and in Spanish."""
+        """Inflected forms and missing accents match, in English and Spanish."""
         language = "en" if stored.isascii() and "gustan" not in stored else "es"
         remember(store, a_memory(stored, language=language), a_memory("nothing of that"))
         assert find(store, query) == [stored]
 
     @pytest.mark.parametrize("token", ODD_TOKENS)
     def test_an_odd_token_finds_its_row(self, store: Store, token: str) -> None:
-        """As it is written, alone as a query."""
+        """A token with punctuation, used alone as a query, finds the text that contains it."""
         remember(store, a_memory("something else entirely"), a_memory(f"here stands {token} in a row"))
         assert find(store, token)[:1] == [f"here stands {token} in a row"]
 
@@ -92,13 +92,13 @@ class TextPromises:
         "query", ["", "   ", '"', "*", "((", "NEAR(a b, 2)", "text:x", "^", "a AND", "-", "\x00", "'; DROP TABLE memories; --"]
     )
     def test_any_text_is_a_valid_query(self, store: Store, query: str) -> None:
-        """Nothing in it is syntax."""
+        """No character in a query is interpreted as search syntax."""
         remember(store, a_memory("a row"))
         assert isinstance(find(store, query), list)
         assert [m.text for m in store.memories(MemoryFilter())] == ["a row"]
 
     def test_scope_is_part_of_the_search(self, store: Store) -> None:
-        """A thousand better rows of others do not hide one's own."""
+        """Better matches that the reader may not see do not displace the reader's own."""
         remember(
             store, *(a_memory(f"parrot {n}", scope=BOB) for n in range(300)), a_memory("my own parrot, among many other words")
         )
@@ -106,7 +106,7 @@ class TextPromises:
         assert find(store, "parrot", SHARED) == []
 
     def test_kinds_and_metadata_limit_a_search(self, store: Store) -> None:
-        """Both for words."""
+        """``kinds`` and ``where`` filter the results of a search by words."""
         remember(
             store, a_memory("a parrot"), a_memory("one parrot", kind="event"), a_memory("two parrots", metadata={"room": "hall"})
         )
@@ -114,13 +114,13 @@ class TextPromises:
         assert find(store, "parrot", spaces=("memory",), where={"room": "hall"}) == ["two parrots"]
 
     def test_a_filter_does_not_lose_rows_behind_better_matches(self, store: Store) -> None:
-        """What is filtered out takes no place in the ranking."""
-        wanted = a_memory("a parrot with a great many other words around it", metadata={"room": "hall"})
-        remember(store, wanted, *(a_memory(f"parrot {n}") for n in range(450)))
-        assert find(store, "parrot", spaces=("memory",), where={"room": "hall"}) == [wanted.text]
+        """Filters apply before the limit, so that filtered rows do not displace matching ones."""
+        expected = a_memory("a parrot with a great many other words around it", metadata={"room": "hall"})
+        remember(store, expected, *(a_memory(f"parrot {n}") for n in range(450)))
+        assert find(store, "parrot", spaces=("memory",), where={"room": "hall"}) == [expected.text]
 
     def test_of_messages_only_those_said_at_the_wanted_times_are_found(self, store: Store) -> None:
-        """The start of a stretch belongs to it, its end does not; memories are what they are at any time."""
+        """``said`` filters messages by half-open time ranges. It does not apply to memories."""
         say(store, *(a_message(f"parrot {day}", at=AT + day * DAY, session=f"ses_{day}") for day in range(6)))
         remember(store, a_memory("the parrot is green"))
         days = [(AT + DAY, AT + 2 * DAY), (AT + 4 * DAY, AT + 5 * DAY)]
@@ -130,18 +130,18 @@ class TextPromises:
         assert find(store, "parrot", spaces=["memory"], said=days) == ["the parrot is green"]
 
     def test_tidying_comes_to_an_end_and_changes_no_answer(self, store: Store) -> None:
-        """Many small writes leave something to tidy in most stores; afterwards everything is found as before."""
+        """Repeated ``tidy()`` calls end, and search results stay the same."""
         for n in range(40):
             remember(store, a_memory(f"parrot {n} of the harbour"))
         before = find(store, "parrot 7 harbour")
         steps = 0
         while store.tidy():
             steps += 1
-            assert steps < 1000, "tidying never ends"
+            assert steps < 1000, "tidy() never returns False"
         assert find(store, "parrot 7 harbour") == before
 
     def test_an_older_wording_is_found_in_the_archive_alone(self, store: Store) -> None:
-        """A revision moves the text before out of the way."""
+        """The text of an old revision is found only in the archive."""
         (first,) = remember(store, a_memory("the parrot is green"))
         remember(store, replace(first, text="the budgie is green", recorded_at=AT + DAY))
         assert find(store, "parrot") == []
@@ -149,7 +149,7 @@ class TextPromises:
         assert find(store, "budgie") == ["the budgie is green"]
 
     def test_a_retired_memory_is_found_in_the_archive_alone(self, store: Store) -> None:
-        """And comes back when it is restored."""
+        """A retired memory is found only in the archive, until it is restored."""
         (first,) = remember(store, a_memory("the parrot is green"))
         (second,) = remember(store, replace(first, status="forgotten", recorded_at=AT + DAY))
         assert find(store, "parrot") == []
@@ -158,7 +158,7 @@ class TextPromises:
         assert find(store, "parrot") == ["the parrot is green"]
 
     def test_a_word_deep_in_a_long_message_is_found_with_its_window(self, store: Store) -> None:
-        """The window shows where."""
+        """The match names the chunk of a long message that contains the word."""
         text = "Nothing to see here. " * 2000 + "The password hint is a pangolin. " + "More of nothing. " * 2000
         (message,) = say(store, a_message(text))
         (match,) = store.find_text("pangolin", SearchFilter(reader=ANA, spaces=["message"]), languages=("en",), limit=5)

@@ -1,4 +1,4 @@
-"""How every store finds by vectors, of one model at a time, and by metadata."""
+"""Conformance tests for vector search, and for metadata filters."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def towards(*angles: float) -> "Vectors":
-    """Return unit vectors in a plane, of four numbers each, at these angles in degrees."""
+    """Return 4-dimensional unit vectors in one plane, at these angles in degrees."""
     radians = np.radians(np.array(angles, dtype=np.float32))
     flat = np.zeros((len(angles), 4), dtype=np.float32)
     flat[:, 0], flat[:, 1] = np.cos(radians), np.sin(radians)
@@ -25,14 +25,14 @@ def towards(*angles: float) -> "Vectors":
 
 
 def embed_all(store: Store, model: str, angles: dict[str, float]) -> int:
-    """Give every waiting window the vector at its text's angle."""
+    """Store a vector for every waiting chunk, at the angle given for its text. Return the number of vectors stored."""
     waiting = store.missing_vectors(model, limit=100)
     with store.write(durable=False) as tx:
         return tx.put_vectors(model, [(w.item, w.chunk) for w in waiting], towards(*(angles[w.text] for w in waiting)))
 
 
 def nearest(store: Store, model: str, angle: float, reader: Scope = ANA, **more: Any) -> list[str]:
-    """Return the texts nearest to an angle."""
+    """Return the texts whose vectors are nearest to an angle, nearest first."""
     spaces: tuple[Space, ...] = more.pop("spaces", ("memory", "message"))
     limit = more.pop("limit", 10)
     where = SearchFilter(reader=reader, spaces=spaces, **more)
@@ -40,16 +40,16 @@ def nearest(store: Store, model: str, angle: float, reader: Scope = ANA, **more:
 
 
 class VectorPromises:
-    """Search by vectors, of one model at a time."""
+    """Search by vectors of one model at a time."""
 
     def test_nothing_waits_for_a_model_nobody_wants(self, store: Store) -> None:
-        """And nothing is found by it."""
+        """An unregistered model has no waiting chunks and finds nothing."""
         remember(store, a_memory("one"))
         assert store.missing_vectors("a", limit=10) == []
         assert nearest(store, "a", 0) == []
 
     def test_everything_stored_and_to_come_waits_for_a_wanted_model(self, store: Store) -> None:
-        """Asking again changes nothing."""
+        """Earlier and later texts wait for a registered model. Registering it twice changes nothing."""
         remember(store, a_memory("one"))
         with store.write() as tx:
             assert tx.use_model("a") == 1
@@ -59,23 +59,21 @@ class VectorPromises:
         assert {w.text for w in store.missing_vectors("a", limit=10)} == {"one", "two"}
 
     def test_the_wanted_models_are_listed(self, store: Store) -> None:
-        """In the order in which they were wanted."""
+        """Models are listed in the order of their registration."""
         for model in ("b", "a", "b"):
             _want(store, model)
         assert store.models() == ["b", "a"]
 
     def test_a_readers_newest_wait_first(self, store: Store) -> None:
-        """And only what they may see."""
+        """Waiting chunks that a reader may see are listed newest first."""
         _want(store, "a")
         remember(store, a_memory("old"), a_memory("new"), a_memory("bob's", scope=BOB))
         assert [w.text for w in store.missing_vectors("a", reader=ANA, limit=10)] == ["new", "old"]
 
     def test_chosen_windows_that_wait_are_listed(self, store: Store) -> None:
-        """Those a reader may see, and none that has a vector or was not chosen."""
+        """With ``windows``, only these chunks are listed, if they have no vector and the reader may see them."""
         _want(store, "a")
-        done, old, new, others = remember(
-            store, a_memory("done"), a_memory("old"), a_memory("new"), a_memory("bob's", scope=BOB)
-        )  # fmt: skip
+        done, old, new, others = remember(store, a_memory("done"), a_memory("old"), a_memory("new"), a_memory("bob's", scope=BOB))
         with store.write(durable=False) as tx:
             tx.put_vectors("a", [(done.item, 0)], towards(0))
         chosen = [(memory.item, 0) for memory in (done, old, others)]
@@ -86,7 +84,7 @@ class VectorPromises:
         assert store.missing_vectors("a", reader=ANA, windows=[], limit=10) == []
 
     def test_vectors_rank_by_cosine(self, store: Store) -> None:
-        """The score is the cosine, to a hundredth."""
+        """The score is the cosine, within 0.01."""
         _want(store, "a")
         remember(store, a_memory("near"), a_memory("far"), a_memory("opposite"))
         assert embed_all(store, "a", {"near": 10, "far": 60, "opposite": 180}) == 3
@@ -95,7 +93,7 @@ class VectorPromises:
         assert [match.score for match in matches] == pytest.approx(np.cos(np.radians([10, 60, 180])).tolist(), abs=0.01)
 
     def test_only_what_waits_takes_a_vector(self, store: Store) -> None:
-        """Not what has one, and not what went away while it was computed."""
+        """``put_vectors`` skips chunks that already have a vector and chunks removed in the meantime."""
         _want(store, "a")
         one, two = remember(store, a_memory("one"), a_memory("two"))
         waiting = [(one.item, 0), (two.item, 0)]
@@ -109,7 +107,7 @@ class VectorPromises:
         assert store.stats()["vectors"] == 1
 
     def test_two_models_stand_side_by_side_and_never_meet(self, store: Store) -> None:
-        """Also of different lengths."""
+        """Two models with different dimensions can be searched independently."""
         remember(store, a_memory("one"), a_memory("two"))
         _want(store, "a")
         embed_all(store, "a", {"one": 0, "two": 90})
@@ -123,7 +121,7 @@ class VectorPromises:
         assert texts_of(store, [found[0].item]) == ["two"]
 
     def test_a_model_without_vectors_finds_nothing_where_another_has_some(self, store: Store) -> None:
-        """As after a change of embedder."""
+        """After a change of the embedder, vectors of the old model are not used for the new one."""
         remember(store, a_memory("one"))
         _want(store, "a")
         embed_all(store, "a", {"one": 0})
@@ -131,7 +129,7 @@ class VectorPromises:
         assert nearest(store, "b", 0) == []
 
     def test_a_dropped_model_leaves_nothing_and_the_other_all(self, store: Store) -> None:
-        """Its queue is gone too."""
+        """Dropping a model removes its vectors and its queue, and leaves other models unchanged."""
         remember(store, a_memory("one"))
         for model in ("a", "b"):
             _want(store, model)
@@ -145,7 +143,7 @@ class VectorPromises:
         assert store.missing_vectors("a", limit=10) == []
 
     def test_a_dropped_model_can_come_back(self, store: Store) -> None:
-        """Everything waits for it again."""
+        """All texts wait again for a dropped model that is registered again."""
         remember(store, a_memory("one"))
         _want(store, "a")
         embed_all(store, "a", {"one": 0})
@@ -154,7 +152,7 @@ class VectorPromises:
             assert tx.use_model("a") == 1
 
     def test_a_retired_memory_is_near_in_the_archive_alone(self, store: Store) -> None:
-        """Its vector moves with it, without being made again."""
+        """A retired memory's vector moves to the archive and is not computed again."""
         _want(store, "a")
         (first,) = remember(store, a_memory("one"))
         embed_all(store, "a", {"one": 0})
@@ -164,7 +162,7 @@ class VectorPromises:
         assert store.missing_vectors("a", limit=10) == []
 
     def test_a_new_wording_waits_for_a_vector_of_its_own(self, store: Store) -> None:
-        """The old one stays with the old text."""
+        """A new text needs a new vector; the old vector stays with the old revision in the archive."""
         _want(store, "a")
         (first,) = remember(store, a_memory("one"))
         embed_all(store, "a", {"one": 0})
@@ -174,19 +172,22 @@ class VectorPromises:
         assert nearest(store, "a", 0, spaces=["archive"]) == ["one"]
 
     def test_scope_kinds_and_metadata_limit_a_search_by_vectors(self, store: Store) -> None:
-        """Before ranking."""
+        """Scope, ``kinds`` and ``where`` filter before the limit applies."""
         _want(store, "a")
         remember(
             store,
-            a_memory("bob's", scope=BOB), a_memory("event", kind="event"), a_memory("hall", metadata={"room": "hall"}), a_memory("plain"),
-        )  # fmt: skip
+            a_memory("bob's", scope=BOB),
+            a_memory("event", kind="event"),
+            a_memory("hall", metadata={"room": "hall"}),
+            a_memory("plain"),
+        )
         embed_all(store, "a", {"bob's": 0, "event": 10, "hall": 20, "plain": 1})
         assert nearest(store, "a", 0, limit=1) == ["plain"]
         assert nearest(store, "a", 0, limit=1, spaces=("memory",), kinds=("event",)) == ["event"]
         assert nearest(store, "a", 0, limit=1, spaces=("memory",), where={"room": "hall"}) == ["hall"]
 
     def test_a_long_message_is_found_by_its_best_window_once(self, store: Store) -> None:
-        """Each window has a vector of its own."""
+        """A long message is returned once, with the chunk that matches best."""
         _want(store, "a")
         (message,) = say(store, a_message("Some words to fill a window with. " * 300))
         waiting = store.missing_vectors("a", limit=100)
@@ -197,7 +198,7 @@ class VectorPromises:
         assert [(match.item, match.chunk) for match in matches] == [(message.seq, 2)]
 
     def test_another_handle_follows_every_change_of_the_vectors(self, store: Store, open_store: OpenStore) -> None:
-        """Additions, removals and moves reach an index that was loaded before."""
+        """A handle with a loaded index sees vectors that another handle adds, moves or removes."""
         other = open_store()
         _want(store, "a")
         one, _ = remember(store, a_memory("one"), a_memory("two"))
@@ -213,7 +214,7 @@ class VectorPromises:
         assert nearest(other, "a", 0, spaces=["archive"]) == []
 
     def test_similarities_are_pairwise_cosines(self, store: Store) -> None:
-        """Zero where a vector is missing."""
+        """The cosine is 0 where a vector is missing."""
         _want(store, "a")
         one, two = remember(store, a_memory("one"), a_memory("two"))
         embed_all(store, "a", {"one": 0, "two": 60})
@@ -233,7 +234,7 @@ METADATA: dict[str, Any] = {"text": "b", "int": 3, "real": 2.5, "yes": True, "no
 
 
 class MetadataPromises:
-    """Filters on metadata: every primitive type, every comparison, any key."""
+    """Metadata filters: all JSON primitive types, all comparisons, any key."""
 
     @pytest.mark.parametrize(
         ("where", "found"),
@@ -267,7 +268,7 @@ class MetadataPromises:
         ],
     )
     def test_a_filter_finds_what_it_says(self, store: Store, where: dict[str, Any], found: bool) -> None:  # noqa: FBT001
-        """JSON's types count: true is not 1, and '3' is not 3."""
+        """Comparisons respect JSON types: true is not 1, and "3" is not 3."""
         remember(store, a_memory("the one", metadata=METADATA))
         assert bool(store.memories(MemoryFilter(where=where))) is found
 
@@ -293,17 +294,17 @@ class MetadataPromises:
         ],
     )
     def test_a_hostile_key_is_a_key_like_any_other(self, store: Store, key: str) -> None:
-        """Bound, never formatted."""
+        """Keys are bound as parameters and never formatted into a statement."""
         remember(store, a_memory("the one", metadata={key: 1}), a_memory("another", metadata={"x": 1}))
         assert [m.text for m in store.memories(MemoryFilter(where={key: 1}))] == ["the one"]
         assert [m.text for m in store.memories(MemoryFilter(where={key: {"$gte": 1}}))] == ["the one"]
 
     def test_an_unknown_comparison_is_refused(self, store: Store) -> None:
-        """With the known ones named."""
+        """The error lists the known comparisons."""
         with pytest.raises(InvalidInput, match=r"\$gte"):
             store.memories(MemoryFilter(where={"a": {"$regex": "x"}}))
 
     def test_a_value_that_is_no_primitive_is_refused(self, store: Store) -> None:
-        """Naming the key."""
+        """The error names the key."""
         with pytest.raises(InvalidInput, match="'a'"):
             store.memories(MemoryFilter(where={"a": object()}))

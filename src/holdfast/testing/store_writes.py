@@ -1,4 +1,4 @@
-"""What every store promises of its writes: all or nothing, and no work lost."""
+"""Conformance tests for transactions and jobs."""
 
 import threading
 from dataclasses import replace
@@ -16,13 +16,13 @@ _LEASE = timedelta(minutes=5)
 
 
 class TransactionPromises:
-    """All or nothing."""
+    """Atomic and durable transactions."""
 
     def test_an_exception_leaves_nothing(self, store: Store, row_counts: RowCounts | None) -> None:
-        """Not a row of any kind."""
+        """A transaction that raises leaves no row in any table."""
         before = row_counts() if row_counts else {}
         stats = {name: count for name, count in store.stats().items() if name != "bytes"}
-        with pytest.raises(RuntimeError, match="half way"), store.write() as tx:  # noqa: PT012  (the block is what is undone)
+        with pytest.raises(RuntimeError, match="half way"), store.write() as tx:  # noqa: PT012  (the whole block must be rolled back)
             tx.add_session(a_session())
             tx.add_message(a_message("soon gone"))
             memory = tx.add_revision(a_memory("soon gone"))
@@ -30,28 +30,28 @@ class TransactionPromises:
             tx.add_job(a_job("x"))
             tx.use_model("a")
             tx.set_user(UserProfile(user="ana", timezone="Europe/Madrid"))
-            tx.set_setting("colour", "red")
+            tx.set_setting("color", "red")
             raise RuntimeError("half way")
         assert {name: count for name, count in store.stats().items() if name != "bytes"} == stats
         assert (row_counts() if row_counts else {}) == before
         assert find(store, "soon gone") == []
 
     def test_a_write_after_a_failed_one_works(self, store: Store) -> None:
-        """The handle is not left in a broken state."""
+        """The handle stays usable after a failed transaction."""
         with pytest.raises(ZeroDivisionError), store.write():
             _ = 1 // 0
         remember(store, a_memory("fine"))
         assert [m.text for m in store.memories(MemoryFilter())] == ["fine"]
 
     def test_a_transaction_reads_what_it_wrote(self, store: Store) -> None:
-        """Before anyone else can."""
+        """A transaction sees its own writes; others do not see them before the commit."""
         with store.write() as tx:
             tx.add_revision(a_memory("fresh"))
             assert [m.text for m in tx.memories(MemoryFilter())] == ["fresh"]
             assert store.memories(MemoryFilter()) == []
 
     def test_another_handle_sees_what_was_committed(self, store: Store, open_store: OpenStore) -> None:
-        """In both directions."""
+        """Two handles see each other's commits."""
         other = open_store()
         remember(store, a_memory("from here"))
         assert find(other, "here") == ["from here"]
@@ -59,17 +59,17 @@ class TransactionPromises:
         assert find(store, "there") == ["from there"]
 
     def test_what_was_written_is_there_after_reopening(self, store: Store, open_store: OpenStore) -> None:
-        """Closing loses nothing."""
+        """Data survives closing and reopening, also with ``durable=False``."""
         remember(store, a_memory("lasting"))
         with store.write(durable=False) as tx:
-            tx.set_setting("colour", "red")
+            tx.set_setting("color", "red")
         store.close()
         again = open_store()
         assert [m.text for m in again.memories(MemoryFilter())] == ["lasting"]
-        assert again.setting("colour") == "red"
+        assert again.setting("color") == "red"
 
     def test_threads_write_and_read_at_once_and_lose_nothing(self, store: Store) -> None:
-        """Each message has a number of its own."""
+        """Messages written by concurrent threads are all stored, with distinct sequence numbers."""
 
         def talk(who: int) -> None:
             for n in range(10):
@@ -85,7 +85,7 @@ class TransactionPromises:
         assert len(seqs) == len(set(seqs)) == 40
 
     def test_a_closed_store_says_so(self, store: Store) -> None:
-        """For reading, writing and searching; closing again is harmless."""
+        """Reads, writes and searches raise ``StoreClosed``. Closing again is harmless."""
         store.close()
         store.close()
         with pytest.raises(StoreClosed):
@@ -99,10 +99,10 @@ class TransactionPromises:
 
 
 class JobPromises:
-    """Durable work."""
+    """Durable jobs and their leases."""
 
     def test_the_same_effect_is_queued_once(self, store: Store) -> None:
-        """Also after the first was done."""
+        """A second job with the same effect is refused, also after the first is done."""
         with store.write() as tx:
             assert tx.add_job(a_job("digest:1", id="first"))
             assert not tx.add_job(a_job("digest:1", id="second"))
@@ -111,17 +111,26 @@ class JobPromises:
         assert [job.id for job in store.jobs()] == ["first"]
 
     def test_a_job_comes_back_as_it_was_stored(self, store: Store, open_store: OpenStore) -> None:
-        """Every field."""
+        """Every field is read back through another handle."""
         job = a_job(
-            "x", payload={"session": "s", "n": 1}, priority=3, state="dead", attempt=5, cost=0.25, error="Boom: é",
-            finished_at=AT + DAY, not_before=AT + DAY, worker="w", lease_until=AT,
-        )  # fmt: skip
+            "x",
+            payload={"session": "s", "n": 1},
+            priority=3,
+            state="dead",
+            attempt=5,
+            cost=0.25,
+            error="Boom: é",
+            finished_at=AT + DAY,
+            not_before=AT + DAY,
+            worker="w",
+            lease_until=AT,
+        )
         with store.write() as tx:
             tx.add_job(job)
         assert open_store().jobs() == [job]
 
     def test_jobs_are_listed_oldest_first_by_state(self, store: Store) -> None:
-        """With a limit."""
+        """``states`` filters jobs, and ``limit`` keeps the oldest."""
         with store.write() as tx:
             tx.add_job(a_job("late", at=AT + DAY, id="late"))
             tx.add_job(a_job("early", id="early"))
@@ -131,7 +140,7 @@ class JobPromises:
         assert [job.id for job in store.jobs(states=("dead", "done"))] == ["dead"]
 
     def test_the_most_urgent_due_job_is_leased(self, store: Store) -> None:
-        """By priority, then by when it was due; what is not due yet waits."""
+        """Due jobs are leased by priority, then by due time. A job that is not yet due waits."""
         with store.write() as tx:
             tx.add_job(a_job("later", priority=9, not_before=AT + DAY))
             tx.add_job(a_job("low", not_before=AT - DAY))
@@ -140,14 +149,14 @@ class JobPromises:
         assert [job.effect if job else None for job in leased] == ["high", "low", None]
 
     def test_only_the_wanted_kinds_are_leased(self, store: Store) -> None:
-        """A worker takes what it can do."""
+        """``kinds`` limits the jobs that a worker leases."""
         with store.write() as tx:
             tx.add_job(a_job("other", kind="other"))
             assert tx.lease_job(worker="w", now=AT, until=AT + _LEASE, kinds=("digest",)) is None
             assert tx.lease_job(worker="w", now=AT, until=AT + _LEASE, kinds=("other", "digest")) is not None
 
     def test_a_leased_job_is_taken_by_nobody_else(self, store: Store, open_store: OpenStore) -> None:
-        """Until its lease ends."""
+        """No other worker can lease a job before its lease expires."""
         with store.write() as tx:
             tx.add_job(a_job("x"))
             mine = tx.lease_job(worker="me", now=AT, until=AT + _LEASE)
@@ -157,7 +166,7 @@ class JobPromises:
             assert tx.lease_job(worker="you", now=AT + _LEASE / 2, until=AT + DAY) is None
 
     def test_a_job_whose_lease_ran_out_is_taken_over(self, store: Store) -> None:
-        """And the first worker can no longer finish it."""
+        """After the lease expires, another worker takes the job, and the first no longer holds it."""
         with store.write() as tx:
             tx.add_job(a_job("x"))
             mine = tx.lease_job(worker="me", now=AT, until=AT + _LEASE)
@@ -170,7 +179,7 @@ class JobPromises:
             assert tx.holds_lease(yours)
 
     def test_the_same_worker_does_not_hold_an_earlier_attempt(self, store: Store) -> None:
-        """The attempt is part of the lease."""
+        """The attempt number is part of the lease."""
         with store.write() as tx:
             tx.add_job(a_job("x"))
             first = tx.lease_job(worker="me", now=AT, until=AT)
@@ -180,7 +189,7 @@ class JobPromises:
             assert not tx.holds_lease(first)
 
     def test_a_finished_job_is_held_and_leased_by_nobody(self, store: Store) -> None:
-        """Nor a dead one."""
+        """A done or dead job has no valid lease and cannot be leased again."""
         with store.write() as tx:
             for state in ("done", "dead"):
                 tx.add_job(a_job(state))

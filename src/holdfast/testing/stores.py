@@ -1,7 +1,7 @@
-"""What every store must do, as tests to inherit.
+"""Conformance tests for stores.
 
-Subclass :class:`StoreSuite` in a test module, under a name that begins with ``Test``, and give it a fixture
-``open_store`` that opens one more handle on the same place each time it is called::
+Subclass :class:`StoreSuite` in a test module, under a name that begins with ``Test``, and add a fixture ``open_store`` that
+opens another handle on the same store each time it is called::
 
     class TestMine(StoreSuite):
         @pytest.fixture
@@ -16,8 +16,8 @@ Subclass :class:`StoreSuite` in a test module, under a name that begins with ``T
             for handle in handles:
                 handle.close()
 
-``path`` names another place, such as a backup. Two more fixtures may be given, for tests that look behind the
-store's back: ``row_counts`` counts the rows of every table, ``alter_text`` changes a stored text.
+``path`` opens another store, such as a backup. Two optional fixtures bypass the store: ``row_counts`` counts the rows of
+every table, and ``alter_text`` changes a stored text.
 """
 
 import pytest
@@ -26,8 +26,8 @@ from holdfast.protocols import Store
 from holdfast.testing.samples import Alter, OpenStore, RowCounts
 from holdfast.testing.store_access import AccessPromises
 from holdfast.testing.store_apps import AppPromises
-from holdfast.testing.store_care import CarePromises, RemovalPromises, SnapshotPromises, TenantPromises
-from holdfast.testing.store_records import MemoryPromises, MessagePromises, SessionPromises, SmallPromises
+from holdfast.testing.store_maintenance import MaintenancePromises, RemovalPromises, SnapshotPromises, TenantPromises
+from holdfast.testing.store_records import MemoryPromises, MessagePromises, SessionPromises, SettingPromises
 from holdfast.testing.store_search import TextPromises
 from holdfast.testing.store_vectors import MetadataPromises, VectorPromises
 from holdfast.testing.store_writes import JobPromises, TransactionPromises
@@ -39,7 +39,7 @@ class StoreSuite(
     SessionPromises,
     MessagePromises,
     MemoryPromises,
-    SmallPromises,
+    SettingPromises,
     AppPromises,
     AccessPromises,
     TextPromises,
@@ -48,23 +48,23 @@ class StoreSuite(
     TransactionPromises,
     JobPromises,
     RemovalPromises,
-    CarePromises,
+    MaintenancePromises,
     SnapshotPromises,
     TenantPromises,
 ):
-    """The promises of :class:`holdfast.protocols.Store`."""
+    """Tests of the :class:`holdfast.protocols.Store` protocol."""
 
     @pytest.fixture
     def store(self, open_store: OpenStore) -> Store:
-        """Return the first handle on an empty place."""
+        """Return a handle on an empty store."""
         return open_store()
 
     @pytest.fixture
     def row_counts(self) -> RowCounts | None:
-        """Return how to count every table's rows; a subclass may know."""
+        """Return a function that counts the rows of every table; None skips these checks. A subclass may override it."""
         return None
 
     @pytest.fixture
     def alter_text(self) -> Alter | None:
-        """Return how to change a stored text behind the store's back; a subclass may know."""
+        """Return a function that changes a stored text, bypassing the store; None skips the tests. A subclass may override it."""
         return None

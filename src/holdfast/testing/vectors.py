@@ -1,4 +1,4 @@
-"""An embedder without weights: texts that share words are near, others are not."""
+"""An embedder without weights: texts with common words have similar vectors."""
 
 import hashlib
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class HashEmbedder:
-    """A bag of stemmed words, each hashed to one signed dimension. The same everywhere, and fast."""
+    """Embeds a text as a bag of stemmed words, each hashed to one signed dimension. Fast, and the same on every machine."""
 
     calibration = (0.0, 0.6)
 
@@ -24,8 +24,8 @@ class HashEmbedder:
         self.name = name
         self.dimensions = dimensions
 
-    def embed(self, texts: Sequence[str], *, role: Role) -> "Vectors":  # noqa: ARG002  (questions are read like documents)
-        """Embed each text; one without words has a vector of its own."""
+    def embed(self, texts: Sequence[str], *, role: Role) -> "Vectors":  # noqa: ARG002  (queries are embedded like documents)
+        """Embed each text. All texts without words get the same vector."""
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         for row, text in zip(vectors, texts, strict=True):
             language = detect_language(text) or "en"
@@ -41,6 +41,6 @@ class HashEmbedder:
 
 @lru_cache(maxsize=65536)
 def _place(term: str) -> tuple[int, int]:
-    """Return a term's dimension, before it is folded to the vector's length, and its sign."""
+    """Return the hash that selects a term's dimension, and the term's sign."""
     digest = hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest[:7], "little"), 1 if digest[7] & 1 else -1

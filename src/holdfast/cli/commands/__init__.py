@@ -1,1 +1,1 @@
-"""One module per group of commands; ``holdfast.cli.app`` imports each when it is called. Start with ``memories.py``."""
+"""The commands, one module per group, imported by ``holdfast.cli.app`` when called. Start with ``memories.py``."""

@@ -1,4 +1,4 @@
-"""Commands on apps: which are installed, what they share, and how memory serves them."""
+"""The ``apps`` commands: list, install, uninstall and purge apps, and show their metrics."""
 
 from typing import Any, Literal
 
@@ -9,7 +9,7 @@ from holdfast.cli.console import say
 from holdfast.cli.options import Flags, confirm, digest_waiting, limit_option, open_memory, with_flags, yes_option
 from holdfast.cli.output import brief, count, day, emit, memory_line, plain
 
-_uninstalled = click.option("--uninstalled", is_flag=True, help="Also those that were uninstalled.")
+_uninstalled = click.option("--uninstalled", is_flag=True, help="Include uninstalled apps.")
 
 
 def _print_apps(flags: Flags, *, uninstalled: bool) -> None:
@@ -35,7 +35,7 @@ def _line(entry: AppEntry) -> str:
 @_uninstalled
 @with_flags(scope=False)
 def apps(flags: Flags, *, uninstalled: bool) -> None:
-    """List apps, install and uninstall them, and see how memory serves them."""
+    """List, install and uninstall apps; show their metrics."""
     if click.get_current_context().invoked_subcommand is None:
         _print_apps(flags, uninstalled=uninstalled)
 
@@ -44,7 +44,7 @@ def apps(flags: Flags, *, uninstalled: bool) -> None:
 @_uninstalled
 @with_flags(scope=False)
 def list_apps(flags: Flags, *, uninstalled: bool) -> None:
-    """List the apps that are installed, and those that were never but have memories."""
+    """List apps that are installed or have memories."""
     _print_apps(flags, uninstalled=uninstalled)
 
 
@@ -53,7 +53,7 @@ def list_apps(flags: Flags, *, uninstalled: bool) -> None:
 @limit_option(100)
 @with_flags(scope=False)
 def show_app(flags: Flags, name: str, limit: int) -> None:
-    """Show an app and its memories, whoever their users are."""
+    """Show an app and its memories, across all users."""
     with open_memory(flags) as memory:
         digest_waiting(memory)
         entry, found = memory.apps.get(name), memory.apps.memories(name, limit=limit)
@@ -62,18 +62,19 @@ def show_app(flags: Flags, name: str, limit: int) -> None:
 
 @apps.command("install", epilog="Example: holdfast apps install calendar --share-with mail --share-with tasks")
 @click.argument("name", metavar="APP")
-@click.option("--name", "title", metavar="TEXT", help="What people call it.")
-@click.option("--share-with", "named", multiple=True, metavar="APP", help="An app that may read its memories; may be repeated.")
+@click.option("--name", "title", metavar="TEXT", help="Display name.")
+@click.option("--share-with", "named", multiple=True, metavar="APP", help="App that may read its memories. Repeatable.")
 @click.option("--share-with-all", "everyone", is_flag=True, help="Let every app read its memories.")
-@click.option("--share-with-none", "nobody", is_flag=True, help="Share nothing any more.")
+@click.option("--share-with-none", "nobody", is_flag=True, help="Stop sharing.")
 @with_flags(scope=False)
 def install(flags: Flags, *, name: str, title: str | None, named: tuple[str, ...], everyone: bool, nobody: bool) -> None:
-    """Note that an app is installed; again, it changes what is given.
+    """Install an app, or update its name and sharing.
 
-    An app's memories are its own unless it shares them. What it shares can be withdrawn at any time.
+    Only registers the app in this store. An app's memories are private unless it shares them. You can withdraw a share at any
+    time with --share-with-none.
     """
     if bool(named) + everyone + nobody > 1:
-        raise click.UsageError("Give --share-with, --share-with-all or --share-with-none, not two of them.")
+        raise click.UsageError("Give only one of --share-with, --share-with-all and --share-with-none.")
     shares: tuple[str, ...] | Literal["all"] | None = "all" if everyone else () if nobody else named or None
     with open_memory(flags) as memory:
         entry = memory.apps.install(name, name=title, shares_with=shares)
@@ -82,12 +83,15 @@ def install(flags: Flags, *, name: str, title: str | None, named: tuple[str, ...
 
 @apps.command("uninstall", epilog="Example: holdfast apps uninstall calendar --purge")
 @click.argument("name", metavar="APP")
-@click.option("--purge", is_flag=True, help="Also remove its memories, for good.")
-@click.option("--everything", is_flag=True, help="Also remove its conversations and its place in the list, for good.")
+@click.option("--purge", is_flag=True, help="Also remove its memories for good.")
+@click.option("--everything", is_flag=True, help="Also remove its memories, its sessions and its entry in the list, for good.")
 @yes_option
 @with_flags(scope=False)
 def uninstall(flags: Flags, *, name: str, purge: bool, everything: bool, yes: bool) -> None:
-    """Note that an app is gone; its memories stay unless told otherwise."""
+    """Mark an app as uninstalled.
+
+    Its memories stay unless you add --purge or --everything.
+    """
     if purge or everything:
         confirm(f"Remove {'everything' if everything else 'all memories'} of the app {name!r} for good?", yes=yes)
     with open_memory(flags) as memory:
@@ -106,10 +110,10 @@ def uninstall(flags: Flags, *, name: str, purge: bool, everything: bool, yes: bo
 @yes_option
 @with_flags(scope=False)
 def purge(flags: Flags, *, name: str, yes: bool) -> None:
-    """Remove all memories of an app, for good.
+    """Remove all memories of an app for good.
 
-    Its conversations stay in the log, but what was said so far is neither recalled nor learnt from any more. To
-    remove those as well, see `holdfast erase --app`.
+    Its sessions stay in the log, but the messages so far are no longer recalled or learned from. To remove the sessions as
+    well, use `holdfast erase --app`.
     """
     confirm(f"Remove all memories of the app {name!r} for good?", yes=yes)
     with open_memory(flags) as memory:
@@ -118,23 +122,23 @@ def purge(flags: Flags, *, name: str, yes: bool) -> None:
 
 
 @apps.command("metrics", epilog="Example: holdfast apps metrics --since 2026-03-01")
-@click.option("--since", metavar="DATE", help="From a moment on, such as 2026-03-01. Default: the last 24 hours.")
+@click.option("--since", metavar="DATE", help="Start of the period, such as 2026-03-01. Default: 24 hours ago.")
 @with_flags(scope=False)
-def metrics(flags: Flags, **wanted: Any) -> None:
-    """Measure how memory serves the apps: what is made, compacted, used, and drawn from the battery."""
+def metrics(flags: Flags, **options: Any) -> None:
+    """Show metrics: memories, compactions, sessions, energy."""
     with open_memory(flags) as memory:
-        measured = memory.apps.metrics(**wanted)
+        measured = memory.apps.metrics(**options)
     emit(measured, _metric_lines(measured), as_json=flags.json)
 
 
 def _metric_lines(measured: AppMetrics) -> list[str]:
-    talks = f"{measured.conversations_with_memories:,} of {measured.conversations:,}"
-    share = "the host does not say" if measured.energy_share is None else f"{measured.energy_share:.1%}"
+    sessions = f"{measured.conversations_with_memories:,} of {measured.conversations:,}"
+    share = "unknown" if measured.energy_share is None else f"{measured.energy_share:.1%}"
     return [
-        f"from {measured.since:%Y-%m-%d %H:%M} to {measured.until:%Y-%m-%d %H:%M} UTC",
-        f"memories made              {measured.creations:,} ({measured.creations_per_hour:.2f} an hour)",
-        f"compactions                {measured.compactions:,} ({measured.compactions_per_app_per_day:.2f} an app and day)",
+        f"{measured.since:%Y-%m-%d %H:%M} to {measured.until:%Y-%m-%d %H:%M} UTC",
+        f"memories created           {measured.creations:,} ({measured.creations_per_hour:.2f} per hour)",
+        f"compactions                {measured.compactions:,} ({measured.compactions_per_app_per_day:.2f} per app and day)",
         f"apps with memories         {measured.apps_with_memories:,} of {measured.apps:,} ({measured.share_of_apps_with_memories:.0%})",
-        f"conversations with them    {talks} ({measured.share_of_conversations_with_memories:.0%})",
-        f"energy drawn               {measured.energy:.1f} units, of all energy: {share}",
+        f"sessions with memories     {sessions} ({measured.share_of_conversations_with_memories:.0%})",
+        f"energy used                {measured.energy:.1f} units, share of the host's total: {share}",
     ]

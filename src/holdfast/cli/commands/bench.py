@@ -1,10 +1,10 @@
-"""The command ``bench``. Its subcommands are in the package holdfast-bench, which is installed separately."""
+"""The ``bench`` command. Its subcommands come from the package holdfast-bench, which is installed separately."""
 
 import click
 
 
 class _Bench(click.Group):
-    """A group whose commands come from holdfast-bench."""
+    """A click group whose commands come from holdfast-bench."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the benchmarks."""
@@ -17,14 +17,17 @@ class _Bench(click.Group):
 
 def _installed() -> click.Group:
     try:
-        from holdfast_bench.command import bench as installed  # noqa: PLC0415  (another distribution, often not installed)
+        from holdfast_bench.command import bench as installed  # noqa: PLC0415  (a separate package, often not installed)
     except ModuleNotFoundError as error:
         if str(error.name).partition(".")[0] != "holdfast_bench":
             raise
-        raise click.ClickException("holdfast bench needs the package holdfast-bench: pip install holdfast-bench") from error
+        raise click.ClickException("The benchmarks are not installed. Install them with: pip install holdfast-bench") from error
     return installed
 
 
-@click.command(cls=_Bench)
+@click.command(cls=_Bench, epilog="Example: holdfast bench speed")
 def bench() -> None:
-    """Measure speed on this machine, how well it learns, and how well it recalls."""
+    """Measure speed, learning and recall on this machine.
+
+    The benchmarks are in a separate package: pip install holdfast-bench
+    """

@@ -1,12 +1,12 @@
-"""The command that prints a shell's completion script."""
+"""The ``completion`` command."""
 
 import click
 
 
-@click.command(epilog="Example, for bash: holdfast completion bash >> ~/.bashrc")
+@click.command(epilog="Example: holdfast completion bash >> ~/.bashrc")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print a shell's completion script."""
+    """Print a shell completion script."""
     from click.shell_completion import get_completion_class  # noqa: PLC0415  (only here)
 
     root = click.get_current_context().find_root()

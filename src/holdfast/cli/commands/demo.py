@@ -1,4 +1,4 @@
-"""A conversation over two sessions, in a store that is thrown away afterwards."""
+"""The ``demo`` command: a conversation over two sessions in a temporary store."""
 
 import tempfile
 from datetime import timedelta
@@ -28,21 +28,21 @@ _BY_WORDS = "allergic to what?"
 _SPANISH = "¿Dónde vive su hermana?"
 
 
-@click.command(epilog="Nothing is left behind: the demo's store is a temporary folder.")
+@click.command(epilog="Example: holdfast demo")
 def demo() -> None:
-    """Play a conversation over two sessions.
+    """Play a demo conversation over two sessions.
 
-    Shows what is said, what is kept of it and from which message, what a later conversation recalls, the block for
-    the system prompt, and forgetting.
+    Shows the messages, the memories extracted from them, what a later session recalls, the context block for the system
+    prompt, and how memories are forgotten and erased. Uses a temporary store and leaves nothing behind.
     """
     with tempfile.TemporaryDirectory(prefix="holdfast-demo-", ignore_cleanup_errors=True) as folder:
         flags = Flags(store=str(Path(folder) / "demo.db"), preset="default")
         with open_memory(flags, quiet=True) as memory:
             _first_session(memory)
-        with open_memory(flags, quiet=True) as memory:  # another process, as far as the store can tell
+        with open_memory(flags, quiet=True) as memory:  # reopened, as by another process
             _second_session(memory)
-            _let_go(memory)
-    echo('\nNow your own: holdfast remember "prefers tea" --key drink --user ana')
+            _forget(memory)
+    echo('\nTry it yourself: holdfast remember "prefers tea" --key drink --user ana')
 
 
 def _title(text: str) -> None:
@@ -50,7 +50,7 @@ def _title(text: str) -> None:
 
 
 def _first_session(memory: "Engine") -> None:
-    _title("Four days ago. Ana talks to the assistant; each line is on disk before the next")
+    _title("Four days ago: Ana talks to the assistant. Each message is on disk before the next")
     talk = memory.session(user=_USER)
     then = services(memory).clock.now() - timedelta(days=4)
     for minute, (role, text) in enumerate(_TALK):
@@ -58,17 +58,17 @@ def _first_session(memory: "Engine") -> None:
         echo(f"  {role:>9}: {text}")
     talk.end()
     services(memory).jobs.run_one()
-    _title("The conversation ends and is digested. What was kept, and the message it came from")
-    said = {message.id: message for message in talk.messages()}
+    _title("The session ends and is digested. Memories, and the messages they come from")
+    messages = {message.id: message for message in talk.messages()}
     for each in reversed(memory.memories(user=_USER)):
         echo(f"  {each.kind:8} {brief(each.text)}")
         for source in each.sources:
-            echo(f"           <- {source[:14]}...  {brief(said[source].text)}")
-    echo("  (Questions, small talk and what the assistant said are in the log, and make no memory.)")
+            echo(f"           <- {source[:14]}...  {brief(messages[source].text)}")
+    echo("  (Questions, small talk and the assistant's messages stay in the log but become no memories.)")
 
 
 def _second_session(memory: "Engine") -> None:
-    _title("Today. Another process opens the store, and the assistant must answer")
+    _title("Today: another process opens the store and asks")
     hits = memory.recall(_BY_MEANING, user=_USER, limit=1)
     if services(memory).embedding.embedder() is None:
         problem = services(memory).embedding.problem or "no embedder is configured"
@@ -80,9 +80,9 @@ def _second_session(memory: "Engine") -> None:
         echo("\n".join(f"  {line}" for hit in hits for line in hit_lines(1, hit, explain=True)))
         shared = {word for hit in hits for word in _words(hit.text)} & _words(_BY_MEANING)
         common = f"Words in common: {', '.join(sorted(shared))}" if shared else "No word in common"
-        echo(f"        {common}: it was found by meaning, with a model that runs on this machine.")
+        echo(f"        {common}: found by meaning, with a model on this machine.")
     _ask(memory, _SPANISH)
-    _title("The block for the system prompt, within 120 tokens")
+    _title("The context block for the system prompt, at most 120 tokens")
     question = _BY_WORDS if services(memory).embedding.embedder() is None else _BY_MEANING
     echo("\n".join(f"  {line}" for line in memory.context(question, user=_USER, max_tokens=120).text.splitlines()))
 
@@ -97,15 +97,15 @@ def _ask(memory: "Engine", question: str) -> None:
         echo("\n".join(f"  {line}" for line in hit_lines(1, hit, explain=True)))
 
 
-def _let_go(memory: "Engine") -> None:
+def _forget(memory: "Engine") -> None:
     _title("Forgetting")
     allergy = next(each for each in memory.memories(user=_USER) if "allergic" in each.text)
     forgotten = memory.forget(id=allergy.id)
     left = [hit for hit in memory.recall(_BY_WORDS, user=_USER) if "allergic" in hit.text]
-    echo(f"  forget:  {forgotten} memory hidden; asking again finds it {len(left)} times, its message included")
+    echo(f"  forget:  {forgotten} memory hidden; recall finds it and its message {len(left)} times")
     memory.undo(memory.history(allergy.id)[-1])
     back = [hit for hit in memory.recall(_BY_WORDS, user=_USER) if "allergic" in hit.text]
-    echo(f"  undo:    it is back; asking again finds it {len(back)} time")
+    echo(f"  undo:    it is back; recall finds it {len(back)} time")
     receipt = memory.erase(user=_USER)
-    gone = "no file holds a byte of it" if receipt.verified else f"not verified: {receipt.status}"
-    echo(f"  erase:   {receipt.memories} memories, {receipt.messages} messages, {receipt.vectors} vectors gone; {gone}")
+    result = "a scan of the files found nothing left" if receipt.verified else f"not verified: {receipt.status}"
+    echo(f"  erase:   {receipt.memories} memories, {receipt.messages} messages, {receipt.vectors} vectors removed; {result}")

@@ -1,4 +1,4 @@
-"""Commands that let go: forget, undo, erase."""
+"""The commands ``forget``, ``undo`` and ``erase``."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 @click.command(epilog="Example: holdfast forget --key drink --user ana")
 @click.argument("id", required=False)
-@click.option("--key", help="Forget every value of this key that the user has.")
-@click.option("--kind", help="With --key: only this kind.")
-@click.option("--reason", default="asked to forget", show_default=True, help="Why, for the history.")
+@click.option("--key", help="Forget all memories of the user with this key.")
+@click.option("--kind", help="With --key: only memories of this kind.")
+@click.option("--reason", default="asked to forget", show_default=True, help="Reason, for the history.")
 @yes_option
 @with_flags()
 def forget(flags: Flags, *, id: str | None, key: str | None, kind: str | None, reason: str, yes: bool) -> None:
-    """Hide memories; can be undone for a while.
+    """Hide memories. You can undo it later.
 
-    Give the ID of a memory, or --key. What is forgotten is gone from every answer at once, and is purged when it
-    can no longer be undone (30 days, a setting). To remove something for good now, see `holdfast erase`.
+    Give the ID of a memory, or --key. Forgotten memories are no longer recalled. They are removed when they can no longer be
+    undone, after 30 days by default. To remove data for good now, use `holdfast erase`.
     """
     if (id is None) == (key is None):
         raise click.UsageError("Give the ID of a memory, or --key.")
@@ -36,10 +36,10 @@ def forget(flags: Flags, *, id: str | None, key: str | None, kind: str | None, r
             ids = [id]
             forgotten = memory.forget(id, reason=reason)
             if not forgotten:
-                raise NotFound(f"There is no live memory {id}.")
+                raise NotFound(f"There is no live memory {id}. Nothing was forgotten.")
         else:
             ids = [each.id for each in _of_key(memory, flags, key, kind)]
-            if len(ids) > 1 and sys.stdin.isatty():  # a script is not stopped: this can be undone
+            if len(ids) > 1 and sys.stdin.isatty():  # scripts are not asked, since this can be undone
                 confirm(f"Forget {len(ids)} memories with the key {key!r}?", yes=yes)
             forgotten = memory.forget(key=key, kind=kind, reason=reason, **flags.scope)
         change = memory.history(ids[0])[-1].id if forgotten and ids else None
@@ -50,7 +50,7 @@ def forget(flags: Flags, *, id: str | None, key: str | None, kind: str | None, r
 
 
 def _of_key(memory: "Engine", flags: Flags, key: str | None, kind: str | None) -> list[Memory]:
-    """Return what forgetting the key would hide: of a user's only their own, never what all share."""
+    """Return the memories that forgetting a key hides. With ``--user``, shared memories are not among them."""
     name, user = clean_name(key, what="key"), clean_name(flags.user, what="user")
     found = memory.memories(key=name, kinds=[kind] if kind else None, limit=100_000, **flags.scope)
     return [each for each in found if user is None or each.scope.user == user]
@@ -60,9 +60,9 @@ def _of_key(memory: "Engine", flags: Flags, key: str | None, kind: str | None) -
 @click.argument("change")
 @with_flags(scope=False)
 def undo(flags: Flags, change: str) -> None:
-    """Undo a change and those made with it.
+    """Undo a change and the rest of its batch.
 
-    CHANGE is the id of a change, as `forget` and `history` print it.
+    CHANGE is the id of a change, as printed by `forget` and `history`.
     """
     with open_memory(flags) as memory:
         undone = memory.undo(change)
@@ -70,25 +70,25 @@ def undo(flags: Flags, change: str) -> None:
 
 
 @click.command(epilog="Example: holdfast erase --user ana")
-@click.option("--id", help="A memory, with every revision of it.")
-@click.option("--session", metavar="ID", help="A conversation, and what came of it.")
-@click.option("--source", metavar="ID", help="A message, and what came of it.")
+@click.option("--id", help="Memory to erase, with all its revisions.")
+@click.option("--session", metavar="ID", help="Session to erase, with everything derived from it.")
+@click.option("--source", metavar="ID", help="Message to erase, with everything derived from it.")
 @yes_option
 @with_flags()
 def erase(flags: Flags, *, id: str | None, session: str | None, source: str | None, yes: bool) -> None:
-    """Remove for good, also from the bytes on disk.
+    """Remove data for good, also from the bytes on disk.
 
-    Say what: a memory, a session, a source, or all there is of a --user, --app or --agent (of a user across all
-    apps). This cannot be undone. The receipt says what was removed and what a check of the files found afterwards.
+    Choose what to erase: a memory, a session, a message, or everything of a --user, --app or --agent. A user is erased across
+    all apps. This cannot be undone. The receipt shows what was removed, and what a scan of the files found afterwards.
     """
     things = {"memory": id, "session": session, "source": source}
     owners = {"user": flags.user, "app": flags.app, "agent": flags.agent}
     named = [f"{name} {value!r}" for name, value in {**things, **owners}.items() if value is not None]
     if not named:
-        raise click.UsageError("Say what to erase: --id, --session, --source, --user, --app or --agent.")
-    # The engine erases all that any of them names: `--id X --user ana` would take all of Ana's.
+        raise click.UsageError("Nothing to erase. Give --id, --session, --source, --user, --app or --agent.")
+    # The engine erases everything that any argument selects: `--id X --user ana` would erase all of Ana's data.
     if len([value for value in things.values() if value]) > 1 or (any(things.values()) and any(owners.values())):
-        raise click.UsageError("Name one thing: --id, --session or --source alone, or parts of a scope together.")
+        raise click.UsageError("Give --id, --session or --source alone, or parts of a scope together.")
     whole = "everything of " if any(owners.values()) else ""
     confirm(f"Erase {whole}{' and '.join(named)} for good?", yes=yes)
     with open_memory(flags) as memory:
@@ -110,16 +110,16 @@ def _receipt_lines(receipt: Receipt) -> list[str]:
         )
         if number
     ]
-    lines = [f"Erased {target}: {', '.join(removed) or 'there was nothing'}."]
+    lines = [f"Erased {target}: {', '.join(removed) or 'nothing was stored'}."]
     if receipt.rebuilt:
-        lines.append(f"Made again from what stays: {count(receipt.rebuilt, 'memory')}.")
+        lines.append(f"Rebuilt from the remaining data: {count(receipt.rebuilt, 'memory')}.")
     if receipt.status == "pending":
-        lines.append("PENDING: the rows are gone, but another process still holds old pages of the file;")
-        lines.append("         they go when it ends. Then run `holdfast doctor`.")
+        lines.append("PENDING: the rows are removed, but another process still holds old pages of the file.")
+        lines.append("         Stop that process, then run `holdfast doctor`.")
     elif receipt.verified:
-        lines.append("Checked: neither the store nor its files hold it any more.")
+        lines.append("Verified: a scan found nothing of it in the store or its files.")
     else:
-        lines.append("NOT VERIFIED: the check afterwards still found some of it.")
+        lines.append("NOT VERIFIED: a scan still found some of it.")
     lines += [f"Still in the file: {file}" for file in receipt.residue]
-    lines += [f"Still in a backup from before: {file}" for file in receipt.backups]
+    lines += [f"Still in an older backup: {file}" for file in receipt.backups]
     return lines

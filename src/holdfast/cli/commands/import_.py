@@ -1,4 +1,4 @@
-"""Commands that bring in what other programs remember."""
+"""The ``import`` commands."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,22 +10,22 @@ from holdfast.cli.output import count, emit
 from holdfast.cli.progress import Progress
 
 
-@click.group("import")
+@click.group("import", epilog="Example: holdfast import chroma ~/.reachy/memory --user alex")
 def importing() -> None:
-    """Bring in what other programs remember."""
+    """Import memories from other programs."""
 
 
 @importing.command("chroma", epilog="Example: holdfast import chroma ~/.reachy/memory --user alex")
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
-@click.option("--collection", default="memories", show_default=True, metavar="NAME", help="The collection to read.")
+@click.option("--collection", default="memories", show_default=True, metavar="NAME", help="Collection to read.")
 @with_flags()
 def chroma(flags: Flags, path: Path, *, collection: str) -> None:
-    """Bring in a Chroma collection of Reachy's design.
+    """Import a Chroma collection of the Reachy design.
 
-    PATH is the folder with chroma.sqlite3, which is only read. Without --preset, the preset is `reachy`. Running it again
-    adds nothing twice. Needs chromadb: pip install 'holdfast[chroma]'.
+    PATH is the folder with chroma.sqlite3, which is only read. The default preset is `reachy`. You can run the import again: it
+    adds nothing twice. Needs chromadb: pip install 'holdfast[chroma]'
     """
-    from holdfast.importers.chroma import import_chroma  # noqa: PLC0415  (heavy: not needed for help)
+    from holdfast.importers.chroma import import_chroma  # noqa: PLC0415  (heavy: not needed for --help)
 
     shown = Progress("importing", quiet=flags.json)
     with open_memory(replace(flags, preset=flags.preset or "reachy")) as memory:
@@ -37,12 +37,12 @@ def chroma(flags: Flags, path: Path, *, collection: str) -> None:
             **flags.scope,
         )
     shown.finish()
-    left_out = {
-        "here already": result.known,
-        "said twice": result.repeated,
+    skipped = {
+        "already stored": result.known,
+        "repeated": result.repeated,
         "expired": result.expired,
         "without text": result.empty,
     }
-    why = ", ".join(f"{number:,} {reason}" for reason, number in left_out.items() if number)
-    line = f"Imported {count(result.imported, 'memory')} of {result.found:,}" + (f"; left out: {why}." if why else ".")
+    why = ", ".join(f"{number:,} {reason}" for reason, number in skipped.items() if number)
+    line = f"Imported {count(result.imported, 'memory')} of {result.found:,}" + (f"; skipped: {why}." if why else ".")
     emit(result, [line], as_json=flags.json)

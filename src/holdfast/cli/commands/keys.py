@@ -1,4 +1,4 @@
-"""Commands on keys: who may use the server, and for whom."""
+"""The ``keys`` commands: create, list and revoke access keys."""
 
 import re
 from collections.abc import Iterator
@@ -20,25 +20,23 @@ from holdfast.types import KeyLevel, KeyRecord
 _SPAN = re.compile(r"(\d{1,5})\s*([mhdw])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
-_operator = click.option(
-    "--operator", metavar="NAME", help="The tenant the server was started with. Default: the settings' tenant."
-)
+_operator = click.option("--operator", metavar="NAME", help="Tenant the server was started with. Default: the tenant setting.")
 
 
 @contextmanager
 def _gate(flags: Flags, operator: str | None) -> Iterator[Gate]:
-    """Open the place where keys are kept: --tenant is what they open, not where they are."""
+    """Open the gate that stores the keys. It belongs to the operator's tenant; ``--tenant`` is the tenant that a key opens."""
     with open_memory(replace(flags, tenant=operator)) as memory:
         yield Gate(services(memory).store, services(memory).clock)
 
 
 def _moment(_context: click.Context, option: click.Parameter, value: str | None) -> str | datetime | None:
-    """Read a moment, or how long from now: 30d, 12h."""
+    """Parse an expiry: a date, or a span from now such as 30d or 12h."""
     span = _SPAN.fullmatch(value.strip()) if value else None
     if span is None:
         return value
     if not int(span[1]):
-        raise click.BadParameter("A key that never works is of no use.", param=option)
+        raise click.BadParameter("The key would expire at once. Give a longer span, such as 30d.", param=option)
     return datetime.now(UTC) + timedelta(**{_UNITS[span[2]]: int(span[1])})
 
 
@@ -46,41 +44,43 @@ def _moment(_context: click.Context, option: click.Parameter, value: str | None)
 @_operator
 @with_flags()
 def keys(flags: Flags, *, operator: str | None) -> None:
-    """Make, list and revoke the keys that open the server."""
+    """Create, list and revoke access keys for the server."""
     if click.get_current_context().invoked_subcommand is None:
         _print_keys(flags, operator)
 
 
 @keys.command("create", epilog="Example: holdfast keys create --scope read --tenant acme --user ana --expires 30d")
-@click.option("--scope", "level", required=True, type=click.Choice(LEVELS), help="What it may do; each includes the one before.")
-@click.option("--label", metavar="TEXT", help="What it is for.")
-@click.option("--expires", callback=_moment, metavar="WHEN", help="A date, or how long from now: 30d, 12h. Default: never.")
+@click.option(
+    "--scope", "level", required=True, type=click.Choice(LEVELS), help="Level of access. Each level includes the one before."
+)
+@click.option("--label", metavar="TEXT", help="Description of the key.")
+@click.option("--expires", callback=_moment, metavar="WHEN", help="Date, or time from now, such as 30d or 12h. Default: never.")
 @_operator
 @with_flags()
 def create(flags: Flags, *, level: KeyLevel, label: str | None, expires: str | datetime | None, operator: str | None) -> None:
-    """Make a key and print it, once.
+    """Create an access key and print it, once.
 
-    With --user, --app or --agent it is bound to them: it opens nothing of others. --tenant says whose rows it opens.
-    From the first key on, the server lets nobody in without one, on this machine either.
+    With --user, --app or --agent the key is bound to them and opens no other data. --tenant is the tenant it opens. Once a key
+    exists, the server requires one for every request, also from this machine.
     """
     _refuse_empty(flags)
     with _gate(flags, operator) as gate:
         first = not gate.keys_needed()
         record, secret = gate.create_key(level=level, label=label, tenant=flags.tenant, expires_at=expires, **flags.scope)
     emit({**_shown(record), "key": secret}, [secret], as_json=flags.json)
-    say(f"{_line(record)}\nKeep it now: it cannot be shown again.", as_json=flags.json)
+    say(f"{_line(record)}\nSave the key now: it cannot be shown again.", as_json=flags.json)
     if first:
-        say("The server now needs a key on this machine too; `holdfast keys off` undoes that.", as_json=flags.json)
+        say("The server now requires a key, also from this machine. To turn that off: holdfast keys off", as_json=flags.json)
 
 
 def _refuse_empty(flags: Flags) -> None:
-    """Refuse a name that was given and is empty, as by a variable that is not set: the key would be bound to nobody."""
+    """Refuse an empty name, as from an unset shell variable: the key would be bound to nobody and open everything."""
     context: click.Context | None = click.get_current_context()
     while context is not None:
         for name in ("tenant", "user", "app", "agent"):
             given = context.get_parameter_source(name) == ParameterSource.COMMANDLINE
             if given and not getattr(flags, name):
-                raise click.UsageError(f"--{name} is empty.")
+                raise click.UsageError(f"--{name} is empty. Give a name, or leave the option out.")
         context = context.parent
 
 
@@ -88,17 +88,22 @@ def _refuse_empty(flags: Flags) -> None:
 @_operator
 @with_flags()
 def list_keys(flags: Flags, *, operator: str | None) -> None:
-    """List keys, oldest first, also those that no longer work."""
+    """List access keys, oldest first.
+
+    Revoked and expired keys are listed, too.
+    """
     _print_keys(flags, operator)
 
 
 def _print_keys(flags: Flags, operator: str | None) -> None:
-    wanted = {name: value for name, value in (("tenant", flags.tenant), *flags.scope.items()) if value is not None}
+    filters = {name: value for name, value in (("tenant", flags.tenant), *flags.scope.items()) if value is not None}
     with _gate(flags, operator) as gate:
-        found = [record for record in gate.list_keys() if all(getattr(record, name) == value for name, value in wanted.items())]
+        found = [record for record in gate.list_keys() if all(getattr(record, name) == value for name, value in filters.items())]
         if not found:
-            needed = "The server needs one all the same." if gate.keys_needed() else "The server is for this machine alone."
-            say(f"No keys. {needed}", as_json=flags.json)
+            access = (
+                "The server still requires one." if gate.keys_needed() else "The server accepts only requests from this machine."
+            )
+            say(f"No keys. {access}", as_json=flags.json)
     emit([_shown(record) for record in found], [_line(record) for record in found], as_json=flags.json)
 
 
@@ -107,7 +112,7 @@ def _print_keys(flags: Flags, operator: str | None) -> None:
 @_operator
 @with_flags(scope=False)
 def revoke(flags: Flags, *, id: str, operator: str | None) -> None:
-    """Make a key worthless, at once and everywhere."""
+    """Revoke an access key. It stops working at once."""
     with _gate(flags, operator) as gate:
         record = gate.revoke(id)
     emit(_shown(record), [_line(record)], as_json=flags.json)
@@ -118,18 +123,22 @@ def revoke(flags: Flags, *, id: str, operator: str | None) -> None:
 @_operator
 @with_flags(scope=False)
 def off(flags: Flags, *, yes: bool, operator: str | None) -> None:
-    """Revoke every key, and let this machine in without one again."""
-    confirm("Revoke every key, and let anyone on this machine use the server?", yes=yes)
+    """Revoke all keys. The server then needs none from this machine."""
+    confirm("Revoke all keys, so that anyone on this machine can use the server?", yes=yes)
     with _gate(flags, operator) as gate:
         revoked = gate.disable_keys()
-    emit({"revoked": revoked}, [f"Revoked {count(revoked, 'key')}. The server needs none on this machine."], as_json=flags.json)
+    emit(
+        {"revoked": revoked},
+        [f"Revoked {count(revoked, 'key')}. The server requires none from this machine."],
+        as_json=flags.json,
+    )
 
 
 def _shown(record: KeyRecord) -> dict[str, Any]:
-    """Return what is told of a key: never its hash."""
-    told = plain(replace(record, hash=b""))
-    told["scope"] = told.pop("level")
-    return {name: value for name, value in told.items() if name != "hash"}
+    """Return a key's fields for output, without its hash."""
+    shown = plain(replace(record, hash=b""))
+    shown["scope"] = shown.pop("level")
+    return {name: value for name, value in shown.items() if name != "hash"}
 
 
 def _line(record: KeyRecord) -> str:

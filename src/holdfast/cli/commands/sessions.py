@@ -1,4 +1,4 @@
-"""Commands on conversations and on the people in them: sessions, users."""
+"""The commands ``sessions`` and ``users``."""
 
 from datetime import datetime
 from typing import Any
@@ -15,12 +15,14 @@ from holdfast.types import Message, SessionRecord, UserProfile
 
 
 def _list_options(function: Any) -> Any:
-    function = click.option("--offset", type=click.IntRange(min=0), default=0, metavar="N", help="Leave out the first so many.")(
+    function = click.option("--offset", type=click.IntRange(min=0), default=0, metavar="N", help="Skip the first N results.")(
         function
     )
     function = limit_option(50)(function)
     states = click.Choice(["open", "idle", "ended"])
-    return click.option("--status", "statuses", type=states, multiple=True, help="Only these; may be repeated.")(function)
+    return click.option("--status", "statuses", type=states, multiple=True, help="Only sessions with this status. Repeatable.")(
+        function
+    )
 
 
 def _print_sessions(flags: Flags, *, statuses: tuple[Any, ...], limit: int, offset: int) -> None:
@@ -29,7 +31,7 @@ def _print_sessions(flags: Flags, *, statuses: tuple[Any, ...], limit: int, offs
         hint = None if found else unknown_user(memory, flags.user)
     emit(found, [_line(session) for session in found], as_json=flags.json)
     if not found:
-        say(hint or "No conversations.", as_json=flags.json)
+        say(hint or "No sessions.", as_json=flags.json)
 
 
 def _line(session: SessionRecord) -> str:
@@ -42,57 +44,57 @@ def _line(session: SessionRecord) -> str:
 @click.group(invoke_without_command=True, epilog="Example: holdfast sessions show ses_01k4...")
 @_list_options
 @with_flags()
-def sessions(flags: Flags, **wanted: Any) -> None:
-    """List conversations, or show one."""
+def sessions(flags: Flags, **options: Any) -> None:
+    """List sessions, or show one."""
     if click.get_current_context().invoked_subcommand is None:
-        _print_sessions(flags, **wanted)
+        _print_sessions(flags, **options)
 
 
-@sessions.command("list")
+@sessions.command("list", epilog="Example: holdfast sessions list --user ana --status open")
 @_list_options
 @with_flags()
-def list_sessions(flags: Flags, **wanted: Any) -> None:
-    """List conversations, the most recently active first."""
-    _print_sessions(flags, **wanted)
+def list_sessions(flags: Flags, **options: Any) -> None:
+    """List sessions, most recently active first."""
+    _print_sessions(flags, **options)
 
 
-@sessions.command("show")
+@sessions.command("show", epilog="Example: holdfast sessions show ses_01k4... --limit 20")
 @click.argument("id")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the last so many messages.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Show only the last N messages.")
 @with_flags(scope=False)
 def show_session(flags: Flags, id: str, limit: int | None) -> None:
-    """Show what was said in a conversation.
+    """Show the messages of a session.
 
-    ID is a session's id, as `sessions` prints it.
+    ID is the id of a session, as printed by `sessions`.
     """
     with open_memory(flags) as memory:
         record = services(memory).store.session(id)
         if record is None:
             raise NotFound(f"There is no session {id}.")
-        said = memory.session(id=id).messages(limit=limit)
-    lines = [_line(record), *(_message(message) for message in said)]
-    emit({**plain(record), "messages": said}, lines, as_json=flags.json)
+        messages = memory.session(id=id).messages(limit=limit)
+    lines = [_line(record), *(_message(message) for message in messages)]
+    emit({**plain(record), "messages": messages}, lines, as_json=flags.json)
 
 
 def _message(message: Message) -> str:
     who = message.speaker or message.role
-    aside = f" [{message.action}]" if message.action else ""
-    return f"{message.at:%Y-%m-%d %H:%M}  {safe(who)}{aside}: {safe(message.text)}  ({message.id})"
+    action = f" [{message.action}]" if message.action else ""
+    return f"{message.at:%Y-%m-%d %H:%M}  {safe(who)}{action}: {safe(message.text)}  ({message.id})"
 
 
-@click.group()
+@click.group(epilog="Example: holdfast users list")
 def users() -> None:
-    """List users, and set or show their time zone and language."""
+    """List users; show or set their time zone and language."""
 
 
 @users.command("list", epilog="Example: holdfast users list --limit 20 --json")
 @limit_option(100)
-@click.option("--offset", type=click.IntRange(min=0), default=0, metavar="N", help="Skip the first N.")
+@click.option("--offset", type=click.IntRange(min=0), default=0, metavar="N", help="Skip the first N results.")
 @with_flags(scope=False)
 def list_users(flags: Flags, *, limit: int, offset: int) -> None:
-    """List users by name, with their memories, sessions and last activity.
+    """List users by name, with counts and last activity.
 
-    Listed is everyone with a profile, memories (also forgotten ones), sessions or messages.
+    The list includes everyone with a profile, a memory (also a forgotten one), a session or a message.
     """
     with open_memory(flags) as memory:
         found = memory.users(limit=limit, offset=offset)
@@ -101,7 +103,7 @@ def list_users(flags: Flags, *, limit: int, offset: int) -> None:
     emit(found, table(rows) if found else [], as_json=flags.json)
     if not found:
         say(
-            "No further users." if offset else "No users yet: a user exists once something is stored with --user.",
+            "No more users." if offset else "No users yet. To create one, store something with --user.",
             as_json=flags.json,
         )
 
@@ -112,23 +114,23 @@ def _moment(moment: datetime | None) -> str:
 
 @users.command("set", epilog="Example: holdfast users set ana --timezone Europe/Madrid --language es")
 @click.argument("name")
-@click.option("--timezone", metavar="ZONE", help="Where their days end: an IANA name such as Europe/Madrid.")
-@click.option("--language", metavar="CODE", help="The language of their context block, such as `es`.")
+@click.option("--timezone", metavar="ZONE", help="Time zone: an IANA name such as Europe/Madrid.")
+@click.option("--language", metavar="CODE", help="Language of their context block, such as `es`.")
 @with_flags(scope=False)
 def set_user(flags: Flags, name: str, timezone: str | None, language: str | None) -> None:
-    """Tell the engine a user's time zone or language."""
+    """Set a user's time zone or language."""
     if timezone is None and language is None:
-        raise click.UsageError("Give --timezone, --language or both.")
+        raise click.UsageError("Nothing to set. Give --timezone, --language or both.")
     with open_memory(flags) as memory:
         profile = memory.set_user(name, timezone=timezone, language=language)
     emit(profile, _profile(profile), as_json=flags.json)
 
 
-@users.command("show")
+@users.command("show", epilog="Example: holdfast users show ana")
 @click.argument("name")
 @with_flags(scope=False)
 def show_user(flags: Flags, name: str) -> None:
-    """Show what the engine itself knows of a user."""
+    """Show a user's time zone and language."""
     with open_memory(flags) as memory:
         profile = services(memory).store.user(name)
     emit(profile, _profile(profile), as_json=flags.json)

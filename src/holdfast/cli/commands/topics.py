@@ -1,4 +1,4 @@
-"""Commands on topics: their pages, and the files that mirror them."""
+"""The ``topics`` commands: topic pages and the files that mirror them."""
 
 from typing import Any
 
@@ -27,19 +27,19 @@ def _entry(page: TopicPage) -> dict[str, Any]:
 @click.group(invoke_without_command=True, epilog="Example: holdfast topics show cooking --user ana")
 @with_flags()
 def topics(flags: Flags) -> None:
-    """List topics, show a page, and keep the topic files in step."""
+    """List, show and edit topics; sync the topic files."""
     if click.get_current_context().invoked_subcommand is None:
         _print_topics(flags)
 
 
-@topics.command("list")
+@topics.command("list", epilog="Example: holdfast topics list --user ana")
 @with_flags()
 def list_topics(flags: Flags) -> None:
-    """List topics, the one changed last first."""
+    """List topics, most recently changed first."""
     _print_topics(flags)
 
 
-@topics.command("show")
+@topics.command("show", epilog="Example: holdfast topics show cooking --user ana")
 @click.argument("topic")
 @with_flags()
 def show_topic(flags: Flags, topic: str) -> None:
@@ -50,15 +50,17 @@ def show_topic(flags: Flags, topic: str) -> None:
     emit({**_entry(page), "markdown": page.markdown, "memories": page.lines}, lines, as_json=flags.json)
 
 
-@topics.command("edit")
+@topics.command("edit", epilog="Example: holdfast topics edit cooking --user ana")
 @click.argument("topic")
-@click.option("--file", "source", type=click.File(encoding="utf-8"), help="The edited page; - is standard input.")
-@click.option("--yes", is_flag=True, help="Also if much of the page is gone.")
+@click.option(
+    "--file", "source", type=click.File(encoding="utf-8"), help="Read the edited page from a file; - is standard input."
+)
+@click.option("--yes", is_flag=True, help="Accept the edit even if it deletes much of the page.")
 @with_flags()
 def edit_topic(flags: Flags, topic: str, source: Any, *, yes: bool) -> None:
     """Edit a topic's page, in your editor or from a file.
 
-    A changed line revises its memory, a new line makes one, a deleted line forgets it.
+    A changed line revises its memory, a new line adds one, and a deleted line forgets one.
     """
     with open_memory(flags) as memory:
         known = {page.topic: page for page in memory.topics.list(**flags.scope)}
@@ -71,19 +73,19 @@ def edit_topic(flags: Flags, topic: str, source: Any, *, yes: bool) -> None:
     emit({**_entry(page), "markdown": page.markdown}, [f"{safe(page.topic)}: {len(page.lines)} lines"], as_json=flags.json)
 
 
-@topics.command("sync")
+@topics.command("sync", epilog="Example: holdfast topics sync --user ana")
 @with_flags()
 def sync_topics(flags: Flags) -> None:
-    """Take in what was changed by hand in the topic files, and write them out."""
+    """Read edits from the topic files, then rewrite the files."""
     with open_memory(flags) as memory:
-        memory.session(**flags.scope)  # so that this scope's folder is looked at
-        _tell(services(memory).topic_files.sync(), flags, where=str(services(memory).topic_files.root or ""))
+        memory.session(**flags.scope)  # so that the folder of this scope is synced
+        _print_sync(services(memory).topic_files.sync(), flags, where=str(services(memory).topic_files.root or ""))
 
 
-@topics.command("questions")
+@topics.command("questions", epilog="Example: holdfast topics questions --user ana")
 @with_flags()
 def list_questions(flags: Flags) -> None:
-    """List what the topic files leave in doubt."""
+    """List open questions about edits in the topic files."""
     with open_memory(flags) as memory:
         memory.session(**flags.scope)
         services(memory).topic_files.sync()
@@ -99,22 +101,31 @@ def list_questions(flags: Flags) -> None:
 
 @topics.command("answer", epilog="Example: holdfast topics answer q1a2b3c --no")
 @click.argument("question")
-@click.option("--yes/--no", "yes", required=True, help="Take the file as it is, or write it again from memory.")
+@click.option("--yes/--no", "yes", required=True, help="Accept the file as it is, or restore it from memory.")
 @with_flags()
 def answer_question(flags: Flags, question: str, *, yes: bool) -> None:
-    """Answer a question about the topic files."""
+    """Answer a question about an edit in a topic file.
+
+    QUESTION is the id of a question, as printed by `topics questions`.
+    """
     with open_memory(flags) as memory:
         memory.session(**flags.scope)
-        _tell(services(memory).topic_files.answer(question, yes=yes), flags, where=str(services(memory).topic_files.root or ""))
+        _print_sync(
+            services(memory).topic_files.answer(question, yes=yes), flags, where=str(services(memory).topic_files.root or "")
+        )
 
 
-def _tell(report: SyncReport, flags: Flags, *, where: str) -> None:
+def _print_sync(report: SyncReport, flags: Flags, *, where: str) -> None:
     if not where:
-        say("This preset keeps no topic files; set topics_dir to have them.", as_json=flags.json)
+        say("This preset has no topic files. Set topics_dir to use them.", as_json=flags.json)
     data = {
-        "folder": where, "read_in": report.read_in, "written": report.written, "conflicts": report.conflicts,
-        "questions": [{"id": q.id, "file": q.file, "text": q.text} for q in report.questions], "problems": report.problems,
-    }  # fmt: skip
-    lines = [f"{report.read_in} changes read in, {report.written} files written"]
+        "folder": where,
+        "read_in": report.read_in,
+        "written": report.written,
+        "conflicts": report.conflicts,
+        "questions": [{"id": q.id, "file": q.file, "text": q.text} for q in report.questions],
+        "problems": report.problems,
+    }
+    lines = [f"{report.read_in} edits read, {report.written} files written"]
     lines += [f"{q.id}  {safe(q.text)}" for q in report.questions]
     emit(data, lines, as_json=flags.json)

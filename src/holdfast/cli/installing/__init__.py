@@ -1,1 +1,1 @@
-"""``holdfast install``: add this memory to an assistant's settings file. Start with ``command.py``."""
+"""``holdfast install``: add Holdfast to an assistant's settings file. Start with ``command.py``."""

@@ -1,4 +1,4 @@
-"""The assistants that can be given a memory: where each keeps its MCP servers, and in which form."""
+"""The supported assistants: where each keeps its list of MCP servers, and in which format."""
 
 import json
 import re
@@ -18,7 +18,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class InstallTarget(StrEnum):
-    """Whom an entry is for."""
+    """The settings file to change: the user's or the project's."""
 
     USER = "user"
     PROJECT = "project"
@@ -26,7 +26,7 @@ class InstallTarget(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerEntry:
-    """What starts the server."""
+    """The command that starts the MCP server, with its arguments and environment variables."""
 
     command: str
     args: tuple[str, ...]
@@ -35,41 +35,41 @@ class ServerEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """An assistant's way of listing MCP servers."""
+    """One assistant and the layout of its MCP settings."""
 
     under: str
-    """The member of its settings that holds them by name."""
+    """Name of the settings table that maps server names to entries."""
     of_user: "Callable[[HomeFolders], Path]"
     of_project: str | None
-    """The file in a project's folder; None where there is none."""
+    """Path of the settings file inside a project; None if the assistant has no project settings."""
     shape: Callable[[ServerEntry], dict[str, Any]]
     is_toml: bool = False
-    restart: str = "Start the assistant anew, and it remembers."
+    restart: str = "Restart the assistant to use it."
 
     def path(self, folders: "HomeFolders", place: InstallTarget, project: Path) -> Path:
-        """Return the file an entry belongs into; a commented variant that is already there counts."""
+        """Return the settings file to change. An existing ``.jsonc`` variant is used if there is no ``.json`` file."""
         if place is InstallTarget.USER:
             chosen = self.of_user(folders)
         elif self.of_project is None:
-            raise SettingsError("This assistant has no settings of a project; use --scope user.")
+            raise SettingsError("This assistant has no project settings. Use --scope user.")
         else:
             chosen = project / self.of_project
         commented = chosen.with_suffix(".jsonc")
         return commented if not self.is_toml and commented.exists() and not chosen.exists() else chosen
 
     def shaped(self, entry: ServerEntry) -> dict[str, Any]:
-        """Return an entry as this assistant has it."""
+        """Return an entry in this assistant's format."""
         return self.shape(entry)
 
     def alone(self, shaped: Mapping[str, Any]) -> str:
-        """Return a settings file with nothing but the entry."""
+        """Return the text of a settings file that contains only this entry."""
         if self.is_toml:
             return toml_table((self.under, NAME), shaped)
         return json.dumps({self.under: {NAME: shaped}}, indent=2, ensure_ascii=False) + "\n"
 
 
 def toml_table(names: tuple[str, ...], values: Mapping[str, Any]) -> str:
-    """Return a TOML table of strings, lists of strings and such tables."""
+    """Return a TOML table. Values may be strings, lists and nested mappings."""
     lines = [f"[{'.'.join(map(_toml_key, names))}]"]
     lines += [f"{_toml_key(name)} = {_toml(value)}" for name, value in values.items()]
     return "\n".join(lines) + "\n"
@@ -85,7 +85,7 @@ def _toml(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_toml, value)) + "]"
     if isinstance(value, str):
-        # JSON's escapes are TOML's, but that TOML has no pair of surrogates and wants DEL escaped.
+        # TOML uses JSON's escapes, except that it has no surrogate pairs and requires DEL to be escaped.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return json.dumps(value)
 
@@ -116,7 +116,7 @@ CLIENTS: Mapping[str, Client] = {
         of_user=lambda folders: folders.settings / "Claude" / "claude_desktop_config.json",
         of_project=None,
         shape=_plain,
-        restart="Quit Claude and start it again, and it remembers.",
+        restart="Quit Claude and start it again to use it.",
     ),
     "cursor": Client(
         under="mcpServers",
@@ -129,7 +129,7 @@ CLIENTS: Mapping[str, Client] = {
         of_user=lambda folders: folders.settings / "Code" / "User" / "mcp.json",
         of_project=".vscode/mcp.json",
         shape=_typed,
-        restart="In VS Code, start the server from the list of MCP servers, and the assistant remembers.",
+        restart="In VS Code, start the server from the list of MCP servers.",
     ),
     "codex": Client(
         under="mcp_servers",

@@ -1,4 +1,4 @@
-"""The command that puts this memory into an assistant's settings: install."""
+"""The ``install`` command."""
 
 import shutil
 import sys
@@ -17,31 +17,34 @@ from holdfast.cli.output import emit
 from holdfast.errors import SettingsError
 
 
-@click.command(epilog="Example: holdfast install claude-code --user ana   or, to look first: holdfast install codex --print")
+@click.command(epilog="Example: holdfast install claude-code --user ana")
 @click.argument("client", type=click.Choice(list(CLIENTS)))
-@click.option("--print", "only_print", is_flag=True, help="Show what would be written, and write nothing.")
+@click.option("--print", "only_print", is_flag=True, help="Print the entry without writing it.")
 @click.option(
     "--scope",
     "where",
     type=click.Choice(["user", "project"]),
     default="user",
     show_default=True,
-    help="For all of your projects, or for the one in this folder.",
+    help="Install for all your projects, or for the project in this folder.",
 )
 @with_flags()
 def install(flags: Flags, client: str, *, only_print: bool, where: str) -> None:
-    """Put this memory into an assistant's settings.
+    """Add Holdfast to an assistant's settings.
 
-    Adds one entry, `holdfast`, to the file in which the assistant keeps its MCP servers, and leaves everything else in it
-    as it is. The file as it was is kept beside it. A file with comments is not rewritten: the entry is shown instead.
+    Adds one entry, `holdfast`, to the assistant's list of MCP servers and changes nothing else in the file. A copy of the old
+    file is kept next to it. A file with comments is not rewritten: the entry is printed instead, for you to add.
     """
-    from holdfast.config.folders import home_folders  # noqa: PLC0415  (numpy and the store: not needed for help)
+    from holdfast.config.folders import home_folders  # noqa: PLC0415  (heavy: not needed for --help)
 
     form = CLIENTS[client]
     path = form.path(home_folders(), InstallTarget(where), Path.cwd())
     entry = form.shaped(_entry(flags))
     if find_spec("mcp") is None:
-        say('The MCP server needs a package that is not installed yet: pip install "holdfast[mcp]"', as_json=flags.json)
+        say(
+            'The MCP server needs a package that is not installed. Install it with: pip install "holdfast[mcp]"',
+            as_json=flags.json,
+        )
     if only_print:
         _show(flags, form.alone(entry), path)
         return
@@ -50,35 +53,40 @@ def install(flags: Flags, client: str, *, only_print: bool, where: str) -> None:
         after = merged(form, before, entry)
     except Unmergeable as error:
         _show(flags, form.alone(entry), path)
-        raise SettingsError(f"{path} {error}, so it was left as it is. Add what is printed above by hand.") from error
+        raise SettingsError(f"{path} {error}. It was not changed. Add the entry above by hand.") from error
     backup = replace_file(path, after) if after != before else None
-    told = {"client": client, "path": path, "changed": after != before, "backup": backup}
-    emit(told, [f"{client}: {path}"], as_json=flags.json)
-    _say_what_now(flags, form.restart, backup, changed=after != before)
+    result = {"client": client, "path": path, "changed": after != before, "backup": backup}
+    emit(result, [f"{client}: {path}"], as_json=flags.json)
+    _print_next_steps(flags, form.restart, backup, changed=after != before)
 
 
 def _show(flags: Flags, text: str, path: Path) -> None:
     emit({"path": path, "text": text, "changed": False}, [text.rstrip("\n")], as_json=flags.json)
-    say(f"This belongs into {path}", as_json=flags.json)
+    say(f"Add this to {path}", as_json=flags.json)
 
 
-def _say_what_now(flags: Flags, restart: str, backup: Path | None, *, changed: bool) -> None:
+def _print_next_steps(flags: Flags, restart: str, backup: Path | None, *, changed: bool) -> None:
     if not changed:
-        say("It was there already.", as_json=flags.json)
+        say("Already installed; nothing was changed.", as_json=flags.json)
         return
     if backup is not None:
-        say(f"The file as it was: {backup}", as_json=flags.json)
+        say(f"Backup of the old file: {backup}", as_json=flags.json)
     say(restart, as_json=flags.json)
 
 
 def _entry(flags: Flags) -> ServerEntry:
-    """Return what starts the server: the whole path of the command, as assistants have no shell's search path."""
+    """Return the server entry. It has absolute paths, since assistants do not use a shell's search path."""
     from holdfast.config.folders import chosen_folders  # noqa: PLC0415  (as above)
 
     named: dict[str, Any] = {
-        "user": flags.user, "app": flags.app, "agent": flags.agent, "tenant": flags.tenant, "preset": flags.preset,
-        "store": _absolute(flags.store), "settings": _absolute(flags.settings),
-    }  # fmt: skip
+        "user": flags.user,
+        "app": flags.app,
+        "agent": flags.agent,
+        "tenant": flags.tenant,
+        "preset": flags.preset,
+        "store": _absolute(flags.store),
+        "settings": _absolute(flags.settings),
+    }
     options = [word for name, value in named.items() if value for word in (f"--{name}", value)]
     command, *more = _executable()
     return ServerEntry(command=command, args=(*more, "mcp", *options), env=chosen_folders())

@@ -1,7 +1,7 @@
-"""Putting one entry into a settings file of another program, with everything else in it as it was.
+"""Add one entry to another program's settings file and keep the rest of the file unchanged.
 
-JSON is read and written anew with the indentation it had; what that would lose (comments, a name used twice) is a
-reason to refuse. TOML is changed as text, and the result must read as the old settings with the entry in them.
+JSON is parsed and written again with its original indentation. If that would lose something (comments, duplicate names), the
+merge is refused. TOML is edited as text; the result must parse to the old settings plus the entry.
 """
 
 import json
@@ -18,28 +18,28 @@ _HEADER = re.compile(r"^[ \t]*\[")
 
 
 class Unmergeable(ValueError):
-    """The file cannot be changed without losing something; the message completes a sentence about it."""
+    """The file cannot be changed without losing something. The message continues a sentence that begins with the file's path."""
 
 
 def merged(client: Client, before: bytes, entry: Mapping[str, Any]) -> bytes:
-    """Return the file's content with the entry in it."""
+    """Return the file's content with the entry added."""
     mark = _BOM if before.startswith(_BOM) else b""
     try:
         text = before.removeprefix(_BOM).decode("utf-8")
     except UnicodeDecodeError as error:
         raise Unmergeable("is not UTF-8") from error
-    after = _in_toml(text, client.under, entry) if client.is_toml else _in_json(text, client.under, entry)
+    after = _add_to_toml(text, client.under, entry) if client.is_toml else _add_to_json(text, client.under, entry)
     return mark + after.encode("utf-8")
 
 
 # JSON
 
 
-def _in_json(text: str, under: str, entry: Mapping[str, Any]) -> str:
+def _add_to_json(text: str, under: str, entry: Mapping[str, Any]) -> str:
     settings = _read_json(text) if text.strip() else {}
     servers = settings.get(under, {})
     if not isinstance(servers, dict):
-        raise Unmergeable(f"has something else than servers under {under!r}")
+        raise Unmergeable(f"has no table of servers under {under!r}")
     known = servers.get(NAME)
     combined = _combined(known if isinstance(known, dict) else {}, entry)
     if known == combined:
@@ -54,23 +54,23 @@ def _in_json(text: str, under: str, entry: Mapping[str, Any]) -> str:
 
 def _read_json(text: str) -> dict[str, Any]:
     try:
-        settings = json.loads(text, object_pairs_hook=_once)
+        settings = json.loads(text, object_pairs_hook=_unique)
     except (json.JSONDecodeError, RecursionError) as error:
-        raise Unmergeable("has comments, or is not JSON") from error
+        raise Unmergeable("has comments or is not valid JSON") from error
     if not isinstance(settings, dict):
         raise Unmergeable("is not a JSON object")
     return settings
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise Unmergeable("uses a name twice in one object")
+        raise Unmergeable("has a duplicate name in one object")
     return found
 
 
 def _combined(known: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an entry with what a person has added to the one that is there, such as variables or permissions."""
+    """Return the new entry merged over an existing one. Settings that a person added, such as variables, are kept."""
     combined = {**known, **entry}
     for name in ("env", "environment"):
         if isinstance(known.get(name), Mapping) and isinstance(entry.get(name), Mapping):
@@ -81,7 +81,7 @@ def _combined(known: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, A
 # TOML
 
 
-def _in_toml(text: str, under: str, entry: Mapping[str, Any]) -> str:
+def _add_to_toml(text: str, under: str, entry: Mapping[str, Any]) -> str:
     before = _read_toml(text)
     servers = before.get(under, {})
     known = servers.get(NAME, {}) if isinstance(servers, dict) else {}
@@ -93,11 +93,11 @@ def _in_toml(text: str, under: str, entry: Mapping[str, Any]) -> str:
     try:
         table = toml_table((under, NAME), combined).replace("\n", newline)
     except TypeError as error:
-        raise Unmergeable(f"has something in its entry {NAME!r} that cannot be written again") from error
+        raise Unmergeable(f"has a value in its entry {NAME!r} that Holdfast cannot write") from error
     after = f"{kept}{newline * 2}{table}" if kept.strip() else table
-    wanted = {**before, under: {**(servers if isinstance(servers, dict) else {}), NAME: combined}}
-    if _read_toml(after) != wanted:
-        raise Unmergeable(f"has {under!r} in a form that cannot be added to")
+    expected = {**before, under: {**(servers if isinstance(servers, dict) else {}), NAME: combined}}
+    if _read_toml(after) != expected:
+        raise Unmergeable(f"has {under!r} in a form that Holdfast cannot extend")
     return after
 
 
@@ -105,13 +105,13 @@ def _read_toml(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise Unmergeable("is not valid TOML, or cannot be added to") from error
+        raise Unmergeable("is not valid TOML, or cannot be extended") from error
 
 
 def _without_table(text: str, under: str) -> str:
-    """Return the text without the entry's table and the tables below it. The caller checks that nothing else went.
+    """Return the text without the entry's table and its subtables. The caller verifies that nothing else was removed.
 
-    Comments after its last line belong to what follows. One inside would be lost, so it stays as it is.
+    Comments after the table's last line belong to the next table and stay. A comment inside the table raises ``Unmergeable``.
     """
     own = re.compile(rf"""^[ \t]*\[[ \t]*{re.escape(under)}[ \t]*\.[ \t]*["']?{NAME}["']?[ \t]*(\.|\])""")
     kept: list[str] = []

@@ -1,4 +1,4 @@
-"""Writing a file of another program: at once or not at all, with what it held kept beside it."""
+"""Replace another program's file atomically, and keep a copy of the old one."""
 
 import os
 import secrets
@@ -9,9 +9,9 @@ from pathlib import Path
 
 
 def replace_file(path: Path, content: bytes) -> Path | None:
-    """Put content in a file's place, with the permissions it had; returns the copy of what it held, if it was there.
+    """Replace a file's content atomically and keep its permissions. Return the path of the backup, or None if the file is new.
 
-    A link stays a link: what it points to is replaced.
+    A symbolic link stays a link: its target is replaced.
     """
     target = path.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -20,7 +20,7 @@ def replace_file(path: Path, content: bytes) -> Path | None:
     try:
         with fresh.open("xb") as file:
             if backup is not None:
-                shutil.copymode(target, fresh)  # before anything is in it
+                shutil.copymode(target, fresh)  # before it has content
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -32,7 +32,7 @@ def replace_file(path: Path, content: bytes) -> Path | None:
 
 
 def _backed_up(path: Path, target: Path) -> Path:
-    """Copy a file to a name beside it that is free."""
+    """Copy a file to an unused name in the same folder and return that path."""
     now = f"{datetime.now(UTC):%Y%m%d-%H%M%S}"
     names = (f"{path.name}.{now}{f'-{number}' if number else ''}.bak" for number in count())
     backup = next(free for free in map(path.with_name, names) if not free.exists())

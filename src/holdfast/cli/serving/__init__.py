@@ -1,1 +1,1 @@
-"""``holdfast serve`` and the workers of all tenants. Start with ``command.py``, then ``processes.py``."""
+"""``holdfast serve``, and the worker for all tenants. Start with ``command.py``, then ``processes.py``."""

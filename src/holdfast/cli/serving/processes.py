@@ -1,24 +1,22 @@
-"""Running the server: in this process, or in several that share one socket and one store."""
+"""Run the server, in this process or in several that share one socket and one store."""
 
 import multiprocessing
-import signal
 import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from multiprocessing.process import BaseProcess
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import FrameType
 from typing import Any
 
 import uvicorn
 
 from holdfast.cli.serving.socket_sharing import Announcing, AnnouncingServer, ConnectionCounts, SharingServer
+from holdfast.cli.stop_signals import stop_event
 from holdfast.config.environment import share_metrics
 from holdfast.config.models import make_transcriber
 from holdfast.config.settings import Settings, load_settings
@@ -32,15 +30,15 @@ from holdfast.server.tenants import EnginePool, open_pool
 from holdfast.version import __version__
 
 _FINISH_SECONDS = 30
-"""How long requests under way may take once the end was asked for."""
+"""Seconds that running requests may take after a stop was requested."""
 _RESTART_SECONDS = 1.0
 _STARTING_SECONDS = 0.1
-"""How often to look whether a worker has started."""
+"""Seconds between two checks of whether a worker has started."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServePlan:
-    """What is to be served, and where; it is handed to worker processes."""
+    """The store to serve, its settings and the address. It is passed to worker processes."""
 
     store: str | None = None
     preset: str | None = None
@@ -52,24 +50,24 @@ class ServePlan:
     debug: bool = False
 
     def load(self) -> Settings:
-        """Return the settings in force."""
+        """Return the settings in effect."""
         named = {"store": self.store, "preset": self.preset, "tenant": self.tenant}
         return load_settings(self.settings, **named, chat=self.chat, embedder=self.embedder)
 
     def open(self) -> EnginePool:
-        """Open the memories."""
+        """Open the pool of engines, one per tenant."""
         return open_pool(
             self.store, preset=self.preset, settings=self.settings, tenant=self.tenant, chat=self.chat, embedder=self.embedder
         )
 
 
-def at(plan: ServePlan, host: str) -> ServePlan:
-    """Return a plan for another address."""
+def with_host(plan: ServePlan, host: str) -> ServePlan:
+    """Return the plan with another host."""
     return replace(plan, host=host)
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Take the port; it is the first thing that can fail."""
+    """Bind the port and return the listening socket. Raise ``SettingsError`` if the address is not available."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -79,14 +77,14 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         sock.close()
         raise SettingsError(
-            f"The server cannot listen on {host}, port {port}: {error.strerror}. Another port: --port N."
+            f"The server cannot listen on {host}, port {port}: {error.strerror}. Choose another port with --port N."
         ) from error
     sock.set_inheritable(True)
     return sock
 
 
 def check(plan: ServePlan) -> None:
-    """Open the store once, before anything is served: an old one is brought up to date, and a key must guard it."""
+    """Open the store once before serving, which migrates an old schema, and refuse a public address without access keys."""
     with plan.open() as pool:
         check_bind(plan.host, pool.gate.has_keys(), tenant=pool.tenant)
 
@@ -94,10 +92,10 @@ def check(plan: ServePlan) -> None:
 def serve_here(
     plan: ServePlan, sock: socket.socket, started: Announcing, shares: ConnectionCounts | None = None, place: int = 0
 ) -> None:
-    """Serve in this process until it is told to end; requests under way are finished, and queued work stays queued.
+    """Serve in this process until a stop signal. Running requests are finished; queued jobs stay queued.
 
-    ``started`` is set once requests are answered. With ``shares``, clients are shared with the other processes at the same
-    socket, of which this is the one at ``place``.
+    ``started`` is set once the server answers requests. With ``shares``, this process shares new connections with the other
+    processes on the same socket; ``place`` is its number among them.
     """
     config = uvicorn.Config(
         build(plan),
@@ -111,19 +109,23 @@ def serve_here(
         timeout_graceful_shutdown=_FINISH_SECONDS,
     )
     server = AnnouncingServer(config, started) if shares is None else SharingServer(config, started, shares, place)
-    with _asked_to_end():  # uvicorn raises the signal once more when it is done, which would look like a crash
+    with stop_event():  # uvicorn raises the signal again at the end, which would look like a crash
         server.run(sockets=[sock])
 
 
 def build(plan: ServePlan) -> Server:
-    """Return the whole server over the plan's store."""
+    """Return the complete server for a plan."""
     settings = plan.load()
     pool = plan.open()
     return make_app(
-        pool, settings,
-        host=plan.host, transcriber=make_transcriber(settings), mcp_app=_mcp(pool),
-        metrics_app=make_metrics_app(pool), close_pool=True,
-    )  # fmt: skip
+        pool,
+        settings,
+        host=plan.host,
+        transcriber=make_transcriber(settings),
+        mcp_app=_mcp(pool),
+        metrics_app=make_metrics_app(pool),
+        close_pool=True,
+    )
 
 
 def _mcp(pool: EnginePool) -> Any:
@@ -137,14 +139,14 @@ def _mcp(pool: EnginePool) -> Any:
 
 
 def serve_many(plan: ServePlan, sock: socket.socket, announcing: Announcing, workers: int) -> None:
-    """Serve in several processes; one that dies is started again, and all end when this one is told to.
+    """Serve in several processes. A process that dies is restarted; all stop when this one gets a stop signal.
 
     ``announcing`` is set once the first of them answers requests.
     """
     spawn = multiprocessing.get_context("spawn")
-    with TemporaryDirectory(prefix="holdfast-metrics-") as counters, _asked_to_end() as end:
+    with TemporaryDirectory(prefix="holdfast-metrics-") as counters, stop_event() as end:
         share_metrics(Path(counters))
-        # Windows has no way to wait at a door without going in.
+        # On Windows, asyncio cannot wait for a pending connection without accepting it.
         shares = None if sys.platform == "win32" else ConnectionCounts(workers, spawn)
         running: dict[int, BaseProcess] = {}
         started, announced = spawn.Event(), False
@@ -153,7 +155,7 @@ def serve_many(plan: ServePlan, sock: socket.socket, announcing: Announcing, wor
                 if place in running and running[place].is_alive():
                     continue
                 if shares is not None:
-                    shares.leave(place)  # one that was killed could not do so itself
+                    shares.leave(place)  # a killed process could not do this itself
                 running[place] = spawn.Process(
                     target=serve_here, args=(plan, sock, started, shares, place), name="holdfast-serve"
                 )
@@ -168,7 +170,7 @@ def serve_many(plan: ServePlan, sock: socket.socket, announcing: Announcing, wor
 
 
 def _has_started(started: Event, end: threading.Event) -> bool:
-    """Wait for the first worker to start, as long as for a restart at most; True if it has."""
+    """Wait up to one second for the first worker to start. Return True if it has."""
     until = time.monotonic() + _RESTART_SECONDS
     while not started.is_set() and time.monotonic() < until and not end.wait(_STARTING_SECONDS):
         pass
@@ -176,7 +178,7 @@ def _has_started(started: Event, end: threading.Event) -> bool:
 
 
 def _end(running: Sequence[BaseProcess]) -> None:
-    """Tell workers to end, and wait until they have finished what they are at."""
+    """Send SIGTERM to the workers and wait until they have finished their requests. Kill those that take too long."""
     for process in running:
         process.terminate()
     until = time.monotonic() + _FINISH_SECONDS + 5
@@ -185,19 +187,3 @@ def _end(running: Sequence[BaseProcess]) -> None:
         if process.is_alive():
             process.kill()
             process.join()
-
-
-@contextmanager
-def _asked_to_end() -> Iterator[threading.Event]:
-    """Turn Ctrl-C and SIGTERM into a flag; the workers are told by us."""
-    end = threading.Event()
-
-    def ask(_number: int, _frame: FrameType | None) -> None:
-        end.set()
-
-    earlier = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield end
-    finally:
-        for number, handler in earlier.items():
-            signal.signal(number, handler)

@@ -1,8 +1,8 @@
-"""Sharing clients between processes that listen on one socket.
+"""Balance connections between processes that accept on one socket.
 
-Whoever wakes first takes a connection, and a client that stays connected stays where it is: of fifty, one of two processes
-may have thirty-five, whose answers take twice as long as the others'. So each process notes how many it has, and lets those
-that have fewer go first.
+By default the process that wakes first accepts a connection, and a keep-alive client stays with it. Of fifty clients, one of
+two processes may get thirty-five, and its responses take twice as long. So each process publishes its number of connections,
+and a process with more than another waits before it accepts.
 """
 
 import asyncio
@@ -18,79 +18,79 @@ _log = logging.getLogger("holdfast.server")
 _STOPPED = -1
 _POLL_SECONDS = 0.003
 _MAX_WAIT_SECONDS = 0.06
-"""How long a connection may wait for a process that has fewer; that one may be busy, or gone."""
+"""Maximum seconds that a connection waits for a process with fewer connections, which may be busy or dead."""
 _EXHAUSTED_SECONDS = 0.5
-"""How long nobody is let in after the system had no room for one more."""
+"""Seconds without accepting after the system ran out of resources, such as file descriptors."""
 
 
 class ConnectionCounts:
-    """How many connections each of several processes has; every process writes its own number, and reads all."""
+    """Number of connections per process, in shared memory. Each process writes its own number and reads all."""
 
     def __init__(self, processes: int, context: BaseContext) -> None:
         self._counts: Any = context.RawArray("i", [_STOPPED] * processes)
 
     def note(self, place: int, connections: int) -> None:
-        """Note what a process has."""
+        """Set the number of connections of a process."""
         self._counts[place] = connections
 
     def leave(self, place: int) -> None:
-        """Note that a process takes nobody in."""
+        """Mark a process as not accepting connections."""
         self._counts[place] = _STOPPED
 
-    def has_most(self, place: int) -> bool:
-        """Tell whether another process that takes clients in has fewer."""
+    def has_more_than_another(self, place: int) -> bool:
+        """Return True if another accepting process has fewer connections."""
         own = self._counts[place]
         return any(_STOPPED < other < own for other in self._counts)
 
 
 class Announcing(Protocol):
-    """What a server tells that it has started: an event of this process or of another, or anything with ``set``."""
+    """Receives the signal that the server has started: a threading or multiprocessing event, or any object with ``set``."""
 
     def set(self) -> object:
-        """Note that requests are answered."""
+        """Signal that the server answers requests."""
         ...
 
 
 class AnnouncingServer(uvicorn.Server):
-    """A server that says when it has started; one that fails to start says nothing."""
+    """A uvicorn server that signals when it has started. If startup fails, there is no signal."""
 
     def __init__(self, config: uvicorn.Config, announcing: Announcing) -> None:
         super().__init__(config)
         self._announcing = announcing
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to serve, and say so."""
+        """Start the server, then signal it."""
         await super().startup(sockets=sockets)
         if self.started:
             self._announcing.set()
 
 
 class SharingServer(AnnouncingServer):
-    """A server that takes in a client only when it is its turn."""
+    """A uvicorn server that accepts a connection only while no other process has fewer."""
 
     def __init__(self, config: uvicorn.Config, announcing: Announcing, shares: ConnectionCounts, place: int) -> None:
         super().__init__(config, announcing)
         self._shares = shares
         self._place = place
-        self._doors: list[asyncio.Task[None]] = []
+        self._acceptors: list[asyncio.Task[None]] = []
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to serve."""
+        """Start the server and begin to accept connections."""
         await super().startup(sockets=[])
         self._note()
-        self._doors = [asyncio.create_task(self._accept(door)) for door in sockets or []]
+        self._acceptors = [asyncio.create_task(self._accept(listener)) for listener in sockets or []]
 
     async def on_tick(self, counter: int) -> bool:
-        """Look after what there is to look after, ten times a second; connections may have ended."""
+        """Publish the number of connections, ten times per second."""
         self._note()
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Take nobody in any more, and end."""
+        """Stop accepting connections, then shut down."""
         self._shares.leave(self._place)
-        for task in self._doors:
+        for task in self._acceptors:
             task.cancel()
-        await asyncio.gather(*self._doors, return_exceptions=True)
+        await asyncio.gather(*self._acceptors, return_exceptions=True)
         await super().shutdown(sockets=sockets)
 
     def _note(self) -> None:
@@ -100,25 +100,25 @@ class SharingServer(AnnouncingServer):
         loop = asyncio.get_running_loop()
         listener.setblocking(False)
         while True:
-            await _has_pending(listener)
-            await self._is_our_turn()
+            await _wait_for_connection(listener)
+            await self._wait_for_turn()
             try:
-                guest, _ = listener.accept()
+                connection, _ = listener.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-                continue  # another process was faster, or the client has gone
+                continue  # another process accepted it, or the client has gone
             except OSError as error:
-                _log.warning("No further connection can be accepted now: %s", error.strerror)
+                _log.warning("Cannot accept connections: %s. Retrying in half a second.", error.strerror)
                 await asyncio.sleep(_EXHAUSTED_SECONDS)
                 continue
-            guest.setblocking(False)
-            with contextlib.suppress(OSError):  # it has gone
-                await loop.connect_accepted_socket(self._protocol, guest)
+            connection.setblocking(False)
+            with contextlib.suppress(OSError):  # the client has gone
+                await loop.connect_accepted_socket(self._protocol, connection)
             self._note()
 
-    async def _is_our_turn(self) -> None:
-        """Let others go first while they have fewer."""
+    async def _wait_for_turn(self) -> None:
+        """Wait while another process has fewer connections, up to the maximum wait."""
         for _ in range(round(_MAX_WAIT_SECONDS / _POLL_SECONDS)):
-            if not self._shares.has_most(self._place):
+            if not self._shares.has_more_than_another(self._place):
                 return
             await asyncio.sleep(_POLL_SECONDS)
 
@@ -128,12 +128,12 @@ class SharingServer(AnnouncingServer):
         return made
 
 
-async def _has_pending(listener: socket.socket) -> None:
-    """Wait until somebody wants to come in."""
+async def _wait_for_connection(listener: socket.socket) -> None:
+    """Wait until a connection is pending."""
     loop = asyncio.get_running_loop()
-    heard: asyncio.Future[None] = loop.create_future()
-    loop.add_reader(listener, lambda: None if heard.done() else heard.set_result(None))
+    ready: asyncio.Future[None] = loop.create_future()
+    loop.add_reader(listener, lambda: None if ready.done() else ready.set_result(None))
     try:
-        await heard
+        await ready
     finally:
         loop.remove_reader(listener)

@@ -1,8 +1,7 @@
-"""Background work for every tenant of a store, for a worker that stands beside servers.
+"""Run background jobs for every tenant of a store, in a worker process that runs alongside servers.
 
-The tenants are the operator's own, those that a key opens, and whoever queues a job while this runs. Where the store
-tells of new jobs, they are begun at once; besides, every tenant is looked at from time to time, for conversations that
-fell silent and for what has expired.
+The tenants are the operator's, every tenant with an access key, and every tenant that queues a job while the worker runs. If
+the store sends job notifications, new jobs start at once. Every tenant is also polled, for idle sessions and expired data.
 """
 
 import math
@@ -17,53 +16,53 @@ from holdfast.server.tenants import EnginePool
 from holdfast.services import services
 
 _STEPS_PER_TENANT = 32
-"""Steps for one tenant before the next has its turn."""
+"""Maximum number of steps for one tenant before the next tenant's turn."""
 _POLL_SECONDS = 5.0
 _LISTEN_SECONDS = 0.5
-"""How long to listen before looking whether an end was asked for."""
+"""Seconds to wait for a job notification before checking for a stop request."""
 
 
 class TenantWorker:
-    """Goes from tenant to tenant. Several processes may do so at once: each begins with another."""
+    """Serves tenants in random order, so that several processes start with different ones."""
 
     def __init__(self, pool: EnginePool, stop: threading.Event, say: Callable[[str], None]) -> None:
         self._pool = pool
         self._stop = stop
         self._say = say
-        self._heard: set[str] = set()
+        self._notified: set[str] = set()
         self._failed = False
-        self._trouble: HoldfastError | None = None
+        self._error: HoldfastError | None = None
         self._order = random.Random()  # noqa: S311  (not for secrets)
 
     def tenants(self) -> list[str]:
-        """List all there are, in an order of chance."""
-        named = {self._pool.tenant, *self._heard, *(record.tenant for record in self._pool.gate.list_keys())}
+        """Return all known tenants in random order."""
+        named = {self._pool.tenant, *self._notified, *(record.tenant for record in self._pool.gate.list_keys())}
         return self._order.sample(sorted(named), len(named))
 
-    def everyone(self) -> int:
-        """Work until no tenant has anything left, or a stop is asked for; returns the steps it took, raises if one failed."""
+    def run_all(self) -> int:
+        """Run jobs until no tenant has any left, or a stop is requested. Return the number of steps; raise if a tenant failed."""
         steps = self._work(self.tenants())
-        if self._trouble is not None:
-            raise self._trouble
+        if self._error is not None:
+            raise self._error
         return steps
 
-    def go_on(self) -> int:
-        """Work, wait, and work again until a stop is asked for; returns the steps it took."""
-        total, next_look = 0, 0.0
+    def run_until_stopped(self) -> int:
+        """Run jobs and wait for more until a stop is requested. Return the number of steps."""
+        total, next_poll = 0, 0.0
         due: list[str] = []
         while not self._stop.is_set():
             try:
-                if time.monotonic() >= next_look:
-                    due, next_look = self.tenants(), time.monotonic() + _POLL_SECONDS
-                total += self._work(due, until=next_look)
-                due = self._wait(next_look)
+                if time.monotonic() >= next_poll:
+                    due, next_poll = self.tenants(), time.monotonic() + _POLL_SECONDS
+                total += self._work(due, until=next_poll)
+                due = self._wait(next_poll)
             except HoldfastError as error:
-                self._say(f"could not go on, and tries again: {error}")
+                self._say(f"failed and will retry: {error}")
                 self._stop.wait(1.0)
         return total
 
     def _work(self, tenants: list[str], *, until: float = math.inf) -> int:
-        """Work for some tenants in turns; after a while others are looked at, too, however much these have left."""
+        """Run the jobs of some tenants in turns, up to the time ``until``. Return the number of steps."""
         steps = 0
         while tenants and not self._stop.is_set() and time.monotonic() < until:
             left = []
@@ -76,20 +75,20 @@ class TenantWorker:
         return steps
 
     def _try_turn(self, tenant: str) -> int:
-        """Work for one tenant; what fails for one must not keep the others waiting."""
+        """Take a tenant's turn. Report one failure and go on with the next tenant; raise if two tenants in a row fail."""
         try:
             done = self._turn(tenant)
         except HoldfastError as error:
-            if self._failed:  # for the one before as well: it is not the tenant
+            if self._failed:  # the previous tenant failed too, so the store is the problem
                 raise
-            self._failed, self._trouble = True, error
-            self._say(f"{tenant}: could not go on, and tries again: {error}")
+            self._failed, self._error = True, error
+            self._say(f"{tenant}: failed and will retry: {error}")
             return 0
         self._failed = False
         return done
 
     def _turn(self, tenant: str) -> int:
-        """Work for one tenant, for a while at most."""
+        """Run up to ``_STEPS_PER_TENANT`` steps for one tenant. Return the number of steps."""
         steps, began = 0, time.monotonic()
         with self._pool.lease(tenant) as memory:
             while steps < _STEPS_PER_TENANT and not self._stop.is_set() and services(memory).scheduler.run_once():
@@ -99,17 +98,17 @@ class TenantWorker:
         return steps
 
     def _wait(self, until: float) -> list[str]:
-        """Wait until there is something to do, and tell for whom; nobody, when it is time to look at all."""
+        """Wait for new jobs and return their tenants. Return an empty list when the next poll is due."""
         store = services(self._pool.operator).store
         while not self._stop.is_set() and time.monotonic() < until:
             if not isinstance(store, JobNotifier):
                 self._stop.wait(1.0)
                 return self.tenants()
-            heard = store.wait_for_tenants(_LISTEN_SECONDS)
-            if heard is None:
-                self._stop.wait(_LISTEN_SECONDS)  # the server is gone, and nothing else slows us down
+            tenants = store.wait_for_tenants(_LISTEN_SECONDS)
+            if tenants is None:
+                self._stop.wait(_LISTEN_SECONDS)  # the database server is gone; avoid a busy loop
                 return self.tenants()
-            if heard:
-                self._heard |= set(heard)
-                return list(heard)
+            if tenants:
+                self._notified |= set(tenants)
+                return list(tenants)
         return []

@@ -1,1 +1,1 @@
-"""``holdfast chat``: a conversation in the terminal. Start with ``command.py``, then ``conversation.py``."""
+"""``holdfast chat``: chat in the terminal. Start with ``command.py``, then ``conversation.py``."""

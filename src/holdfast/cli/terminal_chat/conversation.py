@@ -1,4 +1,4 @@
-"""One conversation in the terminal: what is typed becomes a message, and what comes of it is printed."""
+"""A conversation in the terminal: send each message to the assistant and print the result."""
 
 import time
 from collections.abc import Callable
@@ -10,7 +10,7 @@ import click
 from holdfast.agent.agent import Agent, Answer
 from holdfast.cli.console import fail, one_error
 from holdfast.cli.output import memory_line, safe
-from holdfast.cli.terminal_chat.output import ChatOutput, recalled
+from holdfast.cli.terminal_chat.output import ChatOutput, hits_json
 from holdfast.errors import HoldfastError, NoChatModel
 from holdfast.protocols import MemoryFilter
 from holdfast.services import services
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from holdfast.engine import Engine
 
 _DIGEST_TIMEOUT_SECONDS = 300.0
-"""Seconds that leaving may wait for what the conversation leaves."""
+"""Maximum seconds to wait at the end for the session to be digested."""
 _POLL_SECONDS = 0.05
 
 
 class TerminalChat:
-    """A person at a terminal, or a script at a pipe, and the assistant."""
+    """A conversation between the assistant and a person at a terminal, or a script at a pipe."""
 
     def __init__(self, memory: "Engine", agent: Agent, output: ChatOutput, *, begin: Callable[[], Agent], streamed: bool) -> None:
         self.memory = memory
@@ -35,14 +35,14 @@ class TerminalChat:
         self.output = output
         self._begin = begin
         self._streamed = streamed
-        self._told_of_no_model = False
+        self._reported_no_model = False
         self.unanswered = False
-        """Whether the model failed to answer the last message."""
+        """True if the model failed to answer the last message."""
 
-    # A turn.
+    # One turn.
 
     def say(self, text: str) -> None:
-        """Take a message and print the reply; whatever goes wrong is told, and the conversation goes on."""
+        """Send a message and print the reply. Errors are printed, and the conversation continues."""
         self.unanswered = False
         try:
             answer = self._stream(text) if self._streamed else self.agent.reply(text)
@@ -56,7 +56,7 @@ class TerminalChat:
             self._answered(answer)
 
     def _stream(self, text: str) -> Answer:
-        # Closed at once when it is stopped, so that what was said is kept before anything else happens.
+        # Close the stream at once on Ctrl-C, so that the interrupted reply is stored before anything else happens.
         with closing(cast("Generator[str | Answer]", self.agent.stream(text))) as pieces:
             for piece in pieces:
                 if isinstance(piece, Answer):
@@ -75,13 +75,13 @@ class TerminalChat:
             self.output.aside(safe(f"[{use.call.name}] {use.result.text}"))
 
     def _without_model(self, error: NoChatModel) -> None:
-        if not self._told_of_no_model:
-            self._told_of_no_model = True
-            self.output.aside(self.output.words("no_model"))
+        if not self._reported_no_model:
+            self._reported_no_model = True
+            self.output.aside(self.output.text("no_model"))
         context = self.agent.context
-        told = safe(context.text) if context and context.text else self.output.words("nothing_to_tell")
+        prompt = safe(context.text) if context and context.text else self.output.text("nothing_to_tell")
         value = self._turn(message_id=error.message_id, reply=None)
-        self.output.show({**value, **one_error(error.code, str(error))}, [told])
+        self.output.show({**value, **one_error(error.code, str(error))}, [prompt])
 
     def _failed(self, error: HoldfastError) -> None:
         self.unanswered = True
@@ -94,62 +94,62 @@ class TerminalChat:
         fail(one_error(error.code, str(error)), as_json=False)
 
     def _stopped(self) -> None:
-        words = self.output.words("stopped")
-        self.output.show({**self._turn(reply=None), **one_error("interrupted", words)}, [""])
-        self.output.aside(words)
+        message = self.output.text("stopped")
+        self.output.show({**self._turn(reply=None), **one_error("interrupted", message)}, [""])
+        self.output.aside(message)
 
     def _turn(self, **parts: Any) -> dict[str, Any]:
         context = self.agent.context
-        told = {"context": context.text if context else "", "recalled": recalled(context.hits) if context else []}
-        return {"session": self.agent.session.id, **parts, **told}
+        memory = {"context": context.text if context else "", "recalled": hits_json(context.hits) if context else []}
+        return {"session": self.agent.session.id, **parts, **memory}
 
-    # Its end.
+    # The end of a session.
 
     def start_new_session(self) -> None:
-        """End the conversation without waiting for what it leaves, and begin another."""
+        """End the session without waiting for its digest, and start another."""
         self.agent.end()
         self.agent = self._begin()
 
     def finish(self) -> None:
-        """End the conversation, go through it now, and say what it left."""
-        session, said = self.agent.session, self.agent.session.messages()
+        """End the session, digest it now, and print the memories extracted from it."""
+        session, messages = self.agent.session, self.agent.session.messages()
         self.agent.end()
         if session.off_record:
-            self.output.show({"ended": session.id, "learnt": []}, [self.output.words("left_off_record")])
+            self.output.show({"ended": session.id, "learned": []}, [self.output.text("left_off_record")])
             return
-        if not said:
+        if not messages:
             return
         try:
-            whole = self._digest(session.id)
+            complete = self._digest(session.id)
         except KeyboardInterrupt:
-            whole = False
+            complete = False
         extracted = services(self.memory).store.memories(
-            MemoryFilter(sources=[message.id for message in said], newest_first=False)
+            MemoryFilter(sources=[message.id for message in messages], newest_first=False)
         )
         self.output.show(
-            {"ended": session.id, "learnt": extracted, "complete": whole}, self._extracted_lines(extracted, whole=whole)
+            {"ended": session.id, "learned": extracted, "complete": complete}, self._extracted_lines(extracted, complete=complete)
         )
 
-    def _extracted_lines(self, memories: list[Memory], *, whole: bool) -> list[str]:
-        later = [] if whole else [self.output.words("later")]
+    def _extracted_lines(self, memories: list[Memory], *, complete: bool) -> list[str]:
+        later = [] if complete else [self.output.text("later")]
         if memories:
-            return [self.output.words("learnt"), *(f"  {memory_line(memory)}" for memory in memories), *later]
+            return [self.output.text("learned"), *(f"  {memory_line(memory)}" for memory in memories), *later]
         if self.memory.preset.extract_at == "never":
-            return [self.output.words("never_learns", preset=self.memory.preset.name)]
-        return later or [self.output.words("learnt_nothing")]
+            return [self.output.text("never_learns", preset=self.memory.preset.name)]
+        return later or [self.output.text("learned_nothing")]
 
     def _digest(self, session: str) -> bool:
-        """Do the conversation's work, or wait for the thread that does it; False when it has to wait for later."""
-        until, told = time.monotonic() + _DIGEST_TIMEOUT_SECONDS, False
+        """Run the session's jobs, or wait for the thread that runs them. Return False if they were not finished."""
+        until, announced = time.monotonic() + _DIGEST_TIMEOUT_SECONDS, False
         while time.monotonic() < until:
             waiting = [job for job in self.memory.jobs(states=["queued", "running"]) if job.payload.get("session") == session]
             if not waiting:
                 return True
-            if any(job.state == "queued" and job.attempt for job in waiting):  # it failed, and is tried again later
+            if any(job.state == "queued" and job.attempt for job in waiting):  # it failed and is retried later
                 return False
-            if not told and services(self.memory).chat.name:
-                told = True
-                self.output.aside(self.output.words("learning"))
+            if not announced and services(self.memory).chat.name:
+                announced = True
+                self.output.aside(self.output.text("learning"))
             if not services(self.memory).jobs.run_one():
                 time.sleep(_POLL_SECONDS)
         return False

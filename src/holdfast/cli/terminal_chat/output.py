@@ -1,4 +1,4 @@
-"""What a conversation in the terminal prints: words in the person's language, or a line of JSON each turn."""
+"""Output of ``holdfast chat``: text in the user's language, or one line of JSON per turn."""
 
 import json
 import sys
@@ -19,38 +19,38 @@ from holdfast.types import Hit
 
 @cache
 def _table() -> Mapping[str, Any]:
-    return tomllib.loads((resources.files("holdfast.cli.terminal_chat") / "words.toml").read_text("utf-8"))
+    return tomllib.loads((resources.files("holdfast.cli.terminal_chat") / "messages.toml").read_text("utf-8"))
 
 
 def command_named(typed: str) -> str | None:
-    """Return the command that a word means, in any language."""
+    """Return the slash command for a typed name in any language, or None."""
     names: Mapping[str, Sequence[str]] = _table()["names"]
     return next((name for name, others in names.items() if typed == name or typed in others), None)
 
 
 def command_names() -> list[str]:
-    """Return every name of every command."""
+    """Return all names of all slash commands, in all languages."""
     names: Mapping[str, Sequence[str]] = _table()["names"]
     return [each for name, others in names.items() for each in (name, *others)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatOutput:
-    """Speaks to a person in their language, or to a program in JSON."""
+    """Prints results as text in one language, or as JSON."""
 
     language: str = "en"
     as_json: bool = False
     _flows: list[Flow] = field(default_factory=list, init=False, repr=False)
-    """The reply that is being printed in pieces, if any."""
+    """The wrapper of the reply that is being streamed; empty between replies."""
 
-    def words(self, name: str, /, **values: Any) -> str:
-        """Return some of the program's own words."""
+    def text(self, name: str, /, **values: Any) -> str:
+        """Return a message of ``messages.toml`` in this language, with its placeholders filled in."""
         template: str = self._own[name]
         return template.format(**values)
 
     @property
     def help(self) -> Mapping[str, str]:
-        """The commands, each with what it does."""
+        """The slash commands, each with its description."""
         found: Mapping[str, str] = self._own["help"]
         return found
 
@@ -61,7 +61,7 @@ class ChatOutput:
         return found
 
     def show(self, value: Any, lines: Sequence[str]) -> None:
-        """Print a result: one line of JSON, or lines."""
+        """Print a result: ``value`` as one line of JSON, or the lines."""
         if not self.as_json:
             self.end_pieces()
             echo("\n".join(lines))
@@ -71,12 +71,12 @@ class ChatOutput:
         click.echo(json.dumps(plain(value), ensure_ascii=False))
 
     def piece(self, text: str) -> None:
-        """Print a piece of a reply; what a model says must not steer a terminal."""
+        """Print a piece of a streamed reply, without terminal control characters."""
         if not self.as_json:
             self._flow(safe(text))
 
     def _flow(self, text: str) -> None:
-        """Print as the words come: whole on a terminal, at once elsewhere."""
+        """Print a piece of text: wrapped at words on a terminal, unchanged elsewhere."""
         width = columns(sys.stdout)
         if width is None:
             click.echo(text, nl=False)
@@ -86,27 +86,27 @@ class ChatOutput:
         self._flows[0].feed(text)
 
     def end_pieces(self) -> None:
-        """Print the last word of a reply that came in pieces, or was broken off."""
+        """Print the rest of a streamed reply, also after it was interrupted."""
         for flow in self._flows:
             flow.finish()
         self._flows.clear()
 
     def aside(self, text: str) -> None:
-        """Say something beside the conversation."""
+        """Print a message on stderr, outside the conversation."""
         say(text, as_json=self.as_json)
 
     def hits(self, hits: Sequence[Hit]) -> Iterator[str]:
-        """Yield what was recalled as numbered lines, each with the reason."""
-        for place, hit in enumerate(hits, 1):
+        """Yield hits as numbered lines, each followed by the searches that found it."""
+        for rank, hit in enumerate(hits, 1):
             arms = ", ".join(f"{self._arm(reason.arm)} #{reason.rank} ({reason.score:.2f})" for reason in hit.why)
-            yield f"{place:2}. {hit.score:.2f}  {day(hit.at)}  {brief(str(hit))}  ({hit.id})"
-            yield f"      {self.words('found_by', arms=arms) if arms else self.words('always')}"
+            yield f"{rank:2}. {hit.score:.2f}  {day(hit.at)}  {brief(str(hit))}  ({hit.id})"
+            yield f"      {self.text('found_by', arms=arms) if arms else self.text('always')}"
 
     def _arm(self, name: str) -> str:
         known: Mapping[str, Any] = self._own
         return str(known.get(f"arm_{name}", name))
 
 
-def recalled(hits: Sequence[Hit]) -> list[dict[str, Any]]:
-    """Return what was recalled as programs get it."""
+def hits_json(hits: Sequence[Hit]) -> list[dict[str, Any]]:
+    """Return hits in the form of the JSON output."""
     return [{"id": hit.id, "text": str(hit), "score": hit.score, "why": [str(reason) for reason in hit.why]} for hit in hits]

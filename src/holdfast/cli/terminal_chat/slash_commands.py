@@ -1,4 +1,4 @@
-"""What can be typed in a conversation besides messages: /remember, /forget, /memories, /why, /context, /new, /end, /help."""
+"""Slash commands of the chat: /remember, /forget, /memories, /why, /context, /new, /end, /help."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -9,15 +9,15 @@ from holdfast.agent.tools import MemoryTools
 from holdfast.cli.console import one_error
 from holdfast.cli.output import brief, memory_line, safe, table
 from holdfast.cli.terminal_chat.conversation import TerminalChat
-from holdfast.cli.terminal_chat.output import command_named, command_names, recalled
+from holdfast.cli.terminal_chat.output import command_named, command_names, hits_json
 from holdfast.errors import HoldfastError
 
 _COMMAND = re.compile(r"/([^\W\d_]{1,20}|\?)(?:\s+(.*))?", re.DOTALL)
-"""A slash and a word: a path such as /usr/bin is a message."""
+"""A slash and one word, optionally followed by text. A path such as /usr/bin does not match and is sent as a message."""
 
 
-def take(talk: TerminalChat, line: str) -> bool:
-    """Take a line: a command or a message. False when the conversation is to end."""
+def handle_line(talk: TerminalChat, line: str) -> bool:
+    """Handle one line of input: a slash command or a message. Return False if the conversation is to end."""
     typed = _COMMAND.fullmatch(line.rstrip())
     if typed is None:
         if line.strip():
@@ -39,7 +39,7 @@ def _scope(talk: TerminalChat) -> dict[str, Any]:
 
 
 def _usage(talk: TerminalChat, place: int) -> str:
-    return talk.output.words("what", usage=list(talk.output.help)[place])
+    return talk.output.text("what", usage=list(talk.output.help)[place])
 
 
 def _refuse(talk: TerminalChat, code: str, message: str) -> None:
@@ -51,62 +51,62 @@ def _refuse(talk: TerminalChat, code: str, message: str) -> None:
 
 def _remember(talk: TerminalChat, text: str) -> None:
     if talk.agent.session.off_record:
-        _refuse(talk, "off_record", talk.output.words("off_record"))
+        _refuse(talk, "off_record", talk.output.text("off_record"))
     elif not text:
         _refuse(talk, "usage", _usage(talk, 0))
     else:
-        kept = talk.memory.remember(text, **_scope(talk))
-        talk.output.show({"remembered": kept}, [talk.output.words("remembered", text=brief(str(kept)), id=kept.id)])
+        memory = talk.memory.remember(text, **_scope(talk))
+        talk.output.show({"remembered": memory}, [talk.output.text("remembered", text=brief(str(memory)), id=memory.id)])
 
 
-def _forget(talk: TerminalChat, what: str) -> None:
-    if not what:
+def _forget(talk: TerminalChat, target: str) -> None:
+    if not target:
         _refuse(talk, "usage", _usage(talk, 1))
         return
     talk.agent.digest_now()
     tools = MemoryTools(talk.memory, names=["forget"], language=talk.output.language, **_scope(talk))
-    result = tools.call("forget", {"key": what})
+    result = tools.call("forget", {"key": target})
     if not result.ok:
         near = [f"  {each['id']}  {brief(each['text'])}" for each in result.data["near"]]
-        lines = [talk.output.words("nothing_under", key=brief(what)), *([talk.output.words("meant"), *near] if near else [])]
+        lines = [talk.output.text("nothing_under", key=brief(target)), *([talk.output.text("meant"), *near] if near else [])]
         talk.output.show(result.data, lines)
         return
     changes = {change.batch: change.id for id in result.data["ids"] for change in talk.memory.history(id)[-1:]}
     talk.output.show({**result.data, "undo": list(changes.values())}, [safe(result.text)])
     for change in changes.values():
-        talk.output.aside(talk.output.words("undo", change=change))
+        talk.output.aside(talk.output.text("undo", change=change))
 
 
 def _memories(talk: TerminalChat, query: str) -> None:
-    voice = talk.output
+    output = talk.output
     if query:
         hits = talk.memory.recall(query, **_scope(talk))
-        voice.show({"recalled": recalled(hits)}, [*voice.hits(hits)] or [voice.words("no_hits")])
+        output.show({"recalled": hits_json(hits)}, [*output.hits(hits)] or [output.text("no_hits")])
         return
     found = talk.memory.memories(**_scope(talk))
-    voice.show({"memories": found}, [memory_line(each) for each in found] or [voice.words("no_memories")])
+    output.show({"memories": found}, [memory_line(each) for each in found] or [output.text("no_memories")])
 
 
 def _why(talk: TerminalChat, _rest: str) -> None:
-    voice, context = talk.output, talk.agent.context
+    output, context = talk.output, talk.agent.context
     if context is None:
-        voice.show({"recalled": [], "left_out": []}, [voice.words("why_not_yet")])
+        output.show({"recalled": [], "left_out": []}, [output.text("why_not_yet")])
         return
-    lines = [voice.words("why"), *voice.hits(context.hits)] if context.hits else [voice.words("why_nothing")]
+    lines = [output.text("why"), *output.hits(context.hits)] if context.hits else [output.text("why_nothing")]
     if context.left_out:
-        lines += [voice.words("left_out"), *voice.hits(context.left_out)]
-    voice.show({"recalled": recalled(context.hits), "left_out": recalled(context.left_out)}, lines)
+        lines += [output.text("left_out"), *output.hits(context.left_out)]
+    output.show({"recalled": hits_json(context.hits), "left_out": hits_json(context.left_out)}, lines)
 
 
 def _context(talk: TerminalChat, _rest: str) -> None:
     context = talk.agent.context or talk.agent.session.context(persona=talk.agent.persona)
-    talk.output.show({"context": context.text}, [safe(context.text) or talk.output.words("no_context")])
+    talk.output.show({"context": context.text}, [safe(context.text) or talk.output.text("no_context")])
 
 
 def _new(talk: TerminalChat, _rest: str) -> None:
     talk.start_new_session()
     id = talk.agent.session.id
-    talk.output.show({"session": id}, [talk.output.words("new", session=id)])
+    talk.output.show({"session": id}, [talk.output.text("new", session=id)])
 
 
 def _help(talk: TerminalChat, _rest: str) -> None:
@@ -115,8 +115,8 @@ def _help(talk: TerminalChat, _rest: str) -> None:
 
 def _unknown(talk: TerminalChat, typed: str) -> None:
     close = get_close_matches(typed.casefold(), command_names(), n=1)
-    near = talk.output.words("near", name=f"/{close[0]}") if close else ""
-    _refuse(talk, "unknown_command", talk.output.words("unknown", name=f"/{typed}", near=near))
+    near = talk.output.text("near", name=f"/{close[0]}") if close else ""
+    _refuse(talk, "unknown_command", talk.output.text("unknown", name=f"/{typed}", near=near))
 
 
 _RUN: Mapping[str, Callable[[TerminalChat, str], None]] = {

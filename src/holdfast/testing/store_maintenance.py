@@ -1,4 +1,4 @@
-"""What every store owes its owner: removal without a trace, checks, copies, and separation."""
+"""Conformance tests for removal, snapshots, checks, backups, and the separation of tenants."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -29,10 +29,10 @@ from holdfast.types import Scope, UserProfile
 
 
 class RemovalPromises:
-    """Gone means gone."""
+    """Removal without traces."""
 
     def test_a_removed_memory_leaves_no_row_in_any_table(self, store: Store, row_counts: RowCounts | None) -> None:
-        """Revisions, changes, provenance, terms, vectors and queue."""
+        """Revisions, changes, sources, terms, vectors and queue entries are removed with the memory."""
         before = self._settled(store, row_counts)
         (first,) = remember(store, a_memory("a pangolin", sources=("msg_1",)))
         embed_all(store, "a", {"a pangolin": 0})
@@ -49,7 +49,7 @@ class RemovalPromises:
         assert _differing(row_counts() if row_counts else {}, before) == {}
 
     def test_a_removed_message_leaves_no_row_in_any_table(self, store: Store, row_counts: RowCounts | None) -> None:
-        """Terms, vectors, queue and what names it as a source."""
+        """Terms, vectors and queue entries are removed with the message."""
         before = self._settled(store, row_counts)
         message, waiting = say(store, a_message("a pangolin", session="kept"), a_message("not yet embedded", session="kept"))
         with store.write() as tx:
@@ -61,7 +61,7 @@ class RemovalPromises:
         assert _differing(row_counts() if row_counts else {}, before) == {}
 
     def test_a_removed_session_takes_its_jobs_along(self, store: Store) -> None:
-        """And no others."""
+        """Removing a session removes its jobs, and no others."""
         with store.write() as tx:
             for id in ("ses_1", "ses_2"):
                 tx.add_session(a_session(id))
@@ -72,7 +72,7 @@ class RemovalPromises:
         assert [job.payload["session"] for job in store.jobs()] == ["ses_2"]
 
     def test_a_removed_user_is_a_stranger_again(self, store: Store) -> None:
-        """Others are not touched."""
+        """A removed user has the default profile again. Other users keep theirs."""
         with store.write() as tx:
             tx.set_user(UserProfile(user="ana", timezone="Europe/Madrid"))
             tx.set_user(UserProfile(user="bob", timezone="Asia/Tokyo"))
@@ -81,7 +81,7 @@ class RemovalPromises:
         assert store.user("bob").timezone == "Asia/Tokyo"
 
     def test_removing_what_is_not_there_counts_nothing(self, store: Store) -> None:
-        """Nor does removing nothing."""
+        """Removing unknown ids, or an empty list, counts zero rows."""
         with store.write() as tx:
             for removed in (
                 tx.remove_memories(["x"]),
@@ -93,7 +93,7 @@ class RemovalPromises:
             tx.remove_scope({"user": "nobody"})
 
     def test_many_rows_are_removed_at_once(self, store: Store) -> None:
-        """More than a statement can bind, and nothing besides."""
+        """More rows than one statement can bind are removed, and no others."""
         stored = remember(store, *(a_memory(f"number {n}") for n in range(600)))
         with store.write() as tx:
             counts = tx.remove_memories([memory.id for memory in stored[:-1]])
@@ -101,7 +101,7 @@ class RemovalPromises:
         assert store.memories(MemoryFilter()) == [stored[-1]]
 
     def test_scrubbing_succeeds_when_nobody_reads(self, store: Store) -> None:
-        """And what is left still works."""
+        """Scrubbing removes the bytes of erased text, and the remaining rows are still found."""
         gone, _ = remember(store, a_memory("a pangolin on the roof"), a_memory("a parrot"))
         with store.write() as tx:
             tx.remove_memories([gone.id])
@@ -109,7 +109,7 @@ class RemovalPromises:
         assert find(store, "parrot") == ["a parrot"]
 
     def _settled(self, store: Store, row_counts: RowCounts | None) -> Mapping[str, int]:
-        """Use every table once, so that what stays by design (partitions, numbers) is there already."""
+        """Write to every table once, so that rows that stay by design (partitions, counters) exist, and return the row counts."""
         with store.write() as tx:
             tx.use_model("a")
             tx.add_session(a_session("kept"))
@@ -123,10 +123,10 @@ class RemovalPromises:
 
 
 class SnapshotPromises:
-    """Several reads at once."""
+    """Consistent reads in a snapshot."""
 
     def test_a_snapshot_reads_what_was_stored_before_it(self, store: Store, open_store: OpenStore) -> None:
-        """And one within another is part of it."""
+        """A snapshot sees earlier writes of another handle. A nested snapshot belongs to the outer one."""
         remember(store, a_memory("one"))
         other = open_store()
         with other.snapshot(), other.snapshot():
@@ -134,7 +134,7 @@ class SnapshotPromises:
             assert other.count_memories(MemoryFilter()) == 1
 
     def test_an_error_in_a_snapshot_leaves_the_store_usable(self, store: Store, open_store: OpenStore) -> None:
-        """For reads and for snapshots to come."""
+        """Reads and new snapshots work after an exception inside a snapshot."""
         with pytest.raises(ZeroDivisionError), store.snapshot():
             raise ZeroDivisionError
         remember(open_store(), a_memory("later"))
@@ -142,11 +142,11 @@ class SnapshotPromises:
             assert [memory.text for memory in store.memories(MemoryFilter())] == ["later"]
 
 
-class CarePromises:
-    """Counting, checking, copying."""
+class MaintenancePromises:
+    """Statistics, checks and backups."""
 
     def test_statistics_count_what_is_there(self, store: Store) -> None:
-        """By kind and status too."""
+        """``stats()`` counts rows, also by kind and status."""
         _, two = remember(store, a_memory("one"), a_memory("two", kind="event", scope=Scope(user="bob", app="kitchen")))
         remember(store, replace(two, status="forgotten", recorded_at=AT + DAY))
         say(store, a_message("three"))
@@ -162,7 +162,7 @@ class CarePromises:
         assert stats["bytes"] > 0
 
     def test_a_healthy_store_passes_its_check(self, store: Store) -> None:
-        """After every sort of write."""
+        """``check()`` finds nothing after all kinds of writes."""
         with store.write() as tx:
             tx.use_model("a")
         one, two = remember(store, a_memory("one"), a_memory("two"))
@@ -177,9 +177,9 @@ class CarePromises:
 
     @pytest.mark.parametrize("table", ["memory", "message"])
     def test_the_check_finds_an_altered_row(self, store: Store, alter_text: Alter | None, table: str) -> None:
-        """By its hash, naming the row; the quick check does not look."""
+        """The deep check finds an altered row by its hash and names it. The quick check does not verify hashes."""
         if alter_text is None:
-            pytest.skip("this store gives no way to alter a row behind its back")
+            pytest.skip("this store has no alter_text fixture")
         (altered,) = remember(store, a_memory("pays 100")) if table == "memory" else say(store, a_message("pays 100"))
         alter_text("pays 100", "pays 900")
         bad = [finding for finding in store.check() if not finding.ok]
@@ -189,7 +189,7 @@ class CarePromises:
         assert all(finding.ok for finding in store.check(deep=False))
 
     def test_a_backup_opens_as_a_store_with_all_there_is(self, store: Store, open_store: OpenStore, tmp_path: Path) -> None:
-        """And the original knows of it."""
+        """A backup opens as a complete store, and the original lists it among its backups."""
         with store.write() as tx:
             tx.use_model("a")
         remember(store, a_memory("one"))
@@ -204,16 +204,16 @@ class CarePromises:
         assert store.backups() == [str(target.resolve())]
 
     def test_the_store_says_where_it_is(self, store: Store) -> None:
-        """For messages to people."""
+        """``location`` is not empty, for messages to people."""
         assert store.location
         assert store.tenant == "default"
 
 
 class TenantPromises:
-    """Several owners in one place never meet."""
+    """Separation of tenants in one store."""
 
     def test_a_tenant_sees_nothing_of_another(self, store: Store, open_store: OpenStore) -> None:
-        """By any question, also by id."""
+        """No read returns another tenant's rows, not even by id."""
         other = open_store(tenant="other")
         theirs = Scope(tenant="other", user="ana")
         with other.write() as tx:
@@ -224,7 +224,7 @@ class TenantPromises:
             tx.add_change(a_change(memory))
             tx.add_job(a_job("x", id="job_t"))
             tx.set_user(UserProfile(user="ana", timezone="Asia/Tokyo"))
-            tx.set_setting("colour", "red")
+            tx.set_setting("color", "red")
         assert nearest(other, "a", 0, theirs) == []
         assert find(other, "pangolin", theirs)
         assert store.memories(MemoryFilter(statuses=None)) == []
@@ -234,12 +234,12 @@ class TenantPromises:
         assert store.messages(MessageFilter(ids=(message.id,))) == []
         assert store.session("ses_t") is None
         assert (store.revisions(memory.id), store.changes(memory=memory.id), store.jobs(ids=("job_t",))) == ([], [], [])
-        assert (store.user("ana").timezone, store.setting("colour")) == ("UTC", None)
+        assert (store.user("ana").timezone, store.setting("color")) == ("UTC", None)
         assert find(store, "pangolin") == []
         assert (store.stats()["memories"], store.stats()["messages"], store.stats()["models"]) == (0, 0, [])
 
     def test_a_tenant_cannot_change_what_another_has(self, store: Store, open_store: OpenStore) -> None:
-        """Removing by a foreign id does nothing."""
+        """Writes with another tenant's ids change nothing."""
         other = open_store(tenant="other")
         (memory,) = remember(other, a_memory("theirs", scope=Scope(tenant="other")))
         with store.write() as tx:
@@ -250,7 +250,7 @@ class TenantPromises:
         assert other.revisions(memory.id) == [memory]
 
     def test_tenants_may_use_the_same_ids(self, store: Store, open_store: OpenStore) -> None:
-        """Each has its own."""
+        """The same memory id and job effect can exist once per tenant."""
         other = open_store(tenant="other")
         remember(store, a_memory("ours", id="mem_same"))
         remember(other, a_memory("theirs", id="mem_same", scope=Scope(tenant="other")))
@@ -261,12 +261,12 @@ class TenantPromises:
         assert [m.text for m in other.memories(MemoryFilter(ids=("mem_same",)))] == ["theirs"]
 
     def test_users_of_one_tenant_are_kept_apart_by_scope(self, store: Store) -> None:
-        """The reader's scope decides, for rows and for words."""
+        """A search returns only rows that the reader's scope may see."""
         remember(store, a_memory("ana's parrot"), a_memory("bob's parrot", scope=BOB))
         assert find(store, "parrot", ANA) == ["ana's parrot"]
         assert find(store, "parrot", BOB) == ["bob's parrot"]
 
 
 def _differing(now: Mapping[str, int], before: Mapping[str, int]) -> dict[str, tuple[int, int]]:
-    """Return the tables whose number of rows changed."""
+    """Return the tables whose row count changed, with the old and the new count."""
     return {table: (before[table], rows) for table, rows in now.items() if rows != before[table]}

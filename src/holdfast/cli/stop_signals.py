@@ -1,0 +1,23 @@
+"""Turn stop signals into an event, for commands that finish their current work first."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+@contextmanager
+def stop_event() -> Iterator[threading.Event]:
+    """Set the event on Ctrl-C or SIGTERM inside the ``with`` block, instead of ending the process."""
+    stop = threading.Event()
+
+    def request_stop(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    previous = {number: signal.signal(number, request_stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
