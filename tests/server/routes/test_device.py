@@ -15,7 +15,7 @@ import pytest
 from holdfast.models.transcribers import PocketSphinxTranscriber
 from holdfast.server.routes.device import format_readings, is_noise
 from holdfast.testing import ScriptedChat
-from tests.models.remote.chat_server import ReceivedRequest, ChatServer
+from tests.models.remote.chat_server import ChatServer, ReceivedRequest
 from tests.server.http_support import Served, eventually, process, serving
 
 pytestmark = pytest.mark.ledger("L9")
