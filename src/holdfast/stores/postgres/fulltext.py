@@ -14,8 +14,8 @@ from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.sql import bm25
 from holdfast.stores.sql.connection import Row, fetch
 from holdfast.stores.sql.filters import Clauses
-from holdfast.text.terms import document_terms, query_terms
 from holdfast.text.chunks import chunk_spans
+from holdfast.text.terms import document_terms, query_terms
 
 TenantPartitions: TypeAlias = tuple[str, list[int]]
 """A tenant, and the partitions to look into."""

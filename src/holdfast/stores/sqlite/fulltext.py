@@ -17,8 +17,8 @@ from holdfast.stores.sql.rows import marks
 from holdfast.stores.sqlite.allowed_items import AllowedItems
 from holdfast.stores.sqlite.dialect import FileConnection
 from holdfast.stores.sqlite.word_cache import WordCache
-from holdfast.text.terms import document_terms, query_terms
 from holdfast.text.chunks import chunk_spans
+from holdfast.text.terms import document_terms, query_terms
 
 _MAX_CHUNKS = 4096
 """Maximum number of chunks per item. A full-text rowid is ``item * _MAX_CHUNKS + chunk``."""
