@@ -1,8 +1,8 @@
 """Access keys, principals, and the authorization rule that every interface applies.
 
-A key has a level and opens one tenant. It can be bound to a user, an app or an agent. A bound part is the default when
-a request names none. Naming another one, or the id of another's data, gets the same response as a missing one.
-Keys are stored as hashes in the tenant that the server was opened with, the operator's.
+A key has a level and opens one tenant. It can be bound to a user, an app or an agent. If a request names no user, app
+or agent, the bound one is the default. A request for another user's data gets the same response as for data that does
+not exist. Keys are stored as hashes in the operator's tenant, which is the tenant the server was opened with.
 """
 
 import hashlib

@@ -119,5 +119,5 @@ class IndexPlace(Protocol):
         ...
 
     def describe(self) -> str:
-        """Return the location for messages."""
+        """Return the location as text for messages to people."""
         ...

@@ -101,7 +101,7 @@ class PartitionTerms:
 
     @property
     def is_whole(self) -> bool:
-        """True if the content matches the state. It does not if another process wrote between the two reads."""
+        """True if the chunks match the counts in ``state``. They differ if another process wrote between reading the two."""
         terms = int(np.frombuffer(self.lengths, dtype=np.uint32).sum()) if self.lengths else 0
         newest = int(np.frombuffer(self.items, dtype=np.int64).max()) if self.items else 0
         return (len(self.items), terms, newest) == (self.state.chunks, self.state.terms, self.state.newest)

@@ -146,7 +146,7 @@ def _value(match: re.Match[str]) -> Span | None:
 
 
 def _end_of_words(text: str, start: int, end: int) -> int:
-    """Return the end of a password of plain words, or 0."""
+    """Return the end position of a password that consists of plain words, or 0 if there is none."""
     phrase = _WORDS_TO_END.match(text, start)
     if phrase and not _describes_password(phrase[0].split()[1:]):
         return phrase.end()

@@ -77,7 +77,7 @@ def _cards(text: str) -> Iterator[Span]:
 
 
 def _has_digits(match: re.Match[str]) -> bool:
-    """Return True for a key, False for a name of several words such as a package name."""
+    """Return True if the match has at least three digits. Names of several words, such as package names, have fewer."""
     return sum(letter.isdigit() for letter in match[0]) >= 3
 
 
