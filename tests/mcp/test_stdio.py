@@ -97,7 +97,7 @@ def test_it_speaks_the_users_language(stdio: Stdio) -> None:
     async def story(client: Client) -> None:
         assert "Holdfast recuerda" in (client.instructions or "")
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert tools["memory_context"].title == "Qué saber ahora"
+        assert tools["memory_context"].title == "Contexto relevante"
         assert "Busca por significado" in (tools["search_memories"].description or "")
         kept = await client.call_tool("remember", {"key": "bebida", "value": "prefiere el café cortado"})
         assert text_of(kept) == "Recordado: bebida → prefiere el café cortado"
