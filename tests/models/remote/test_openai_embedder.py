@@ -15,7 +15,7 @@ from holdfast.protocols import Embedder
 from holdfast.testing import HashEmbedder
 from holdfast.testing.embedders import EmbedderSuite
 
-from .chat_server import MISBEHAVIOUR, ChatServer, Refuse, Say, Send, Step
+from .chat_server import MISBEHAVIOR, ChatServer, Refuse, Say, Send, Step
 
 SMALL = "openai:text-embedding-3-small"
 
@@ -108,7 +108,7 @@ def test_what_it_cost_adds_up(server: ChatServer) -> None:
     assert embedder.usage.cost == pytest.approx(3 * 0.02 / 1_000_000)
 
 
-@pytest.mark.parametrize("step", MISBEHAVIOUR.values(), ids=MISBEHAVIOUR)
+@pytest.mark.parametrize("step", MISBEHAVIOR.values(), ids=MISBEHAVIOR)
 def test_a_misbehaving_server_comes_to_a_typed_error_in_at_most_three_calls(server: ChatServer, step: Step) -> None:
     server.script(*[step] * 5)
     with pytest.raises(ModelError) as caught:

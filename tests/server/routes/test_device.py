@@ -15,7 +15,7 @@ import pytest
 from holdfast.models.transcribers import PocketSphinxTranscriber
 from holdfast.server.routes.device import as_line, is_noise
 from holdfast.testing import ScriptedChat
-from tests.models.remote.chat_server import Asked, ChatServer
+from tests.models.remote.chat_server import ChatServer, ReceivedRequest
 from tests.server.http_support import Served, eventually, process, serving
 
 pytestmark = pytest.mark.ledger("L9")
@@ -62,7 +62,7 @@ def device(tmp_path: Path, model: ScriptedChat) -> Iterator[Served]:
         yield server
 
 
-def _alex(asked: Asked) -> str:
+def _alex(asked: ReceivedRequest) -> str:
     """A model that knows a name if its prompt does."""
     told = "\n".join(str(each.get("content")) for each in asked.body["messages"])
     last = str(asked.body["messages"][-1]["content"])
