@@ -22,7 +22,7 @@ def secret(tenant: int) -> str:
 
 
 def foreign_secrets(tenant: int, text: str) -> list[str]:
-    """Return the unique words of other tenants in a text."""
+    """Return the unique words of other tenants that occur in a text."""
     return [word for word in set(_SECRET.findall(text)) if word != secret(tenant)]
 
 

@@ -28,7 +28,7 @@ from holdfast_bench.recall.vector_cache import CachedEmbedder
 _BETWEEN_TURNS = timedelta(seconds=20)
 """Time between two messages, which the data sets do not give."""
 _FOREIGN_EVERY = 5
-"""Every fifth question is also asked on another conversation."""
+"""After every fifth question, one about another conversation is tried, which should find nothing."""
 _USER_ROLES = ("user", "assistant")
 
 

@@ -237,10 +237,10 @@ def _ids(found: Any) -> Iterator[Any]:
 
 def _parse_date(text: str) -> datetime:
     try:
-        found = datetime.fromisoformat(text)
+        date = datetime.fromisoformat(text)
     except ValueError:
-        found = _parse_other_date(text)
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+        date = _parse_other_date(text)
+    return date if date.tzinfo else date.replace(tzinfo=UTC)
 
 
 def _parse_other_date(text: str) -> datetime:

@@ -77,7 +77,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Abstention:
-    """Best scores of questions asked on their own conversation, and of questions asked on another one."""
+    """Best scores of questions on their own conversation, and on another conversation that cannot answer them."""
 
     own: Sequence[float]
     foreign: Sequence[float]

@@ -61,8 +61,8 @@ class Report:
 
     def of(self, side: str, size: int, *, many: bool) -> Mapping[str, float]:
         """Return the measurements of a library at a size; an empty mapping if it was not measured."""
-        wanted = {"side": side, "size": size, "many": many}
-        return next((one["numbers"] for one in self.sides if wanted.items() <= one.items()), {})
+        key = {"side": side, "size": size, "many": many}
+        return next((one["numbers"] for one in self.sides if key.items() <= one.items()), {})
 
 
 def run(sizes: Sequence[int], seed: int, as_json: bool, peers_up_to: int = 100_000) -> None:  # noqa: FBT001  (called by name)

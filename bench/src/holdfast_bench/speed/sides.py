@@ -21,7 +21,7 @@ RESULTS = 10
 _PARTS = 10
 """Number of different metadata values."""
 _EVENTS = 4
-"""One of this many memories is an event."""
+"""One in four memories is an event."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -282,7 +282,10 @@ def _package() -> Any:
 
 
 def _constrain(schema: Schema | None) -> Mapping[str, Any]:
-    """Return the request fields that constrain a reply to a schema, on one line: indentation would double its length."""
+    """Return the request fields that force a reply to match a schema.
+
+    The JSON is written on one line, because indentation would be half of the generated text.
+    """
     if schema is None:
         return {}
     closed = closed_schema(schema)

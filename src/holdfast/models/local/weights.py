@@ -248,7 +248,7 @@ class _Carriers:
 
 
 def _in_folder(weight: Weight, folder: Path) -> Iterator[tuple[str, _Chunks]]:
-    """Yield the places in a folder where a file may be: files of its size (or else of its name), then wheels."""
+    """Yield candidates for a file in a folder: files of the right size, or else of the right name, then wheels."""
     whole = [carrier for carrier in weight.carriers if not isinstance(carrier, WheelParts)]
     names = {weight.filename, *(PurePosixPath(carrier.path).name for carrier in whole)}
     try:
