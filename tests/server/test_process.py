@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 import pytest
 
 from tests.cli.support import Holdfast, executable
@@ -104,6 +105,16 @@ def _meet_both(server: Process) -> None:
         return len({each["process"] for each in _requests(server.log)}) == 2
 
     eventually(met, 40)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="processes are killed with signals")
+def test_workers_stop_when_the_main_process_is_killed(home: Holdfast) -> None:
+    with process(home.home, "--workers", "2") as server:
+        children = psutil.Process(server.popen.pid).children(recursive=True)
+        server.popen.kill()
+        server.popen.wait()
+        _, alive = psutil.wait_procs(children, timeout=20)
+        assert alive == []
 
 
 @pytest.mark.long

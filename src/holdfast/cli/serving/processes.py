@@ -1,12 +1,14 @@
 """Run the server, in this process or in several that share one socket and one store."""
 
 import multiprocessing
+import signal
 import socket
 import sys
 import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from multiprocessing.synchronize import Event
 from pathlib import Path
@@ -157,7 +159,7 @@ def serve_many(plan: ServePlan, sock: socket.socket, announcing: Announcing, wor
                 if shares is not None:
                     shares.leave(place)  # a killed process could not do this itself
                 running[place] = spawn.Process(
-                    target=serve_here, args=(plan, sock, started, shares, place), name="holdfast-serve"
+                    target=_serve_as_worker, args=(plan, sock, started, shares, place), name="holdfast-serve"
                 )
                 running[place].start()
             if not announced:
@@ -167,6 +169,21 @@ def serve_many(plan: ServePlan, sock: socket.socket, announcing: Announcing, wor
             else:
                 end.wait(_RESTART_SECONDS)
         _end(list(running.values()))
+
+
+def _serve_as_worker(
+    plan: ServePlan, sock: socket.socket, started: Announcing, shares: ConnectionCounts | None, place: int
+) -> None:
+    """Serve until a stop signal, or until the main process is gone: a worker left behind would keep the port."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def stop_with_parent() -> None:
+        wait([parent.sentinel])
+        signal.raise_signal(signal.SIGTERM)
+
+    threading.Thread(target=stop_with_parent, name="holdfast-parent", daemon=True).start()
+    serve_here(plan, sock, started, shares, place)
 
 
 def _has_started(started: Event, end: threading.Event) -> bool:
