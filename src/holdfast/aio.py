@@ -146,7 +146,7 @@ class AsyncScopedMemory:
     history = _awaited(ScopedMemory.history)
 
     def session(self, *, id: str | None = None, off_record: bool = False) -> Pending[AsyncSession]:
-        """Start a session, or resume the one with this ``id``. With ``off_record``, nothing is stored."""
+        """Start a session, or resume the session with this ``id``. With ``off_record``, nothing is stored."""
 
         async def start() -> AsyncSession:
             return AsyncSession(await self._session(id=id, off_record=off_record), self._pool)
@@ -201,9 +201,9 @@ class AsyncEngine:
         id: str | None = None,
         off_record: bool = False,
     ) -> Pending[AsyncSession]:
-        """Start a session, or resume the one with this ``id``. With ``off_record``, nothing is stored.
+        """Start a session, or resume the session with this ``id``. With ``off_record``, nothing is stored.
 
-        ``async with memory.session(user="ana") as session:`` ends it when the block ends. ``await`` leaves it open.
+        ``async with memory.session(user="ana") as session:`` ends the session when the block ends. ``await`` leaves it open.
         """
 
         async def start() -> AsyncSession:
@@ -234,7 +234,7 @@ class AsyncEngine:
 def _same_arguments(
     model: Callable[P, Engine],
 ) -> Callable[[Callable[..., Pending[AsyncEngine]]], Callable[P, Pending[AsyncEngine]]]:
-    """Give a function the signature of another one, for readers and type checkers."""
+    """Return a decorator that copies another function's signature, for readers and type checkers."""
 
     def decorate(function: Callable[..., Pending[AsyncEngine]]) -> Callable[P, Pending[AsyncEngine]]:
         decorated = functools.wraps(model, assigned=(), updated=())(function)

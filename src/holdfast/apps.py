@@ -1,6 +1,6 @@
-"""The registry of apps: installing, sharing memories between apps, metrics and energy.
+"""The registry of apps: installing apps, sharing memories between them, metrics and energy use.
 
-Installing is optional: an app that was never installed can have memories, and is listed with them. Uninstalling keeps
+Installing is optional: an app that was never installed can have memories, and is then listed as well. Uninstalling keeps
 the memories unless you purge them. Sharing neither moves nor copies memories: the other app sees them as long as the
 share exists.
 """
@@ -22,30 +22,30 @@ from holdfast.text.clean import clean_metadata, clean_name
 from holdfast.types import AppRecord, Context, Memory, Metadata, Scope, SessionRecord, SessionStatus
 
 Point: TypeAlias = Literal["unanswered", "review", "selection"]
-"""Occasion of a context: a conversation waits for a reply, a conversation is reviewed, or one is about to be chosen."""
+"""Purpose of a context block: to reply in a conversation, to review one, or to choose one."""
 Sharing: TypeAlias = Sequence[str] | Literal["all"]
 """Apps that may read an app's memories: a list of names, or every app."""
 Entries: TypeAlias = "list[AppEntry]"
 
 EVERY_APP = "*"
 _MAX_REVIEW_CHARACTERS = 4000
-"""Number of characters at the end of a conversation that a review considers."""
+"""Maximum number of characters, counted from the end of a conversation, that a review considers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppEntry:
-    """An app in the list of apps."""
+    """One app in the list of apps."""
 
     app: str
     name: str
     """Display name; the app's id if it has none."""
     installed: bool
     memory_count: int
-    """Number of its live memories, for all users together."""
+    """Number of live memories of the app, for all users together."""
     installed_at: datetime | None = None
     uninstalled_at: datetime | None = None
     shares_with: tuple[str, ...] = ()
-    """Apps that may read its memories; ``*`` means every app."""
+    """Apps that may read this app's memories; ``*`` means every app."""
     metadata: Metadata
 
 
@@ -56,27 +56,27 @@ class AppMetrics:
     since: datetime
     until: datetime
     creations: int
-    """Memories extracted from conversations."""
+    """Number of memories extracted from conversations."""
     creations_per_hour: float
     compactions: int
     compactions_per_app_per_day: float
     compactions_by_app: Mapping[str, int]
     apps: int
-    """Apps that are installed, have memories or had conversations, without those that were uninstalled."""
+    """Number of apps that are installed, have memories or had conversations. Uninstalled apps are not counted."""
     apps_with_memories: int
     share_of_apps_with_memories: float
     conversations: int
     conversations_with_memories: int
-    """Conversations that received a context with memories."""
+    """Number of conversations that received a context with memories."""
     share_of_conversations_with_memories: float
     energy: float
-    """Energy units, counted in whole days."""
+    """Energy units used by memory work, counted in whole days."""
     energy_share: float | None
     """Share of the host's energy used by memory work; None if the host reports no energy."""
 
 
 class Apps:
-    """The app registry of a memory."""
+    """The registry of the apps in a store."""
 
     def __init__(
         self, store: Store, preset: Preset, clock: Clock, *, reader: Reader, embedding: Embedding, energy: Energy
@@ -98,7 +98,7 @@ class Apps:
         *,
         metadata: Mapping[str, Any] | None = None,
     ) -> AppEntry:
-        """Install an app, or update it: arguments that are given replace the old values. By default nothing is shared."""
+        """Install an app, or update it: each argument given replaces the old value. By default, no memories are shared."""
         app = _app(app)
         with self._store.write() as tx:
             known = tx.app(app) or AppRecord(app=app)
@@ -115,7 +115,7 @@ class Apps:
         return self.get(app)
 
     def share(self, app: str, shares_with: Sharing) -> AppEntry:
-        """Choose which other apps may read an app's memories: names, ``"all"``, or ``()`` for none."""
+        """Set which other apps may read an app's memories: a list of names, ``"all"``, or ``()`` for none."""
         app = _app(app)
         known = self._known(app)
         if known.uninstalled_at is not None:
@@ -127,8 +127,8 @@ class Apps:
     def uninstall(self, app: str, purge_memories: bool = False, *, everything: bool = False) -> int:  # noqa: FBT001, FBT002  (the signature of the design's own manager)
         """Uninstall an app and end its sharing; returns the number of memories purged.
 
-        Its memories stay unless ``purge_memories`` is set. ``everything`` also removes its conversations and its entry in the
-        list.
+        The app's memories stay unless ``purge_memories`` is set. ``everything`` also removes its conversations and its entry in
+        the list of apps.
         """
         app = _app(app)
         known = self._known(app)
@@ -140,9 +140,9 @@ class Apps:
         return self.purge(app) if purge_memories else 0
 
     def purge(self, app: str) -> int:
-        """Erase all memories of an app, for all users; returns how many there were.
+        """Erase all memories of an app, for all users; returns the number of memories erased.
 
-        Its sessions stay stored, but their messages so far are no longer recalled or extracted from.
+        The app's sessions stay stored, but their messages so far are no longer recalled, and no memories are extracted from them.
         """
         return self._erase({MEMORIES_OF_APP: _app(app)}, _app(app))
 
@@ -156,7 +156,7 @@ class Apps:
     # Reading
 
     def get(self, app: str) -> AppEntry:
-        """Return one app, including one that was uninstalled."""
+        """Return one app, even if it was uninstalled."""
         known = self._known(_app(app))
         return _entry(known, self._count(known.app))
 
@@ -166,21 +166,21 @@ class Apps:
         return self._store.memories(wanted)
 
     def of_conversation(self, conversation: str) -> str | None:
-        """Return the app of a session, or None if it has none."""
+        """Return the app that a session belongs to, or None if it belongs to none."""
         session = self._store.session(clean_name(conversation, what="conversation") or "")
         if session is None:
             raise NotFound(f"There is no session {conversation}.")
         return session.scope.app
 
     def list(self, uninstalled: bool = False) -> Entries:  # noqa: FBT001, FBT002  (reads well at the call)
-        """List installed apps and apps that only have memories. ``uninstalled`` includes those that were uninstalled."""
+        """List installed apps, and apps that are not installed but have memories. ``uninstalled`` adds uninstalled apps."""
         counts = self._counts()
         known = {record.app: record for record in self._store.apps()}
         entries = [_entry(known.get(app) or AppRecord(app=app), counts.get(app, 0)) for app in sorted({*known, *counts})]
         return [entry for entry in entries if entry.uninstalled_at is None or uninstalled]
 
     def _known(self, app: str) -> AppRecord:
-        """Return the record of an app, or an empty one if the app has only memories or sessions."""
+        """Return the record of an app. If an app has data but was never installed, return an empty record."""
         record = self._store.app(app)
         if record is None and not self._count(app) and not self._store.sessions(SessionFilter(owner={"app": app}, limit=1)):
             raise NotFound(f"There is no app {app}.")
@@ -203,9 +203,9 @@ class Apps:
         *,
         max_tokens: int | None = None,
     ) -> Context:
-        """Return a context block of an app's memories, for a ``point`` in its use.
+        """Return a context block of an app's memories. ``point`` is the purpose of the block.
 
-        With ``user``, it contains that user's memories with the app, together with those that all its users share.
+        With ``user``, it contains that user's memories with the app, together with those that all users of the app share.
         """
         if point not in get_args(Point):
             raise InvalidInput(f"point must be one of {', '.join(get_args(Point))}, not {point!r}.")
@@ -228,7 +228,7 @@ class Apps:
         return session
 
     def _about(self, session: SessionRecord, point: Point) -> str:
-        """Return the query for a context: the user's last message, or for a review the end of the conversation."""
+        """Return the query for a context block: the user's last message, or the end of the conversation for a review."""
         if point == "selection":
             return ""
         messages = self._store.messages(MessageFilter(session=session.id, newest=50))
@@ -275,7 +275,7 @@ class Apps:
         )
 
     def report_energy(self, units: float) -> None:
-        """Report the energy units the host has used since its last report. Memory work is limited to 5% of the total."""
+        """Report the energy units the host has used since its last report. Memory work may use up to 5% of the total."""
         self._energy.used(units)
 
     def poll_energy(self) -> float:

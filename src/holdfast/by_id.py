@@ -1,4 +1,4 @@
-"""Operations on a memory or change by its id, and erasure.
+"""Operations on a single memory or change, given by its id, and erasure.
 
 With a ``reader``, ids that this scope does not see raise the same ``NotFound`` as missing ids.
 """
@@ -24,7 +24,7 @@ def writer(services: Services, tx: Transaction) -> Writer:
 
 
 def get(services: Services, id: str, *, reader: Scope | None = None) -> Memory:
-    """Return the current revision of a memory, including a retired one."""
+    """Return the current revision of a memory, even if it is retired."""
     return _one(services.store.memories(MemoryFilter(ids=(id,), statuses=None, reader=reader)), id)
 
 
@@ -51,7 +51,7 @@ def revise(
     reason: str | None,
     reader: Scope | None = None,
 ) -> Memory:
-    """Add a revision to a memory. Arguments that are None leave the field as it is."""
+    """Add a revision to a memory. Fields whose argument is None keep their value."""
     emptied = frozenset(name for name, value in (("tags", tags), ("metadata", metadata)) if value is not None and not value)
     with services.store.write() as tx:
         memory = _one(tx.memories(MemoryFilter(ids=(id,), reader=reader)), id)
@@ -88,7 +88,10 @@ def forget(services: Services, id: str, *, reason: str, reader: Scope | None = N
 
 @watched("forget")
 def forget_key(services: Services, key: str, reader: Scope, *, kind: Kinds, kinds: Kinds, reason: str) -> int:
-    """Retire the memories with a key; returns how many. A user's reader retires only the user's own, never shared ones."""
+    """Retire the memories with a key; returns how many.
+
+    If the reader is a user, only the user's own memories are retired, never shared ones.
+    """
     names = kind_names(kind, kinds)
     wanted = MemoryFilter(
         reader=reader,
@@ -105,7 +108,7 @@ def forget_key(services: Services, key: str, reader: Scope, *, kind: Kinds, kind
 
 
 def undo(services: Services, change: str | ChangeRecord, *, reader: Scope | None = None) -> list[Memory]:
-    """Undo a change and the others of its batch; returns the memories as they are now."""
+    """Undo a change and all other changes of its batch; returns the memories as they are now."""
     id = change if isinstance(change, str) else change.id
     with services.store.write() as tx:
         found = tx.changes(id=id)
@@ -125,7 +128,7 @@ def erase_target(
     owner: Mapping[str, str | None],
     reader: Scope | None = None,
 ) -> Receipt:
-    """Erase one memory, session or message with everything derived from it, or everything of an owner."""
+    """Erase one memory, session or message with everything derived from it, or all data of a user, app or agent."""
     target = named(memory=memory, session=session, source=source)
     scope = named(**{part: clean_name(name, what=part) for part, name in owner.items()})
     if len(target) + bool(scope) != 1:
@@ -148,12 +151,15 @@ def erase_target(
 
 
 def named(**parts: str | None) -> dict[str, str]:
-    """Return the arguments that are not None."""
+    """Return the keyword arguments whose value is not None."""
     return {name: value for name, value in parts.items() if value is not None}
 
 
 def _targets(reads: Reads, target: Mapping[str, str]) -> list[Memory | SessionRecord | Message]:
-    """Return the rows that an erasure by id names. For a source that is gone, return the memories derived from it."""
+    """Return the memories, sessions and messages that an erasure by id refers to.
+
+    For a source message that no longer exists, return the memories derived from it.
+    """
     found: list[Memory | SessionRecord | Message] = []
     if "memory" in target:
         found += reads.memories(MemoryFilter(ids=(target["memory"],), statuses=None))
@@ -185,7 +191,7 @@ def _one(found: Sequence[Memory], id: str) -> Memory:
 
 
 def _not_forgettable(reads: Reads, id: str, reader: Scope | None) -> NotFound:
-    """Return the error for an id that is not a memory, with the call to use instead."""
+    """Return the error for forgetting an id that is not a memory. It names the call to use instead."""
     messages = reads.messages(MessageFilter(ids=(id,)))
     if messages and (reader is None or reader.sees(messages[0].scope)):
         return NotFound(

@@ -1,4 +1,4 @@
-"""The chat model protocol: turns go in, a reply and its cost come out.
+"""The chat model protocol: a model takes turns and returns a reply with its cost.
 
 Implementations are in ``holdfast.models``. Any Python callable can serve as a chat model, too.
 """
@@ -12,7 +12,7 @@ from holdfast.errors import ModelError
 from holdfast.types import Spend
 
 Schema: TypeAlias = Mapping[str, Any]
-"""A JSON Schema that uses only types, properties, required, items and enum."""
+"""A JSON Schema. Only the keywords ``type``, ``properties``, ``required``, ``items`` and ``enum`` are used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Cost of model calls. ``cost`` is in US dollars: 0 for local models, None if the price is unknown."""
+    """Usage and cost of model calls. ``cost`` is in US dollars: 0 for local models, None if the price is unknown."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -65,7 +65,7 @@ class Usage:
 
 
 def spend_of(usage: Usage, *, day: datetime, purpose: str, model: str, energy: float = 0.0) -> Spend:
-    """Return the cost of calls as a record of one day."""
+    """Return the cost of model calls as a record for the given day."""
     return Spend(
         day=day.date().isoformat(),
         purpose=purpose,
@@ -81,13 +81,13 @@ def spend_of(usage: Usage, *, day: datetime, purpose: str, model: str, energy: f
 
 
 def usage_of(error: ModelError) -> Usage:
-    """Return the cost of the calls that led to an error; zero if there were none."""
+    """Return the cost of the model calls that were made before an error; zero if there were none."""
     return error.usage if isinstance(error.usage, Usage) else Usage()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """A model's output. ``stop`` is ``length`` if it was cut off."""
+    """A model's output. ``stop`` is ``length`` if the output was cut off."""
 
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
@@ -96,7 +96,7 @@ class Reply:
 
 
 class ChatModel(Protocol):
-    """A chat model. Every failure is a :class:`~holdfast.errors.ModelError` that says what to do."""
+    """Interface of a chat model. Every failure raises a :class:`~holdfast.errors.ModelError` that says what to do."""
 
     @property
     def name(self) -> str:
@@ -112,7 +112,7 @@ class ChatModel(Protocol):
         max_tokens: int = 1024,
         timeout: float = 60.0,
     ) -> Reply:
-        """Return a reply. With ``schema``, the reply is JSON of that schema, if the model can enforce one."""
+        """Return a reply. With ``schema``, the reply is JSON that follows the schema, if the model can enforce one."""
         ...
 
     def stream(

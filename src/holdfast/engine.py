@@ -1,4 +1,4 @@
-"""The engine: the public interface of a memory. Returned by ``holdfast.open()``."""
+"""The engine, which is the public interface of a memory. ``holdfast.open()`` returns one."""
 
 import logging
 import time
@@ -39,16 +39,16 @@ from holdfast.types import (
 )
 
 hints = logging.getLogger("holdfast.hints")
-"""Hints for developers who call the library. The command line disables them: it prints its own."""
+"""Logger for hints to developers who call the library. The command line disables it and prints its own hints."""
 _HINT_SECONDS = 60.0
-"""Seconds between two counts of users for the hint, because counting reads the whole store."""
+"""Minimum time between two counts of the users for a hint, in seconds. Counting reads the whole store."""
 
 
 class Engine:
     """A memory: one store, one preset, one embedder, and optionally a chat model.
 
-    Calls take the scope as ``user=``, ``app=`` and ``agent=``; :meth:`for_user` returns a view without them. A missing part
-    means shared: ``remember("...")`` without a user stores a memory for all users.
+    Calls take the scope as ``user=``, ``app=`` and ``agent=``; :meth:`for_user` returns a view without them. If a part is
+    missing, the data is shared: ``remember("...")`` without a user stores a memory for all users.
     """
 
     def __init__(self, services: Services) -> None:
@@ -98,10 +98,10 @@ class Engine:
         id: str | None = None,
         off_record: bool = False,
     ) -> Session:
-        """Start a session, or resume the one with this ``id``. With ``off_record``, nothing is stored.
+        """Start a session, or resume the session with this ``id``. With ``off_record``, nothing is stored.
 
-        ``with memory.session(user="ana") as session:`` ends it when the block ends. ``session(id=record.id)`` resumes a session
-        that :meth:`sessions` lists, in its own scope.
+        ``with memory.session(user="ana") as session:`` ends the session when the block ends. ``session(id=record.id)`` resumes a
+        session that :meth:`sessions` lists, in its own scope.
         """
         scope = self._scope(user=user, app=app, agent=agent)
         known = self._services.store.session(clean_name(id, what="session id") or "") if id and not off_record else None
@@ -119,7 +119,7 @@ class Engine:
         limit: int = 50,
         offset: int = 0,
     ) -> list[SessionRecord]:
-        """List sessions, most recently active first. ``session(id=record.id)`` resumes one."""
+        """List sessions, most recently active first. To resume one, call ``session(id=record.id)``."""
         view = self._in(user=user, app=app, agent=agent)
         return view.sessions(statuses=statuses, limit=limit, offset=offset)
 
@@ -174,7 +174,7 @@ class Engine:
         pinned: bool | None = None,
         reason: str | None = None,
     ) -> Memory:
-        """Correct a memory by adding a revision. Arguments not given keep the old value; tags and metadata are replaced."""
+        """Correct a memory by adding a revision. Fields that are not given keep their value; tags and metadata are replaced."""
         return by_id.revise(
             self._services,
             id,
@@ -213,7 +213,7 @@ class Engine:
         return by_id.forget_key(self._services, key, scope, kind=kind, kinds=kinds, reason=reason)
 
     def undo(self, change: str | ChangeRecord) -> list[Memory]:
-        """Undo a change and the others of its batch; returns the memories as they are now."""
+        """Undo a change and all other changes of its batch; returns the memories as they are now."""
         return by_id.undo(self._services, change)
 
     def erase(
@@ -230,7 +230,7 @@ class Engine:
 
         ``id`` is a memory, ``session`` a session, ``source`` a message. Everything derived from it is erased, too. A scope is
         any of ``user``, ``app`` and ``agent``; all given parts must match, so ``erase(user=)`` covers all apps. An unknown id
-        raises :class:`holdfast.NotFound`. A scope without data does not.
+        raises :class:`holdfast.NotFound`. A scope without data raises no error.
         """
         owner = {"user": user, "app": app, "agent": agent}
         return by_id.erase_target(self._services, memory=id, session=session, source=source, owner=owner)
@@ -252,9 +252,9 @@ class Engine:
         as_of: datetime | str | None = None,
         min_score: float = 0.0,
     ) -> list[Hit]:
-        """Return the memories and messages that matter for a query, best first, with the reasons.
+        """Return the memories and messages that are relevant to a query, best first, each with the reasons why it was found.
 
-        ``kind`` or ``kinds`` restricts it to these kinds; ``"message"`` stands for messages.
+        ``kind`` or ``kinds`` restricts the search to these kinds; ``"message"`` stands for messages.
         """
         view = self._in(user=user, app=app, agent=agent)
         hits = view.recall(query, limit=limit, kind=kind, kinds=kinds, where=where, now=now, as_of=as_of, min_score=min_score)
@@ -271,7 +271,7 @@ class Engine:
         agent: str | None = None,
         max_tokens: int | None = None,
     ) -> Context:
-        """Return a context block for a system prompt, of at most ``max_tokens``."""
+        """Return a context block for a system prompt, with at most ``max_tokens`` tokens."""
         return self._in(user=user, app=app, agent=agent).context(query, max_tokens=max_tokens)
 
     def memories(
@@ -291,7 +291,7 @@ class Engine:
         known_at: datetime | str | None = None,
         retired: bool = False,
     ) -> list[Memory]:
-        """List memories, newest first: live ones, those valid at ``as_of``, or those stored at ``known_at``."""
+        """List memories, newest first: live ones, those that were valid at ``as_of``, or those stored at ``known_at``."""
         return self._in(user=user, app=app, agent=agent).memories(
             limit=limit,
             offset=offset,
@@ -306,13 +306,13 @@ class Engine:
         )
 
     def count_memories(self, **wanted: Unpack[Listing]) -> int:
-        """Count what :meth:`memories` would list without a limit. Takes the same arguments."""
+        """Count the memories that :meth:`memories` would list without a limit. Takes the same arguments."""
         view = self._in(user=wanted.get("user"), app=wanted.get("app"), agent=wanted.get("agent"))
         within = {name: value for name, value in wanted.items() if name not in ("user", "app", "agent")}
         return view.count_memories(**cast("ScopedListing", within))
 
     def get(self, id: str) -> Memory:
-        """Return the current revision of a memory, including a retired one."""
+        """Return the current revision of a memory, even if it is retired."""
         return by_id.get(self._services, id)
 
     def history(self, id: str) -> list[ChangeRecord]:
@@ -322,7 +322,7 @@ class Engine:
     # Users, background work and the store
 
     def set_user(self, user: str, *, timezone: str | None = None, language: str | None = None) -> UserProfile:
-        """Set a user's time zone, which decides when their day ends, or their language."""
+        """Set a user's language, or their time zone, which decides when their day ends."""
         return self._in(user=user).set_user(timezone=timezone, language=language)
 
     def users(self, *, limit: int = 100, offset: int = 0) -> list[UserRecord]:
@@ -331,7 +331,7 @@ class Engine:
         return self._services.store.user_records(names, unexpired_at=self._services.clock.now())
 
     def jobs(self, *, states: Sequence[JobState] | None = None, limit: int = 100) -> list[Job]:
-        """List background jobs, oldest first. ``states=["dead"]`` lists those that failed too often."""
+        """List background jobs, oldest first. ``states=["dead"]`` lists the jobs that failed too often."""
         return self._services.store.jobs(states=states, limit=limit)
 
     def rerun(self, job: str) -> Job:
@@ -361,7 +361,7 @@ class Engine:
         return Stats.of(self._services.store.stats())
 
     def doctor(self, *, deep: bool = True) -> list[Finding]:
-        """Check the store, its rows, the embedder and the queue."""
+        """Check the store, its rows, the embedder and the job queue; returns the findings."""
         services = self._services
         return [*services.store.check(deep=deep), *services.housekeeping.check(services.embedding)]
 
@@ -395,7 +395,7 @@ class Engine:
         )
 
     def _hint_at_users(self) -> None:
-        """Log once that a recall without a user found nothing although users have memories."""
+        """Log a hint, once, if a recall without a user found nothing although users have memories."""
         if self._next_hint is None or time.monotonic() < self._next_hint:
             return
         self._next_hint = time.monotonic() + _HINT_SECONDS

@@ -1,4 +1,4 @@
-"""Measures the CPU time of an app's context among many apps, and checks that no context contains another app's text.
+"""Measure the CPU time to build one app's context in a store with many apps. Check that no context contains another app's text.
 
 Times are CPU time of this process. The context of each app is requested once, in random order.
 """
@@ -27,7 +27,7 @@ _WORDS = (
 
 
 def run(apps: int, each: int, seed: int, as_json: bool) -> None:  # noqa: FBT001  (called by name)
-    """Measure, and print a table or JSON."""
+    """Run the benchmark and print the results as a table or JSON."""
     with tempfile.TemporaryDirectory() as folder:
         measured = measure(Path(folder), apps=apps, each=each, seed=seed)
     if as_json:
@@ -69,7 +69,7 @@ def measure(folder: Path, *, apps: int, each: int, seed: int) -> dict[str, Any]:
 
 
 def _fill(memory: Engine, names: list[str], each: int, rng: random.Random) -> None:
-    """Store memories of about 150 characters, each with the name of its app in the text."""
+    """Store memories of about 150 characters. The text of each memory contains the name of its app."""
     now = datetime.now(UTC)
     for start in range(0, len(names), 100):
         with services(memory).store.write() as tx:

@@ -1,4 +1,4 @@
-"""The commands of ``holdfast bench``."""
+"""The subcommands of ``holdfast bench``, one per benchmark."""
 
 from importlib import import_module
 from pathlib import Path
@@ -174,7 +174,7 @@ def many_tenants(flags: Flags, **options: Any) -> None:
 @click.option("--seed", type=int, default=1, show_default=True, metavar="N", help="Seed of the random data.")
 @with_flags(scope=False, store=False)
 def many_apps(flags: Flags, *, apps: int, each: int, seed: int) -> None:
-    """Measure the cost of an app's context among many apps, and check that none contains another app's text."""
+    """Measure the cost of an app's context among many apps, and check that no context contains another app's text."""
     _benchmark("apps").run(apps=apps, each=each, seed=seed, as_json=flags.json)
 
 

@@ -1,8 +1,8 @@
-"""Stored responses for repeated requests, so that a client can retry without a second effect.
+"""Stored responses for repeated requests, so that a client can retry a request without running it twice.
 
-An idempotency key is claimed before the request runs, and its response is stored when it is ready. An erasure
-removes all claims and responses, because any of them may contain erased data. A request that is running then is answered,
-but its response is not stored.
+An idempotency key is claimed before the request runs. The response is stored when it is ready. An erasure removes all
+claims and responses, because any of them may contain erased data. A request that is running during an erasure is still
+answered, but its response is not stored.
 """
 
 import hashlib
@@ -17,9 +17,9 @@ from holdfast.text.clean import clean_name
 from holdfast.types import StoredResponse
 
 RETENTION = timedelta(hours=24)
-"""How long a response is kept."""
+"""Time for which a response is kept."""
 _CLAIM_TIMEOUT = timedelta(minutes=2)
-"""A claim without a response after this time was left by a process that died."""
+"""Time after which a claim without a response is considered abandoned, because its process has died."""
 
 
 class StoredResponses:
@@ -30,9 +30,10 @@ class StoredResponses:
         self._clock = clock
 
     def claim(self, principal: Principal, key: str, request: bytes) -> StoredResponse:
-        """Return the stored response to this request, or a new claim without ``status``: then the caller runs the request.
+        """Return the stored response to this request, or claim the key for it.
 
-        ``request`` identifies the request: method, path, query and body.
+        A new claim has no ``status``: the caller must run the request. ``request`` identifies the request by method, path,
+        query and body.
         """
         now = self._clock.now()
         name = clean_name(key, what="Idempotency-Key") or ""
@@ -52,7 +53,7 @@ class StoredResponses:
         return claim
 
     def save(self, claim: StoredResponse, *, status: int, headers: Mapping[str, str], body: bytes) -> None:
-        """Store the response to a claimed request, before it is sent. Does nothing if the claim was removed meanwhile."""
+        """Store the response to a claimed request, before it is sent. Does nothing if the claim has been removed."""
         with self._store.write() as tx:
             tx.set_stored_response(replace(claim, status=status, headers=dict(headers), body=body))
 

@@ -1,4 +1,4 @@
-"""Access keys, principals, and the authorization rule that every interface applies.
+"""Access keys, principals (authenticated callers), and the authorization rule that every interface applies.
 
 A key has a level and opens one tenant. It can be bound to a user, an app or an agent. If a request names no user, app
 or agent, the bound one is the default. A request for another user's data gets the same response as for data that does
@@ -26,8 +26,9 @@ Right: TypeAlias = KeyLevel
 LEVELS: tuple[KeyLevel, ...] = get_args(KeyLevel)
 PARTS: tuple[Literal["user", "app", "agent"], ...] = ("user", "app", "agent")
 KEYS_NEEDED = "access"
-"""Name of the operator's setting that records that keys were created. From then on every request needs one, even after all
-keys are revoked.
+"""Name of the setting that makes access keys mandatory.
+
+It is set when the first key is created. From then on every request needs a key, even after all keys are revoked.
 """
 _SECRET_LENGTH = 43
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -35,7 +36,7 @@ _NO_HASH = bytes(32)
 
 
 class ScopeParts(TypedDict):
-    """User, app and agent, as the engine's methods accept them."""
+    """The user, app and agent of a scope, as keyword arguments for the engine's methods."""
 
     user: str | None
     app: str | None
@@ -52,7 +53,7 @@ class Principal:
     app: str | None = None
     agent: str | None = None
     key: str | None = None
-    """Id of the key, or None."""
+    """Id of the access key; None for a local caller without one."""
     keyless: bool = False
 
     @classmethod
@@ -70,12 +71,12 @@ class Principal:
 
     @property
     def name(self) -> str:
-        """Name under which requests are counted and responses stored."""
+        """Name of the caller, under which requests are counted and responses are stored."""
         return f"key {self.key}" if self.key else "keyless"
 
     @property
     def is_bound(self) -> bool:
-        """True if it is limited to a user, app or agent."""
+        """True if the principal is limited to a user, app or agent."""
         return any(getattr(self, part) is not None for part in PARTS)
 
 
@@ -88,7 +89,7 @@ def authorize(
     agent: str | None = None,
     whole: bool = False,
 ) -> ScopeParts:
-    """Return the scope in which the principal may run an operation, or raise. Call it before anything else.
+    """Return the scope in which the principal may run an operation, or raise an error. Call it before anything else.
 
     Set ``whole`` for operations on the whole tenant, such as listing jobs. Bound keys are not allowed to run them.
     """
@@ -104,7 +105,7 @@ def authorize(
 
 
 def _within(bound: str | None, named: str | None, what: str) -> str | None:
-    """Return the named part, or the bound one if none is named. Raises `NotFound` if they differ."""
+    """Return the requested user, app or agent, or the bound one if none is requested. Raise ``NotFound`` if they differ."""
     cleaned = clean_name(named, what=what)
     if bound is None or cleaned is None:
         return bound if cleaned is None else cleaned
@@ -114,7 +115,7 @@ def _within(bound: str | None, named: str | None, what: str) -> str | None:
 
 
 def may_see(principal: Principal, scope: Scope, *, also_apps: Collection[str] = ()) -> bool:
-    """Return True if the principal may read data of this scope: its own, or data shared with everyone.
+    """Return True if the principal may read data of this scope: the principal's own data, or data shared with everyone.
 
     ``also_apps`` are the apps that share their memories with the principal's app.
     """
@@ -131,9 +132,9 @@ def may_change(principal: Principal, scope: Scope) -> bool:
 
 
 def check_found(principal: Principal, right: Right, scope: Scope, *, absent: str, also_apps: Collection[str] = ()) -> None:
-    """Raise unless the principal has this right to data found by its id.
+    """Raise an error unless the principal may read or change data that was found by its id.
 
-    Hidden data raises the same `NotFound`, with the message ``absent``, as a missing id.
+    For data that the principal may not see, the error is the same ``NotFound`` as for a missing id, with the message ``absent``.
     """
     if not may_see(principal, scope, also_apps=also_apps):
         raise NotFound(absent)
@@ -164,7 +165,7 @@ class Gate:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """Create a new lock in the child. The uses recorded so far stay with the parent, which stores them."""
+        """Reset in a child process: create a new lock and drop the recorded uses of keys, which the parent stores."""
         self._lock = threading.Lock()
         self._uses = {}
 
@@ -234,7 +235,7 @@ class Gate:
         return record
 
     def disable_keys(self) -> int:
-        """Revoke every key and allow local access without one again. Returns how many keys were valid."""
+        """Revoke every key, and allow local access without a key again. Returns the number of keys revoked."""
         now = self._clock.now()
         with self._store.write() as tx:
             valid = [record for record in tx.access_keys() if record.works(now)]
@@ -249,11 +250,11 @@ class Gate:
         return any(record.works(now) for record in self._store.access_keys())
 
     def keys_needed(self) -> bool:
-        """Return True if every request needs a key, even from this machine."""
+        """Return True if every request needs a key, even a request from this machine."""
         return self._store.setting(KEYS_NEEDED) == "keys"
 
     def identify(self, bearer: str | None, *, loopback: bool) -> Principal:
-        """Return the principal of a key. Without a key, only a local caller is accepted, and only if keys are not needed.
+        """Return the principal of a key. A request without a key is accepted only if it is local and keys are not mandatory.
 
         Always reads the store, never a cache. Known and unknown keys take the same time.
         """
@@ -278,7 +279,7 @@ class Gate:
         )
 
     def flush_uses(self) -> None:
-        """Store when keys were last used. Called periodically, not per request."""
+        """Write the time of each key's last use to the store. Called periodically, not per request."""
         with self._lock:
             uses, self._uses = self._uses, {}
         if uses:
@@ -306,7 +307,7 @@ def _hash(token: str) -> bytes:
 
 
 def _id_of(token: str) -> str:
-    """Return the id part of a key, or ``-``, which no key has, if the key is malformed."""
+    """Return the id part of a key. For a malformed key, return ``-``, which is never an id."""
     prefix, _, rest = token.partition("_")
     id, _, secret = rest.partition("_")
     fits = prefix == "hf" and len(secret) == _SECRET_LENGTH and len(id) <= 64 and token.isascii()

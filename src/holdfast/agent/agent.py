@@ -29,25 +29,28 @@ from holdfast.types import Context, Message
 log = logging.getLogger("holdfast")
 
 INTERRUPTED = "interrupted"
-"""Action of a reply that broke off. The text so far is stored, but nothing is learned from it."""
+"""Value of ``action`` for a reply that broke off. The text so far is stored, but no memories are extracted from it."""
 FORGETTING = "forget"
-"""Action of a message that asked to forget something. Nothing is learned from it, since that would restore the memory."""
+"""Value of ``action`` for a message that asks to forget something.
+
+No memories are extracted from such a message, because that would restore the forgotten memory.
+"""
 _FORGETTING_TOOLS = ("forget", "forget_memory")
 _MAX_TOOL_ROUNDS = 5
 """Maximum number of times a model may call tools in one turn."""
 _MAX_PARALLEL_CALLS = 16
 """Maximum number of tool calls in one reply."""
 _READABLE_TOOLS = ("remember", "forget")
-"""Tools with a human-readable result. It becomes the reply if the model calls them and says nothing."""
+"""Tools with a human-readable result. If the model calls one and adds no text, the result becomes the reply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A reply, with the context and the tool calls behind it."""
+    """A reply, with the context block and the tool calls that led to it."""
 
     text: str
     context: Context
-    """Context block in the system prompt. Its ``hits`` explain why each memory is there."""
+    """Context block in the system prompt. Its ``hits`` explain why each memory was included."""
     tool_uses: tuple[ToolUse, ...] = ()
     usage: Usage = field(default_factory=Usage)
     message_id: str
@@ -55,7 +58,7 @@ class Answer:
     reply_id: str | None = None
     """Id of the stored reply; None if the reply is empty."""
     noise: bool = False
-    """True if the model took the message for noise. Nothing is learned from it."""
+    """True if the model judged that the message was not meant for it. No memories are extracted from it."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -77,7 +80,7 @@ class _Exchange:
 
 
 class Agent:
-    """A conversation with an assistant."""
+    """A conversation between a user and an assistant that has a memory."""
 
     def __init__(
         self,
@@ -98,15 +101,15 @@ class Agent:
         """Start a conversation, or continue ``session``. Uses the engine's chat model unless ``chat`` is given.
 
         ``limits`` apply to a model given as ``chat``; the engine's own model has the limits of the settings. ``noise`` is a
-        word with which the model, if the persona says so, begins its reply to a message that was not meant for it. Both
-        messages are then marked as noise.
+        marker word. The persona can tell the model to begin its reply with this word if a message was not meant for it. Then
+        the message and the reply are both marked as noise.
         """
         self._memory = memory
         self.session = session if isinstance(session, Session) else memory.session(user=user, app=app, agent=agent, id=session)
         self.persona = persona
         self.language = language or language_for(memory, self.session.scope.user)
         self.context: Context | None = None
-        """Context block of the last message, also if the model could not be called."""
+        """Context block for the last message. It is set even if the model could not be called."""
         self._chat_model = (
             services(memory).chat
             if chat is None
@@ -127,17 +130,17 @@ class Agent:
     def reply(self, text: str, *, state: str | None = None, id: str | None = None) -> Answer:
         """Store the user's message, answer it, and store the reply.
 
-        ``state`` describes the host's present state, for the context block. With ``id``, a repeated call does not store the
-        message twice.
+        ``state`` describes the present state of the host program or device, for the context block. With ``id``, a repeated call
+        does not store the message twice.
         """
         *_, answer = self._answer(self._begin(text, state, id), streamed=False)
         assert isinstance(answer, Answer)
         return answer
 
     def stream(self, text: str, *, state: str | None = None, id: str | None = None) -> Iterator[str | Answer]:
-        """Answer piece by piece. The last item is the complete ``Answer``. The message is stored when this returns.
+        """Yield the reply piece by piece. The last item is the complete ``Answer``. The message is stored when this returns.
 
-        A reply that breaks off, or that is not read to its end, is stored up to that point, marked ``interrupted``.
+        If the reply breaks off, or the caller stops reading, the text so far is stored and marked ``interrupted``.
         """
         return self._answer(self._begin(text, state, id), streamed=True)
 
@@ -146,7 +149,10 @@ class Agent:
         self.session.end()
 
     def digest_now(self) -> None:
-        """Digest the session so far. Call it before forgetting, or a later digest would restore the memory."""
+        """Extract memories from the session so far.
+
+        Call it before you forget a memory. Otherwise a later digest could extract the same memory again.
+        """
         self.session.digest()
         until = time.monotonic() + self._timeout
         while time.monotonic() < until and services(self._memory).jobs.run_one():
@@ -167,7 +173,7 @@ class Agent:
         )
 
     def _context_for(self, message: Message, state: str | None) -> Context:
-        """Return the context block. If recall fails, log it and return the persona alone, so that the assistant can answer."""
+        """Return the context block. If recall fails, log the error and return only the persona, so that the chat goes on."""
         try:
             return self.session.context(message.text, state=state, persona=self.persona)
         except HoldfastError as error:
@@ -175,7 +181,7 @@ class Agent:
             return with_persona(Context(text="", tokens=0, stable="", changing=""), self.persona)
 
     def _window(self, message: Message) -> list[Message]:
-        """Return the last messages up to the new one, without those marked as noise or forgotten."""
+        """Return the last messages up to the new one, leaving out messages marked as noise or forgotten."""
         try:
             recent = [each for each in self.session.window() if each.action in (None, INTERRUPTED, FORGETTING)]
         except HoldfastError as error:
@@ -218,7 +224,10 @@ class Agent:
         )
 
     def _mark_noise(self, exchange: _Exchange) -> str | None:
-        """Return the action for both messages if the model took the first for noise, and mark it; otherwise None."""
+        """Mark the user's message as noise if the reply begins with the noise word.
+
+        Return the action for both messages, or None if the message is not noise.
+        """
         if self._noise is None or not re.match(rf"\W*{re.escape(self._noise)}\b", exchange.text):
             return None
         if not self.session.off_record:
@@ -227,7 +236,7 @@ class Agent:
         return self._noise
 
     def _rounds(self, exchange: _Exchange, *, streamed: bool) -> Iterator[str]:
-        """Call the model, run the tools it calls, and repeat until it answers. Yield the text."""
+        """Call the model, run the tools it requests, and repeat until it answers. Yield the text of the replies."""
         for number in range(_MAX_TOOL_ROUNDS + 2):
             reply = yield from self._call_model(exchange, streamed=streamed)
             if not reply.tool_calls:
@@ -301,7 +310,7 @@ class Agent:
         yield reply
 
     def _record_usage(self, exchange: _Exchange) -> None:
-        """Record the usage of the model calls. Chat is not memory work, so it uses none of memory's energy budget."""
+        """Record the usage of the model calls. Chat is not memory work, so it does not count as memory's energy use."""
         day, name = services(self._memory).clock.now(), exchange.model.name
         try:
             with services(self._memory).store.write(durable=False) as tx:
@@ -322,7 +331,7 @@ def _source(chat: "ChatModel | Callable[..., Any]") -> ChatSource:
 
 
 def _turn(message: Message) -> Turn:
-    """Return a message as a turn for the model. A message of another role becomes a user turn that names the role."""
+    """Return a message as a turn for the model. A role other than user and assistant becomes a user turn that names the role."""
     if message.role == "user":
         return Turn(role="user", text=message.text)
     if message.role == "assistant":

@@ -6,7 +6,7 @@
     client.chat.completions.create(..., tools=openai_format(tools.definitions))
     result = tools.call("remember", '{"key": "drink", "value": "prefers tea"}')
 
-A wrong call returns a text that helps the model to correct it. It never raises.
+A wrong call does not raise an error. It returns a text that helps the model to correct the call.
 """
 
 import json
@@ -30,7 +30,7 @@ from holdfast.text.json.conform import conform
 from holdfast.types import Hit, Kind, Memory, Scope
 
 READ_ONLY_TOOLS = ("search_memories",)
-"""Tools that change nothing."""
+"""Names of the tools that change nothing."""
 _MAX_MEMORIES = 5_000
 _MAX_RESULTS = 50
 _MAX_TEXT_CHARACTERS = 2_000
@@ -41,7 +41,7 @@ ToolTexts: TypeAlias = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """The result of a call: ``text`` for the model, and ``data`` with the same content as JSON values, if any."""
+    """The result of a tool call: ``text`` for the model, and optionally ``data`` with the same content as JSON values."""
 
     text: str
     ok: bool = True
@@ -58,7 +58,7 @@ class ToolUse:
 
 @cache
 def tool_texts(language: str | None) -> ToolTexts:
-    """Return the texts of the tools in a language, or in English if there is no translation."""
+    """Return the descriptions and messages of the tools in a language; in English if there is no translation."""
     table = tomllib.loads((resources.files("holdfast.prompts") / "tools.toml").read_text("utf-8"))
     own = table.get((language or "en").partition("-")[0].casefold())
     texts: ToolTexts = own if isinstance(own, dict) else table["en"]
@@ -107,7 +107,7 @@ class MemoryTools:
     ) -> None:
         """Bind the preset's tools, or the tools in ``names``, to a scope. The default ``language`` is the user's.
 
-        Only memories of the user can be forgotten. ``owns`` adds a condition on their scope.
+        The ``forget`` tools can only forget memories of the user. ``owns`` further restricts the scopes of these memories.
         """
         self._memory = memory
         self._owns = owns
@@ -131,7 +131,7 @@ class MemoryTools:
         return self.run(ToolCall(id="", name=name, arguments=arguments if isinstance(arguments, Mapping) else {}))
 
     def run(self, call: ToolCall, *, sources: Sequence[str] = (), seen: Collection[str] = ()) -> ToolResult:
-        """Run a tool call. ``sources`` are the messages behind it; ``seen`` are messages to leave out of search results."""
+        """Run a tool call. ``sources`` are the messages that led to it. Messages in ``seen`` are left out of search results."""
         offered = {tool.name: tool for tool in self.definitions}
         if call.name not in offered:
             which = "unknown" if offered else "none_offered"
@@ -159,7 +159,7 @@ class MemoryTools:
         return self._forget_memory(given["memory_id"])
 
     def too_many(self) -> ToolResult:
-        """Return the result for a model that keeps calling tools instead of answering."""
+        """Return the error result for a model that keeps calling tools instead of answering."""
         return self._problem("too_many")
 
     def _misused(self, name: str, problem: str) -> ToolResult:
@@ -167,7 +167,7 @@ class MemoryTools:
         return self.misused(name, problem, forms.get(name, {}))
 
     def misused(self, name: str, problem: str, form: Schema) -> ToolResult:
-        """Return the result for a call with wrong arguments."""
+        """Return the error result for a call with wrong arguments."""
         problem = escape_line(problem.removeprefix("the answer ").rstrip("."))
         parameters = json.dumps(form, ensure_ascii=False)
         return self._problem("arguments", name=escape_line(name), problem=problem, parameters=parameters)
@@ -201,7 +201,7 @@ class MemoryTools:
         return ToolResult(text=text, data={"key": key, "forgotten": count, "ids": list(ids)})
 
     def _nothing_under(self, key: str) -> ToolResult:
-        """Return the result for a key without memories, with the known keys and similar memories."""
+        """Return the result of forgetting an unknown key: an error that lists known keys and similar memories."""
         texts = self._texts["forget"]
         names = sorted({label for each in self._own() if (label := _label(each))})[:30]
         kinds = [kind.name for kind in self._memory.preset.kinds]
@@ -217,7 +217,7 @@ class MemoryTools:
         return ToolResult(ok=False, text=text, data={"key": key, "forgotten": 0, "ids": [], "keys": names, "near": near})
 
     def _own(self) -> list[Memory]:
-        """Return the user's memories, without those shared by all users."""
+        """Return the user's own memories, leaving out those shared by all users."""
         found = self._memory.memories(limit=_MAX_MEMORIES, **self._parts)
         return [each for each in found if self._is_ours(each.scope)]
 
@@ -244,14 +244,15 @@ class MemoryTools:
 
     @property
     def _min_score(self) -> float | None:
-        """Minimum score of a search result; None unless the preset's design has a search tool and sets one."""
+        """Minimum score of a search result, from the preset. None if the preset sets none or has no search tool."""
         preset = self._memory.preset
         return preset.recall.min_cosine if "search_memories" in preset.tools else None
 
     def _score(self, hit: Hit) -> float:
-        """Return a hit's score. In a design with a minimum score, it is the cosine on the scale of that design's embedder.
+        """Return a hit's score.
 
-        Without a vector, it is the score of the search by words.
+        If the preset sets a minimum score, this is the cosine on the scale of the embedder that the preset was designed for, or
+        the score of the search by words if there is no cosine.
         """
         embedder = services(self._memory).embedding.embedder()
         if self._min_score is None:
@@ -292,7 +293,10 @@ class MemoryTools:
         return ToolResult(ok=False, text=safe_json(data), data=data)
 
     def _why_not(self, id: str) -> str | None:
-        """Return why a model may not forget a memory, or None if it may. Hidden and missing memories have the same reason."""
+        """Return the reason why a model may not forget a memory, or None if it may.
+
+        The reason is the same for hidden and for missing memories.
+        """
         if id.startswith("msg_"):
             return "message"
         try:
@@ -312,7 +316,7 @@ def language_for(memory: Engine, user: str | None) -> str | None:
 
 
 def _label(memory: Memory) -> str | None:
-    """Return a memory's key. If its kind has no keys, return the key that it was remembered with, from the metadata."""
+    """Return a memory's key. If its kind has no keys, return the key that was given when it was stored, from the metadata."""
     label = memory.key or memory.metadata.get("key")
     return label if isinstance(label, str) else None
 
@@ -323,7 +327,7 @@ def _message_type(preset: Preset) -> str:
 
 
 def _key_for(kind: Kind, content: str, metadata: Mapping[str, Any]) -> str | None:
-    """Return the key for a new memory. Without a ``context_key`` it gets a unique one, so that it supersedes nothing."""
+    """Return the key for a new memory. If no ``context_key`` is given, the key is unique, so that nothing is superseded."""
     named = metadata.get("context_key")
     if kind.keyed == "no":
         return None
@@ -349,7 +353,7 @@ def _text(description: str) -> Schema:
 
 
 def types_schema(description: str, kinds: Sequence[Kind], *more: str, **values: str) -> Schema:
-    """Return the JSON schema of an argument that is a kind or one of ``more``."""
+    """Return the JSON schema of an argument whose value is the name of a kind or one of ``more``."""
     meanings = " ".join(f"{kind.name}: {kind.meaning}." for kind in kinds)
     names = [*(kind.name for kind in kinds), *more]
     return {"type": "string", "enum": names, "description": description.format(types=meanings, **values).strip()}

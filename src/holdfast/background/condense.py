@@ -1,8 +1,8 @@
-"""Condensing: summaries of messages, a base document of summaries, fewer memories under a cap, and shorter topic pages.
+"""Condensing: summarize messages, merge summaries into a base document, compact memories over a cap, and split long topic pages.
 
-Each is a separate job, so that a failure stops no other. A job reads what is due when it runs, computes outside any
-transaction, and writes only if its input has not changed. Sources stay: a summary is stored next to its messages, and
-memories removed by compaction can be restored with undo.
+Each is a separate job, so that the failure of one does not stop the others. A job reads what is due when it runs, computes
+outside any transaction, and writes only if its input has not changed. The sources are kept: a summary is stored next to its
+messages, and memories removed by compaction can be restored with undo.
 """
 
 import hashlib
@@ -30,11 +30,11 @@ from holdfast.types import Author, Job, Memory, Message, Put, Scope
 from holdfast.write import Writer
 
 _MAX_FACTS_FOR_BASE = 10
-"""Maximum number of recent facts in the prompt for the base document."""
+"""Maximum number of recent facts in the prompt that writes the base document."""
 _MAX_MESSAGES = 200
-"""Maximum number of messages in one summary."""
+"""Maximum number of messages that one summary covers."""
 _MAX_CONVERSATION_CHARACTERS = 24_000
-"""Maximum number of characters of the messages in one summary."""
+"""Maximum total length of the messages that one summary covers, in characters."""
 _TITLE_LINES = 2
 """Number of lines of a topic page that are not memories: its title and the line under it."""
 
@@ -58,7 +58,7 @@ class Condenser:
     # Queuing
 
     def follow_up(self, tx: Transaction, scope: Scope) -> None:
-        """Queue the jobs that a change in a scope has made due, in the same transaction."""
+        """Queue the condensing jobs that are due after a change in a scope, in the transaction of that change."""
         if self._preset.roll_up and (waiting := self._unsummarized(tx, scope)):
             count = due(len(waiting), self._preset.roll_up)
             if count:
@@ -82,7 +82,7 @@ class Condenser:
         tx.add_job(new_job(kind, payload, effect=effect, now=self._clock.now()))
 
     def _unsummarized(self, reads: Reads, scope: Scope) -> list[Message]:
-        """Return the messages of a scope, across its sessions, that are in no summary yet, oldest first."""
+        """Return the messages of all sessions in a scope that no summary covers yet, oldest first."""
         mark = reads.setting(_mark(scope))
         if mark is None:  # no summary yet, or a store from before the marks
             summaries = reads.memories(MemoryFilter(exactly=scope, kinds=("summary",), statuses=None))
@@ -100,7 +100,7 @@ class Condenser:
         return reads.memories(MemoryFilter(exactly=scope, kinds=(kind,)))
 
     def _over_cap(self, reads: Reads, scope: Scope) -> list[Memory]:
-        """Return the memories of the capped kind, oldest first."""
+        """Return all memories of the kind that has a cap, oldest first."""
         kind = self._preset.cap.kind if self._preset.cap else ""
         found = reads.memories(MemoryFilter(exactly=scope, kinds=(kind,), unexpired_at=self._clock.now()))
         return sorted(found, key=lambda memory: (memory.created_at, memory.item))
@@ -117,7 +117,7 @@ class Condenser:
     # Handlers
 
     def _roll_up(self, job: Job) -> Work:
-        """Summarize all but the newest messages."""
+        """Summarize all messages except the newest ones."""
         scope = self._scope(job)
         waiting = self._unsummarized(self._store, scope)
         taken = waiting[: due(len(waiting), self._preset.roll_up)] if self._preset.roll_up else []
@@ -142,7 +142,7 @@ class Condenser:
         return self._work(job, scope, outcome, unchanged, also=lambda tx: tx.set_setting(_mark(scope), str(taken[-1].seq)))
 
     def _distill(self, job: Job) -> Work:
-        """Work all but the newest summaries, and recent facts, into the base document."""
+        """Merge recent facts, and all summaries except the newest ones, into the base document."""
         scope, rules = self._scope(job), self._preset.base
         waiting = self._unincorporated(self._store, scope)
         taken = waiting[: due(len(waiting), rules.when)] if rules else []
@@ -172,7 +172,7 @@ class Condenser:
         return self._work(job, scope, outcome, unchanged, shown=[memory.id for memory in before])
 
     def _compact(self, job: Job) -> Work:
-        """Reduce a kind to its cap."""
+        """Reduce the number of memories of a kind to its cap."""
         scope, cap = self._scope(job), self._preset.cap
         members = self._over_cap(self._store, scope)
         if cap is None or len(members) <= cap.max_memories:
@@ -193,7 +193,7 @@ class Condenser:
         return self._work(job, scope, outcome, unchanged, shown=[memory.id for memory in members])
 
     def _split(self, job: Job) -> Work:
-        """Move the memories of a topic page that is too long to narrower topics."""
+        """Split a topic page that is too long: move its memories to narrower topics."""
         scope, topic = self._scope(job), str(job.payload["topic"])
         page = self._long_pages(self._store, scope).get(topic, [])
         if not page or self._preset.topics is None:
@@ -216,7 +216,7 @@ class Condenser:
         return self._work(job, scope, outcome, lambda tx: _all_live(tx, touched), shown=[memory.id for memory in touched])
 
     def _notes(self, scope: Scope, topic: str) -> list[Memory]:
-        """Return the notes of recent conversations about a topic."""
+        """Return the notes that record recent conversations about a topic."""
         kind = self._preset.topics.recent_kind if self._preset.topics else None
         return self._store.memories(MemoryFilter(exactly=scope, kinds=(kind,), topic=topic)) if kind else []
 
@@ -230,7 +230,7 @@ class Condenser:
         shown: Sequence[str] = (),
         also: Callable[[Transaction], None] = lambda tx: None,
     ) -> Work:
-        """Return the work of writing an outcome, provided that its input is unchanged."""
+        """Return the work that writes an outcome. Writing fails with ``Conflict`` if the input has changed."""
         author = Author(actor=job.kind, model=outcome.model, prompt=outcome.prompt, job=job.id)
 
         def write(tx: Transaction) -> None:
@@ -252,13 +252,13 @@ class Condenser:
 
 
 def _mark(scope: Scope) -> str:
-    """Return the name of the setting that holds the last summarized message of a scope. The scope is hashed."""
+    """Return the name of the setting that stores the last summarized message of a scope. The name contains the scope's hash."""
     owner = json.dumps([scope.app, scope.user, scope.agent]).encode()
     return f"rolled-up:{hashlib.blake2b(owner, digest_size=12).hexdigest()}"
 
 
 def _as_many_as_fit(messages: Sequence[Message]) -> int:
-    """Return how many of the oldest messages fit into one summary. The rest is due again immediately."""
+    """Return how many of the oldest messages fit into one summary. Another job summarizes the rest immediately."""
     size = 0
     for number, message in enumerate(messages[:_MAX_MESSAGES]):
         size += len(message.text)
@@ -272,6 +272,6 @@ def _flaws(problem: str | None, flaws: Sequence[str]) -> tuple[str, ...]:
 
 
 def _all_live(tx: Transaction, memories: Sequence[Memory]) -> bool:
-    """Return True if these revisions are still the current ones."""
+    """Return True if these memories still have the same revision in the store."""
     current = {memory.id: memory.revision for memory in tx.memories(MemoryFilter(ids=[memory.id for memory in memories]))}
     return current == {memory.id: memory.revision for memory in memories}

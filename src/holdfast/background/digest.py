@@ -1,4 +1,4 @@
-"""Digesting: from the messages of a session to memories."""
+"""Digesting: extract memories from the messages of a session and store them."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -26,26 +26,26 @@ from holdfast.types import Author, Job, Memory, Message, Put, SessionRecord, Ses
 from holdfast.write import Writer
 
 _MAX_SHOWN_MEMORIES = 24
-"""Maximum number of known memories in the prompt."""
+"""Maximum number of known memories in the extraction prompt."""
 _MAX_CONVERSATION_CHARACTERS = 24_000
-"""Maximum number of characters of a conversation that one paragraph summarizes."""
+"""Maximum length of a conversation that is summarized in one paragraph, in characters."""
 _MAX_QUERY_MESSAGES = 12
-"""Maximum number of messages used as queries for known memories."""
+"""Maximum number of messages that are used as queries to find known memories."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Span:
-    """The messages that one job digests: those of a session after ``after``, up to ``to``."""
+    """The messages that one job digests: those of a session with numbers above ``after``, up to and including ``to``."""
 
     session: SessionRecord
     after: int
     to: int
     messages: Sequence[Message]
     rerun: bool
-    """True if the messages were digested before, by rules because the model failed."""
+    """True if the messages were digested before by rules, because the model failed."""
 
     def is_due(self, session: SessionRecord) -> bool:
-        """Return True if the session has messages of this span that are not digested. A rerun is always due."""
+        """Return True if some messages of this span are not digested yet. A rerun is always due."""
         return self.rerun or session.digested_to < self.to
 
     def overlaps(self, session: SessionRecord) -> bool:
@@ -55,13 +55,13 @@ class _Span:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Extracted:
-    """Memories extracted from a span, and the existing memories that they may touch."""
+    """Memories extracted from a span, and the existing memories that they may supersede."""
 
     puts: Sequence[Put]
     shown: Collection[str]
     outcome: Outcome
     recent: Put | None = None
-    """Note of the topic that the conversation was about."""
+    """Note that records the topic of the conversation, or None."""
 
 
 class Digester:
@@ -94,7 +94,7 @@ class Digester:
         self._queue(tx, closed)
 
     def after_message(self, tx: Transaction, session: SessionRecord, message: Message) -> None:
-        """Queue the jobs that a message triggers: topic detection, and a digest if the preset extracts after each turn."""
+        """Queue the jobs for a new message: topic detection, and a digest if the preset extracts after each turn."""
         self._topics.queue(tx, session, message)
         if self._preset.extract_at == "turn" and message.role == "assistant":
             self._queue(tx, session)
@@ -123,7 +123,7 @@ class Digester:
         return len(sessions)
 
     def digest(self, job: Job) -> Work:
-        """Extract memories from the messages that a job names, and return the work of storing them."""
+        """Extract memories from the messages that a job names. Return the work that stores them."""
         span = self._span(job)
         if span is None:
             return Work()
@@ -138,7 +138,7 @@ class Digester:
         )
 
     def _span(self, job: Job) -> _Span | None:
-        """Return the messages to digest, or None if the session is gone or digested."""
+        """Return the messages to digest, or None if the session was removed or is already digested."""
         session, to = self._store.session(str(job.payload["session"])), int(job.payload["to"])
         if session is None:
             return None
@@ -190,7 +190,7 @@ class Digester:
         return _Extracted(puts=puts, shown=shown, outcome=outcome, recent=None if span.rerun else recent)
 
     def _neighbors(self, puts: Sequence[Put], *, without: Sequence[Memory]) -> list[list[Neighbor]]:
-        """Return the neighbors of each proposed memory, except those in ``without``."""
+        """Return the known memories that are similar to each proposed one, except those in ``without``."""
         left_out = {memory.id for memory in without}
         found = find_neighbors(self._store, self._embedding, puts, self._clock.now())
         return [[neighbor for neighbor in neighbors if neighbor.memory.id not in left_out] for neighbors in found]
@@ -217,7 +217,7 @@ class Digester:
         return puts
 
     def _known(self, messages: Sequence[Message], *, without: Sequence[Memory]) -> list[Memory]:
-        """Return the known memories for the prompt, except those in ``without``."""
+        """Return the known memories to show in the prompt, except those in ``without``."""
         texts = [message.text for message in messages if message.role == "user"][-_MAX_QUERY_MESSAGES:]
         left_out = {memory.id for memory in without}
         found = find_known(
@@ -231,7 +231,7 @@ class Digester:
         return [memory for memory in found if memory.id not in left_out][:_MAX_SHOWN_MEMORIES]
 
     def _derived_from(self, messages: Sequence[Message]) -> list[Memory]:
-        """Return the automatic memories of these messages that are retired, or unchanged since rules extracted them."""
+        """Return the automatic memories from these messages that are retired or still as the rules extracted them."""
         found = self._store.memories(MemoryFilter(sources=[message.id for message in messages], statuses=None))
         return [memory for memory in found if memory.origin == "auto" and self._is_untouched_rule_memory(memory)]
 
@@ -244,20 +244,20 @@ class Digester:
 
 
 def _erased_messages(tx: Transaction, messages: Sequence[Message]) -> set[str]:
-    """Return the ids of those messages that were erased or forgotten since they were read."""
+    """Return the ids of the messages that were erased or forgotten after they were read."""
     ids = {message.id for message in messages}
     return ids - {message.id for message in tx.messages(MessageFilter(ids=list(ids))) if message.action != "forgotten"}
 
 
 def _any_erased(tx: Transaction, shown: Collection[str]) -> bool:
-    """Return True if any of these memories was erased, since the model's output may repeat its content."""
+    """Return True if any of these memories was erased. The model has seen them, so its output may repeat their content."""
     return len(tx.memories(MemoryFilter(ids=list(shown), statuses=None))) < len(set(shown)) if shown else False
 
 
 def _replacing_earlier(puts: Sequence[Put], earlier: Sequence[Memory], *, by_model: bool) -> list[Put]:
     """When a model re-extracts messages, replace the rule-based memories that say the same.
 
-    A statement whose earlier memory was retired is dropped, because the same messages do not state it again.
+    A new statement is dropped if an equal earlier memory was retired: the user has not stated it again since then.
     """
     kept: list[Put] = []
     taken: set[str] = set()
@@ -272,7 +272,7 @@ def _replacing_earlier(puts: Sequence[Put], earlier: Sequence[Memory], *, by_mod
 
 
 def _paragraph(messages: Sequence[Message], rules: Paragraph, model: ChatModel | None) -> Outcome:
-    """Return one memory for a whole conversation; for a very long one, of its end."""
+    """Return one memory that summarizes a whole conversation. Only the end of a very long conversation is used."""
     messages = newest_that_fit(messages, characters=_MAX_CONVERSATION_CHARACTERS)
     texts = [message.text for message in messages]
     made = (

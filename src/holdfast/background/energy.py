@@ -1,8 +1,8 @@
-"""Energy limits: background work waits while the battery is low or memory has used its share.
+"""Energy limits: background work waits while the battery is low or memory work has used its share of the energy.
 
-A battery-powered host reports how full it is. Below 20%, background work stays queued until the level rises. A host may
-also report its total energy use. Then memory work is limited to a share of it, and jobs that need a model wait until
-the share allows them. Jobs by rules use almost no energy and keep running.
+A battery-powered host reports its battery level. Below 20%, background work stays queued until the level rises. A host
+may also report its total energy use. Then memory work is limited to a share of it, and jobs that need a model wait until
+the share allows them. Jobs that use only rules need almost no energy and keep running.
 """
 
 import json
@@ -18,25 +18,25 @@ from holdfast.protocols import Reads, Store
 log = logging.getLogger("holdfast")
 
 MIN_LEVEL = 0.2
-"""Battery level below which work waits."""
+"""Battery level, from 0 to 1, below which background work waits."""
 MAX_SHARE = 0.05
-"""Maximum share of the host's energy for memory work."""
+"""Maximum share of the host's energy that memory work may use."""
 _UNITS_PER_CALL = {"digest": 12.0, "compact": 25.0, "split": 25.0, "rollup": 15.0, "base": 20.0}
 """Energy units per model call, by kind of job."""
 _DEFAULT_UNITS_PER_CALL = 10.0
 _UNITS_BY_RULES = 0.1
 """Energy units of a job without model calls."""
 _REPORTED = "energy"
-"""Name of the setting with the host's total energy use, and memory's use before the first report."""
+"""Name of the setting that stores the host's total energy use, and memory's energy use before the first report."""
 
 
 def energy_of(kind: str, usage: Usage) -> float:
-    """Return the energy units that a job of this kind has used, by its number of model calls."""
+    """Return the energy units that a job of this kind has used, computed from its number of model calls."""
     return _UNITS_PER_CALL.get(kind, _DEFAULT_UNITS_PER_CALL) * usage.calls if usage.calls else _UNITS_BY_RULES
 
 
 class Energy:
-    """Energy level of the host, and energy use of memory work."""
+    """Tracks the battery level of the host and the energy use of memory work."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Energy:
         self._waits_for: str | None = None
 
     def level(self) -> float:
-        """Return the host's battery level from 0 to 1; 1 if it reports none."""
+        """Return the host's battery level from 0 to 1; 1 if the host does not report a level."""
         if self._level is None:
             return 1.0
         try:
@@ -65,11 +65,11 @@ class Energy:
             return 1.0
 
     def suffices(self) -> bool:
-        """Return True if the level is high enough for background work."""
+        """Return True if the battery level is high enough for background work."""
         return self.level() >= MIN_LEVEL
 
     def affordable(self, kinds: Collection[str]) -> list[str]:
-        """Return the kinds of jobs that need not wait. Logs once when some start to wait."""
+        """Return the kinds of jobs that can run now within the energy limits. Log once when others start to wait."""
         if not self.suffices():
             self._note(f"The battery is below {MIN_LEVEL:.0%}. Background work waits")
             return []
@@ -83,7 +83,7 @@ class Energy:
         return allowed
 
     def _room(self) -> float:
-        """Return the energy units left within the share; infinite if the host reports nothing or no model is used."""
+        """Return the energy units that memory work may still use; infinite if the host reports nothing or no model is used."""
         reported = _reported(self._store)
         if reported is None or not self._asks_model:
             return math.inf
@@ -96,7 +96,7 @@ class Energy:
         self._waits_for = reason
 
     def used(self, units: float) -> None:
-        """Add to the host's total energy use, including that of memory work."""
+        """Add energy units to the host's reported total, which includes the energy use of memory work."""
         if isinstance(units, bool) or not isinstance(units, int | float) or not math.isfinite(units) or units < 0:
             raise InvalidInput(f"Energy must be a number of units from 0 up, not {units!r}.")
         with self._store.write(durable=False) as tx:
@@ -104,7 +104,7 @@ class Energy:
             tx.set_setting(_REPORTED, json.dumps([used + units, before]))
 
     def share(self) -> float | None:
-        """Return memory's share of all energy since the host's first report; None without a report."""
+        """Return the share of memory work in all energy since the host's first report; None without a report."""
         reported = _reported(self._store)
         if reported is None:
             return None
@@ -117,7 +117,7 @@ class Energy:
         return _consumed(self._store)
 
     def by_operation(self, *, since: str = "") -> dict[str, float]:
-        """Return the energy units by kind of job, since a day (``2026-03-01``)."""
+        """Return the energy units used by each kind of job since a day, given as ``2026-03-01``."""
         units: dict[str, float] = {}
         for spend in self._store.spend(since=since):
             units[spend.purpose] = units.get(spend.purpose, 0.0) + spend.energy
@@ -136,7 +136,7 @@ def _consumed(reads: Reads) -> float:
 
 
 def _reported(reads: Reads) -> tuple[float, float] | None:
-    """Return the host's total energy use, and memory's use before the first report; None without a report."""
+    """Return the host's total energy use, and memory's energy use before the first report; None without a report."""
     stored = reads.setting(_REPORTED)
     if stored is None:
         return None

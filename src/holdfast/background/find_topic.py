@@ -1,7 +1,7 @@
-"""Topic detection: which topic of a scope a conversation is about.
+"""Topic detection: find the topic of a scope that a conversation is about.
 
-Presets that detect the topic at each turn queue a job with each user message. It runs while the assistant replies, so
-that the next turn has the page. A digest detects the topic for messages that no such job has read.
+Presets that detect the topic at each turn queue a job with each user message. The job runs while the assistant replies,
+so that the next turn has the topic's page. If no such job has read a message, the digest detects its topic.
 """
 
 import sys
@@ -25,11 +25,11 @@ from holdfast.types import Job, Memory, Message, Put, Retire, Scope, SessionReco
 from holdfast.write import Writer
 
 _DETECT_PRIORITY = 10
-"""Priority of the job. It is high, because the next turn needs the page."""
+"""Priority of a topic detection job. It is high, because the next turn needs the topic's page."""
 _MAX_VECTORS = 4096
-"""Maximum number of cached vectors."""
+"""Maximum number of cached vectors of topic page lines."""
 _MAX_CONVERSATION_CHARACTERS = 2000
-"""Number of characters at the end of a conversation that topic detection reads."""
+"""Maximum number of characters, counted from the end of a conversation, that topic detection reads."""
 
 
 class TopicFinder:
@@ -45,7 +45,7 @@ class TopicFinder:
         self.handlers: Mapping[str, Callable[[Job], Work]] = {"topic": self._detect}
 
     def queue(self, tx: Transaction, session: SessionRecord, message: Message) -> None:
-        """Queue topic detection for a user's message, unless the topic is known."""
+        """Queue topic detection for a user's message, unless the session's topic is already known."""
         rules = self._preset.topics
         if rules is None or rules.detect != "turn" or message.role != "user" or message.action is not None:
             return
@@ -56,7 +56,7 @@ class TopicFinder:
         tx.add_job(new_job("topic", payload, effect=effect, now=self._clock.now(), priority=_DETECT_PRIORITY))
 
     def known(self, scope: Scope) -> dict[str, list[Memory]]:
-        """Return the topic pages of a scope by topic, oldest line first."""
+        """Return the topic pages of a scope: the memories of each topic, oldest first."""
         kind = self._preset.topics.kind if self._preset.topics else ""
         pages: dict[str, list[Memory]] = {}
         wanted = MemoryFilter(exactly=scope, kinds=(kind,), has_topic=True, unexpired_at=self._clock.now())
@@ -65,7 +65,7 @@ class TopicFinder:
         return pages
 
     def about(self, text: str, scope: Scope) -> DetectedTopic:
-        """Return the topic of a scope that a text is about: by a chat model if there is one, otherwise by vectors and words."""
+        """Return the topic of a scope that a text is about. Uses a chat model if there is one, otherwise vectors and words."""
         pages = self.known(scope)
         if not pages:
             return DetectedTopic(None, Usage(), ())
@@ -83,7 +83,10 @@ class TopicFinder:
         return found._replace(flaws=(f"{problem}; rules took over", *found.flaws)) if problem else found
 
     def of(self, session: SessionRecord, said: Sequence[Message], *, after: int) -> DetectedTopic:
-        """Return the topic of a part of a session: one detected during the session, or detected now in messages not tried yet."""
+        """Return the topic of a part of a session.
+
+        This is the topic detected during the session. If there is none, it is detected now in messages that were not tried yet.
+        """
         if self._preset.topics is None:
             return DetectedTopic(None, Usage(), ())
         found = topic_found_since(session, after)
@@ -98,9 +101,9 @@ class TopicFinder:
     def gather(
         self, outcome: Outcome, messages: Sequence[Message], session: SessionRecord, *, after: int, model: ChatModel | None
     ) -> tuple[Outcome, Put | None]:
-        """Assign extracted memories to the conversation's topic, or to a new one if there are enough of them.
+        """Assign extracted memories to the conversation's topic, or to a new topic if there are enough of them.
 
-        Also returns a note of the topic that the conversation was about, if the preset keeps such notes.
+        Also returns a note that records the topic of the conversation, if the preset keeps such notes.
         """
         rules = self._preset.topics
         if rules is None:
@@ -139,7 +142,7 @@ class TopicFinder:
         return outcome, note
 
     def note(self, writer: Writer, note: Put, made: Sequence[Memory]) -> None:
-        """Store the note of a conversation's topic, with its memories as sources. The oldest notes beyond the limit expire."""
+        """Store a note of a conversation's topic, with its memories as sources. The oldest notes beyond the limit expire."""
         rules = self._preset.topics
         if rules is None:
             return

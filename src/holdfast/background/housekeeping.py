@@ -15,12 +15,12 @@ from holdfast.types import Author, Finding, Memory, Retire
 from holdfast.write import Writer
 
 _DONE_JOB_RETENTION = timedelta(days=7)
-"""Time for which a finished job stays listed."""
+"""Time after which a finished job is removed from the list of jobs."""
 _SCRUB_RETRY = timedelta(seconds=30)
 
 
 class Housekeeping:
-    """Regular clean-up of a store."""
+    """Regular clean-up of a store: closes idle sessions and purges old data."""
 
     def __init__(self, store: Store, preset: Preset, clock: Clock, digester: Digester) -> None:
         self._store = store
@@ -31,14 +31,17 @@ class Housekeeping:
         self._next_scrub = clock.now()
 
     def tick(self) -> int:
-        """Run what is due; returns the number of things done."""
+        """Run the clean-up tasks that are due; returns the number of items processed."""
         done = self._digester.close_idle_sessions() + self._finish_scrubbing()
         if self._clock.now() >= self._next_clean_up:
             done += self.clean_up()
         return done
 
     def clean_up(self) -> int:
-        """Purge expired memories, forgotten ones past the undo window, and messages past their retention; returns how many."""
+        """Purge old data; returns the number of items purged.
+
+        This covers expired memories, forgotten memories past the undo window, and messages past their retention.
+        """
         now = self._clock.now()
         self._next_clean_up = now + self._preset.clean_every
         unused = self._expire_unused(now)
@@ -62,7 +65,10 @@ class Housekeeping:
         return unused + len(purged) + len(old_messages)
 
     def _expire_unused(self, now: datetime) -> int:
-        """Expire automatic memories that were neither used nor stated again for long; returns how many. This can be undone."""
+        """Expire automatic memories that were neither used nor restated for a long time; returns how many.
+
+        This can be undone.
+        """
         if self._preset.unused_after is None:
             return 0
         documents = {"summary", self._preset.base.kind if self._preset.base else ""}
@@ -84,7 +90,7 @@ class Housekeeping:
                 tx.remove_stored_responses(before=now - RETENTION)
 
     def _purgeable(self, reads: Reads, now: datetime) -> list[Memory]:
-        """Return the memories that have expired, or were retired before the undo window."""
+        """Return the memories whose lifetime is over, and those retired longer ago than the undo window."""
         limit = now - self._preset.undo_window
         return [
             *reads.memories(MemoryFilter(expired_by=now, statuses=None)),
@@ -92,7 +98,7 @@ class Housekeeping:
         ]
 
     def _finish_scrubbing(self) -> int:
-        """Overwrite erased data that an open reader still needed at the time of the erasure."""
+        """Overwrite erased data that could not be overwritten at once, because an open reader still needed it."""
         now = self._clock.now()
         if now < self._next_scrub or self._store.setting(SCRUB) != "pending":
             return 0
@@ -104,7 +110,7 @@ class Housekeeping:
         return int(complete)
 
     def _outlived(self, now: datetime) -> list[str]:
-        """Return the digested messages past their retention."""
+        """Return the ids of digested messages that are past their retention."""
         if self._preset.message_retention is None:
             return []
         digested: dict[str, int] = {}
@@ -115,7 +121,7 @@ class Housekeeping:
         return [message.id for message in old if message.seq <= digested[message.session]]
 
     def renew(self, tx: Transaction, ids: Collection[str], now: datetime) -> None:
-        """Restart the lifetime of used memories whose kind is renewed by use."""
+        """Restart the lifetime of used memories, if memories of their kind are renewed by use."""
         kinds = {kind.name: kind for kind in self._preset.kinds if kind.renewed_by_use and kind.lifetime}
         if not kinds:
             return
@@ -128,7 +134,7 @@ class Housekeeping:
         return end_of_day(now, tx.user(user).timezone if user else "UTC")
 
     def check(self, embedding: Embedding) -> list[Finding]:
-        """Check the queue and the embedder."""
+        """Check for dead jobs and problems of the embedder; returns the findings."""
         dead = self._store.jobs(states=["dead"])
         waiting = self._store.jobs(states=["queued", "running"])
         findings = [

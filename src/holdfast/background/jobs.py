@@ -2,7 +2,7 @@
 
 A handler computes outside any transaction and returns the effect to write. The effect and the job's completion commit
 together, and only if the worker still holds the lease. So work may run twice, but its effect is written once. If a model
-fails and rules take over, the job is done, with a note in its ``error``, and can be run again.
+fails and rules do the work instead, the job is done, with a note in its ``error``, and can be run again.
 """
 
 import logging
@@ -26,7 +26,7 @@ Effect: TypeAlias = Callable[[Transaction], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """Result of a handler: the effect to write, flaws to note, and the cost."""
+    """Result of a job handler: the effect to write, the problems to record, and the cost."""
 
     effect: Effect = lambda tx: None
     flaws: tuple[str, ...] = ()
@@ -39,12 +39,15 @@ Handler: TypeAlias = Callable[[Job], Work]
 MAX_ATTEMPTS = 5
 LEASE_DURATION = timedelta(minutes=5)
 MODEL_LEASE_DURATION = timedelta(minutes=30)
-"""Longer lease for jobs with a chat model, which reads a long conversation in parts, each with its own timeout."""
+"""Duration of the lease of a job that uses a chat model.
+
+It is long, because the model reads a long conversation in parts, and each part has its own timeout.
+"""
 _FIRST_RETRY = timedelta(seconds=5)
 
 
 def new_job(kind: str, payload: Mapping[str, Any], *, effect: str, now: datetime, priority: int = 0) -> Job:
-    """Return a job that is due now. ``effect`` identifies its result."""
+    """Return a job that is due now. ``effect`` is an id of its result, which prevents duplicate jobs."""
     return Job(
         id=new_id("job", now), kind=kind, payload=payload, effect=effect, priority=priority, created_at=now, not_before=now
     )
@@ -89,7 +92,7 @@ class JobRunner:
         return True
 
     def take_over(self) -> int:
-        """Queue again the jobs of workers on this machine that no longer exist; returns how many."""
+        """Queue the jobs of dead workers on this machine again; returns the number of jobs."""
         abandoned = [job for job in self._store.jobs(states=["running"]) if is_gone(job.worker)]
         if not abandoned:
             return 0
@@ -135,7 +138,7 @@ class JobRunner:
                 tx.set_job(failed)
 
     def rerun(self, id: str) -> Job:
-        """Queue a job again from the first attempt: a dead or queued one, or a digest with flaws."""
+        """Queue a job again and reset its attempts. The job must be dead, queued, or a digest with recorded problems."""
         with self._store.write() as tx:
             found = tx.jobs(ids=(id,))
             if not found or not _can_rerun(found[0]):
@@ -152,7 +155,7 @@ class JobRunner:
 
 
 def _can_rerun(job: Job) -> bool:
-    """Return True if running a job again can change anything. Summaries by rules are not redone."""
+    """Return True if running a job again can change its result. Summaries made by rules are not redone."""
     return job.state in ("dead", "queued") or (job.state == "done" and job.error is not None and job.kind == "digest")
 
 

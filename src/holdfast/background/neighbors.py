@@ -1,4 +1,4 @@
-"""Neighbors of texts among the known memories of a scope, for reconciling new memories with known ones."""
+"""Finds known memories of a scope that are similar to new texts ("neighbors"), to reconcile new memories with known ones."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -11,17 +11,17 @@ from holdfast.recall.embedding import Embedding
 from holdfast.types import Memory, Put, Scope
 
 _MAX_NEIGHBORS = 24
-"""Maximum number of matches per search. Matches from shared scopes are among them and are dropped afterwards."""
+"""Maximum number of matches per search. Matches from shared scopes count, but are dropped afterwards."""
 _DOCUMENT_KINDS = frozenset({"summary"})
 _LIVE_SPACES: tuple[Space, ...] = ("memory",)
 _MAX_NEW_CHUNKS = 256
 """Maximum number of new chunks to embed before the search."""
 _REMOTE_SECONDS = 5.0
-"""Seconds after which no further batch is sent to an embedder on a server."""
+"""Time after which no further batch is sent to a remote embedder, in seconds."""
 
 
 def find_neighbors(store: Store, embedding: Embedding, puts: Sequence[Put], now: datetime) -> list[list[Neighbor]]:
-    """Return for each proposed memory the live memories of exactly its scope that are near by meaning, words or key."""
+    """Return, for each proposed memory, the live memories of the same scope that are similar by meaning, words or key."""
     if not puts:
         return []
     for scope in {put.scope for put in puts}:
@@ -45,7 +45,7 @@ def find_neighbors(store: Store, embedding: Embedding, puts: Sequence[Put], now:
 def find_known(
     store: Store, embedding: Embedding, scope: Scope, texts: Sequence[str], *, now: datetime, limit: int
 ) -> list[Memory]:
-    """Return the live memories of a scope that are nearest to any of the texts, nearest first; all if there are few."""
+    """Return the live memories of a scope that are most similar to any of the texts, best first; all if there are few."""
     newest = store.memories(MemoryFilter(exactly=scope, unexpired_at=now, limit=limit + 1))
     if len(newest) <= limit:
         return [memory for memory in newest if not _is_document(memory)]
@@ -66,7 +66,7 @@ def find_known(
 
 
 def _is_document(memory: Memory) -> bool:
-    """Return True for a memory that states many things at once, which no single statement can replace."""
+    """Return True for a memory that must not be replaced by a single statement: a document of many facts, or pinned."""
     return memory.kind in _DOCUMENT_KINDS or memory.pinned
 
 

@@ -1,7 +1,7 @@
-"""Names of worker processes, and detection of dead ones on this machine.
+"""Names of worker processes, and detection of dead workers on this machine.
 
 A killed worker holds its job until the lease expires. If the process is known to be gone, another worker takes over
-immediately. A wrong guess costs only time, because a job's effect needs the lease.
+immediately. A wrong guess costs only time: the effect of a job is written only by the worker that holds the lease.
 """
 
 import os
@@ -11,7 +11,7 @@ import threading
 import uuid
 
 _tokens: dict[int, str] = {}
-"""Random token per process id. After a restart in a container, another process may have the same id."""
+"""Maps a process id to a random token. The token differs if a restarted container reuses a process id."""
 
 
 def worker_name() -> str:
@@ -24,7 +24,7 @@ def _token() -> str:
 
 
 def is_gone(worker: str | None) -> bool:
-    """Return True if a worker ran on this machine and its process no longer exists; False for other machines."""
+    """Return True if a worker ran on this machine and its process no longer exists. Always False for other machines."""
     host, _, process = (worker or "").rpartition(":")[0].rpartition(":")[0].rpartition(":")
     token = (worker or "").split(":")[-2:-1]
     if host != socket.gethostname() or not process.isdecimal():

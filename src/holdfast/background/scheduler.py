@@ -1,4 +1,4 @@
-"""The scheduler of an engine's background work, run by a thread, by the caller, or not at all."""
+"""The scheduler of an engine's background work. It is run by a thread, by the caller, or not at all."""
 
 import contextlib
 import time
@@ -15,12 +15,15 @@ from holdfast.recall.reader import Reader
 from holdfast.topic_files import FolderMirrors
 
 Worker: TypeAlias = Literal["thread", "inline", "none"]
-"""Who runs background work: a thread, every write before it returns, or only ``drain()`` and ``holdfast worker``."""
+"""Where background work runs: in a thread, in each write before it returns, or only in ``drain()`` and ``holdfast worker``."""
 
 _SYNC_SECONDS = 2.0
-"""Seconds between two scans of the topic files while idle."""
+"""Time between two scans of the topic files while idle, in seconds."""
 _FLUSH_SECONDS = 2.0
-"""Seconds between two writes of the use times, because every write makes all readers open a new snapshot."""
+"""Time between two writes that record which memories were used, in seconds.
+
+Each write makes all readers open a new snapshot, so it should not happen often.
+"""
 
 
 class Scheduler:
@@ -56,7 +59,7 @@ class Scheduler:
             self._thread.wake()  # an earlier process may have left work
 
     def stop(self) -> None:
-        """Stop the thread and write the use times. Queued work stays queued."""
+        """Stop the thread and record which memories were used. Queued work stays queued."""
         if self._thread is not None:
             self._thread.stop()
         with contextlib.suppress(StoreClosed):  # the store was closed before, while a recall was running
@@ -64,7 +67,7 @@ class Scheduler:
             self._embedding.release_lease()
 
     def wake(self) -> None:
-        """Notify the thread of new work; with ``inline``, run it now."""
+        """Notify the thread of new work. If background work runs inline, run it now."""
         if self._thread is not None:
             self._thread.wake()
         elif self._inline:
@@ -96,7 +99,7 @@ class Scheduler:
         return self._run_due() or self._store.tidy()
 
     def flush(self) -> None:
-        """Write which memories were used since the last flush."""
+        """Record in the store which memories were used since the last flush."""
         self._reader.flush_uses(self._housekeeping.renew)
 
     def _run_due(self) -> bool:

@@ -1,4 +1,4 @@
-"""The background thread."""
+"""The thread that runs background work."""
 
 import logging
 import threading
@@ -10,15 +10,16 @@ from holdfast.runtime import forks
 
 log = logging.getLogger("holdfast")
 _POLL_SECONDS = 1.0
-"""Seconds between two checks for work while idle."""
+"""Time between two checks for work while idle, in seconds."""
 _STOP_TIMEOUT_SECONDS = 20
-"""Seconds to wait for the current step when the thread stops."""
+"""Maximum time to wait for the current step when the thread is stopped, in seconds."""
 
 
 class WorkerThread:
-    """Calls a method until it returns False, then waits to be woken.
+    """A thread that calls a method until it returns False, then waits to be woken.
 
-    The thread is a daemon. It starts when there is work for the first time, and ends when the method's object is collected.
+    The thread is a daemon. It starts when there is work for the first time, and ends when the method's object is garbage
+    collected.
     """
 
     def __init__(self, work: Callable[[], bool], *, stop_timeout: float = _STOP_TIMEOUT_SECONDS) -> None:
@@ -34,7 +35,7 @@ class WorkerThread:
         self._thread: threading.Thread | None = None
 
     def after_fork(self) -> None:
-        """Reset in the child process. A new thread starts when there is work."""
+        """Reset the state in a child process. A new thread starts when there is work."""
         self._start()
 
     def wake(self) -> None:
@@ -46,7 +47,7 @@ class WorkerThread:
         self._wanted.set()
 
     def stop(self) -> None:
-        """Finish the current step and end the thread. A step that hangs, such as a model call, is abandoned and redone later."""
+        """Finish the current step and end the thread. A step that hangs, such as a model call, is redone later."""
         self._stopping.set()
         self._wanted.set()
         thread = self._thread

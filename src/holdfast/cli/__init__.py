@@ -4,7 +4,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line. ``holdfast --version`` alone imports nothing else."""
+    """Run the command line. ``holdfast --version`` is answered without importing any other module."""
     if sys.argv[1:] == ["--version"]:
         from holdfast.version import __version__  # noqa: PLC0415  (keeps --version fast)
 

@@ -75,7 +75,7 @@ _TYPES = (
 
 
 def api_page() -> str:
-    """Return ``docs/reference/api.md``."""
+    """Return the text of ``docs/reference/api.md``."""
     lines = [_INTRO, "## Opening", ""]
     lines += [*_function("holdfast.open", holdfast.open), *_function("holdfast.open_async", holdfast.open_async)]
     for kind, name in ((holdfast.Engine, "memory"), (holdfast.ScopedMemory, "ana"), (holdfast.Session, "talk")):
@@ -126,7 +126,7 @@ def _parameter(parameter: inspect.Parameter) -> list[str]:
 
 
 def annotation(given: Any) -> str:
-    """Return a type as source code, the same under every Python version."""
+    """Return a type annotation as source code. The result is the same under every Python version."""
     if isinstance(given, str):
         return given
     origin, args = get_origin(given), get_args(given)
@@ -143,7 +143,7 @@ def annotation(given: Any) -> str:
 
 
 def _fields(kind: type) -> Iterator[str]:
-    """Yield the documentation of a dataclass: its fields, properties and methods."""
+    """Yield the documentation of a dataclass: first its fields, then its properties and methods."""
     yield from (f"### `{kind.__name__}`", "", markdown(kind.__doc__ or ""), "")
     meanings = _attributes(kind)
     for item in fields(kind) if is_dataclass(kind) else ():
@@ -159,7 +159,7 @@ def _fields(kind: type) -> Iterator[str]:
 
 
 def _attributes(kind: type) -> dict[str, str]:
-    """Return the public attributes of a class that have a docstring below them, in the class body or in ``__init__``."""
+    """Return the public attributes of a class that are documented by a docstring, in the class body or in ``__init__``."""
     body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0]
     assert isinstance(body, ast.ClassDef)
     inits = [node for node in body.body if isinstance(node, ast.FunctionDef) and node.name == "__init__"]
@@ -183,7 +183,7 @@ def _target(statement: ast.stmt) -> str | None:
 
 
 def _errors() -> Iterator[str]:
-    """Yield the tree of errors, then a table of each error and its code."""
+    """Yield the tree of error classes, then a table of the errors and their codes."""
     tree = inspect.cleandoc(errors.__doc__ or "").split("::\n\n")[1].split("\n\n")[0]
     yield from ("```text", textwrap.dedent(tree).replace("``", ""), "```", "", "| Error | Code | Meaning |", "|---|---|---|")
     for name, kind in vars(errors).items():
@@ -192,7 +192,10 @@ def _errors() -> Iterator[str]:
 
 
 def markdown(docstring: str) -> str:
-    """Convert a docstring to Markdown: references and literals to code, indented blocks to fences, arguments to a list."""
+    """Convert a docstring to Markdown.
+
+    References and literals become code, indented blocks become fenced blocks, and arguments become a list.
+    """
     text = inspect.cleandoc(docstring)
     text = re.sub(r":\w+:`~?(?:holdfast\.)?(?:[a-z]\w*\.)*([^`]+)`", r"`\1`", text)
     text = re.sub(r"(?<!`)``(?!`)(.+?)``", r"`\1`", text)

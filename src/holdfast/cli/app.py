@@ -1,4 +1,4 @@
-"""The list of commands, and the one place where errors become messages and exit codes.
+"""Lists the commands, and converts errors to messages and exit codes.
 
 A command's module is imported when the command is called. Exit codes: 0 for success, 1 for an error, 2 for a usage error.
 """
@@ -18,7 +18,7 @@ from holdfast.version import __version__
 
 
 class CommandEntry(NamedTuple):
-    """The location of a command, as ``module:name``, and its line in ``holdfast --help``."""
+    """Where to import a command from, as ``module:name``, and its description in ``holdfast --help``."""
 
     location: str
     summary: str

@@ -1,4 +1,4 @@
-"""Messages, warnings and errors on stderr. Imports little, since ``--help`` needs it too."""
+"""Prints messages, warnings and errors on stderr. It imports little, because ``--help`` also uses it."""
 
 import json
 import sys
@@ -12,19 +12,19 @@ from holdfast.cli.wrapping import fit
 
 
 def say(message: str, *, as_json: bool = False) -> None:
-    """Print a message on stderr, next to the result. Prints nothing in JSON mode."""
+    """Print a message on stderr, so that stdout contains only the result. In JSON mode, print nothing."""
     if not as_json:
         click.echo(fit(message, sys.stderr), err=True)
 
 
 def note(message: str, *, as_json: bool = False) -> None:
-    """Print a warning on stderr; in JSON mode, as one line of JSON."""
+    """Print a warning on stderr. In JSON mode, it is one line of JSON."""
     shown = json.dumps({"note": message}, ensure_ascii=False) if as_json else fit(f"note: {message}", sys.stderr)
     click.echo(shown, err=True)
 
 
 def one_error(code: str, message: str) -> Mapping[str, Mapping[str, str]]:
-    """Return an error in the form of the JSON output."""
+    """Return an error in the structure of the JSON output."""
     return {"error": {"code": code, "message": message}}
 
 
@@ -39,16 +39,16 @@ def fail(error: Mapping[str, Mapping[str, str]], *, as_json: bool, before: str |
 
 
 _HINTS = "holdfast.hints"
-"""Name of the logger for hints to programmers. They mention arguments of the Python API, so the command line drops them."""
+"""Name of the logger for hints to programmers. The hints mention arguments of the Python API, so the command line drops them."""
 
 
 @contextmanager
 def notes(*, as_json: bool, quiet: bool = False, traces: bool = False) -> Iterator[None]:
-    """Print the engine's log warnings on stderr inside the ``with`` block, each one once."""
+    """Inside the ``with`` block, print the warnings that the engine logs on stderr. Each text is printed once."""
     import logging  # noqa: PLC0415  (not needed for --help)
 
     class Notes(logging.Handler):
-        """Prints log records as notes, each text once."""
+        """A log handler that prints warnings on stderr."""
 
         printed: frozenset[str] = frozenset()
 

@@ -1,4 +1,4 @@
-"""Explain an empty result: an unknown user, a scope without memories, or filters that leave nothing."""
+"""Explains why a result is empty: the user is unknown, the scope has no memories, or the filters exclude everything."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from holdfast.engine import Engine
 
 _NAMES_LIMIT = 10_000
-"""Maximum number of user names compared with a mistyped one. In a larger store, no user is reported as unknown."""
+"""Maximum number of user names to compare with a mistyped one. If a store has more, no unknown user is reported."""
 
 
 def unknown_user(memory: "Engine", user: str | None) -> str | None:
-    """Return a hint with the most similar name if the store has no such user; otherwise None."""
+    """If the store has no such user, return a hint with the most similar name; otherwise None."""
     name = clean_name(user, what="user")
     if name is None:
         return None
@@ -34,7 +34,7 @@ def unknown_user(memory: "Engine", user: str | None) -> str | None:
 def nothing_found(memory: "Engine", flags: Flags, *, messages_searched: bool, filters: Mapping[str, Any]) -> str:
     """Explain why a list or a recall is empty.
 
-    ``messages_searched`` is True if messages were searched too. ``filters`` holds the options that narrow the result.
+    ``messages_searched`` is True if messages were searched too. ``filters`` are the command-line options that narrow the result.
     """
     stats = memory.stats()
     if not stats.memories and not (messages_searched and stats.messages):

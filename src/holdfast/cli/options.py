@@ -1,6 +1,6 @@
-"""Options that several commands share, and helpers built on them.
+"""Options that several commands share, and helpers that use them.
 
-They work before and after the command: ``holdfast --user ana recall tea`` equals ``holdfast recall tea --user ana``.
+The options work before and after the command: ``holdfast --user ana recall tea`` equals ``holdfast recall tea --user ana``.
 """
 
 import functools
@@ -35,7 +35,7 @@ class ScopeParts(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flags:
-    """Values of the shared options."""
+    """Values of the options that all commands share."""
 
     store: str | None = None
     preset: str | None = None
@@ -54,7 +54,7 @@ class Flags:
 
 
 def _keep(context: click.Context, option: click.Parameter, value: Any) -> None:
-    """Store an option's value in the context. An option after the command overrides the same one before it."""
+    """Store an option's value in the click context. A value given after the command overrides one given before it."""
     if value:
         context.meta[f"holdfast.{option.name}"] = value
 
@@ -93,12 +93,12 @@ def _with(function: Function, *groups: tuple[Callable[[Function], Function], ...
 
 
 def common_options(function: Function) -> Function:
-    """Add every shared option to a group, so that they may precede a command."""
+    """Add every shared option to a group, so that the options may precede a command."""
     return _with(function, _SCOPE, _STORE, _OUTPUT)
 
 
 def with_flags(*, scope: bool = True, store: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add the shared options to a command and pass their values to it as its first argument, a ``Flags``."""
+    """Add the shared options to a command. Their values are passed as its first argument, a ``Flags`` object."""
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(function)
@@ -113,7 +113,7 @@ def with_flags(*, scope: bool = True, store: bool = True) -> Callable[[Callable[
 
 
 def limit_option(default: int, description: str = "Show at most N results.") -> Callable[[Function], Function]:
-    """Return the ``--limit`` option with its default and its help text."""
+    """Return the ``--limit`` option with the given default and help text."""
     return click.option("--limit", type=click.IntRange(min=1), default=default, show_default=True, metavar="N", help=description)
 
 

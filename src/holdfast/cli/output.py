@@ -1,4 +1,4 @@
-"""Print results: JSON for programs, lines for people."""
+"""Prints results: JSON for programs, lines of text for people."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from holdfast.types import Hit, Memory, Scope
 
 _MAX_LINE_CHARACTERS = 400
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""Control characters that move a terminal's cursor, change its colors or reverse the text direction. They are not printed."""
+"""Pattern of control characters, such as those that move the cursor or reverse the text direction. They are not printed."""
 
 
 def plain(value: Any) -> Any:
@@ -52,7 +52,7 @@ def _key(hit: Hit) -> str | None:
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON: UTF-8 to a file or pipe; ASCII escapes if the console cannot encode the text."""
+    """Print a value as JSON in UTF-8. If the console cannot encode the text, it is printed as ASCII with escapes."""
     content = plain(value)
     text = json.dumps(content, ensure_ascii=False, indent=2)
     if not sys.stdout.isatty():
@@ -65,7 +65,7 @@ def print_json(value: Any) -> None:
 
 
 def emit(value: Any, lines: Sequence[str], *, as_json: bool) -> None:
-    """Print ``value`` as JSON or, without ``as_json``, the lines."""
+    """Print a result: ``value`` as JSON if ``as_json`` is set, otherwise the lines."""
     if as_json:
         print_json(value)
     elif lines:
@@ -73,7 +73,7 @@ def emit(value: Any, lines: Sequence[str], *, as_json: bool) -> None:
 
 
 def echo(text: str) -> None:
-    """Print text for people, wrapped at words on a terminal."""
+    """Print text for people. On a terminal, lines are wrapped between words."""
     click.echo(fit(text, sys.stdout))
 
 
@@ -89,7 +89,7 @@ def safe(text: str) -> str:
 
 
 def memory_line(memory: Memory) -> str:
-    """Return a memory as one line."""
+    """Return a memory as one line of text."""
     marks = [f"#{memory.topic}" if memory.topic else "", "" if memory.status == "live" else f"[{memory.status}]"]
     marks.append("[pinned]" if memory.pinned else "")
     tail = "".join(f"  {brief(mark)}" for mark in marks if mark)
@@ -102,7 +102,7 @@ def day(moment: datetime | None) -> str:
 
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows as lines with aligned columns."""
+    """Return rows as lines of text with aligned columns."""
     widths = [max(display_width(cell) for cell in column) for column in zip(*rows, strict=True)]
     return ["  ".join(_padded(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 

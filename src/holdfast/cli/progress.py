@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on a terminal, one line per step elsewhere."""
+"""Shows the progress of long work: a bar on a terminal, one line per step elsewhere."""
 
 import sys
 
@@ -21,7 +21,7 @@ class Progress:
         self._label = ""
 
     def __call__(self, label: str, done: int, total: int) -> None:
-        """Show that ``done`` of ``total`` is finished. A total of 0 means unknown."""
+        """Show that ``done`` of ``total`` items are finished. A total of 0 means that the number is unknown."""
         if self._quiet:
             return
         if label != self._label:
@@ -39,7 +39,7 @@ class Progress:
                 click.echo(line, nl=False, err=True)
 
     def finish(self) -> None:
-        """End the line of the bar."""
+        """End the line of the progress bar."""
         if self._shown:
             click.echo(err=True)
             self._shown = ""

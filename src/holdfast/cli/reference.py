@@ -15,11 +15,11 @@ from holdfast.presets.settings import DESIGNS
 
 _DOCS = Path(__file__).parents[3] / "docs" / "reference"
 _BENCH = "bench"
-"""The command with a separate page, since its options belong to another package."""
+"""Name of the command that has a separate page, because its options belong to another package."""
 
 
 def commands_page() -> str:
-    """Return ``docs/reference/cli.md``."""
+    """Return the text of ``docs/reference/cli.md``."""
     lines = ["# Commands", "", "Generated from the commands' help texts, which `--help` prints too.", ""]
     context = click.Context(app, info_name="holdfast")
     lines += [f"```text\n{app.get_help(context)}\n```", ""]
@@ -29,7 +29,7 @@ def commands_page() -> str:
 
 
 def bench_page() -> str:
-    """Return ``docs/reference/bench.md``. The package holdfast-bench, which has the commands, must be installed."""
+    """Return the text of ``docs/reference/bench.md``. The package holdfast-bench must be installed."""
     context = click.Context(app, info_name="holdfast")
     group = app.get_command(context, _BENCH)
     assert isinstance(group, click.Group)
@@ -42,7 +42,7 @@ def bench_page() -> str:
 
 
 def _walk(group: click.Group, context: click.Context, but: str = "") -> Iterator[tuple[str, click.Command, click.Context]]:
-    """Yield every command below a group, with its full name and its context. ``but`` names a command to skip."""
+    """Yield every command of a group and its subgroups, with its full name and its context. ``but`` names a command to skip."""
     for name in group.list_commands(context):
         if name == but:
             continue
@@ -55,7 +55,7 @@ def _walk(group: click.Group, context: click.Context, but: str = "") -> Iterator
 
 
 def settings_page() -> str:
-    """Return ``docs/reference/settings.md``."""
+    """Return the text of ``docs/reference/settings.md``."""
     lines = [
         "# Settings",
         "",
@@ -97,7 +97,7 @@ relative to the working directory; the `store` setting overrides them.
 
 
 def _design_lines() -> Iterator[str]:
-    """Yield the section with the settings of each design."""
+    """Yield the lines of the section that describes the settings of each design."""
     yield _DESIGNS
     for name, kind in DESIGNS.items():
         yield from (f"### {name}: `{kind.__name__}`", "", "| setting | default | description |", "|---|---|---|")

@@ -1,4 +1,4 @@
-"""Turn stop signals into an event, for commands that finish their current work first."""
+"""Turns stop signals into an event, for commands that finish their current work before they stop."""
 
 import signal
 import threading
@@ -9,7 +9,7 @@ from types import FrameType
 
 @contextmanager
 def stop_event() -> Iterator[threading.Event]:
-    """Set the event on Ctrl-C or SIGTERM inside the ``with`` block, instead of ending the process."""
+    """Yield an event that Ctrl-C or SIGTERM sets inside the ``with`` block, instead of ending the process."""
     stop = threading.Event()
 
     def request_stop(_number: int, _frame: FrameType | None) -> None:

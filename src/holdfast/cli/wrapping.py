@@ -1,4 +1,4 @@
-"""Wrap lines at words for a terminal. Output to a pipe or a file is not wrapped."""
+"""Wraps lines between words for a terminal. Output to a pipe or a file is not wrapped."""
 
 import os
 import re
@@ -13,10 +13,10 @@ _ID_INDENT = 4
 _EMOJI_STYLE = "\ufe0f"
 _JOINER = "\u200d"
 _CLOSING = frozenset("、。，．・：；？！」』）】》〉〕｝ー…")
-"""Wide punctuation that must not begin a line."""
+"""Full-width punctuation that must not begin a line."""
 _ID_FIRST = re.compile(r"\s*(?:mem|msg|ses|chg|job)_\w+  ")
 _COLUMN_FIRST = re.compile(r"\s*(?:(?:[-*•]|\d+\.) +|\S(?: ?\S){0,19}  +)?")
-"""A bullet, a number, or a short first column. Continuation lines are indented by its width."""
+"""Pattern of a bullet, a number or a short first column. Continuation lines are indented by its width."""
 
 
 def columns(stream: TextIO) -> int | None:
@@ -38,7 +38,7 @@ def fit(text: str, stream: TextIO) -> str:
 
 
 def wrap(line: str, width: int) -> str:
-    """Wrap one line at words, by display width. A word longer than the line is not split."""
+    """Wrap one line between words, by display width. A word longer than the line is not split."""
     if display_width(line) <= width:
         return line
     pieces: list[str] = []
@@ -56,7 +56,7 @@ def display_width(text: str) -> int:
 
 
 class Flow:
-    """Wraps streamed text at words. A word is written once it is complete."""
+    """Wraps streamed text between words. A word is written once it is complete."""
 
     def __init__(self, write: Callable[[str], object], width: int, *, indent: int = 0) -> None:
         self._write = write
@@ -126,7 +126,7 @@ def _units(text: str) -> Iterator[str]:
 
 
 def _stays_with(unit: str, character: str) -> bool:
-    """Return True if the next character belongs to the same unit, so that no line may break before it."""
+    """Return True if the next character belongs to the same unit, so that a line cannot break before it."""
     if "\n" in (unit, character):
         return False
     if unit.isspace() or character.isspace():
@@ -138,5 +138,5 @@ def _stays_with(unit: str, character: str) -> bool:
 
 
 def _base(unit: str) -> str:
-    """Return the last character of a unit that takes at least one column."""
+    """Return the last visible character of a unit, ignoring combining marks of zero width."""
     return next((character for character in reversed(unit) if _columns(character)), unit[-1])

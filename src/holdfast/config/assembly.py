@@ -35,7 +35,7 @@ def build_services(
     clock: Clock | None = None,
     worker: Worker = "thread",
 ) -> Services:
-    """Build the components on an open store. ``second`` is the embedder for languages other than English."""
+    """Build the engine's components on an open store. ``second`` is the embedder for languages other than English."""
     clock = clock or SystemClock()
     embedding = Embedding(store, embedder, second)
     budgeted = BudgetedChat(store, chat, clock, limits)

@@ -1,4 +1,4 @@
-"""Environment variables. No other module reads or sets them."""
+"""Access to environment variables. No other module reads or sets them."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -17,12 +17,12 @@ def defined_variables(names: Iterable[str]) -> dict[str, str]:
 
 
 def metrics_variable() -> str | None:
-    """Return the folder in which several processes share Prometheus metrics, or None if it is not set."""
+    """Return the folder for shared Prometheus metrics, from its environment variable; None if it is not set."""
     return variable(_METRICS)
 
 
 def share_metrics(folder: object) -> None:
-    """Share Prometheus metrics between the worker processes started after this call, in the given empty folder."""
+    """Make worker processes that are started after this call share Prometheus metrics in the given empty folder."""
     os.environ[_METRICS] = str(folder)
 
 

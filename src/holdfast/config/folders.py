@@ -1,4 +1,4 @@
-"""Folders for data and model weights, and the configuration folders of other programs."""
+"""Locations of data, model weights, and the configuration folders of other programs."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +8,7 @@ import platformdirs
 from holdfast.config import environment
 
 _FOLDERS = ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME")
-"""Environment variables that move the configuration folders of other programs."""
+"""Names of the environment variables that change where other programs keep their configuration."""
 
 
 def data_directory() -> Path:
@@ -25,7 +25,7 @@ def models_directory() -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HomeFolders:
-    """Folders in which other programs of the current user keep their configuration."""
+    """Folders in which other programs keep the configuration of the current user."""
 
     home: Path
     settings: Path
@@ -50,12 +50,15 @@ def home_folders() -> HomeFolders:
 
 
 def chosen_folders() -> dict[str, str]:
-    """Return the variables that move data and weights, as absolute paths, for programs started without a shell."""
+    """Return the variables that set the folders for data and weights, with absolute paths.
+
+    They are passed to programs that are started without a shell.
+    """
     chosen = environment.defined_variables(("HOLDFAST_HOME", "HOLDFAST_MODELS"))
     return {name: str(Path(value).expanduser().absolute()) for name, value in chosen.items()}
 
 
 def metrics_folder() -> Path | None:
-    """Return the folder in which the worker processes of a server share metrics, or None for a single process."""
+    """Return the folder in which a server's worker processes share metrics, or None if there is only one process."""
     folder = environment.metrics_variable()
     return Path(folder) if folder else None

@@ -27,10 +27,10 @@ def make_embedder(
     preset: Preset | None = None,
     dimensions: int | None = None,
 ) -> EmbedderSource | None:
-    """Return a source for an embedder name, an embedder object or a function; None for the name ``none``.
+    """Return a source that loads an embedder, given as a name, an object or a function; None for the name ``none``.
 
-    A named embedder is loaded on first use. A function is calibrated like the preset's own embedder if the preset sets
-    a minimum cosine.
+    A named embedder is loaded on first use. If the preset sets a minimum cosine, a function gets the calibration of the
+    embedder that the preset was designed for.
     """
     if isinstance(name, EmbedderSource):
         return name
@@ -57,7 +57,7 @@ def make_embedder(
 
 
 def _packaged_embedder(spec: registry.PackagedSpec) -> EmbedderSource:
-    """Return an embedder that is installed as an extra. Raise an error that names the extra if it is missing."""
+    """Return an embedder from an optional extra. If the extra is not installed, raise an error that names it."""
     packaged.locate(spec)
     return _packaged_source(spec)
 
@@ -68,7 +68,7 @@ def _packaged_source(spec: registry.PackagedSpec) -> EmbedderSource:
 
 @functools.cache
 def _shared_multilingual(name: str) -> Embedder:
-    """Load the multilingual embedder once per process, because it uses more memory than the others."""
+    """Load the multilingual embedder, once per process because it uses more memory than the others."""
     from holdfast.models.local.multilingual import MultilingualEmbedder  # noqa: PLC0415  (optional dependency)
 
     embedder = MultilingualEmbedder(registry.PACKAGED[name])
@@ -81,7 +81,7 @@ def make_second_embedder(
 ) -> EmbedderSource | None:
     """Return the embedder for languages other than English, or None.
 
-    With ``auto``, there is one only if the first embedder is a built-in English model and the extra is installed.
+    The setting ``auto`` selects one only if the first embedder is a built-in English model and the extra is installed.
     """
     if first is None:
         return None
@@ -101,7 +101,7 @@ def _embedding_function(function: "Callable[[str], Any]", preset: Preset | None,
 
 
 def make_remote_embedder(name: str, url: str | None) -> EmbedderSource:
-    """Return an embedder that a provider serves over HTTP."""
+    """Return an embedder that calls a provider over HTTP."""
     from holdfast.models.remote import providers  # noqa: PLC0415  (optional dependency)
 
     providers.check_name(name, url)
@@ -113,7 +113,7 @@ def make_remote_embedder(name: str, url: str | None) -> EmbedderSource:
 
 
 def make_chat(chat: "str | ChatModel | ChatSource | Callable[..., Any]", settings: Settings) -> ChatSource | None:
-    """Return a source for a chat model name, a model object or a function; None for the name ``none``.
+    """Return a source that loads a chat model, given as a name, an object or a function; None for the name ``none``.
 
     A named model is loaded on first use.
     """
@@ -171,7 +171,7 @@ def make_models(
 
 
 def make_reranker(reranker: "str | Reranker") -> "Reranker | Literal['chat'] | None":
-    """Return the reranker: a model by name, ``"chat"`` for the chat model, an object passed by the caller, or None."""
+    """Return the reranker, given as the name of a model, as ``"chat"`` for the chat model, or as an object; None for ``none``."""
     if not isinstance(reranker, str):
         if not callable(getattr(reranker, "rate", None)) or not isinstance(getattr(reranker, "name", None), str):
             raise SettingsError("A reranker object must have a name and a method rate(question, notes, asked_at=).")
@@ -187,5 +187,5 @@ def make_reranker(reranker: "str | Reranker") -> "Reranker | Literal['chat'] | N
 
 
 def provider_key(name: str | None) -> str | None:
-    """Return the API key from a provider's environment variable."""
+    """Return the API key from the environment variable of a provider."""
     return environment.variable(name) if name else None

@@ -38,7 +38,7 @@ def open(
     worker: Worker | None = None,
     clock: Clock | None = None,
 ) -> Engine:
-    """Open a memory. Without arguments: the SQLite store in the user's data directory, with local models.
+    """Open a memory. Without arguments, it uses the SQLite store in the user's data directory and local models.
 
     Args:
         path: The store: a file, a folder, or ``postgresql://USER@HOST/DATABASE``.
@@ -46,7 +46,7 @@ def open(
         settings: A settings file, a mapping (``{"index": "chroma"}``), or a ``DesignSettings`` object of a preset.
         embedder: A name, an embedder, a function from a text to a vector, or ``"none"`` to search by words alone.
         chat: A name such as ``"openai:gpt-4o-mini"``, a model, or a function from messages to text. Without one,
-            rules extract memories.
+            memories are extracted by rules.
         reranker: Reranks the best hits: ``"ms-marco-minilm-l12"``, ``"chat"``, or an object with ``name`` and ``rate``.
         energy: A function that returns the charge of the host's battery, 0 to 1. Below 0.2, background work waits.
         key: The key of an encrypted store.
@@ -110,7 +110,7 @@ def open_engine(
 
 
 def make_preset(settings: Settings, preset: str | Preset | None = None) -> Preset:
-    """Return the preset with the changes that the settings make to it."""
+    """Return the preset that the settings name, with the changes that the settings make to it."""
     chosen = find_preset(preset or settings.preset)
     if settings.memory is not None:
         chosen = settings.memory.applied_to(chosen)

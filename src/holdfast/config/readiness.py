@@ -1,4 +1,4 @@
-"""Checks the configured models before work starts: packages, keys, weights and servers."""
+"""Checks before work starts that the configured models can be used: packages, keys, weights and servers."""
 
 import socket
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from holdfast.models.remote.faults import Service
 
 _CONNECT_TIMEOUT = 2.0
-"""Seconds to wait for a model server to accept a connection."""
+"""Maximum time to wait for a model server to accept a connection, in seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class ModelProblem:
 
 
 def check_models(settings: Settings, preset: Preset) -> list[str]:
-    """Raise the first blocking problem; return a warning for each of the others."""
+    """Raise the first problem that blocks work; return a warning for each of the others."""
     problems = model_problems(settings, preset)
     for problem in problems:
         if problem.blocking:
@@ -44,9 +44,9 @@ def check_models(settings: Settings, preset: Preset) -> list[str]:
 
 
 def model_problems(settings: Settings, preset: Preset) -> list[ModelProblem]:
-    """Return the problems of the configured models. Loads no model and calls none.
+    """Return the problems of the configured models. No model is loaded or called.
 
-    Missing weights of an embedder or reranker do not block: recall works without them.
+    Missing weights of an embedder or reranker do not block work: recall works without them.
     """
     found: list[ModelProblem] = []
     embedder = settings.embedder or preset.embedder or registry.DEFAULT_MODEL
@@ -63,7 +63,7 @@ def model_problems(settings: Settings, preset: Preset) -> list[ModelProblem]:
 
 
 class _Warning(Exception):
-    """A problem that does not block."""
+    """A problem that does not block work."""
 
     def __init__(self, error: ModelError) -> None:
         super().__init__(str(error))
@@ -96,7 +96,7 @@ def _check_chat(settings: Settings) -> None:
 
 
 def _check_embedder(name: str, url: str | None) -> None:
-    """Check an embedder that a provider serves. The engine itself reports missing weights of a local one."""
+    """Check an embedder that a provider serves. Missing weights of a local embedder are reported by the engine itself."""
     if ":" not in name:
         return
     from holdfast.models.remote import providers  # noqa: PLC0415  (optional dependency)
@@ -121,7 +121,7 @@ def _check_reranker(settings: Settings) -> None:
 
 
 def _connect(service: "Service") -> None:
-    """Open and close a connection to a model's server. Skipped if calls go through a proxy."""
+    """Check that a model's server accepts connections. Skipped if calls go through a proxy."""
     parts = urlsplit(service.base_url)
     host = parts.hostname or ""
     if getproxies().get(parts.scheme) and not proxy_bypass(host):

@@ -1,4 +1,4 @@
-"""Defines the settings and merges them from arguments, environment and files.
+"""Defines the settings and merges them from arguments, environment variables and files.
 
 A setting is looked up in the arguments, then in ``HOLDFAST_*`` variables, then in ``holdfast.toml`` or
 ``holdfast.yaml`` (in the working directory, then in the data directory). Otherwise its default applies.
@@ -18,12 +18,12 @@ from holdfast.presets import PRESETS
 from holdfast.presets.settings import DESIGNS, DesignSettings, read_design
 
 SettingsSource: TypeAlias = str | Path | Mapping[str, Any] | DesignSettings
-"""A settings file, a mapping, or the settings of a preset's design as an object."""
+"""A settings file, a mapping, or an object with the settings of a preset's design."""
 
 FILES = ("holdfast.toml", "holdfast.yaml", "holdfast.yml")
 """Names of settings files, in order of precedence."""
 _SECRET = ("key", "chat_key")
-"""Settings that are never shown."""
+"""Names of the settings whose values are never shown."""
 _NUMBERS = {
     "idle_minutes": float,
     "undo_days": float,
@@ -37,7 +37,7 @@ _NUMBERS = {
     "max_body": int,
     "store_connections": int,
 }
-"""Numeric settings and their types. All of them must be positive."""
+"""Numeric settings and their types. All values must be positive."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,19 +173,19 @@ class Settings:
     )
 
     def __repr__(self) -> str:
-        """Show the settings that differ from their defaults, without keys and passwords."""
+        """Show the settings that differ from their defaults, without revealing keys and passwords."""
         changed = {item.name: getattr(self, item.name) for item in fields(self) if getattr(self, item.name) != item.default}
         shown = {name: "***" if name in _SECRET else _without_password(value) for name, value in changed.items()}
         return f"Settings({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
 
 def _without_password(value: Any) -> Any:
-    """Return a value; if it is a URL, replace the password in it."""
+    """Return a value unchanged, except that the password in a URL is replaced."""
     return re.sub(r"(://[^:/@]*):.*@", r"\1:***@", value) if isinstance(value, str) else value
 
 
 def load_settings(source: SettingsSource | None = None, **arguments: Any) -> Settings:
-    """Return the merged settings. ``arguments`` are arguments or flags; None means not given.
+    """Return the merged settings. ``arguments`` are function arguments or command-line flags; None means not given.
 
     A ``source`` (a file, a mapping, or a design's settings) replaces the settings file.
     """
@@ -199,7 +199,7 @@ def load_settings(source: SettingsSource | None = None, **arguments: Any) -> Set
 
 
 def variables() -> dict[str, str]:
-    """Return the environment variable of each setting that has one."""
+    """Return the name of the environment variable for each setting that has one."""
     return {item.name: f"HOLDFAST_{item.name.upper()}" for item in fields(Settings) if not item.metadata.get("table")}
 
 
@@ -213,10 +213,10 @@ def from_folders(folders: Sequence[Path]) -> Mapping[str, Any]:
 
 
 def from_source(source: SettingsSource) -> Mapping[str, Any]:
-    """Return settings from a ``DesignSettings`` object, a mapping or a file, such as the design's own YAML.
+    """Return settings from a ``DesignSettings`` object, a mapping or a file, such as a design's original YAML file.
 
-    Tables that are not Holdfast settings belong to other programs and are ignored. If no name is a Holdfast setting,
-    all of them are the design's settings.
+    Tables that are not Holdfast settings belong to other programs and are ignored. If no name in the source is a Holdfast
+    setting, all of them are settings of the design.
     """
     if isinstance(source, DesignSettings):
         return {"preset": source.preset, "memory": source}
@@ -268,7 +268,7 @@ def merge(file: Mapping[str, Any], variables: Mapping[str, Any], arguments: Mapp
 
 
 def _design(file: Mapping[str, Any], preset: str) -> DesignSettings | None:
-    """Return the settings of the preset's design, or None. A file that names another preset is ignored."""
+    """Return the settings of the preset's design, or None. Settings in a file that names another preset are ignored."""
     table = file.get("memory")
     if table is None:
         return None
@@ -289,7 +289,7 @@ def _design(file: Mapping[str, Any], preset: str) -> DesignSettings | None:
 
 
 def _typed(name: str, value: Any) -> Any:
-    """Convert a setting to its type, or raise an error that names the expected type."""
+    """Convert a setting's value to its type, or raise an error that names the expected type."""
     if name == "allowed_hosts" and isinstance(value, list):
         return ",".join(map(str, value))
     try:

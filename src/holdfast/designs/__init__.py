@@ -1,4 +1,5 @@
-"""The source designs with their original classes and methods. To migrate, change an import.
+"""The interfaces of the memory designs that Holdfast's presets are based on, with their original classes and methods.
 
-Each module wraps the engine, opened with the preset of the same name.
+A program written for one of them only has to change an import. Each module wraps an engine that is opened with the preset
+of the same name.
 """

@@ -1,4 +1,4 @@
-"""Lo-Bug's memory: retrieval before a reply and extraction after it. Any model can be passed as two functions.
+"""The memory interface of Lo-Bug: retrieve memories before a reply, extract facts after it. Models are passed as functions.
 
 ::
 
@@ -28,7 +28,7 @@ _MAX_UNPROCESSED = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryContext:
-    """Context for a reply: the base memory, the relevant facts, and both as a block for the system prompt."""
+    """Context for a reply: the base memory document, the relevant facts, and both as text for the system prompt."""
 
     base_memory: str
     facts: tuple[str, ...]
@@ -39,7 +39,10 @@ class MemoryContext:
 
 
 class MemoryManager:
-    """Retrieval before a reply, extraction and roll-ups after it. Without ``chat_fn``, rules extract."""
+    """Retrieves memories before a reply; extracts facts and updates summaries after it.
+
+    Without ``chat_fn``, facts are extracted by rules.
+    """
 
     def __init__(
         self,
@@ -50,30 +53,36 @@ class MemoryManager:
         conversation: str = _CONVERSATION,
         **opening: Any,
     ) -> None:
-        """Open the memory that a config names. ``embed_fn`` and ``chat_fn`` can be functions, model objects or model names."""
+        """Open the memory with the given config. ``embed_fn`` and ``chat_fn`` are functions, model objects or names."""
         opening = {"worker": "none", **opening}  # the host calls process_exchange after each reply, so no worker is needed
         self.engine = open_engine(settings=config or MemoryConfig(), embedder=embed_fn, chat=chat_fn, **opening)
         self._session = self.engine.session(id=conversation)
         self._unprocessed: deque[tuple[str, str]] = deque(maxlen=_MAX_UNPROCESSED)
 
     def append_message(self, role: str, content: str, *, action: str | None = None) -> int:
-        """Append a message to the permanent log and return its number. Nothing is extracted from one with an ``action``."""
+        """Append a message to the permanent log and return its number.
+
+        No facts are extracted from a message with an ``action``.
+        """
         self._unprocessed.append((role, content))
         return self._session.add(role, content, action=action).seq
 
     def get_recent_messages(self, n: int = 20) -> list[dict[str, str]]:
-        """Return the last ``n`` messages, oldest first. They survive a restart."""
+        """Return the last ``n`` messages, oldest first. Messages survive a restart."""
         return [{"role": each.role, "content": each.text} for each in self._session.messages(limit=n)]
 
     def retrieve_context(self, query: str, *, state: str | None = None) -> MemoryContext:
-        """Return the base memory and the facts most similar to a query."""
+        """Return the base memory document and the facts most similar to a query."""
         context = self._session.context(query, state=state)
         base = [hit.text for hit in context.hits if hit.kind == "base"]
         facts = tuple(hit.text for hit in context.hits if hit.kind == "fact")
         return MemoryContext(base_memory="\n".join(base), facts=facts, prompt=context.text)
 
     def process_exchange(self, user_text: str, assistant_text: str) -> None:
-        """Extract facts from an exchange and run the roll-ups that are due. Messages not yet in the log are appended first."""
+        """Extract facts from an exchange, and update the summaries that are due.
+
+        Messages that are not in the log yet are appended first.
+        """
         for message in (("user", user_text), ("assistant", assistant_text)):
             if message in self._unprocessed:
                 self._unprocessed.remove(message)

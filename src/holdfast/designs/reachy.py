@@ -1,4 +1,4 @@
-"""Reachy's memory: typed memories with lifetimes, contexts by key, and a window of the last turns.
+"""The memory interface of Reachy: typed memories with lifetimes, daily values by key, and a window of the last turns.
 
 ::
 
@@ -29,7 +29,7 @@ _DEFAULTS = ReachySettings()
 
 
 class MemoryType(Enum):
-    """The three types of memory."""
+    """The three types of memory: fact, conversation and context."""
 
     CONVERSATION = "conversation"
     FACT = "fact"
@@ -38,7 +38,7 @@ class MemoryType(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """A single memory. A fact never expires."""
+    """A single memory. Memories of type fact never expire."""
 
     id: str
     content: str
@@ -50,14 +50,17 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
-    """A memory with its relevance, 0 to 1."""
+    """A memory with its relevance, from 0 to 1."""
 
     memory: Memory
     score: float
 
 
 class MemoryManager:
-    """All operations on one memory. For a ``user`` with a known time zone, a context expires at the end of the user's day."""
+    """Stores, searches and forgets memories in one folder.
+
+    For a ``user`` with a known time zone, a context memory expires at the end of the user's day.
+    """
 
     def __init__(
         self,
@@ -67,7 +70,7 @@ class MemoryManager:
         user: str | None = None,
         **opening: Any,
     ) -> None:
-        """Open the memory in a folder. ``opening`` takes further arguments of ``holdfast.open``."""
+        """Open the memory in a folder. ``opening`` are further arguments of ``holdfast.open``."""
         settings = ReachySettings(path=str(persist_path), context_window_size=context_window_size)
         self.engine = open_engine(settings=settings, **opening)
         self._awaited = AsyncEngine(self.engine)
@@ -96,7 +99,7 @@ class MemoryManager:
         return sorted((each for each in found if each.score >= min_score), key=lambda each: -each.score)
 
     def _score(self, hit: types.Hit) -> float:
-        """Return the cosine on the scale of the design's embedder; the text score if the hit has no cosine."""
+        """Return the cosine on the scale of the original design's embedder, or the text score if there is no cosine."""
         embedder = services(self.engine).embedding.embedder()
         if hit.similarity is None or embedder is None:
             return hit.score_by("text") or 0.0
@@ -110,7 +113,7 @@ class MemoryManager:
             return False
 
     async def cleanup_expired(self) -> int:
-        """Remove expired memories and return their number. This also runs at every start and every hour."""
+        """Remove expired memories and return their number. This also runs at every start and once an hour."""
         return await self._awaited.purge_expired()
 
     def add_to_context_window(self, role: str, content: str) -> None:
@@ -122,11 +125,11 @@ class MemoryManager:
         return [{"role": each.role, "content": each.text, "timestamp": each.at.isoformat()} for each in self._session.window()]
 
     def clear_context_window(self) -> None:
-        """Empty the window."""
+        """Remove all messages from the window."""
         self._session.clear_window()
 
     async def remember_fact(self, content: str, **metadata: Any) -> Memory:
-        """Store a memory that never expires."""
+        """Store a fact, which never expires."""
         return await self.store(content, MemoryType.FACT, metadata)
 
     async def remember_conversation(self, content: str, **metadata: Any) -> Memory:
@@ -134,11 +137,11 @@ class MemoryManager:
         return await self.store(content, MemoryType.CONVERSATION, metadata)
 
     async def set_context(self, key: str, value: str) -> Memory:
-        """Set today's value of a key."""
+        """Set the value of a key for today."""
         return await self.store(value, MemoryType.CONTEXT, {"context_key": key})
 
     async def get_context(self, key: str) -> str | None:
-        """Return today's value of a key; None if it is not set."""
+        """Return today's value of a key, or None if it is not set."""
         found = await self._awaited.memories(kinds=[MemoryType.CONTEXT.value], key=key, limit=1, user=self._user)
         return found[0].text if found else None
 

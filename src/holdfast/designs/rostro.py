@@ -1,4 +1,4 @@
-"""Rostro's memory: the one object that its controller calls.
+"""The memory interface of Rostro: one object that the program's controller calls.
 
 ::
 
@@ -23,7 +23,7 @@ __all__ = ["MemoryManager", "RostroSettings"]
 
 
 class MemoryManager:
-    """Takes messages and returns the system prompt. A conversation that stays silent is closed and digested."""
+    """Receives messages and returns the system prompt. An idle conversation is closed and digested."""
 
     def __init__(
         self,
@@ -34,18 +34,21 @@ class MemoryManager:
         user: str | None = None,
         **opening: Any,
     ) -> None:
-        """Open the memory that a config names: a YAML file, its ``memory:`` table, or ``RostroSettings``."""
+        """Open the memory with a config: a YAML file, the ``memory:`` table of one, or ``RostroSettings``."""
         settings = RostroSettings() if config is None else config
         self.engine = open_engine(preset="rostro", settings=settings, chat=llm_provider, embedder=embedding_provider, **opening)
         self._user = user
         self._session = self.engine.session(user=user)
 
     def get_context(self, *, persona: str | None = None) -> str:
-        """Return the system prompt: persona, recent topics, memories or the topic's page, and instructions on how to use them."""
+        """Return the system prompt.
+
+        It contains the persona, recent topics, memories or the topic's page, and instructions on how to use them.
+        """
         return self._present().context(persona=persona).text
 
     def get_history(self) -> list[dict[str, str]]:
-        """Return the last ten turns of the conversation; empty after it was closed."""
+        """Return the last ten turns of the conversation; empty after the conversation was closed."""
         return [{"role": each.role, "content": each.text} for each in self._present().window()]
 
     def on_user_message(self, text: str) -> None:

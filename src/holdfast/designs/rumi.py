@@ -1,4 +1,4 @@
-"""Rumi's memory: facts with a free key and a value, all of them in the prompt.
+"""The memory interface of Rumi: facts, each with a free-form key and a value. All facts are put into the prompt.
 
 ::
 
@@ -32,7 +32,7 @@ _ALL = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """A fact; its ``id`` is None until it is stored."""
+    """A fact with a key and a value. Its ``id`` is None until it is stored."""
 
     id: str | None = None
     key: str
@@ -43,10 +43,10 @@ class Fact:
 
 
 class MemoryStore:
-    """The facts in one database file."""
+    """Stores facts in one database file."""
 
     def __init__(self, db_path: str | Path = _DEFAULTS.db_path, **opening: Any) -> None:
-        """Set the file, which is opened on first use. ``opening`` takes further arguments of ``holdfast.open``."""
+        """Set the database file, which is opened on first use. ``opening`` are further arguments of ``holdfast.open``."""
         self._settings = RumiSettings(db_path=str(db_path))
         self._opening = opening
         self._engine: Engine | None = None
@@ -63,12 +63,12 @@ class MemoryStore:
         assert self.engine
 
     def use(self, llm: str | ChatModel | Callable[..., Any]) -> None:
-        """Set the chat model that extracts facts. Closes the file; the next use opens it again."""
+        """Set the chat model that extracts facts. This closes the file; the next use opens it again."""
         self.close()
         self._opening = {**self._opening, "chat": llm}
 
     def save_fact(self, fact: Fact) -> Fact:
-        """Store a fact; an equal key and value only refreshes its date."""
+        """Store a fact. If the same key and value are already stored, only the date is refreshed."""
         origin: types.MemoryOrigin = "explicit" if fact.source == "explicit" else "auto"
         return _as_fact(self.engine.remember(fact.value, key=fact.key, origin=origin))
 
@@ -81,7 +81,7 @@ class MemoryStore:
         return [_as_fact(memory) for memory in reversed(self.engine.memories(limit=_ALL))]
 
     def get_by_key(self, key: str) -> list[Fact]:
-        """Return the facts of a key, oldest first."""
+        """Return the facts with a key, oldest first."""
         return [_as_fact(memory) for memory in reversed(self.engine.memories(key=key, limit=_ALL))]
 
     def delete(self, fact_id: str) -> bool:
@@ -92,7 +92,7 @@ class MemoryStore:
             return False
 
     def delete_by_key(self, key: str) -> int:
-        """Forget the facts of a key and return their number."""
+        """Forget the facts with a key and return their number."""
         try:
             return self.engine.forget(key=key)
         except NotFound:
@@ -106,10 +106,10 @@ class MemoryStore:
 
 
 class MemoryManager:
-    """Extraction, storage and the prompt block. Without ``llm``, rules extract."""
+    """Extracts facts, stores them, and formats them for the prompt. Without ``llm``, facts are extracted by rules."""
 
     def __init__(self, store: MemoryStore, llm: str | ChatModel | Callable[..., Any] | None = None) -> None:
-        """Take a store and optionally a chat model: its name, an object, or a function from messages to text."""
+        """Use a store and optionally a chat model, given as a name, an object, or a function from messages to text."""
         self.store = store
         if llm is not None:
             store.use(llm)
@@ -119,14 +119,14 @@ class MemoryManager:
         return self.store.get_all()
 
     def format_for_prompt(self, facts: Sequence[Fact]) -> str:
-        """Return facts as the block for the system prompt; empty if there are none."""
+        """Return the facts as text for the system prompt; empty if there are none."""
         layout, now = self.store.engine.preset.layout, services(self.store.engine).clock.now()
         assert layout is not None
         hits = [types.Hit(memory=_as_memory(fact, now), score=1.0) for fact in facts]
         return render_sections(layout, lambda _: hits, max_tokens=_ALL, values={}, now=now).text
 
     async def extract_from_conversation(self, messages: Sequence[Mapping[str, str]]) -> list[Fact]:
-        """Extract the stable facts of an ended conversation, store and return them.
+        """Extract the lasting facts from a finished conversation, store them, and return them.
 
         Each message has a ``role`` and a ``content``.
         """
@@ -143,11 +143,11 @@ class MemoryManager:
         ]
 
     def remember(self, text: str) -> Fact:
-        """Store a text at the user's request. ``key: value`` is split; any other text gets the key ``nota``."""
+        """Store a text at the user's request. ``key: value`` is split; any other text is stored under the key ``nota``."""
         return _as_fact(self.store.engine.remember(text))
 
     def forget(self, key: str) -> int:
-        """Forget the facts of a key and return their number."""
+        """Forget the facts with a key and return their number."""
         return self.store.delete_by_key(key)
 
 

@@ -1,1 +1,1 @@
-"""Extraction quality on labeled data, and training of the classifier. Start with ``benchmark.py``."""
+"""Benchmark of extraction quality on labeled data, and training of the clause classifier. Start with ``benchmark.py``."""

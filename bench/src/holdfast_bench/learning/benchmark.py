@@ -1,6 +1,6 @@
-"""Measures learning: which memories are extracted from messages, and which statements supersede others.
+"""Measures learning: which memories are extracted from messages, and which new statements supersede old ones.
 
-The subject of a measurement is a function, so that rules, a model and a whole engine are measured in the same way.
+The measured learner is passed as a function. So rules, a model and a whole engine are measured in the same way.
 """
 
 import itertools
@@ -35,7 +35,7 @@ class Report:
 
 
 class EngineLearner:
-    """Measures a whole engine: adds each conversation as a new user's session and digests it."""
+    """Runs the benchmark on a whole engine: adds each conversation as a session of a new user, and digests it."""
 
     def __init__(self, memory: Engine) -> None:
         self._memory = memory
@@ -49,7 +49,7 @@ class EngineLearner:
         return [Put(scope=memory.scope, kind=memory.kind, text=str(memory)) for memory in kept]
 
     def judge(self, old: str, new: str, language: str) -> bool:
-        """Remember the old statement, digest the new one, and return True if the old one is retired."""
+        """Store the old statement as a memory, digest the new statement, and return True if the old memory is retired."""
         del language
         user = f"user{next(self._numbers)}"
         known = self._memory.remember(old, user=user, origin="auto")
@@ -57,7 +57,7 @@ class EngineLearner:
         return self._memory.get(known.id).status != "live"
 
     def fallbacks(self) -> int:
-        """Return the number of conversations that rules digested because the model failed."""
+        """Return the number of conversations that were digested by the rule-based fallback because the model failed."""
         return sum("rules took over" in (job.error or "") for job in self._memory.jobs(states=["done"], limit=100_000))
 
     def _digest(self, user: str, turns: Iterable[tuple[str, str, Any, str | None]]) -> None:
@@ -123,7 +123,7 @@ def run(
 
 
 def show(report: Report, *, misses: bool, as_json: bool) -> None:
-    """Print a table or JSON."""
+    """Print a report as a table or JSON."""
     if as_json:
         click.echo(json.dumps(_as_json(report, with_misses=misses), ensure_ascii=False, indent=2))
     else:
@@ -131,7 +131,7 @@ def show(report: Report, *, misses: bool, as_json: bool) -> None:
 
 
 def by_language(results: Sequence[Result]) -> dict[str, tuple[int, Score]]:
-    """Return the number of results and their score per language; ``all`` is the total."""
+    """Return, for each language and for ``all`` languages together, the number of results and their total score."""
     languages = sorted({_language(result) for result in results})
     groups = {language: [result for result in results if _language(result) == language] for language in languages}
     return {name: (len(group), total(result.score for result in group)) for name, group in {**groups, "all": results}.items()}

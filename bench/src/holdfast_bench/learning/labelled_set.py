@@ -65,22 +65,22 @@ class ChangePair:
 
 
 def utterances(split: Split) -> list[Case]:
-    """Return single messages. Tune on ``dev``, never on ``test``."""
+    """Return the cases with a single message. Tune the rules on the split ``dev``, never on ``test``."""
     return cases(split)
 
 
 def cases(name: str) -> list[Case]:
-    """Return the single messages of one file of the set."""
+    """Return the cases of one file whose rows are single messages."""
     return [_case(row, [{"role": "user", "text": row["text"]}]) for row in rows(name)]
 
 
 def conversations() -> list[Case]:
-    """Return short conversations."""
+    """Return the cases with a short conversation each."""
     return [_case(row, row["messages"]) for row in rows("conversations")]
 
 
 def changes() -> list[ChangePair]:
-    """Return pairs of an old and a new statement."""
+    """Return the pairs of an old and a new statement, for measuring which statements supersede others."""
     return [
         ChangePair(
             id=row["id"],

@@ -20,13 +20,13 @@ class Score:
     """Counts, and the ratios computed from them. A ratio is None if its denominator is 0."""
 
     right: int = 0
-    """Extracted memories that match an expected item."""
+    """Number of extracted memories that match an expected item."""
     kept: int = 0
     found: int = 0
-    """Expected items that were extracted."""
+    """Number of expected items that were extracted."""
     expected: int = 0
     leaks: int = 0
-    """Memories that contain a forbidden string. They also count as wrong."""
+    """Number of memories that contain a forbidden string. They also count as wrong."""
 
     @property
     def precision(self) -> float | None:
@@ -75,7 +75,7 @@ class ChangeResult:
 
     @property
     def score(self) -> Score:
-        """The verdict as counts: "replaces" is the positive class."""
+        """The verdict as counts of a binary classifier; "the new statement replaces the old one" is the positive class."""
         hit = int(self.verdict and self.pair.replaces)
         return Score(right=hit, kept=int(self.verdict), found=hit, expected=int(self.pair.replaces))
 
@@ -88,8 +88,8 @@ def total(scores: Iterable[Score]) -> Score:
 def score_case(case: Case, learner: Learner) -> CaseResult:
     """Run a learner on a case and compare the extracted memories with the labels.
 
-    Duplicate memories count once, and so do two memories that match the same items. A memory that contains a string of
-    ``drop`` is wrong, whatever else it says.
+    Duplicate memories count once. Two memories that match the same items also count once. A memory that contains a string
+    of ``drop`` is wrong, even if it matches an expected item.
     """
     kept = {fold(text): text for text in map(_full_text, learner(case.messages))}.values()
     leaking = [text for text in kept if any(fold(part) in fold(text) for part in case.drop)]
@@ -108,7 +108,7 @@ def score_case(case: Case, learner: Learner) -> CaseResult:
 
 
 def score_change(pair: ChangePair, judge: Judge) -> ChangeResult:
-    """Run a judge on a pair."""
+    """Run a judge on a pair of statements and compare its verdict with the label."""
     return ChangeResult(pair=pair, verdict=judge(pair.old, pair.new, pair.language))
 
 

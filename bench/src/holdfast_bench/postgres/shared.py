@@ -1,7 +1,7 @@
-"""Measures several servers and workers on one PostgreSQL, compared with one process.
+"""Measures several servers and workers on one PostgreSQL, and compares them with a single process.
 
 Each tenant's texts contain a unique word. Clients record which writes were acknowledged. At the end, the database is
-checked for lost, doubled and leaked rows.
+checked for rows that are lost, duplicated, or visible to another tenant.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ from holdfast_bench.server.load import milliseconds, server
 _CLIENT_PROCESSES = 2
 """Maximum number of client processes."""
 _ALONE_SECONDS = 30.0
-"""Maximum seconds of the run with one process."""
+"""Maximum duration of the run with a single process, in seconds."""
 _KINDS = ("recall", "add", "remember", "forget")
 
 
@@ -43,7 +43,7 @@ def run(
     seconds: float = 120.0,
     as_json: bool = False,
 ) -> None:
-    """Measure one process, then all of them, and print both side by side."""
+    """Measure a single process, then all servers and workers, and print both results side by side."""
     with database(store) as url:
         alone = measure(url, servers=1, workers=0, tenants=tenants, number=clients, seconds=min(seconds, _ALONE_SECONDS))
         many = measure(url, servers=servers, workers=workers, tenants=tenants, number=clients, seconds=seconds)
@@ -52,7 +52,7 @@ def run(
 
 
 def measure(url: str, *, servers: int, workers: int, tenants: int, number: int, seconds: float) -> dict[str, Any]:
-    """Load a new database for some seconds and return the results. Without workers, the servers run the jobs."""
+    """Run a load on a new database for some seconds and return the results. Without workers, the servers run the jobs."""
     with another_database(url) as scratch_url, tempfile.TemporaryDirectory() as folder:
         settings = Path(folder) / "settings.toml"
         values = {"worker": "none" if workers else "thread", "embedder": "none", "store_connections": 8, "rate_limit": 10_000_000}
@@ -100,7 +100,7 @@ def _load(ports: list[int], keys: Mapping[int, str], number: int, seconds: float
 
 
 def _drained(url: str, settings: Path, keys: Mapping[int, str], *, max_seconds: float = 180.0) -> float | None:
-    """Wait until no tenant has queued jobs. Return the seconds it took, or None if ``max_seconds`` passed first."""
+    """Wait until no tenant has queued jobs. Return the seconds this took, or None if ``max_seconds`` passed first."""
     begin = time.monotonic()
     left = list(keys)
     while left and time.monotonic() - begin < max_seconds:

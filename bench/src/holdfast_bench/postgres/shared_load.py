@@ -1,4 +1,7 @@
-"""Clients of many tenants on several servers. They record acknowledged writes and texts of other tenants in responses."""
+"""Load generator: clients that send requests for many tenants to several servers.
+
+They record the acknowledged writes, and every response that contains a text of another tenant.
+"""
 
 import http.client
 import json
@@ -17,7 +20,7 @@ _MESSAGES_PER_SESSION = 8
 
 
 def secret(tenant: int) -> str:
-    """Return the unique word in all texts of a tenant."""
+    """Return the unique word that all texts of a tenant contain."""
     return f"owl{tenant:05}nest"
 
 
@@ -28,15 +31,15 @@ def foreign_secrets(tenant: int, text: str) -> list[str]:
 
 @dataclass(slots=True)
 class ClientLog:
-    """Responses recorded by clients. Keys are pairs of a tenant's number and an id."""
+    """Responses recorded by clients. Keys are pairs of a tenant's number and the id of a message or memory."""
 
     times: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     messages: dict[tuple[int, str], str] = field(default_factory=dict)
-    """Texts of acknowledged messages, by client id."""
+    """Texts of the acknowledged messages, by tenant and by the message id that the client chose."""
     memories: dict[tuple[int, str], str] = field(default_factory=dict)
     forgotten: set[tuple[int, str]] = field(default_factory=set)
     doubtful: set[tuple[int, str]] = field(default_factory=set)
-    """Memories for which the request to forget got no response."""
+    """Memories that may or may not be forgotten, because the request to forget them got no response."""
     leaked: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
@@ -52,13 +55,13 @@ class ClientLog:
         self.errors += other.errors
 
     def picklable(self) -> "ClientLog":
-        """Convert to types that can be sent between processes."""
+        """Return a copy whose types can be sent between processes."""
         self.times = dict(self.times)
         return self
 
 
 class Client:
-    """Sends requests for random tenants to the servers in turn, without pause."""
+    """Sends requests for random tenants without pause. Requests go to the servers in turn."""
 
     def __init__(self, name: str, ports: Sequence[int], keys: Mapping[int, str]) -> None:
         self._name = name

@@ -25,7 +25,7 @@ _FIRST = "t0"
 """The tenant that is measured."""
 _DIMENSIONS = 256
 _BATCH = 500
-"""Tenants copied per transaction."""
+"""Number of tenants copied per transaction."""
 _WORDS = (
     "meeting deadline invoice garden tomato cello lesson review release server backup budget holiday recipe ticket bicycle "
     "reunión plazo factura huerto clase servidor copia presupuesto vacaciones receta piano boat roof violin oven lamp"
@@ -51,7 +51,7 @@ def _opened(url: str) -> Engine:
 
 
 def _vector(text: str) -> list[float]:
-    """Return a vector that is cheap to compute, because the database is measured and not the embedder."""
+    """Return a vector that is cheap to compute, so that the benchmark measures the database and not the embedder."""
     vector = [0.01] * _DIMENSIONS
     for word in text.casefold().split():
         vector[zlib.crc32(word.encode()) % _DIMENSIONS] += 1.0
@@ -66,7 +66,10 @@ def _fill(memory: Engine, each: int) -> None:
 
 
 def _copy(url: str, tenants: int) -> None:
-    """Copy the first tenant's rows to ``tenants`` tenants. Numbers and ids are unique only within a tenant."""
+    """Copy the rows of the first tenant until there are ``tenants`` tenants.
+
+    The copies keep their numbers and ids, which need to be unique only within a tenant.
+    """
     import psycopg  # noqa: PLC0415  (an extra)
 
     with psycopg.connect(url, autocommit=True) as admin:

@@ -26,9 +26,9 @@ from holdfast_bench.recall.scores import BUDGETS, Abstention, Row, score, table
 from holdfast_bench.recall.vector_cache import CachedEmbedder
 
 _BETWEEN_TURNS = timedelta(seconds=20)
-"""Time between two messages, which the data sets do not give."""
+"""Assumed time between two messages. The data sets do not state it."""
 _FOREIGN_EVERY = 5
-"""After every fifth question, one about another conversation is tried, which should find nothing."""
+"""For every fifth question, the benchmark also asks one about another conversation, which should find nothing."""
 _USER_ROLES = ("user", "assistant")
 
 
@@ -74,7 +74,7 @@ def _best(hits: Sequence[Hit]) -> float:
 
 
 def _unanswerable(data: Dataset, conversation: Conversation, count: int) -> Question | None:
-    """Return, for every fifth question, one about another conversation, which nothing in this one answers. Otherwise None."""
+    """Return a question about another conversation, which this one cannot answer; None except for every fifth question."""
     others = [other for other in data.conversations if other.id != conversation.id and other.questions]
     if not others or count % _FOREIGN_EVERY:
         return None
@@ -83,7 +83,7 @@ def _unanswerable(data: Dataset, conversation: Conversation, count: int) -> Ques
 
 
 def _open(place: str | Path, embedder: str, reranker: str | None = None) -> Engine:
-    """Open a temporary store, or a new tenant of a database. Vectors are cached between runs by text."""
+    """Open a temporary store, or a new tenant of a database. The vector of each text is cached between runs."""
     tenant = f"bench-{uuid.uuid4().hex[:12]}"
     source = make_embedder(embedder)
     if source is None:
@@ -110,7 +110,7 @@ def _answers(
 
 
 def keep(memory: Engine, conversation: Conversation) -> None:
-    """Add a conversation through the public interface."""
+    """Add a conversation to the engine through the public interface."""
     for dated in conversation.sessions:
         session = memory.session(user=conversation.id, id=f"{conversation.id}/{dated.id}")
         for number, turn in enumerate(dated.turns):
@@ -132,7 +132,7 @@ def _end(conversation: Conversation) -> Any:
 
 
 def _ranked(hits: Sequence[Hit]) -> list[str]:
-    """Return the turn ids of hits, best first."""
+    """Return the ids of the turns that the hits refer to, best first."""
     found: dict[str, None] = {}
     for hit in hits:
         if hit.message is not None:

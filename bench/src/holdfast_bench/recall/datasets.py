@@ -1,4 +1,4 @@
-"""Conversations with questions whose evidence is known, in Holdfast's format or in the original ones.
+"""Reads data sets: conversations with questions, and the turns or sessions that answer each question (the evidence).
 
 Holdfast's format is a list of ``{id, sessions: [{id, at, turns: [{id, speaker, text}]}], questions: [{id, category, text,
 evidence: [turn id]}]}``, or one such object with ``haystacks`` that assign sessions to each question. LoCoMo, LongMemEval
@@ -46,7 +46,7 @@ class Question:
     text: str
     evidence: tuple[str, ...]
     sessions: tuple[str, ...] = ()
-    """Ids of the sessions that answer it, if the evidence is given by session."""
+    """Ids of the sessions that answer the question; used if the data set gives evidence by session."""
     at: datetime | None = None
 
 
@@ -69,7 +69,7 @@ class Dataset:
 
 
 def load(path: Path, *, haystacks: bool = False) -> Dataset:
-    """Read a data set. With ``haystacks``, each question is asked on its own set of sessions."""
+    """Read a data set. With ``haystacks``, each question is asked on a separate set of sessions."""
     try:
         data = json.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:

@@ -1,4 +1,7 @@
-"""Scores ranked ids against the evidence. Confidence intervals resample whole conversations."""
+"""Compares ranked ids with the evidence, which is the set of turns or sessions that answer a question.
+
+Confidence intervals are computed by resampling whole conversations.
+"""
 
 import random
 from collections.abc import Collection, Mapping, Sequence
@@ -8,11 +11,11 @@ from holdfast_bench.recall.datasets import Conversation, Dataset, Question
 
 _DEPTHS = (1, 5, 10, 20)
 BUDGETS = (1000, 4000)
-"""Context sizes in tokens for which the share of the evidence is reported."""
+"""Context sizes in tokens. For each, the report shows the share of the evidence that fits into the context."""
 _RESAMPLES = 1000
 """Number of bootstrap samples."""
 _FLOORS = (0.1, 0.2, 0.5)
-"""Minimum scores for which the share of questions with a hit is reported."""
+"""Minimum scores. For each, the report shows the share of questions with a hit that reaches it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,12 +58,12 @@ def _within(budget: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """Means of groups of questions, with a 95% interval for all questions."""
+    """Mean scores per group of questions, with a 95% confidence interval for the group of all questions."""
 
     groups: dict[str, list[Row]] = field(default_factory=dict)
 
     def as_data(self) -> dict[str, dict[str, float]]:
-        """Return the means by group."""
+        """Return the mean scores and the number of questions of each group."""
         return {name: {**_means(rows), "n": len(rows)} for name, rows in self.groups.items()}
 
     def __str__(self) -> str:
@@ -77,7 +80,10 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Abstention:
-    """Best scores of questions on their own conversation, and on another conversation that cannot answer them."""
+    """Best scores of questions asked about their own conversation and about another one that cannot answer them.
+
+    If recall abstains well, the second group scores lower.
+    """
 
     own: Sequence[float]
     foreign: Sequence[float]
@@ -99,7 +105,7 @@ def _share(scores: Sequence[float], floor: float) -> float:
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """Group the rows that have evidence: all but adversarial ones, adversarial ones, and each category."""
+    """Group the questions that have evidence: all except adversarial ones, adversarial ones, and each category."""
     scored = [row for row in rows if row.values]
     groups: dict[str, list[Row]] = {"all": [row for row in scored if row.category != "adversarial"]}
     for row in scored:
@@ -112,7 +118,10 @@ def _means(rows: Sequence[Row]) -> dict[str, float]:
 
 
 def _interval(rows: Sequence[Row], name: str) -> tuple[float, float]:
-    """Return the 95% bootstrap interval of the mean, resampling conversations, or questions if there is only one conversation."""
+    """Return the 95% bootstrap interval of the mean.
+
+    Whole conversations are resampled, or single questions if there is only one conversation.
+    """
     by_conversation: dict[str, list[float]] = {}
     for row in rows:
         by_conversation.setdefault(row.conversation, []).append(row.values[name])

@@ -1,4 +1,4 @@
-"""A cache of embeddings by text, so that repeated benchmark runs embed little."""
+"""A cache of embeddings by text, so that repeated benchmark runs compute only the missing ones."""
 
 import hashlib
 from collections.abc import Sequence

@@ -1,1 +1,1 @@
-"""The HTTP server under load. Start with ``benchmark.py``."""
+"""Load test of the HTTP server. Start with ``benchmark.py``."""

@@ -1,4 +1,4 @@
-"""Measures the server's latency and memory under load, and that a chat model that does not respond slows no request down."""
+"""Measures the server's latency and memory under load. Also checks that requests stay fast if the chat model does not respond."""
 
 import json
 import multiprocessing
@@ -13,7 +13,7 @@ from holdfast_bench.server.memory import summarize, watched
 from holdfast_bench.server.models import compare
 
 _ALONE_SECONDS = 5.0
-"""Seconds of the measurement with one client."""
+"""Duration of the measurement with one client, in seconds."""
 
 
 def run(
@@ -25,7 +25,7 @@ def run(
     dead_model: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Print the latency of one client and of all clients; or, with ``dead_model``, compare models that do not respond."""
+    """Print the latency of one client and of all clients. With ``dead_model``, compare servers whose chat model is down."""
     workers = workers or multiprocessing.cpu_count()  # one process uses one core, and the bound is per core
     if dead_model:
         result = compare(clients=clients, seconds=seconds, memories=memories, options=["--workers", str(workers)])
@@ -68,7 +68,7 @@ def _summary(alone: Load, done: Load, *, clients: int, seconds: float) -> dict[s
 
 
 def _table(result: dict[str, Any]) -> str:
-    """Return one line per figure. Figures with parts list them below."""
+    """Return the results as text, one figure per line. A nested result is a heading with its figures below it."""
     lines: list[str] = []
     for name, value in result.items():
         if isinstance(value, dict):

@@ -23,7 +23,7 @@ _THINGS = ("bicycle", "garden", "kitchen", "radio", "piano", "boat", "roof", "do
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """Response times in seconds and the number of errors, as seen by some clients."""
+    """Response times in seconds and the number of errors, as measured by one or several clients."""
 
     recalls: Sequence[float]
     adds: Sequence[float]
@@ -40,7 +40,7 @@ def together(loads: Sequence[Load]) -> Load:
 
 
 def milliseconds(values: Sequence[float], share: float = 0.5) -> float | None:
-    """Return a quantile in milliseconds, or None if there are no values."""
+    """Return a quantile of durations in milliseconds, or None if there are no values. The default is the median."""
     if not values:
         return None
     if share == 0.5:
@@ -69,7 +69,7 @@ def server(folder: Path | str, *options: str) -> Iterator[tuple[int, int]]:
 
 
 def _end(process: "subprocess.Popen[str]") -> None:
-    """Terminate a server. If it does not exit within 30 seconds, kill it, which loses no data."""
+    """Terminate a server. If it does not exit within 30 seconds, kill it. No data is lost."""
     process.terminate()
     try:
         process.wait(30)
@@ -104,7 +104,7 @@ def fill(port: int, memories: int) -> None:
 
 
 def drained(port: int, *, max_seconds: float = 120.0) -> float | None:
-    """Wait until the queue is empty. Return the seconds it took, or None if ``max_seconds`` passed first."""
+    """Wait until the job queue is empty. Return the seconds this took, or None if ``max_seconds`` passed first."""
     begin = time.monotonic()
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     while time.monotonic() - begin < max_seconds:
@@ -116,7 +116,10 @@ def drained(port: int, *, max_seconds: float = 120.0) -> float | None:
 
 
 def client(port: int, *, seconds: float, seed: int, ends_after: int = 0) -> Load:
-    """Send recalls, and a message every tenth time, for some seconds. End the session after ``ends_after`` messages."""
+    """Send requests for some seconds: nine in ten are recalls, the others add a message.
+
+    If ``ends_after`` is not 0, the session is ended after that many messages and a new one is started.
+    """
     rng = random.Random(seed)  # noqa: S311  (not for secrets)
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     recalls: list[float] = []
@@ -142,7 +145,7 @@ def client(port: int, *, seconds: float, seed: int, ends_after: int = 0) -> Load
 
 
 def clients(port: int, number: int, seconds: float, ends_after: int = 0) -> Load:
-    """Run several clients in threads of one process."""
+    """Run several clients in threads of one process, and return their combined measurements."""
     seeds = [random.randrange(1 << 30) for _ in range(number)]  # noqa: S311  (as above)
     with ThreadPoolExecutor(number) as pool:
         futures = [pool.submit(client, port, seconds=seconds, seed=seed, ends_after=ends_after) for seed in seeds]

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 _STEADY_PERCENT = 10.0
-"""Maximum growth of memory in the second half of a run, in percent, that counts as steady."""
+"""Memory counts as steady if it grows by at most this many percent in the second half of a run."""
 _SAMPLES_SHOWN = 12
 
 Processes = Mapping[int, tuple[int, int]]
-"""Parent id and resident kilobytes of every process, by process id."""
+"""Maps each process id to the parent's id and the resident kilobytes."""
 
 
 def family_mb(process: int) -> float | None:
@@ -27,7 +27,7 @@ def family_mb(process: int) -> float | None:
 
 
 def family_sum(found: Processes, process: int) -> float:
-    """Return the megabytes of a process and its descendants."""
+    """Return the sum of the resident megabytes of a process and its descendants."""
     children: dict[int, list[int]] = {}
     for number, (parent, _) in found.items():
         children.setdefault(parent, []).append(number)
@@ -85,7 +85,7 @@ def watched(process: int, *, every: float = 0.5) -> Iterator[list[float]]:
 
 
 def summarize(samples: Sequence[float]) -> dict[str, Any]:
-    """Return memory at several moments of the run, and its growth in the second half."""
+    """Return the memory use at several moments of the run, and its growth in the second half."""
     if len(samples) < 4:
         return {"memory_mb": None, "memory_grew_percent": None, "memory_steady": None}
     half, end = _around(samples, 0.5), _around(samples, 1.0)
@@ -99,6 +99,6 @@ def summarize(samples: Sequence[float]) -> dict[str, Any]:
 
 
 def _around(samples: Sequence[float], share: float) -> float:
-    """Return the median of the samples around a moment of the run, so that one outlier has no effect."""
+    """Return the median of the samples around a moment of the run. A single outlier has no effect."""
     at, width = round(share * (len(samples) - 1)), max(1, len(samples) // 20)
     return round(statistics.median(samples[max(0, at - width) : at + width + 1]), 1)

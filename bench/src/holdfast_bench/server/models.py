@@ -1,8 +1,8 @@
-"""Compares servers whose chat model refuses connections, hangs, or is not configured.
+"""Compares three servers: one whose chat model refuses connections, one whose model hangs, and one without a model.
 
 Adds and recalls must take the same time in all three. The servers are loaded alternately, so that other load on the
-machine affects all of them. While a model hangs, digest jobs wait for it. The benchmark reports how many wait, and how
-long they take after the model has gone.
+machine affects all of them. While a model hangs, digest jobs wait for it. The benchmark reports how many jobs wait, and
+how long they take once the model refuses connections.
 """
 
 import contextlib
@@ -19,9 +19,9 @@ from holdfast_bench.server.load import ClientPool, Load, ask, client, drained, f
 
 _ROUNDS = 4
 _ENDS_AFTER = 3
-"""Messages per session. Then it is digested, which calls the model."""
+"""Number of messages per session. After that, the session ends and is digested, which calls the model."""
 _MAX_WAIT = 300.0
-"""Maximum seconds to wait for the queues to empty."""
+"""Maximum time to wait for the job queues to empty, in seconds."""
 
 
 @contextlib.contextmanager
@@ -56,7 +56,7 @@ def hanging() -> Iterator[int]:
 def compare(
     *, clients: int, seconds: float, memories: int, options: Sequence[str] = (), max_wait: float = _MAX_WAIT
 ) -> dict[str, Any]:
-    """Measure a server without a model, one whose model is gone and one whose model hangs, under the same load."""
+    """Measure three servers under the same load: without a model, with one that refuses connections, with one that hangs."""
     with contextlib.ExitStack() as held, contextlib.ExitStack() as hung:
         folder = Path(held.enter_context(tempfile.TemporaryDirectory()))
         model_ports = {"none": None, "refused": held.enter_context(refusing()), "hangs": hung.enter_context(hanging())}
@@ -88,7 +88,7 @@ def _served(folder: Path, model_port: int | None, options: Sequence[str]) -> Ite
 
 
 def _in_turns(ports: dict[str, int], *, clients: int, seconds: float) -> dict[str, Load]:
-    """Load each server for a while, in several rounds."""
+    """Load the servers one after the other, for several rounds."""
     seen: dict[str, list[Load]] = {name: [] for name in ports}
     with ClientPool(clients) as pool:
         for port in ports.values():

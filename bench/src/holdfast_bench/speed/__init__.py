@@ -1,1 +1,1 @@
-"""Storing and recalling, compared with Chroma, sqlite-vec and mem0. Start with ``benchmark.py``."""
+"""Benchmark of storing and recalling, compared with Chroma, sqlite-vec and mem0. Start with ``benchmark.py``."""

@@ -1,4 +1,4 @@
-"""Measures storing and recalling, compared with other libraries on the same vectors and filters, and resource usage.
+"""Measures storing, recalling and resource usage. Other libraries are measured with the same vectors and filters.
 
 Recall is measured as CPU time of the process over all threads, as the median over the queries. Adding is also measured
 as elapsed time, because it waits for the disk. Timings of different runs are not comparable, but ratios within a run
@@ -46,7 +46,7 @@ _ROWS = (
 
 @dataclass(slots=True)
 class Report:
-    """The measurements of one run, printed as they are made."""
+    """The measurements of one run. Each is printed as soon as it is made."""
 
     quiet: bool = False
     sides: list[dict[str, Any]] = field(default_factory=list)
@@ -55,18 +55,18 @@ class Report:
     targets: list[dict[str, Any]] = field(default_factory=list)
 
     def say(self, text: str = "") -> None:
-        """Print a line, unless quiet."""
+        """Print a line, unless the report is quiet."""
         if not self.quiet:
             click.echo(text)
 
     def of(self, side: str, size: int, *, many: bool) -> Mapping[str, float]:
-        """Return the measurements of a library at a size; an empty mapping if it was not measured."""
+        """Return the measurements of a library with ``size`` memories; an empty mapping if it was not measured."""
         key = {"side": side, "size": size, "many": many}
         return next((one["numbers"] for one in self.sides if key.items() <= one.items()), {})
 
 
 def run(sizes: Sequence[int], seed: int, as_json: bool, peers_up_to: int = 100_000) -> None:  # noqa: FBT001  (called by name)
-    """Measure, and print tables or JSON."""
+    """Run the benchmark and print the results as tables or JSON."""
     report = Report(quiet=as_json)
     versions = installed()
     names = ", ".join(f"{name} {version}" for name, version in versions.items()) or "none installed"
@@ -120,7 +120,7 @@ def _show(report: Report, size: int, *, many: bool, sides: Sequence[str], skippe
 
 
 def _floor(report: Report, folder: Path, seed: int) -> Any:
-    """Measure the lower bounds of this machine. Return the default embedder, or None if it is not installed."""
+    """Measure how fast this machine can be at best. Return the default embedder, or None if it is not installed."""
     report.floor = {"bandwidth": floor.bandwidth(), "sync": floor.one_sync(folder)}
     report.say(
         f"floor: one core reads {report.floor['bandwidth'] / 1e9:.1f} GB/s from memory; one sync takes {report.floor['sync']:.2f} ms"
@@ -200,7 +200,7 @@ def _process(report: Report) -> None:
 
 
 def _start_cpu(command: Sequence[str], times: int = 9) -> float:
-    """Return the median CPU seconds of a command."""
+    """Return the median CPU seconds that a command takes."""
     spent = []
     for _ in range(times):
         before = os.times()

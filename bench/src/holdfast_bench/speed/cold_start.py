@@ -1,4 +1,4 @@
-"""Measures a cold start: opening the files of one library in a new process and running queries.
+"""Measures a cold start: open the files of one library in a new process and run queries.
 
 The speed benchmark runs this module once per library.
 """

@@ -15,19 +15,19 @@ _CENTERS = 400
 _GLUE = ("the", "of", "to", "and", "in", "is", "my", "for", "with", "that")
 _LETTERS = "bcdfghjklmnprstv", "aeiou"
 _BATCH = 10_000
-"""Vectors generated at a time. A million at once would need gigabytes of temporary memory."""
+"""Number of vectors generated at a time. A million at once would need gigabytes of temporary memory."""
 _TEMPLATES = (
     "what is the {} of my {} with that {}",
     "do you remember what i told you about the {} and when we were at the {} with {}",
     "which {} did i say that i like, and is it the one for {} or the one that is in the {}",
 )
-"""Templates of natural questions, with stop words."""
+"""Sentence templates for natural questions. They contain stop words, as real questions do."""
 _counter = itertools.count(1)
 
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Texts with their unit vectors, and questions of natural length with theirs."""
+    """Texts and questions of natural length, each with a unit vector."""
 
     texts: list[str]
     vectors: NDArray[np.float32]
@@ -81,7 +81,7 @@ def embed_afresh(embedder: Embedder, questions: Sequence[str]) -> None:
 class GivenVectors:
     """An embedder that looks up the vectors of a corpus, so that embedding is excluded from the measurement.
 
-    With ``real``, that model embeds each query as well, to measure recall end to end.
+    If ``real`` is given, that embedder also embeds each query, to measure recall end to end.
     """
 
     name = "given"
@@ -95,7 +95,7 @@ class GivenVectors:
         self._questions = {text: number for number, text in enumerate(corpus.questions)}
 
     def embed(self, texts: Sequence[str], *, role: Literal["query", "document"]) -> NDArray[np.float32]:
-        """Look up the vectors."""
+        """Look up the vectors of texts in the corpus."""
         if role == "query":
             if self.real is not None:
                 embed_afresh(self.real, texts)

@@ -1,4 +1,4 @@
-"""Lower bounds of this machine: reading the vectors once, one sync to disk, one embedded question."""
+"""Measures lower bounds of this machine: reading the vectors once, one sync to disk, and embedding one question."""
 
 import os
 import time
@@ -58,7 +58,7 @@ def real_embedder(name: str = "arctic-embed-s") -> Embedder | None:
 
 
 def embedding(embedder: Embedder, questions: Sequence[str]) -> float:
-    """Return the median CPU milliseconds of embedding a question. Questions must be distinct."""
+    """Return the median CPU milliseconds of embedding a question. Pass distinct questions, because embedders may cache them."""
     embedder.embed(["is it warm now"], role="query")
     spent = []
     for question in questions:

@@ -1,4 +1,4 @@
-"""Measures one library at one size: storing, searching, disk and memory."""
+"""Measures one library with one number of memories: storing, searching, disk and memory use."""
 
 import gc
 import json
@@ -19,31 +19,31 @@ from holdfast_bench.speed.peers import open_peer
 from holdfast_bench.speed.sides import Holdfast, Query, Row, Side
 
 PER_USER = 100
-"""Memories per user, if there are many users."""
+"""Number of memories per user, if there are many users."""
 SINGLE_ADDS = 40
-"""Memories that are added one by one."""
+"""Number of memories that are added one at a time."""
 _BATCH = 2000
-"""Memories per import."""
+"""Number of memories per import."""
 _EMBEDDED = 16
 """Number of queries used to measure recall with embedding."""
 _WARM = 3
-"""Queries per call that are not measured."""
+"""Number of warm-up queries per call, which are not measured."""
 _OFTEN = 6
-"""Rounds of warm-up queries for Holdfast, which loads more of a user's data after several queries."""
+"""Number of rounds of warm-up queries for Holdfast, which loads more of a user's data after several queries."""
 _ROUNDS = 20
-"""Maximum number of rounds."""
+"""Maximum number of measured rounds."""
 _SECONDS = 8.0
-"""Seconds after which no further round is started."""
+"""Time after which no further round is started, in seconds."""
 
 Numbers: TypeAlias = dict[str, float]
 Call: TypeAlias = Callable[[Query], object]
 Measured: TypeAlias = tuple[Call, Sequence[Query]]
-"""A call, and the queries to make it with."""
+"""A function to measure, and the queries to pass to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """The input for every library: memories, the users they belong to, and queries."""
+    """The input that every library gets: memories, the users they belong to, and queries."""
 
     corpus: Corpus
     users: list[str]
@@ -56,13 +56,13 @@ class Task:
         return [Row(number=n, text=corpus.texts[n], vector=corpus.vectors[n], user=users[n]) for n in range(start, end)]
 
     def queries(self) -> list[Query]:
-        """Return the queries, each with a user."""
+        """Return the queries, each assigned to a user."""
         pairs = zip(self.corpus.questions, self.corpus.question_vectors, strict=True)
         return [Query(text=t, vector=v, user=self.users[(n * 7919) % self.size]) for n, (t, v) in enumerate(pairs)]
 
 
 def make_task(corpus: Corpus, *, many: bool, real: Embedder | None) -> Task:
-    """Assign the memories to one user, or to users with 100 each. The last ones are kept for single adds."""
+    """Assign the memories to one user, or to many users with 100 each. The last memories are kept for single adds."""
     size = len(corpus.texts) - SINGLE_ADDS
     users = [f"user{n // PER_USER}" if many else "ana" for n in range(len(corpus.texts))]
     return Task(corpus=corpus, users=users, size=size, real=real)
@@ -89,7 +89,7 @@ def measure(name: str, task: Task, folder: Path) -> Numbers:
 
 
 def _storing(side: Side, task: Task) -> Numbers:
-    """Import memories in batches, then add some one by one."""
+    """Measure storing: import memories in batches, then add some one at a time."""
     cpu, wall = time.process_time(), time.perf_counter()
     for start in range(0, task.size, _BATCH):
         side.put(task.rows(start, min(start + _BATCH, task.size)))
@@ -106,7 +106,7 @@ def _storing(side: Side, task: Task) -> Numbers:
 
 
 def _finding(side: Side, queries: Sequence[Query]) -> Numbers:
-    """Query without a filter, by a metadata entry, and by kind. The query vectors are given."""
+    """Measure searching without a filter, by metadata, and by kind. The query vectors are precomputed."""
     # The cold start measures what the first query reads from disk, so it is excluded here.
     for _ in range(_OFTEN if isinstance(side, Holdfast) else 1):
         for query in queries:
@@ -125,7 +125,10 @@ def _finding(side: Side, queries: Sequence[Query]) -> Numbers:
 
 
 def _end_to_end(side: Side, embedder: GivenVectors, task: Task, queries: Sequence[Query]) -> Numbers:
-    """Query including the embedding of the question. Holdfast and mem0 embed it themselves; for the others it is done here."""
+    """Measure searching together with embedding the question.
+
+    Holdfast and mem0 embed the question themselves. For the other libraries, this function embeds it.
+    """
     real = task.real
     if real is None:
         return {}
@@ -143,7 +146,7 @@ def _end_to_end(side: Side, embedder: GivenVectors, task: Task, queries: Sequenc
 
 
 def _cold(name: str, task: Task, folder: Path) -> Numbers:
-    """Start a process that opens the files and queries. Return its CPU time to the first result, and its memory."""
+    """Measure a new process that opens the files and queries. Return its CPU time to the first result, and its memory."""
     queries = task.queries()[:20]
     file = folder / "queries.npz"
     np.savez(
@@ -164,7 +167,7 @@ def _cold(name: str, task: Task, folder: Path) -> Numbers:
 def medians_cpu(measured: Mapping[str, Measured]) -> Numbers:
     """Return the median CPU milliseconds of each call, over all threads.
 
-    The calls are interleaved for some seconds, so that a slow moment of the machine does not affect only one of them.
+    The calls are interleaved for some seconds, so that a slow moment of the machine affects all of them.
     """
     spent: dict[str, list[float]] = {name: [] for name in measured}
     for call, queries in measured.values():

@@ -1,7 +1,7 @@
-"""mem0 with a local store and the benchmark's vectors: no server, no language model, no telemetry.
+"""Runs mem0 with a local store and the benchmark's vectors, without a server, a language model or telemetry.
 
-A single add uses mem0's ``add(infer=False)``, which takes one memory at a time. A bulk import writes batches to its
-vector store, in the form in which ``add`` stores a memory.
+A single add uses mem0's ``add(infer=False)``, which takes one memory at a time. A bulk import writes batches to mem0's
+vector store, in the same form as ``add`` stores a memory.
 """
 
 import logging
@@ -34,7 +34,7 @@ class Mem0:
         logging.getLogger("mem0").setLevel(logging.ERROR)
 
         class Given(base):  # type: ignore[misc]
-            """The embedder that every side uses."""
+            """Passes the benchmark's embedder, which all libraries use, to mem0."""
 
             def embed(self, text: str, memory_action: str | None = None) -> list[float]:
                 role: Any = "query" if memory_action == "search" else "document"
@@ -55,7 +55,7 @@ class Mem0:
         )
 
     def put(self, rows: Sequence[Row]) -> None:
-        """Add one memory with ``add``, or many in batches."""
+        """Add a single memory with mem0's ``add``, or several in batches."""
         if len(rows) == 1:
             row = rows[0]
             more = {"part": row.part, "kind": row.kind}
@@ -70,7 +70,7 @@ class Mem0:
             )
 
     def find(self, query: Query) -> Sequence[str]:
-        """Search with mem0's own method, without a threshold, so that it returns as many results as the others."""
+        """Search with mem0's own method. No threshold is set, so that it returns as many results as the other libraries."""
         filters = {"user_id": query.user}
         filters |= {"part": query.part} if query.part else {}
         filters |= {"kind": query.kind} if query.kind else {}
@@ -78,7 +78,7 @@ class Mem0:
         return [one["memory"] for one in found["results"]]
 
     def close(self) -> None:
-        """Close its files."""
+        """Close mem0's files."""
         self._memory.vector_store.client.close()
         self._memory.close()
 

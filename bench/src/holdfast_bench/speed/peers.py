@@ -1,4 +1,4 @@
-"""Chroma, sqlite-vec and mem0 with the same memories, vectors and filters, if they are installed."""
+"""The other libraries ("peers"): Chroma, sqlite-vec and mem0, each measured with the same data if it is installed."""
 
 import importlib.util
 from collections.abc import Sequence
@@ -14,7 +14,10 @@ from holdfast_bench.speed.sides import RESULTS, Query, Row, Side
 _MODULES = {"Chroma": ("chromadb", "chromadb"), "sqlite-vec": ("sqlite_vec", "sqlite-vec"), "mem0": ("mem0", "mem0ai")}
 _BATCH = 4000
 _MAX_SIZES = {"mem0": 10_000}
-"""Sizes above which a peer takes too long. mem0's local store syncs each imported memory and scans all in each search."""
+"""Maximum number of memories per peer; with more, it takes too long.
+
+mem0's local store syncs to disk after each imported memory, and every search scans all memories.
+"""
 
 
 def installed() -> dict[str, str]:
@@ -23,7 +26,7 @@ def installed() -> dict[str, str]:
 
 
 def reaches(name: str, size: int) -> bool:
-    """Return True if a peer can be measured at a size within minutes."""
+    """Return True if a peer can be measured with ``size`` memories within minutes."""
     return size <= _MAX_SIZES.get(name, size)
 
 
@@ -65,7 +68,7 @@ class Chroma:
             )
 
     def find(self, query: Query) -> Sequence[str]:
-        """Query by vector."""
+        """Search by vector, and return the texts of the results."""
         conditions: list[dict[str, Any]] = [{"user": query.user}]
         conditions += [{"part": query.part}] if query.part else []
         conditions += [{"kind": query.kind}] if query.kind else []
@@ -105,7 +108,7 @@ class SqliteVec:
             self._connection.executemany("INSERT INTO bench VALUES (?, ?, ?, ?, ?, ?)", values)
 
     def find(self, query: Query) -> Sequence[str]:
-        """Query by vector."""
+        """Search by vector, and return the texts of the results."""
         sql = f"SELECT text FROM bench WHERE vector MATCH ? AND k = {RESULTS} AND user = ?"
         values: list[Any] = [query.vector.tobytes(), query.user]
         for column, value in (("part", query.part), ("kind", query.kind)):

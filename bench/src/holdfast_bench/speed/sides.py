@@ -19,9 +19,9 @@ from holdfast.write import Writer
 RESULTS = 10
 """Number of results per search."""
 _PARTS = 10
-"""Number of different metadata values."""
+"""Number of different values of the metadata field ``part``."""
 _EVENTS = 4
-"""One in four memories is an event."""
+"""Every fourth memory is an event; the others are facts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,12 +35,12 @@ class Row:
 
     @property
     def part(self) -> str:
-        """A metadata value that a tenth of all memories share."""
+        """A metadata value to filter by. A tenth of all memories have the same value."""
         return f"part{self.number % _PARTS}"
 
     @property
     def kind(self) -> str:
-        """Kind of the memory. A quarter are events."""
+        """Kind of the memory: ``event`` for a quarter of them, otherwise ``fact``."""
         return "event" if self.number % _EVENTS == 0 else "fact"
 
 
@@ -56,7 +56,7 @@ class Query:
 
 
 class Side(Protocol):
-    """A library under test."""
+    """Interface of a library under test."""
 
     name: str
 
@@ -65,7 +65,7 @@ class Side(Protocol):
         ...
 
     def find(self, query: Query) -> Sequence[str]:
-        """Return the texts of the results, best first."""
+        """Search, and return the texts of the results, best first."""
         ...
 
     def close(self) -> None:
@@ -74,7 +74,7 @@ class Side(Protocol):
 
 
 class Holdfast:
-    """Holdfast, with the public ``recall``: by meaning and by words."""
+    """Holdfast under test, with the public ``recall``, which searches by meaning and by words."""
 
     name = "Holdfast"
 
@@ -92,22 +92,22 @@ class Holdfast:
             tx.put_vectors("given", [(one.item, 0) for one in made], np.stack([row.vector for row in rows]))
 
     def rest(self) -> None:
-        """Run all queued background work. No worker runs during the measurement."""
+        """Run all queued background work now, because no worker runs during the measurement."""
         while services(self.memory).scheduler.run_once():
             pass
 
     def find(self, query: Query) -> Sequence[str]:
-        """Recall with all arms."""
+        """Call the public ``recall``, which searches by meaning and by words."""
         where = None if query.part is None else {"part": query.part}
         kinds = None if query.kind is None else [query.kind]
         return [hit.text for hit in self.memory.recall(query.text, user=query.user, where=where, kinds=kinds, limit=RESULTS)]
 
     def by_vectors(self, query: Query, limit: int = 32) -> Sequence[Any]:
-        """Search by meaning only, as recall does."""
+        """Search by meaning only, in the same way as ``recall``."""
         return services(self.memory).store.find_vectors("given", query.vector, _filter(query), limit=limit)
 
     def by_words(self, query: Query, limit: int = 32) -> Sequence[Any]:
-        """Search by words only, as recall does."""
+        """Search by words only, in the same way as ``recall``."""
         return services(self.memory).store.find_text(
             query.text, _filter(query), languages=self.memory.preset.languages, limit=limit
         )

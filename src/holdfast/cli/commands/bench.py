@@ -4,14 +4,14 @@ import click
 
 
 class _Bench(click.Group):
-    """A click group whose commands come from holdfast-bench."""
+    """A click group whose subcommands come from the package holdfast-bench."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the benchmarks."""
         return _installed().list_commands(ctx)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return one benchmark."""
+        """Return one benchmark by its name."""
         return _installed().get_command(ctx, cmd_name)
 
 

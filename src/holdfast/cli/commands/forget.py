@@ -50,7 +50,7 @@ def forget(flags: Flags, *, id: str | None, key: str | None, kind: str | None, r
 
 
 def _of_key(memory: "Engine", flags: Flags, key: str | None, kind: str | None) -> list[Memory]:
-    """Return the memories that forgetting a key hides. With ``--user``, shared memories are not among them."""
+    """Return the memories that would be hidden by forgetting a key. With ``--user``, these do not include shared memories."""
     name, user = clean_name(key, what="key"), clean_name(flags.user, what="user")
     found = memory.memories(key=name, kinds=[kind] if kind else None, limit=100_000, **flags.scope)
     return [each for each in found if user is None or each.scope.user == user]

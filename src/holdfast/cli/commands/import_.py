@@ -1,4 +1,4 @@
-"""The ``import`` commands."""
+"""The ``import`` commands: import memories from other programs."""
 
 from dataclasses import replace
 from pathlib import Path

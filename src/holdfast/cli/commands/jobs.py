@@ -23,10 +23,10 @@ _MIN_TEXTS_FOR_PROGRESS = 200
 _STEPS_PER_REPORT = 10
 _PAUSE_SECONDS = 1.0
 _LISTEN_SECONDS = 0.5
-"""Seconds to wait for a job notification before checking for a stop request."""
+"""Time to wait for a job notification before checking for a stop request, in seconds."""
 _POLL_SECONDS = 5.0
 _MIN_WAIT_SECONDS = 0.02
-"""Seconds to wait between two rounds even if waiting fails at once because the database server is gone."""
+"""Minimum time between two rounds, in seconds. It prevents a busy loop while the database server is down."""
 _STATES = ("queued", "running", "done", "dead")
 
 
@@ -173,7 +173,7 @@ def _round(memory: "Engine", flags: Flags, stop: threading.Event, before: Stats)
 
 
 def _difference(before: Stats, after: Stats) -> str:
-    """Describe the work between two sets of counts."""
+    """Describe the work done between two snapshots of the store's statistics."""
     changes = {
         "job": after.jobs.get("done", 0) - before.jobs.get("done", 0),
         "dead job": after.jobs.get("dead", 0) - before.jobs.get("dead", 0),

@@ -25,13 +25,13 @@ _operator = click.option("--operator", metavar="NAME", help="Tenant the server w
 
 @contextmanager
 def _gate(flags: Flags, operator: str | None) -> Iterator[Gate]:
-    """Open the gate that stores the keys. It belongs to the operator's tenant; ``--tenant`` is the tenant that a key opens."""
+    """Open the key registry, which is in the operator's tenant. Here, ``--tenant`` is the tenant that a key opens."""
     with open_memory(replace(flags, tenant=operator)) as memory:
         yield Gate(services(memory).store, services(memory).clock)
 
 
 def _moment(_context: click.Context, option: click.Parameter, value: str | None) -> str | datetime | None:
-    """Parse an expiry: a date, or a span from now such as 30d or 12h."""
+    """Parse an expiry time: a date, or a duration from now such as 30d or 12h."""
     span = _SPAN.fullmatch(value.strip()) if value else None
     if span is None:
         return value
@@ -74,7 +74,7 @@ def create(flags: Flags, *, level: KeyLevel, label: str | None, expires: str | d
 
 
 def _refuse_empty(flags: Flags) -> None:
-    """Refuse an empty name, as from an unset shell variable: the key would be bound to nobody and open everything."""
+    """Reject an empty name, which an unset shell variable may cause: the key would be unbound and open all data."""
     context: click.Context | None = click.get_current_context()
     while context is not None:
         for name in ("tenant", "user", "app", "agent"):
@@ -135,7 +135,7 @@ def off(flags: Flags, *, yes: bool, operator: str | None) -> None:
 
 
 def _shown(record: KeyRecord) -> dict[str, Any]:
-    """Return a key's fields for output, without its hash."""
+    """Return the fields of a key to print, without its hash."""
     shown = plain(replace(record, hash=b""))
     shown["scope"] = shown.pop("level")
     return {name: value for name, value in shown.items() if name != "hash"}

@@ -51,7 +51,7 @@ def doctor(flags: Flags, *, quick: bool, rebuild_index: bool) -> None:
 
 
 def _bundled_postgres() -> list[Finding]:
-    """Check that the bundled PostgreSQL, if installed, can search vectors on this CPU."""
+    """Check that the bundled PostgreSQL can search vectors on this CPU, if it is installed."""
     from holdfast.stores import bundled_postgres  # noqa: PLC0415  (only here)
 
     found = bundled_postgres.probe()

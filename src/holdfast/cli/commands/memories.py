@@ -89,7 +89,7 @@ def show(flags: Flags, id: str) -> None:
 
 
 def _whole(memory: "Engine", found: Memory) -> tuple[dict[str, Any], list[str]]:
-    """Return a memory with its sources, as JSON fields and as lines."""
+    """Return a memory with its sources in two forms: as JSON fields and as lines of text."""
     from holdfast.protocols import MemoryFilter, MessageFilter  # noqa: PLC0415  (not needed for --help)
 
     messages = services(memory).store.messages(MessageFilter(ids=found.sources)) if found.sources else []
@@ -111,7 +111,7 @@ def _cell(content: Any) -> str:
 
 
 def _source_lines(memory: Memory, messages: list[Message], memories: list[Memory]) -> list[str]:
-    """Return the lines that list a memory's sources."""
+    """Return the lines of text that list a memory's sources."""
     lines = [f"  {each.id}  {each.at:%Y-%m-%d %H:%M}  {each.speaker or each.role}: {brief(each.text)}" for each in messages]
     lines += [f"  {memory_line(each)}" for each in memories]
     if not memory.sources:

@@ -42,7 +42,7 @@ def recall(
 
 
 def hit_lines(rank: int, hit: Hit, *, explain: bool = False) -> list[str]:
-    """Return a hit as a numbered line; with ``explain``, add a line with the searches that found it."""
+    """Return a hit as a numbered line. With ``explain``, add a line that names the searches that found it."""
     text = brief(str(hit))
     if hit.message:
         text = f"{brief(hit.message.speaker or hit.message.role)} said: {text}"

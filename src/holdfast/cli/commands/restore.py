@@ -1,7 +1,8 @@
 """The ``restore`` command.
 
 The backup is only read. A copy of it is opened, migrated to the current schema and checked, and then replaces the store in
-one step. The previous store is renamed together with its write-ahead log, so an old log never meets a new file.
+one step. The previous store is renamed together with its write-ahead log, so that the old log is never applied to the new
+file.
 """
 
 import os
@@ -88,7 +89,7 @@ def _check(settings: "Settings", copy: Path, file: Path) -> dict[str, int]:
 
 
 def _set_aside(settings: "Settings", target: Path, kept: Path) -> Path | None:
-    """Rename the present store and SQLite's files next to it. Return the new path, or None if there was no store."""
+    """Rename the present store together with SQLite's extra files. Return the new path, or None if there was no store."""
     sound = True
     if target.exists() and _sibling(target, "-wal").exists():
         # Opening a store checkpoints its log, even into a damaged file, so copy both first.
@@ -113,7 +114,10 @@ def _set_aside(settings: "Settings", target: Path, kept: Path) -> Path | None:
 
 
 def _checkpoint(settings: "Settings", target: Path) -> bool:
-    """Checkpoint the write-ahead log into the file. Return False if the store is damaged or has another key."""
+    """Move the content of the write-ahead log into the store's file.
+
+    Return False if the store is damaged or was encrypted with another key.
+    """
     from holdfast.config.stores import make_store  # noqa: PLC0415  (heavy: not needed for --help)
 
     try:

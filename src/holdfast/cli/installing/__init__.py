@@ -1,1 +1,1 @@
-"""``holdfast install``: add Holdfast to an assistant's settings file. Start with ``command.py``."""
+"""The ``holdfast install`` command, which adds Holdfast to an assistant's settings file. Start with ``command.py``."""

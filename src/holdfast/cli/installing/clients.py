@@ -18,7 +18,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class InstallTarget(StrEnum):
-    """The settings file to change: the user's or the project's."""
+    """Which settings file to change: the user's or the project's."""
 
     USER = "user"
     PROJECT = "project"
@@ -26,7 +26,7 @@ class InstallTarget(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerEntry:
-    """The command that starts the MCP server, with its arguments and environment variables."""
+    """An entry in the settings: the command that starts the MCP server, its arguments and its environment variables."""
 
     command: str
     args: tuple[str, ...]
@@ -58,11 +58,11 @@ class Client:
         return commented if not self.is_toml and commented.exists() and not chosen.exists() else chosen
 
     def shaped(self, entry: ServerEntry) -> dict[str, Any]:
-        """Return an entry in this assistant's format."""
+        """Return a server entry in the format of this assistant's settings."""
         return self.shape(entry)
 
     def alone(self, shaped: Mapping[str, Any]) -> str:
-        """Return the text of a settings file that contains only this entry."""
+        """Return the text of a new settings file that contains only this entry."""
         if self.is_toml:
             return toml_table((self.under, NAME), shaped)
         return json.dumps({self.under: {NAME: shaped}}, indent=2, ensure_ascii=False) + "\n"

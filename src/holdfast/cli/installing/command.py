@@ -75,7 +75,7 @@ def _print_next_steps(flags: Flags, restart: str, backup: Path | None, *, change
 
 
 def _entry(flags: Flags) -> ServerEntry:
-    """Return the server entry. It has absolute paths, since assistants do not use a shell's search path."""
+    """Return the server entry. Its paths are absolute, because assistants do not use the search path of a shell."""
     from holdfast.config.folders import chosen_folders  # noqa: PLC0415  (as above)
 
     named: dict[str, Any] = {

@@ -18,11 +18,11 @@ _HEADER = re.compile(r"^[ \t]*\[")
 
 
 class Unmergeable(ValueError):
-    """The file cannot be changed without losing something. The message continues a sentence that begins with the file's path."""
+    """The file cannot be changed without losing something. The message is printed after the file's path, as one sentence."""
 
 
 def merged(client: Client, before: bytes, entry: Mapping[str, Any]) -> bytes:
-    """Return the file's content with the entry added."""
+    """Return the content of the settings file with the entry added."""
     mark = _BOM if before.startswith(_BOM) else b""
     try:
         text = before.removeprefix(_BOM).decode("utf-8")
@@ -70,7 +70,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _combined(known: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the new entry merged over an existing one. Settings that a person added, such as variables, are kept."""
+    """Return the new entry merged with an existing one. The new values win, but settings that a person added are kept."""
     combined = {**known, **entry}
     for name in ("env", "environment"):
         if isinstance(known.get(name), Mapping) and isinstance(entry.get(name), Mapping):
@@ -109,9 +109,10 @@ def _read_toml(text: str) -> dict[str, Any]:
 
 
 def _without_table(text: str, under: str) -> str:
-    """Return the text without the entry's table and its subtables. The caller verifies that nothing else was removed.
+    """Return the text without the entry's TOML table and its subtables.
 
-    Comments after the table's last line belong to the next table and stay. A comment inside the table raises ``Unmergeable``.
+    The caller verifies that nothing else was removed. Comments after the table's last line belong to the next table and stay. A
+    comment inside the table raises ``Unmergeable``.
     """
     own = re.compile(rf"""^[ \t]*\[[ \t]*{re.escape(under)}[ \t]*\.[ \t]*["']?{NAME}["']?[ \t]*(\.|\])""")
     kept: list[str] = []

@@ -69,7 +69,7 @@ class _Address:
     port: int
 
     def set(self) -> None:
-        """Print the URL."""
+        """Print the URL. The server calls this when it has started."""
         _announce(self.flags, self.host, self.port)
 
 

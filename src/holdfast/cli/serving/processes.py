@@ -1,4 +1,4 @@
-"""Run the server, in this process or in several that share one socket and one store."""
+"""Runs the server, either in this process or in several processes that share one socket and one store."""
 
 import multiprocessing
 import signal
@@ -32,15 +32,15 @@ from holdfast.server.tenants import EnginePool, open_pool
 from holdfast.version import __version__
 
 _FINISH_SECONDS = 30
-"""Seconds that running requests may take after a stop was requested."""
+"""Maximum time for running requests to finish after a stop was requested, in seconds."""
 _RESTART_SECONDS = 1.0
 _STARTING_SECONDS = 0.1
-"""Seconds between two checks of whether a worker has started."""
+"""Time between two checks of whether a worker has started, in seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServePlan:
-    """The store to serve, its settings and the address. It is passed to worker processes."""
+    """The store to serve, its settings, and the address to listen on. It is passed to the worker processes."""
 
     store: str | None = None
     preset: str | None = None
@@ -52,19 +52,19 @@ class ServePlan:
     debug: bool = False
 
     def load(self) -> Settings:
-        """Return the settings in effect."""
+        """Load the settings that apply to this plan."""
         named = {"store": self.store, "preset": self.preset, "tenant": self.tenant}
         return load_settings(self.settings, **named, chat=self.chat, embedder=self.embedder)
 
     def open(self) -> EnginePool:
-        """Open the pool of engines, one per tenant."""
+        """Open a pool of engines, which has one engine per tenant."""
         return open_pool(
             self.store, preset=self.preset, settings=self.settings, tenant=self.tenant, chat=self.chat, embedder=self.embedder
         )
 
 
 def with_host(plan: ServePlan, host: str) -> ServePlan:
-    """Return the plan with another host."""
+    """Return a copy of the plan with another host."""
     return replace(plan, host=host)
 
 
@@ -86,7 +86,10 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def check(plan: ServePlan) -> None:
-    """Open the store once before serving, which migrates an old schema, and refuse a public address without access keys."""
+    """Check the plan before serving: open the store once, and refuse a public address if there are no access keys.
+
+    Opening the store also migrates an old schema.
+    """
     with plan.open() as pool:
         check_bind(plan.host, pool.gate.has_keys(), tenant=pool.tenant)
 
@@ -96,7 +99,7 @@ def serve_here(
 ) -> None:
     """Serve in this process until a stop signal. Running requests are finished; queued jobs stay queued.
 
-    ``started`` is set once the server answers requests. With ``shares``, this process shares new connections with the other
+    ``started`` is set once the server answers requests. With ``shares``, this process balances new connections with the other
     processes on the same socket; ``place`` is its number among them.
     """
     config = uvicorn.Config(
@@ -141,7 +144,7 @@ def _mcp(pool: EnginePool) -> Any:
 
 
 def serve_many(plan: ServePlan, sock: socket.socket, announcing: Announcing, workers: int) -> None:
-    """Serve in several processes. A process that dies is restarted; all stop when this one gets a stop signal.
+    """Serve in several processes. A process that dies is restarted. A stop signal to this process stops all of them.
 
     ``announcing`` is set once the first of them answers requests.
     """
@@ -174,7 +177,7 @@ def serve_many(plan: ServePlan, sock: socket.socket, announcing: Announcing, wor
 def _serve_as_worker(
     plan: ServePlan, sock: socket.socket, started: Announcing, shares: ConnectionCounts | None, place: int
 ) -> None:
-    """Serve until a stop signal, or until the main process is gone: a worker left behind would keep the port."""
+    """Serve until a stop signal, or until the main process is gone. Otherwise an orphaned worker would keep the port."""
     parent = multiprocessing.parent_process()
     assert parent is not None
 

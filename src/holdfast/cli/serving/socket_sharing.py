@@ -1,4 +1,4 @@
-"""Balance connections between processes that accept on one socket.
+"""Balances connections between processes that accept on one socket.
 
 By default the process that wakes first accepts a connection, and a keep-alive client stays with it. Of fifty clients, one of
 two processes may get thirty-five, and its responses take twice as long. So each process publishes its number of connections,
@@ -18,9 +18,9 @@ _log = logging.getLogger("holdfast.server")
 _STOPPED = -1
 _POLL_SECONDS = 0.003
 _MAX_WAIT_SECONDS = 0.06
-"""Maximum seconds that a connection waits for a process with fewer connections, which may be busy or dead."""
+"""Maximum time that a connection waits for a less loaded process, in seconds. That process may be busy or dead."""
 _EXHAUSTED_SECONDS = 0.5
-"""Seconds without accepting after the system ran out of resources, such as file descriptors."""
+"""Time to stop accepting after the system ran out of resources such as file descriptors, in seconds."""
 
 
 class ConnectionCounts:
@@ -30,7 +30,7 @@ class ConnectionCounts:
         self._counts: Any = context.RawArray("i", [_STOPPED] * processes)
 
     def note(self, place: int, connections: int) -> None:
-        """Set the number of connections of a process."""
+        """Publish the number of connections of a process."""
         self._counts[place] = connections
 
     def leave(self, place: int) -> None:
@@ -59,14 +59,14 @@ class AnnouncingServer(uvicorn.Server):
         self._announcing = announcing
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start the server, then signal it."""
+        """Start the server, then signal that it has started."""
         await super().startup(sockets=sockets)
         if self.started:
             self._announcing.set()
 
 
 class SharingServer(AnnouncingServer):
-    """A uvicorn server that accepts a connection only while no other process has fewer."""
+    """A uvicorn server that accepts a connection only while no other process has fewer connections."""
 
     def __init__(self, config: uvicorn.Config, announcing: Announcing, shares: ConnectionCounts, place: int) -> None:
         super().__init__(config, announcing)
@@ -129,7 +129,7 @@ class SharingServer(AnnouncingServer):
 
 
 async def _wait_for_connection(listener: socket.socket) -> None:
-    """Wait until a connection is pending."""
+    """Wait until a client's connection is pending on the socket."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()
     loop.add_reader(listener, lambda: None if ready.done() else ready.set_result(None))

@@ -1,4 +1,4 @@
-"""Run background jobs for every tenant of a store, in a worker process that runs alongside servers.
+"""Runs background jobs for every tenant of a store, in a worker process next to the servers.
 
 The tenants are the operator's, every tenant with an access key, and every tenant that queues a job while the worker runs. If
 the store sends job notifications, new jobs start at once. Every tenant is also polled, for idle sessions and expired data.
@@ -16,14 +16,14 @@ from holdfast.server.tenants import EnginePool
 from holdfast.services import services
 
 _STEPS_PER_TENANT = 32
-"""Maximum number of steps for one tenant before the next tenant's turn."""
+"""Maximum number of steps for one tenant before the worker goes on to the next tenant."""
 _POLL_SECONDS = 5.0
 _LISTEN_SECONDS = 0.5
-"""Seconds to wait for a job notification before checking for a stop request."""
+"""Time to wait for a job notification before checking for a stop request, in seconds."""
 
 
 class TenantWorker:
-    """Serves tenants in random order, so that several processes start with different ones."""
+    """Runs the jobs of all tenants, in random order, so that several processes start with different tenants."""
 
     def __init__(self, pool: EnginePool, stop: threading.Event, say: Callable[[str], None]) -> None:
         self._pool = pool
@@ -40,7 +40,10 @@ class TenantWorker:
         return self._order.sample(sorted(named), len(named))
 
     def run_all(self) -> int:
-        """Run jobs until no tenant has any left, or a stop is requested. Return the number of steps; raise if a tenant failed."""
+        """Run jobs until no tenant has any left, or a stop is requested.
+
+        Return the number of steps. Raise the error if a tenant failed.
+        """
         steps = self._work(self.tenants())
         if self._error is not None:
             raise self._error
@@ -62,7 +65,7 @@ class TenantWorker:
         return total
 
     def _work(self, tenants: list[str], *, until: float = math.inf) -> int:
-        """Run the jobs of some tenants in turns, up to the time ``until``. Return the number of steps."""
+        """Run the jobs of some tenants in turns, at most until the time ``until``. Return the number of steps."""
         steps = 0
         while tenants and not self._stop.is_set() and time.monotonic() < until:
             left = []
@@ -75,7 +78,7 @@ class TenantWorker:
         return steps
 
     def _try_turn(self, tenant: str) -> int:
-        """Take a tenant's turn. Report one failure and go on with the next tenant; raise if two tenants in a row fail."""
+        """Run some steps for a tenant. If that fails, report it and continue; raise if two tenants in a row fail."""
         try:
             done = self._turn(tenant)
         except HoldfastError as error:

@@ -1,1 +1,1 @@
-"""``holdfast chat``: chat in the terminal. Start with ``command.py``, then ``conversation.py``."""
+"""The ``holdfast chat`` command: a chat in the terminal. Start with ``command.py``, then ``conversation.py``."""

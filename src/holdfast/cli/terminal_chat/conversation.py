@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from holdfast.engine import Engine
 
 _DIGEST_TIMEOUT_SECONDS = 300.0
-"""Maximum seconds to wait at the end for the session to be digested."""
+"""Maximum time to wait at the end of the chat for the session to be digested, in seconds."""
 _POLL_SECONDS = 0.05
 
 
 class TerminalChat:
-    """A conversation between the assistant and a person at a terminal, or a script at a pipe."""
+    """A conversation with the assistant, at a terminal or through a pipe."""
 
     def __init__(self, memory: "Engine", agent: Agent, output: ChatOutput, *, begin: Callable[[], Agent], streamed: bool) -> None:
         self.memory = memory
@@ -139,7 +139,7 @@ class TerminalChat:
         return later or [self.output.text("learned_nothing")]
 
     def _digest(self, session: str) -> bool:
-        """Run the session's jobs, or wait for the thread that runs them. Return False if they were not finished."""
+        """Run the session's jobs, or wait for the thread that runs them. Return False if they did not finish."""
         until, announced = time.monotonic() + _DIGEST_TIMEOUT_SECONDS, False
         while time.monotonic() < until:
             waiting = [job for job in self.memory.jobs(states=["queued", "running"]) if job.payload.get("session") == session]

@@ -41,16 +41,16 @@ class ChatOutput:
     language: str = "en"
     as_json: bool = False
     _flows: list[Flow] = field(default_factory=list, init=False, repr=False)
-    """The wrapper of the reply that is being streamed; empty between replies."""
+    """List with the object that wraps the reply being streamed; empty between replies."""
 
     def text(self, name: str, /, **values: Any) -> str:
-        """Return a message of ``messages.toml`` in this language, with its placeholders filled in."""
+        """Return a text from ``messages.toml`` in this language, with its placeholders filled in."""
         template: str = self._own[name]
         return template.format(**values)
 
     @property
     def help(self) -> Mapping[str, str]:
-        """The slash commands, each with its description."""
+        """Maps each slash command to its description."""
         found: Mapping[str, str] = self._own["help"]
         return found
 
@@ -76,7 +76,7 @@ class ChatOutput:
             self._flow(safe(text))
 
     def _flow(self, text: str) -> None:
-        """Print a piece of text: wrapped at words on a terminal, unchanged elsewhere."""
+        """Print a piece of text. On a terminal, it is wrapped between words; elsewhere it is unchanged."""
         width = columns(sys.stdout)
         if width is None:
             click.echo(text, nl=False)
@@ -86,7 +86,7 @@ class ChatOutput:
         self._flows[0].feed(text)
 
     def end_pieces(self) -> None:
-        """Print the rest of a streamed reply, also after it was interrupted."""
+        """Print the rest of a streamed reply, even if the reply was interrupted."""
         for flow in self._flows:
             flow.finish()
         self._flows.clear()
@@ -96,7 +96,7 @@ class ChatOutput:
         say(text, as_json=self.as_json)
 
     def hits(self, hits: Sequence[Hit]) -> Iterator[str]:
-        """Yield hits as numbered lines, each followed by the searches that found it."""
+        """Yield hits as numbered lines, each followed by a line that names the searches that found it."""
         for rank, hit in enumerate(hits, 1):
             arms = ", ".join(f"{self._arm(reason.arm)} #{reason.rank} ({reason.score:.2f})" for reason in hit.why)
             yield f"{rank:2}. {hit.score:.2f}  {day(hit.at)}  {brief(str(hit))}  ({hit.id})"
@@ -108,5 +108,5 @@ class ChatOutput:
 
 
 def hits_json(hits: Sequence[Hit]) -> list[dict[str, Any]]:
-    """Return hits in the form of the JSON output."""
+    """Return hits in the structure of the JSON output."""
     return [{"id": hit.id, "text": str(hit), "score": hit.score, "why": [str(reason) for reason in hit.why]} for hit in hits]

@@ -13,11 +13,14 @@ from holdfast.cli.terminal_chat.output import command_named, command_names, hits
 from holdfast.errors import HoldfastError
 
 _COMMAND = re.compile(r"/([^\W\d_]{1,20}|\?)(?:\s+(.*))?", re.DOTALL)
-"""A slash and one word, optionally followed by text. A path such as /usr/bin does not match and is sent as a message."""
+"""Pattern of a slash command: a slash and one word, optionally followed by text.
+
+A path such as /usr/bin does not match and is sent as a message.
+"""
 
 
 def handle_line(talk: TerminalChat, line: str) -> bool:
-    """Handle one line of input: a slash command or a message. Return False if the conversation is to end."""
+    """Handle one line of input: a slash command or a message. Return False if the conversation should end."""
     typed = _COMMAND.fullmatch(line.rstrip())
     if typed is None:
         if line.strip():
