@@ -55,7 +55,7 @@ class TextTooLong(InvalidInput):
 
 
 class NotFound(HoldfastError, LookupError):
-    """No such thing in this scope. Ids of other scopes raise the same error as missing ones."""
+    """The item does not exist in this scope. Ids that belong to other scopes raise the same error as ids that do not exist."""
 
     code = "not_found"
 
@@ -126,7 +126,7 @@ class ModelError(HoldfastError):
     code = "model"
 
     usage: object = None
-    """A :class:`holdfast.chat.Usage` or None. Read it with :func:`holdfast.chat.usage_of`."""
+    """Usage of the failed calls, a :class:`holdfast.chat.Usage`, or None. Read it with :func:`holdfast.chat.usage_of`."""
 
 
 class ModelUnknown(ModelError):
@@ -184,7 +184,8 @@ class ModelBusy(ModelUnavailable):
 class NoChatModel(ModelError):
     """A reply needs a chat model, and none is configured. The user's message is stored.
 
-    ``context`` is the :class:`holdfast.Context` that a model would have received; ``message_id`` is the stored message.
+    ``context`` is the :class:`holdfast.Context` that a model would have received. ``message_id`` is the id of the stored
+    message.
     """
 
     code = "no_chat_model"

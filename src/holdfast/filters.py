@@ -1,4 +1,4 @@
-"""Filters for the reads of a store, and small result types."""
+"""Filters for reading from a store, and small result types."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ _MAX_NUMBER = 2**63 - 1
 
 
 def check_page(*, limit: int | None = None, offset: int = 0) -> None:
-    """Raise InvalidInput unless limit and offset are whole numbers from 0 up. All listings and recalls use this check."""
+    """Raise InvalidInput unless limit and offset are non-negative integers. All listings and recalls use this check."""
     for name, value in (("limit", limit), ("offset", offset)):
         if value is None and name == "limit":
             continue
@@ -30,7 +30,7 @@ def check_page(*, limit: int | None = None, offset: int = 0) -> None:
 class MemoryFilter:
     """Selects memories.
 
-    ``reader`` selects what a scope may read. ``owner`` selects by exact parts of the scope and ignores the other parts.
+    ``reader`` selects the memories that a scope may read. ``owner`` compares only the parts of the scope that it names.
     """
 
     reader: Scope | None = None
@@ -39,7 +39,7 @@ class MemoryFilter:
     owner: Mapping[str, str] = field(default_factory=dict)
     """Parts of the scope that must be equal (``user``, ``app``, ``agent``). Other parts may have any value."""
     apps: Collection[str] | None = None
-    """Of the memories that the reader sees, only those of these apps."""
+    """Select only memories of these apps, among those that the reader may see."""
     ids: Collection[str] | None = None
     items: Collection[int] | None = None
     kinds: Collection[str] | None = None
@@ -52,14 +52,14 @@ class MemoryFilter:
     sources: Collection[str] | None = None
     where: Where | None = None
     as_of: datetime | None = None
-    """Only memories that were valid at this time, according to what is known today."""
+    """Select only memories that were valid at this time, according to what is known today."""
     known_at: datetime | None = None
-    """Memories as they were stored at this time."""
+    """Return memories in the state in which they were stored at this time."""
     expired_by: datetime | None = None
     unexpired_at: datetime | None = None
     retired_before: datetime | None = None
     unused_since: datetime | None = None
-    """Only memories that were extracted automatically, are not pinned, and were neither used nor stated again since this time."""
+    """Select unpinned, automatically extracted memories that have been neither used nor stated again since this time."""
     limit: int | None = None
     offset: int = 0
     newest_first: bool = True
@@ -70,7 +70,7 @@ class MemoryFilter:
 
     @property
     def is_selective(self) -> bool:
-        """True if a field that few memories match is set, so that an index lookup is faster than a scan."""
+        """True if a filter that few memories match is set, so that an index lookup is faster than a scan."""
         named = (
             self.ids,
             self.items,
@@ -99,7 +99,7 @@ class MessageFilter:
     after_seq: int = 0
     before: datetime | None = None
     said: Sequence[tuple[datetime, datetime]] = ()
-    """Time ranges, end excluded. If any are given, only messages from these ranges."""
+    """Half-open time ranges. If any are given, only messages from these ranges are selected."""
     newest: int | None = None
     """Only the last N messages."""
 
@@ -127,20 +127,20 @@ class SessionFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchFilter:
-    """Restricts a search to the partitions that a reader sees, and within them to kinds and metadata."""
+    """Restricts a search to the partitions that a reader may see, and optionally to certain kinds and metadata."""
 
     reader: Scope
     spaces: Collection[Space]
     kinds: Collection[str] | None = None
     where: Where | None = None
     without_session: str | None = None
-    """A session whose messages are excluded."""
+    """Session whose messages are excluded from the search."""
     said: Sequence[tuple[datetime, datetime]] = ()
-    """Time ranges, end excluded. If any are given and messages are searched, only messages from these ranges are found."""
+    """Half-open time ranges. If any are given, a search of messages finds only those from these ranges."""
 
 
 class Match(NamedTuple):
-    """A search result: item number, chunk number, the arm's score, and the space it was found in."""
+    """A search result: item number, chunk number, the score of the search method, and the space in which it was found."""
 
     item: int
     chunk: int
@@ -149,7 +149,7 @@ class Match(NamedTuple):
 
 
 class AppChanges(NamedTuple):
-    """Changes by one author to the memories of one app: memories created, and batches in which something changed."""
+    """Counts of an author's changes to one app: memories created, and batches that changed anything."""
 
     app: str
     actor: str

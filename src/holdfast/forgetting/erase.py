@@ -15,24 +15,24 @@ from holdfast.types import Author, Memory, Message, Receipt
 from holdfast.write import Writer
 
 MEMORIES_OF_APP = "memories of app"
-"""Target key for an app's memories only. Its sessions stay stored, but their messages are hidden."""
+"""Key of the erasure target that covers only an app's memories. The app's sessions stay stored, but their messages are hidden."""
 SCRUB = "scrub"
-"""Name of the setting that records whether removed bytes still wait to be overwritten. A reader can delay that."""
+"""Name of the setting that records whether erased bytes must still be overwritten. An open reader can delay overwriting."""
 _MAX_NEEDLES = 256
-"""Maximum number of texts that the scan of the files searches for."""
+"""Maximum number of erased texts that the final scan of the files searches for."""
 
 
 @dataclass(slots=True)
 class _ErasureTargets:
-    """Everything that one erasure affects."""
+    """Ids of everything that one erasure removes or changes."""
 
     memories: set[str] = field(default_factory=set)
     messages: set[str] = field(default_factory=set)
     sessions: set[str] = field(default_factory=set)
     mixed: dict[str, Memory] = field(default_factory=dict)
-    """Memories that also have sources which stay. They are removed and derived again from those."""
+    """Memories with both erased and remaining sources. They are removed and derived again from the remaining ones."""
     restated: dict[str, Memory] = field(default_factory=dict)
-    """Memories that erased sources only restated. They stay and lose those sources."""
+    """Memories that erased sources only repeated. The memories stay, without those sources."""
     texts: list[str] = field(default_factory=list)
 
 
@@ -71,9 +71,9 @@ def erase(store: Store, preset: Preset, target: Mapping[str, str], now: datetime
 
 
 def mark_erased(tx: Transaction) -> None:
-    """Record, in the transaction that removes rows, that bytes and caches must still be cleared.
+    """Record that bytes and caches must still be cleared, in the same transaction that removes the rows.
 
-    So a process that is killed before that does not lose the task.
+    If the process is killed before it has cleared them, the task is not lost.
     """
     tx.set_setting(SCRUB, "pending")
     count_erasure(tx)
@@ -133,7 +133,7 @@ def _follow_sources(tx: Transaction, targets: _ErasureTargets) -> None:
 
 
 def _is_restated(revisions: Sequence[Memory], gone: set[str]) -> bool:
-    """Return True if a source that stays also stated the memory's present text, first or later."""
+    """Return True if a remaining source also stated the memory's present text, either first or later."""
     present = revisions[-1]
     if revisions[0].content_hash == present.content_hash and gone.isdisjoint(revisions[0].sources):
         return True
@@ -156,15 +156,15 @@ def _forget_sources(tx: Transaction, targets: _ErasureTargets) -> None:
 
 
 def _surviving_messages(tx: Transaction, targets: _ErasureTargets) -> list[Message]:
-    """Return the messages that stay and that mixed memories can be derived from again."""
+    """Return the remaining messages from which mixed memories can be derived again."""
     sources = {source for memory in targets.mixed.values() for source in memory.sources}
     return tx.messages(MessageFilter(ids=list(sources - targets.messages))) if sources else []
 
 
 def _messages_to_hide(tx: Transaction, target: Mapping[str, str], targets: _ErasureTargets) -> set[str]:
-    """Return the messages that stay but must be hidden: sources of forgotten memories and of a memory erased by its id.
+    """Return the remaining messages that must be hidden: sources of forgotten memories and of a memory erased by its id.
 
-    For an app's memories, these are all messages of the app.
+    If the target is an app's memories, return all messages of the app.
     """
     ids = targets.memories | set(targets.mixed)
     forgotten = tx.memories(MemoryFilter(ids=list(ids), statuses=["forgotten"]))
@@ -177,14 +177,14 @@ def _messages_to_hide(tx: Transaction, target: Mapping[str, str], targets: _Eras
 
 
 def own_sources(tx: Transaction, memories: Iterable[Memory]) -> set[str]:
-    """Return the ids of the memories' source messages in their own scope. Messages shared with others are not hidden."""
+    """Return the ids of the memories' source messages, leaving out messages whose scope differs from the memory's."""
     scope_of = {source: memory.scope for memory in memories for source in memory.sources}
     found = tx.messages(MessageFilter(ids=list(scope_of)))
     return {message.id for message in found if message.scope == scope_of[message.id]}
 
 
 def _needles(texts: Iterable[str]) -> list[bytes]:
-    """Choose parts of the erased texts for the scan of the files."""
+    """Return the first characters of a selection of erased texts. The scan of the files searches for them."""
     longest = sorted({text for text in texts if len(text) >= 8}, key=len, reverse=True)
     step = max(1, math.ceil(len(longest) / _MAX_NEEDLES))
     return [text[:48].encode() for text in longest[::step]]

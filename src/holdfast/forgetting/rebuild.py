@@ -1,4 +1,4 @@
-"""Derive memories again, by rules, that had both erased and remaining sources."""
+"""Derive memories again, by rules, if only some of their sources were erased."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ _REASON = "derived again after an erasure"
 
 
 def rebuild(writer: Writer, mixed: Iterable[Memory], survivors: Sequence[Message]) -> list[Memory]:
-    """Derive live memories again from their remaining sources. Returns the new memories."""
+    """Derive live memories again from their remaining sources. Return the new memories."""
     preset = writer.preset
     lost = sorted((memory for memory in mixed if memory.status == "live"), key=lambda memory: memory.item)
     summaries = [memory for memory in lost if memory.kind == "summary"]
@@ -34,7 +34,10 @@ def rebuild(writer: Writer, mixed: Iterable[Memory], survivors: Sequence[Message
 
 
 def _statements(writer: Writer, lost: Sequence[Memory], survivors: Sequence[Message]) -> list[Put]:
-    """Return the lost memories that the remaining messages still state, or paragraphs of the remaining conversations."""
+    """Derive statements again from the remaining messages, limited to those that were lost.
+
+    If the preset stores one paragraph per conversation, write the lost paragraphs again instead.
+    """
     extractor = writer.preset.extractor
     if isinstance(extractor, Paragraph):
         return [
@@ -84,7 +87,7 @@ def _base(tx: Transaction, preset: Preset, lost: Memory, made: Sequence[Memory])
 
 
 def _topic_note(tx: Transaction, lost: Memory, made: Sequence[Memory]) -> Put | None:
-    """Return a topic's recent note, derived from the memories of the topic that remain. None if there are none."""
+    """Return a new version of a topic's recent note, based on the topic's remaining memories; None if no memories remain."""
     remaining = [*tx.memories(MemoryFilter(ids=list(lost.sources))), *(memory for memory in made if memory.topic == lost.topic)]
     if not remaining:
         return None

@@ -1,4 +1,4 @@
-"""Import a Chroma collection of Reachy's design into a memory with the preset ``reachy``.
+"""Import a Chroma collection, as written by the design Reachy, into a memory with the preset ``reachy``.
 
 Only a copy of the collection is opened, because Chroma writes to the files it opens. Each memory keeps its old id as
 ``imported_id`` in its metadata, so that a second run skips memories that were imported before.
@@ -29,20 +29,20 @@ __all__ = ["ChromaImport", "import_chroma"]
 _FILE = "chroma.sqlite3"
 _BATCH_SIZE = 1000
 _OLDER_TYPES = {"observation": "conversation", "preference": "fact", "event": "context", "task": "context"}
-"""Memory types of the design's first version, and the types of its second version that replace them."""
+"""Maps memory types of the design's first version to the types that replace them in its second version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChromaImport:
-    """Counts of an import; those after ``found`` add up to ``found``."""
+    """Counts of an import. The counts after ``found`` add up to ``found``."""
 
     collection: str
     found: int = 0
     imported: int = 0
     known: int = 0
-    """Imported by an earlier run, even if forgotten since."""
+    """Number of entries that an earlier run imported, including those forgotten since."""
     repeated: int = 0
-    """Same text as another entry of the collection."""
+    """Number of entries with the same text as another entry of the collection."""
     expired: int = 0
     empty: int = 0
 
@@ -65,7 +65,7 @@ class _Record:
 
     @property
     def key(self) -> str | None:
-        """Key of a context; None for other kinds."""
+        """Key of an entry of type context; None for other types."""
         return context_key(self.text, self.metadata) if self.kind == "context" else None
 
 
@@ -144,7 +144,7 @@ def _put(record: _Record, scope: Scope, expires_at: datetime | None) -> Put:
 
 
 def _expiry(engine: Engine, record: _Record, zone: str) -> datetime | None:
-    """Return the expiry counted from the entry's creation; None if that is unknown, and the store counts from now."""
+    """Return the expiry, counted from the entry's creation. None if there is no expiry, or the creation time is unknown."""
     lifetime = engine.preset.kind(record.kind).lifetime
     if lifetime is None or record.at is None:
         return None
@@ -152,7 +152,7 @@ def _expiry(engine: Engine, record: _Record, zone: str) -> datetime | None:
 
 
 def _plain(value: Any) -> Any:
-    """Return a metadata value that can be stored as JSON; other values become text."""
+    """Return a metadata value in a form that can be stored as JSON. Values that JSON cannot represent become text."""
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
     is_not_finite = isinstance(value, float) and not math.isfinite(value)
@@ -205,7 +205,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def _copy(file: Path, target: Path) -> None:
-    """Copy a database consistently, even while another program writes to it."""
+    """Make a consistent copy of a database, even while another program writes to it."""
     with (
         closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as source,
         closing(sqlite3.connect(target)) as destination,

@@ -25,7 +25,7 @@ _ESCAPED_TWICE = re.compile(r"&amp;(lt|gt|amp);")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StructuredAnswer:
-    """Data that fits the schema. ``flaws`` lists dropped parts and other problems; it is empty if there were none."""
+    """A model's answer that fits the schema. ``flaws`` lists dropped parts and other problems; it is empty if there were none."""
 
     data: Any
     flaws: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ def complete(
 ) -> StructuredAnswer:
     """Ask the model, and retry once if the answer has no usable data. Raise AnswerInvalid if the retry has none either.
 
-    The returned answer, or the error's ``usage``, covers all calls made.
+    The usage of all calls is in the returned answer or in the error.
     """
     first = model.chat(turns, schema=schema, max_tokens=max_tokens, timeout=timeout)
     try:
@@ -69,7 +69,7 @@ def complete(
 
 
 def _usable(reply: Reply, schema: Schema, *, spent: Usage, flaws: tuple[str, ...] = ()) -> StructuredAnswer:
-    """Return the valid part of a reply. Raise ValueError if nothing in it is valid."""
+    """Return the valid part of a reply. Raise ValueError if no part of it is valid."""
     try:
         reading = read(reply.text)
     except ValueError as error:
@@ -83,7 +83,7 @@ def _usable(reply: Reply, schema: Schema, *, spent: Usage, flaws: tuple[str, ...
 
 
 def _repair(reply: Reply, schema: Schema, problem: str, *, language: str | None) -> list[Turn]:
-    """Return the turns of a retry: the beginning of the invalid answer, then the problem and the schema."""
+    """Return the turns to add for a retry: the beginning of the invalid answer, then the problem and the schema."""
     form = json.dumps(schema, ensure_ascii=False, default=dict)
     instructions = prompt_turns(load_prompt("repair", language), problem=problem, form=form)
     shown = reply.text[:_MAX_REPEATED_CHARACTERS].strip()
@@ -133,12 +133,12 @@ def _as_data(value: str | Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The result of one extraction or condensing step. ``flaws`` lists problems, for people to read; empty if there were none."""
+    """The result of an extraction or condensing step. ``flaws`` lists problems in plain words; it is empty if there were none."""
 
     changes: tuple[Change, ...] = ()
     model: str | None = None
-    """Name of the model that proposed the changes; None if rules did."""
+    """Name of the model that proposed the changes; None if rules proposed them."""
     prompt: str = ""
-    """Version of the prompt or of the rules."""
+    """Version of the prompt; version of the rules if rules proposed the changes."""
     flaws: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)

@@ -1,9 +1,9 @@
 """Extract memories from a conversation with a chat model, or with rules if there is no model.
 
-An :class:`Extractor` is data: a prompt, the fields of an answer item, a function that turns an item into a memory, and
-the rules that do the same without a model. If the model fails, the rules extract from that conversation, and the
-outcome says so. The model sees messages and memories as numbered lines, never their ids. An item is dropped if too few
-of its words occur in the text shown to the model.
+An :class:`Extractor` holds a prompt, the fields of an answer item, a function that turns an item into a memory, and
+rules for extracting without a model. If the model fails, the rules are used for that conversation, and the outcome says
+so. The model sees messages and memories as numbered lines, never their ids. An item is dropped if too few of its words
+occur in the text shown to the model.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,13 +23,13 @@ ExtractorName: TypeAlias = Literal["statements", "typed_facts", "key_values", "c
 _MAX_PART_CHARACTERS: Final = 12_000
 """Maximum number of characters of conversation per model call: about 3,000 tokens, which small models still follow."""
 _MAX_PARTS: Final = 6
-"""Maximum number of model calls per conversation, not counting retries. Rules extract from the rest of a longer one."""
+"""Maximum number of model calls per conversation, not counting retries. Rules handle the rest of a longer conversation."""
 _MIN_GROUNDED_SHARE: Final = 0.34
-"""Minimum share of an item's terms that must occur in the text shown to the model. Below it the item counts as invented."""
+"""Minimum share of an item's terms that must occur in the text shown to the model. An item below it counts as invented."""
 _MIN_SAME_SHARE: Final = 0.6
-"""Minimum share of a text's terms that must occur in another text for both to make the same statement."""
+"""Minimum share of one text's terms that must occur in another text for the two to count as the same statement."""
 _NARRATION_WORDS: Final = frozenset({"user", "usuario", "usuari", "usuaria", "person", "persona"})
-"""Terms that a report adds, such as "the user". They are not part of the reported fact."""
+"""Terms that a report about the user adds, such as "user". They are not part of the reported fact."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,19 +38,19 @@ class ExtractionInput:
 
     messages: Sequence[Message]
     known: Sequence[Memory] = ()
-    """Memories shown to the model. Its answer can replace only these."""
+    """Memories shown to the model. Its answer can replace no other memories."""
     language: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extractor:
-    """One way of extracting memories, with a model and with rules."""
+    """A way of extracting memories, defined both for a model and for rules."""
 
     name: str
     prompt: str
     """Name of the prompt file."""
     fields: Mapping[str, Any]
-    """Fields of an answer item, as JSON Schema properties. The numbers of sources and of replaced memories are added."""
+    """Fields of an answer item, as JSON Schema properties. Fields for source and replaced line numbers are added to them."""
     required: tuple[str, ...]
     make: Callable[[Mapping[str, Any]], dict[str, Any]]
     """Function that turns an answer item into arguments of :class:`Put`, such as kind, text and key."""
@@ -58,7 +58,7 @@ class Extractor:
     version: str
     """Version of the rules."""
     reads: Literal["user", "all"] = "user"
-    """Messages that may be the source of an item: the user's only, or all. One of the sources is always the user's."""
+    """Whose messages may be sources of an item: the user's only, or all. At least one source is always the user's."""
     max_tokens: int = 1500
 
     @property
@@ -81,7 +81,7 @@ class Extractor:
 
 @dataclass(slots=True)
 class _Results:
-    """Results accumulated over the parts of a conversation."""
+    """Puts, flaws and usage accumulated over the parts of a conversation."""
 
     puts: list[Put] = field(default_factory=list)
     flaws: list[str] = field(default_factory=list)
@@ -182,7 +182,7 @@ def newest_that_fit(messages: Sequence[Message], *, characters: int) -> list[Mes
 
 
 def _is_grounded(put: Put, shown: frozenset[str]) -> bool:
-    """Return True if enough terms of the text were shown. Stems are compared: "works" matches "work"."""
+    """Return True if enough terms of a text occur in the text shown to the model. Stems are compared: "works" is "work"."""
     shared, total = _count_shared_terms(put.text, shown)
     return shared >= _MIN_GROUNDED_SHARE * total
 
@@ -210,7 +210,7 @@ def _known(memories: Sequence[Memory]) -> list[str]:
 
 
 def _parts(messages: Sequence[Message]) -> list[list[Message]]:
-    """Split a conversation into parts for one model call each. A message that is longer than a part is truncated."""
+    """Split a conversation into parts, one for each model call. A message longer than a part is truncated."""
     parts: list[list[Message]] = [[]]
     size = 0
     for message in messages:

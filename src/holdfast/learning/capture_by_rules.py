@@ -1,4 +1,4 @@
-"""Extract memories by rules: as quotes, as sentences in the third person, or as keys and values."""
+"""Extract memories by rules: as quotes, as sentences in the third person, or as key-value pairs."""
 
 import re
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _TEMPORARY_KEYS = frozenset(("plan", "event", "evento"))
 
 
 def extract_statements(messages: Sequence[Message]) -> list[Put]:
-    """Propose a memory for each statement, quoted as the user made it."""
+    """Propose a memory for each statement, in the user's own words."""
     return [
         _put(each, kind=each.statement.kind, text=_in_third_person(each) if each.statement.observed else each.statement.text)
         for each in _sourced(messages)
@@ -25,7 +25,7 @@ def extract_statements(messages: Sequence[Message]) -> list[Put]:
 
 
 def extract_typed_facts(messages: Sequence[Message]) -> list[Put]:
-    """Propose a memory for each statement, as a standalone sentence in the third person with its type."""
+    """Propose a memory for each statement: a standalone sentence in the third person, with a type."""
     return [
         _put(each, kind="fact", text=_in_third_person(each), metadata={"type": each.statement.type})
         for each in _sourced(messages)
@@ -33,7 +33,7 @@ def extract_typed_facts(messages: Sequence[Message]) -> list[Put]:
 
 
 def extract_key_values(messages: Sequence[Message]) -> list[Put]:
-    """Propose a memory for each lasting fact, as a key and a value in the third person. Plans and events are skipped."""
+    """Propose a memory for each lasting fact: a key, and a value in the third person. Plans and events are skipped."""
     return [
         _put(each, kind="fact", key=each.statement.key, text=_value(each))
         for each in _sourced(messages)
@@ -42,7 +42,7 @@ def extract_key_values(messages: Sequence[Message]) -> list[Put]:
 
 
 def extract_conclusions(messages: Sequence[Message]) -> list[Put]:
-    """Propose a memory for each statement and each confirmed observation of the assistant, in the third person."""
+    """Propose a memory, in the third person, for each statement and each observation of the assistant that the user confirmed."""
     return [_put(each, kind="conclusion", text=_in_third_person(each)) for each in _sourced(messages)]
 
 
@@ -70,9 +70,10 @@ def _value(each: SourcedStatement) -> str:
 
 
 def _is_faithful(each: SourcedStatement, rewritten: str) -> bool:
-    """Return True if the sentence in the third person has the right subject.
+    """Return True if rewriting a clause in the third person gave the sentence the right subject.
 
-    A weighed clause may lack a subject, or its first word may have been dropped as filler.
+    It can fail for a clause that was kept by its cues and not by a rule: the clause may lack a subject, or its first word
+    may have been dropped as filler.
     """
     if not each.statement.weighed:
         return True

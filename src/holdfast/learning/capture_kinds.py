@@ -38,7 +38,7 @@ STATEMENTS: Final = Extractor(
     rules=extract_statements,
     version=RULE_VERSION,
 )
-"""Facts, decisions and events. Used by the default preset."""
+"""Extractor of facts, decisions and events. The default preset uses it."""
 
 TYPED_FACTS: Final = Extractor(
     name="typed_facts",
@@ -49,7 +49,7 @@ TYPED_FACTS: Final = Extractor(
     rules=extract_typed_facts,
     version=RULE_VERSION,
 )
-"""Standalone sentences in the third person, of one of four types."""
+"""Extractor of standalone sentences in the third person, each with one of four types."""
 
 KEY_VALUES: Final = Extractor(
     name="key_values",
@@ -60,7 +60,7 @@ KEY_VALUES: Final = Extractor(
     rules=extract_key_values,
     version=RULE_VERSION,
 )
-"""Lasting facts as a free key and a value."""
+"""Extractor of lasting facts, each as a freely chosen key and a value."""
 
 CONCLUSIONS: Final = Extractor(
     name="conclusions",
@@ -72,7 +72,7 @@ CONCLUSIONS: Final = Extractor(
     version=RULE_VERSION,
     reads="all",
 )
-"""Conclusions, decisions and discoveries, including confirmed observations of the assistant."""
+"""Extractor of conclusions, decisions and discoveries, including the assistant's observations that the user confirmed."""
 
 EXTRACTORS: Final[Mapping[str, Extractor]] = {
     extractor.name: extractor for extractor in (STATEMENTS, TYPED_FACTS, KEY_VALUES, CONCLUSIONS)

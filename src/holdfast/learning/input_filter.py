@@ -41,12 +41,12 @@ _APP_LINE = re.compile(
 )
 _SECTION = re.compile(r"\[[A-Z][^\[\]\n]{2,200}\]\s*$")
 _MAX_DEPTH = 64
-"""Maximum number of nested memory blocks tracked."""
+"""Maximum nesting depth of memory blocks that is tracked."""
 _GAP = re.compile(r"\n[ \t]*\n(?:[ \t]*\n)+")
 
 
 def extractable(messages: Sequence[Message]) -> list[Message]:
-    """Return the messages of users and assistants without injected text. Messages left empty are dropped."""
+    """Return the messages of users and assistants without injected text. Messages that would be empty are dropped."""
     kept = []
     for message in messages:
         if message.action is not None or message.role not in _EXTRACTED_ROLES or message.origin in _OUTSIDE_ORIGINS:
@@ -87,7 +87,7 @@ def _without_memory_tags(text: str) -> str:
 
 
 def _memory_blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each memory block. A block without an opening or closing tag ends at a blank line."""
+    """Yield the start and end of each memory block. If the opening or closing tag is missing, a blank line bounds the block."""
     tags = [_Tag((tag[0][0], tag["id"]), bool(tag["slash"]), *tag.span()) for tag in _MEMORY_TAG.finditer(text)]
     last_closing = {tag.name: tag.start for tag in tags if tag.closes}
     opened: list[_Tag] = []
@@ -113,9 +113,9 @@ def _memory_blocks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _closed(opened: list[_Tag], tag: _Tag, last_closing: Mapping[tuple[str, str | None], int]) -> _Tag | None:
-    """Remove from ``opened`` the block that a tag closes, with the blocks nested in it, and return it.
+    """Remove from ``opened`` the block that a tag closes, with the blocks nested in it, and return the block.
 
-    Return None if the tag is part of the block's text: the innermost block has a closing tag of its own further on.
+    Return None if the tag is only text inside the innermost block, which has its own closing tag further on.
     """
     places = [place for place, block in enumerate(opened) if block.name == tag.name]
     if not places and last_closing.get(opened[-1].name, -1) > tag.start:
@@ -127,12 +127,12 @@ def _closed(opened: list[_Tag], tag: _Tag, last_closing: Mapping[tuple[str, str 
 
 
 def _begins_line(text: str, at: int) -> bool:
-    """Return True if only spaces precede the position on its line. A tag within a sentence is only mentioned there."""
+    """Return True if only spaces precede the position on its line. A tag in the middle of a line is text, not markup."""
     return not text[max(0, at - 200) : at].rpartition("\n")[2].strip()
 
 
 def _ends_line(text: str, at: int) -> bool:
-    """Return True if only spaces follow the position on its line. A tag within a sentence is only mentioned there."""
+    """Return True if only spaces follow the position on its line. A tag in the middle of a line is text, not markup."""
     return not text[at : at + 200].partition("\n")[0].strip()
 
 

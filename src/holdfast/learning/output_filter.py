@@ -1,6 +1,7 @@
 """Reject a model's text that must not replace memories: refusals, loops, markup, another language, or too little content.
 
-Each check looks for one typical failure of models. A trait that the replaced texts have, too, is not a failure.
+Each check looks for one typical failure of models. A trait that the replaced texts also have does not count as a
+failure.
 """
 
 import re
@@ -19,9 +20,12 @@ from holdfast.text.language import STOP_WORDS, detect_language
 _MAX_GROWTH = 10
 """Maximum length of a text, as a multiple of the total length of the texts it replaces."""
 _MIN_WORD_SHARE = 0.2
-"""Minimum number of distinct content words per distinct content word replaced. Repetitions among the replaced count once."""
+"""Minimum number of distinct content words in a text, as a share of those in the texts it replaces."""
 _MAX_ROOM_SHARE = 0.15
-"""Upper bound of that minimum, as a share of the words that fit ``max_characters``: a summary of many texts may be short."""
+"""Limits the required number of content words to this share of the words that fit in ``max_characters``.
+
+So a summary of many texts may be short.
+"""
 _CHARACTERS_PER_WORD = 6
 _LOOP_WORDS = 4
 """Number of equal words in a row that count as a loop."""
@@ -29,7 +33,7 @@ _MIN_DISTINCT_SHARE = 0.5
 """Minimum share of distinct three-word sequences in a text of at least ``_MIN_LOOP_WORDS`` words."""
 _MIN_LOOP_WORDS = 12
 _MIN_QUOTED_CHARACTERS = 30
-"""Minimum length of a prompt sentence that counts as repeated by a text."""
+"""Minimum length of a prompt sentence. A text that contains such a sentence counts as repeating the prompt."""
 
 _WORD = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\\W_]+")
 _REFUSAL = re.compile(
@@ -73,7 +77,7 @@ def rejection_reason(text: str, *, replaces: Sequence[str], max_characters: int)
 
 
 def _length_problem(text: str, replaces: Sequence[str], max_characters: int) -> str | None:
-    """Return the problem with the length of a text, given the texts it replaces and the maximum; None if there is none."""
+    """Return the reason why a text is too long or too short, given the texts it replaces; None if its length is fine."""
     if len(text) > max_characters:
         return f"the text has {len(text)} characters and may have {max_characters}"
     replaced = [words for words in map(_words, replaces) if words]
@@ -123,7 +127,7 @@ def _texts(table: dict[str, Any]) -> Iterator[str]:
 
 
 def _loops(text: str) -> bool:
-    """Return True if a word or character is repeated many times in a row, or most three-word sequences are repetitions."""
+    """Return True if a word or character occurs many times in a row, or if most three-word sequences are repetitions."""
     words = _words(text)
     run = 1
     for one, other in pairwise(words):

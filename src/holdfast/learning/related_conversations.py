@@ -1,4 +1,4 @@
-"""Record in a memory's metadata the ids of a few related conversations."""
+"""Record the ids of a few related conversations in a memory's metadata."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,9 +17,9 @@ _MAX_RELATED: Final = 5
 
 
 def with_neighbors(put: Put, near: Sequence[Neighbor], calibration: DocumentCalibration | None) -> Put:
-    """Return a Put with the conversations of its neighbors in its metadata, nearest first.
+    """Return a Put whose metadata lists the conversations of similar memories, most similar first.
 
-    A neighbor counts if it shares a tag or has nearly the same meaning. The neighbors are those already found for
+    A memory counts if it shares a tag with the Put or has nearly the same meaning. The memories are those already found for
     reconciling; nothing is searched here.
     """
     own = put.metadata.get(CONVERSATION)
@@ -36,7 +36,7 @@ def with_neighbors(put: Put, near: Sequence[Neighbor], calibration: DocumentCali
 
 
 def with_conversations(changes: Sequence[Change], members: Sequence[Memory]) -> tuple[Change, ...]:
-    """Return a compaction's changes so that a merged memory also lists the conversations of the memories it replaces."""
+    """Return a compaction's changes, in which each merged memory also lists the conversations of the memories it replaces."""
     by_id = {memory.id: memory for memory in members}
     inherited: dict[str, list[str]] = {}
     for change in changes:

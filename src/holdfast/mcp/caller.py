@@ -30,7 +30,7 @@ class McpCaller:
 
     @property
     def language(self) -> str:
-        """The language for texts: the user's, else the preset's, else English."""
+        """Language of the server's texts: the user's language, else the preset's, else English."""
         return language_for(self.memory, self.parts["user"]) or "en"
 
     @property
@@ -39,13 +39,13 @@ class McpCaller:
         return mcp_texts(self.language)
 
     def owns(self, scope: Scope) -> bool:
-        """Return True if the caller may change items in this scope. A bound key cannot change shared items."""
+        """Return True if the caller may change items in this scope. A key that is bound to a scope cannot change shared items."""
         return may_change(self.principal, scope)
 
 
 @cache
 def mcp_texts(language: str | None) -> McpTexts:
-    """Return the server's texts in a language, or in English if there are none."""
+    """Return the server's texts in a language, or in English if they are not translated into it."""
     table = tomllib.loads((resources.files("holdfast.prompts") / "mcp.toml").read_text("utf-8"))
     texts: McpTexts | None = table.get((language or "en").partition("-")[0].casefold())
     return texts if isinstance(texts, dict) else table["en"]

@@ -1,7 +1,7 @@
 """The MCP server over streamable HTTP, as an ASGI application for ``/mcp``.
 
 No state is kept between requests, so any worker process can answer any request. Each request is authorized before its
-body is read. Without a bound key, the query string names the scope: ``/mcp?user=ana&app=kitchen``.
+body is read. If the access key is not bound to a scope, the query string names it: ``/mcp?user=ana&app=kitchen``.
 """
 
 import asyncio
@@ -23,16 +23,16 @@ Receive: TypeAlias = Callable[[], Awaitable[Any]]
 Send: TypeAlias = Callable[[Any], Awaitable[None]]
 AsgiApp: TypeAlias = Callable[[AsgiScope, Receive, Send], Awaitable[None]]
 Identify: TypeAlias = Callable[[AsgiScope], Principal]
-"""Returns the principal of an ASGI request, or raises."""
+"""Function that returns the principal of an ASGI request, or raises an error."""
 Refuse: TypeAlias = Callable[[HoldfastError], AsgiApp]
-"""Converts an error to an ASGI application that sends it."""
+"""Function that converts an error to an ASGI application, which sends it as the response."""
 
 _CALLER_KEY = "holdfast.mcp"
 """Key in the ASGI scope for the principal and scope of a request."""
 
 
 class EngineSource(Protocol):
-    """Leases engines by tenant."""
+    """Interface of a pool that leases the engine of each tenant."""
 
     def lease(self, tenant: str) -> AbstractContextManager[Engine]:
         """Return a context manager that holds the tenant's engine open."""
@@ -52,7 +52,7 @@ class McpApp:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Stop the session manager when the context exits."""
+        """Return a context manager that stops the session manager on exit."""
         try:
             yield
         finally:

@@ -15,22 +15,22 @@ from holdfast.types import Memory
 TOPICS = "holdfast://topics"
 PROFILE = "holdfast://profile"
 _MAX_SCANNED = 5_000
-"""Maximum number of memories searched for profile memories."""
+"""Maximum number of memories read to find profile memories."""
 _MAX_TOPICS = 100
-"""Maximum number of topics listed as resources. The resource of all topics lists every one."""
+"""Maximum number of topic pages listed as separate resources. The resource with the list of topics names all of them."""
 _MAX_FACTS = 50
-"""Maximum number of facts in a profile without pinned or profile memories."""
+"""Maximum number of facts in a profile if there are no pinned or profile memories."""
 
 
 class ResourceReader:
-    """The resources that one caller may read."""
+    """Lists and reads the resources that one caller may read."""
 
     def __init__(self, caller: McpCaller) -> None:
         self._caller = caller
         self._texts = caller.texts["resources"]
 
     def resources(self) -> list[types.Resource]:
-        """List the resources: the list of topics, the profile, and the last changed topic pages."""
+        """List the resources: the list of topics, the profile, and the most recently changed topic pages."""
         own = [
             self._entry(TOPICS, "topics", "application/json"),
             self._entry(PROFILE, "profile", "text/markdown"),

@@ -13,7 +13,7 @@ ARGUMENTS: Mapping[str, tuple[str, bool]] = {
     "what_do_you_know": ("about", False),
     "forget_about": ("about", True),
 }
-"""The argument of each prompt, and whether it is required."""
+"""Maps each prompt to its argument and whether the argument is required."""
 _MAX_MEMORIES = 100
 
 
@@ -33,7 +33,7 @@ def _described(name: str, texts: Mapping[str, str]) -> types.Prompt:
 
 
 def fill_prompt(caller: McpCaller, name: str, arguments: Mapping[str, Any] | None) -> types.GetPromptResult:
-    """Return a prompt with its argument and, if the prompt needs them, the memories filled in."""
+    """Return a prompt with its argument filled in and, if the prompt needs them, the caller's memories."""
     problems = caller.texts["problems"]
     if name not in ARGUMENTS:
         known = ", ".join(ARGUMENTS)

@@ -13,7 +13,7 @@ _TIME: Schema = {"type": "string", "format": "date-time"}
 
 
 def _object(required: str, **properties: Schema) -> Schema:
-    """Return the schema of an object. ``required`` is a list of names, separated by spaces."""
+    """Return the JSON Schema of an object. ``required`` lists property names, separated by spaces."""
     return {"type": "object", "properties": properties, "required": required.split()}
 
 
@@ -63,7 +63,7 @@ OUTPUTS: Mapping[str, Schema] = {
     ),
     "list_memories": _object("memories next_offset", memories=_list(_LISTED), next_offset={"type": ["integer", "null"]}),
 }
-"""Structured output of each tool. A list is wrapped in an object as ``result``, because older clients only accept objects."""
+"""Output schema of each tool. Lists are wrapped in an object as ``result``, because older clients accept only objects."""
 
 NAMES = tuple(OUTPUTS)
 """Tool names, in the order in which they are listed."""

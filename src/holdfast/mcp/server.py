@@ -17,7 +17,7 @@ from holdfast.mcp.toolbox import Toolbox
 R = TypeVar("R")
 McpRequest: TypeAlias = ServerRequestContext[Any, Any]
 CallerSource: TypeAlias = Callable[[McpRequest], AbstractContextManager[McpCaller]]
-"""Returns a context manager with the caller of a request. It is called in a worker thread and may open an engine."""
+"""Function that returns a context manager with the caller of a request. It runs in a worker thread and may open an engine."""
 
 
 class RequestHandlers:
@@ -38,15 +38,15 @@ class RequestHandlers:
         return await to_thread.run_sync(run)
 
     async def tools(self, request: McpRequest, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        """List the tools."""
+        """List the tools that the caller may use."""
         return types.ListToolsResult(tools=await self._run(request, lambda caller: Toolbox(caller).listed()))
 
     async def call(self, request: McpRequest, params: types.CallToolRequestParams) -> types.CallToolResult:
-        """Call a tool."""
+        """Call a tool and return its result."""
         return await self._run(request, lambda caller: Toolbox(caller).call(params.name, params.arguments))
 
     async def resources(self, request: McpRequest, _params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
-        """List the resources."""
+        """List the resources that the caller may read."""
         return types.ListResourcesResult(resources=await self._run(request, lambda caller: ResourceReader(caller).resources()))
 
     async def templates(
@@ -57,11 +57,11 @@ class RequestHandlers:
         return types.ListResourceTemplatesResult(resource_templates=found)
 
     async def read(self, request: McpRequest, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        """Read a resource."""
+        """Return the contents of a resource."""
         return await self._run(request, lambda caller: ResourceReader(caller).read(str(params.uri)))
 
     async def prompts(self, request: McpRequest, _params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
-        """List the prompts."""
+        """List the prompts in the caller's language."""
         return types.ListPromptsResult(prompts=await self._run(request, prompting.list_prompts))
 
     async def prompt(self, request: McpRequest, params: types.GetPromptRequestParams) -> types.GetPromptResult:
@@ -69,7 +69,7 @@ class RequestHandlers:
         return await self._run(request, lambda caller: prompting.fill_prompt(caller, params.name, params.arguments))
 
     async def complete(self, request: McpRequest, params: types.CompleteRequestParams) -> types.CompleteResult:
-        """Complete a topic name. Other arguments have no completions."""
+        """Return completions of a topic name. Other arguments have no completions."""
         prefix = params.argument.value
         of_topic = isinstance(params.ref, types.ResourceTemplateReference) and params.ref.uri.startswith(TOPICS)
         found = await self._run(request, lambda caller: ResourceReader(caller).topic_names(prefix)) if of_topic else []

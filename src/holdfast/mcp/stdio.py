@@ -14,7 +14,7 @@ from holdfast.services import services
 
 
 def serve_stdio(memory: Engine, parts: ScopeParts, *, version: str) -> None:
-    """Serve until the client closes the stream. The client may read and write. Only protocol messages are written to stdout."""
+    """Serve until the client closes the stream. The client may read and write memories. Stdout carries only protocol messages."""
     caller = McpCaller(memory=memory, principal=Principal.local(services(memory).store.tenant), parts=parts)
     server = make_server(lambda _ask: nullcontext(caller), version=version, language=language_for(memory, parts["user"]))
 

@@ -1,4 +1,4 @@
-"""The MCP tools: five that agents have too, and two for clients whose conversations are not stored here."""
+"""The MCP tools: five that Holdfast's agents also have, and two for clients whose conversations Holdfast does not store."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,7 +21,7 @@ _MAX_TEXT_CHARACTERS = 2_000
 
 
 class Toolbox:
-    """The tools that one caller may use."""
+    """Lists and calls the tools that one caller may use."""
 
     def __init__(self, caller: McpCaller) -> None:
         self._caller = caller
@@ -79,7 +79,7 @@ class Toolbox:
     # Calling
 
     def call(self, name: str, arguments: Mapping[str, Any] | None) -> types.CallToolResult:
-        """Call a tool. Wrong arguments are a tool result that tells the model what to do; an unknown tool is a protocol error."""
+        """Call a tool. Wrong arguments return a result that tells the model what to do; an unknown tool is a protocol error."""
         if name not in NAMES:
             known = ", ".join(tool.name for tool in self.listed())
             raise MCPError(types.INVALID_PARAMS, self._problem("unknown_tool", name=escape_line(name), tools=known))
@@ -138,7 +138,7 @@ class Toolbox:
 
 
 def with_defaults(tool: Tool, default_kind: str) -> dict[str, Any]:
-    """Return the input schema of a tool with the default values of its optional arguments."""
+    """Return the input schema of a tool, with the default values of optional arguments filled in."""
     all_defaults: Mapping[str, Mapping[str, Any]] = {
         "search_memories": {"limit": 5},
         "store_memory": {"memory_type": default_kind},
@@ -151,7 +151,10 @@ def with_defaults(tool: Tool, default_kind: str) -> dict[str, Any]:
 
 
 def _result(name: str, outcome: ToolResult) -> types.CallToolResult:
-    """Convert a tool result for the protocol. A list becomes one text per entry, and is wrapped in the structured content."""
+    """Convert a tool result to the protocol's type.
+
+    A list becomes one text block per entry, and its structured content is wrapped in an object.
+    """
     data = {"result": outcome.data} if isinstance(outcome.data, list) else outcome.data
     texts = [safe_json(each) for each in outcome.data] if name == "search_memories" and outcome.data else [outcome.text]
     return types.CallToolResult(

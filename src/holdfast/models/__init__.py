@@ -1,1 +1,1 @@
-"""Chat, embedding and speech models. ``local`` runs on this machine, ``remote`` over HTTP; ``chat_budget.py`` limits spending."""
+"""Chat, embedding and speech models: ``local`` on this machine, ``remote`` over HTTP. ``chat_budget.py`` limits spending."""

@@ -1,4 +1,4 @@
-"""Adapts a Python function to the chat model protocol. It takes messages and returns a text or a coroutine.
+"""Adapts a Python function to the chat model protocol. The function takes messages and returns a text or a coroutine.
 
 Coroutines run on one event loop in a background thread that lives as long as the process. Therefore the model can be
 called from anywhere, even inside a running loop, and an async client inside the function always sees the same loop.
@@ -21,7 +21,7 @@ from holdfast.runtime import forks
 __all__ = ["CallableChat", "ChatFunction"]
 
 ChatFunction: TypeAlias = Callable[[list[dict[str, str]]], str | Awaitable[str]]
-"""Takes messages, each with a ``role`` and a ``content``, and returns the model's reply."""
+"""Function that takes messages, each with a ``role`` and a ``content``, and returns the model's reply."""
 
 
 class CallableChat:
@@ -47,7 +47,7 @@ class CallableChat:
         max_tokens: int = 1024,
         timeout: float = 60.0,
     ) -> Reply:
-        """Call the function. A schema is added to the prompt; tools are not supported."""
+        """Call the function. If a schema is given, it is added to the prompt. Tools are not supported."""
         del max_tokens  # the function limits its own output
         if tools:
             raise ModelError(
@@ -91,7 +91,7 @@ class CallableChat:
 
 
 class _Loop:
-    """An event loop in a background thread, started with the first coroutine. A forked process starts its own."""
+    """An event loop in a background thread, started with the first coroutine. A forked process starts its own loop."""
 
     def __init__(self) -> None:
         self._starting = threading.Lock()
@@ -119,5 +119,5 @@ class _Loop:
 
 
 def _message(turn: Turn) -> dict[str, str]:
-    """Return a turn as a message. Tool results become user messages, because a function does not support tools."""
+    """Convert a turn to a message. Tool results become user messages, because a function does not support tools."""
     return {"role": "user" if turn.role == "tool" else turn.role, "content": turn.text}

@@ -1,4 +1,4 @@
-"""The chat model of one engine: loaded on first use, and withheld when its daily budget is spent."""
+"""The chat model of one engine. It is loaded on first use, and unavailable once its daily budget is spent."""
 
 import threading
 import time
@@ -11,7 +11,7 @@ from holdfast.protocols import Clock, Store
 from holdfast.runtime import forks
 
 _RETRY_SECONDS = 30.0
-"""Seconds between two attempts to load a model."""
+"""Seconds to wait after a failed attempt to load a model before the next attempt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class ChatSource:
     name: str
     load: Callable[[], ChatModel]
     shared: bool = False
-    """True if several engines use the same model. Then no single engine may close it."""
+    """True if several engines use the same model. In that case, no engine may close it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class ChatBudget:
 
 
 class CheckedChat:
-    """Wraps a chat model so that every failure is a ``ModelError``. Custom models may raise anything."""
+    """Wraps a chat model so that every failure raises a ``ModelError``. Custom models may raise any exception."""
 
     def __init__(self, model: ChatModel) -> None:
         self._model = model
@@ -101,7 +101,7 @@ class BudgetedChat:
     def model(self) -> tuple[ChatModel | None, str | None]:
         """Return the model and None; or None and the reason why the configured model cannot be used now.
 
-        Without a configured model, both are None.
+        If no model is configured, both are None.
         """
         if self._source is None:
             return None, None
@@ -119,7 +119,7 @@ class BudgetedChat:
         return self._model, self._problem
 
     def close(self) -> None:
-        """Drop the model. Close its connections, unless other engines share it."""
+        """Drop the model. Its connections are closed unless other engines share the model."""
         with self._lock:
             model, self._model = self._model, None
         if model is not None and not (self._source and self._source.shared):

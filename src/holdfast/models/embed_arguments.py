@@ -1,4 +1,4 @@
-"""Checks the arguments of ``embed()``."""
+"""Checks of the arguments of ``embed()``."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Adapts a Python function to the embedder protocol. It takes a text and returns a vector."""
+"""Adapts a Python function to the embedder protocol. The function takes a text and returns a vector."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
@@ -13,14 +13,14 @@ from holdfast.protocols import Role
 __all__ = ["CallableEmbedder", "EmbeddingFunction"]
 
 EmbeddingFunction: TypeAlias = Callable[[str], Sequence[float]]
-"""Takes a text and returns its vector. All vectors must have the same length."""
+"""Function that takes a text and returns its vector. All vectors must have the same length."""
 
 _DEFAULT_CALIBRATION = (0.2, 0.6)
-"""Calibration of an embedder about which nothing is known."""
+"""Calibration used for an embedder whose typical cosines are unknown."""
 
 
 class CallableEmbedder:
-    """A :class:`holdfast.protocols.Embedder` that calls a function. It embeds queries and documents alike."""
+    """A :class:`holdfast.protocols.Embedder` that calls a function. Queries and documents are embedded in the same way."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class CallableEmbedder:
         dimensions: int | None = None,
         calibration: tuple[float, float] | None = None,
     ) -> None:
-        """Wrap a function. By default the embedder is named after the function, and a first call finds the vector length."""
+        """Wrap a function. ``name`` defaults to the function's name. Unknown dimensions are determined by a first call."""
         self.name = name or f"callable:{getattr(function, '__name__', type(function).__name__)}"
         self.calibration = calibration or _DEFAULT_CALIBRATION
         self._function = function

@@ -1,7 +1,7 @@
-"""Detect changes that fill no slot: endings, corrections, switches and new values.
+"""Detect changes of facts that fill no slot (a known attribute): endings, corrections, switches and new values.
 
-They have less evidence than two values of one slot, so they are never certain: if several old statements could be
-meant, none is retired.
+They have less evidence than two values of one slot, so they are never certain. If a new statement could refer to
+several old ones, none of them is retired.
 """
 
 from typing import Final
@@ -13,11 +13,11 @@ from holdfast.learning.changes.reply_styles import wants_another_style
 from holdfast.learning.changes.switches import switches
 
 _MAX_CHARACTERS: Final = 300
-"""Maximum length of a text in characters. A longer one is more than one statement and is not compared."""
+"""Maximum length of a text in characters. A longer text contains more than one statement and is not compared."""
 
 
 def change_in_words(old: str, new: str, language: str | None = None) -> str | None:
-    """Return the reason why a new statement ends an old one ("ended", "corrected", "changed"), or None if it does not."""
+    """Return the reason why a new statement supersedes an old one ("ended", "corrected", "changed"), or None if it does not."""
     if max(len(old), len(new)) > _MAX_CHARACTERS:
         return None
     if ends(old, new, language) or is_given_up(old, new, language):

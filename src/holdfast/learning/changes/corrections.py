@@ -1,8 +1,8 @@
 """Detect that a named thing is gone or has another version number, and that a name or value was wrong.
 
-"We had to put Biscuit down", "we ditched Iceland", "everything runs Django 5 now": the new statement repeats the name,
-and the words next to it say that the thing is gone or has another number. A correction ("I got her name wrong, it's
-Henley") must contain a similarly spelled name, or share the topic.
+In "We had to put Biscuit down" and "everything runs Django 5 now", the new statement repeats the name, and the words
+next to it say that the thing is gone or has another number. A correction ("I got her name wrong, it's Henley") must
+contain a similarly spelled name, or share the topic.
 """
 
 import re
@@ -83,7 +83,7 @@ def _is_work(clause: SlotClause, language: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _loss_pattern(name: str) -> re.Pattern[str]:
-    """Return a pattern that matches the name with words of loss shortly before or directly after it."""
+    """Return a pattern that matches the name if words of loss come shortly before it or directly after it."""
     own = re.escape(name)
     return re.compile(
         rf"\b{fold(_LOST)}\s+(?:(?:my|our|the|a|al|el|la|mi|de|to|de lado)\s+)*(?:\w+\s+)?{own}\b(?!\s+\w+\s+(?:tickets?|trip|plan))"
@@ -100,7 +100,7 @@ def _names_in(clause: SlotClause) -> list[str]:
 
 
 def _renumbered(old: SlotClause, new: SlotClause, language: str) -> bool:
-    """Return True if the same thing has another number now: Node 16, Node 20."""
+    """Return True if both texts name the same thing with different numbers, such as Node 16 and Node 20."""
     changed = "now" in new.cues or change_phrases(language).words["changed"].search(new.text)
     if not changed or old.cues & {"past", "ended"} or old.subject != new.subject:
         return False

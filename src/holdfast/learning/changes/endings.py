@@ -1,8 +1,8 @@
 """Detect endings of things that fill no slot: "cancelled HelloFresh", "I gave up the ukulele", "ya no juego al pádel".
 
-Statements are compared by their terms. An ending ends an old statement of the same person that contains all the terms
-it names, if that sort of ending can end that sort of statement. Selling ends owning, finishing ends what is in progress.
-Neither ends a taste, a job or a home.
+Statements are compared by their terms. An ending supersedes an old statement of the same person that contains all terms
+of the ended thing, if this sort of ending fits that sort of statement. Selling ends owning, and finishing ends an
+activity in progress. Neither ends a taste, a job or a home.
 """
 
 import re
@@ -25,23 +25,23 @@ _PLURAL: Final = re.compile(
 _PLACE: Final = re.compile(r"\b(?:at|in|for|with|en|con|para)\s+([^,.;]+)", re.IGNORECASE)
 _TAIL: Final = re.compile(r"(?<=\w) (?:in|on|at|en|al) (?:my |the |our |mi |el |la |los |las )?\w+", re.IGNORECASE)
 _HYPHEN: Final = "z2dz"
-"""Encoding of a hyphen in a stem. A hyphenated word is no form of its first part: "sugar-free" and "sugar"."""
+"""Replaces a hyphen in a stem, so that a hyphenated word is not taken for a form of its first part ("sugar-free", "sugar")."""
 _BOTH: Final = re.compile(r"\b(?:all|both|the (?:two|three)|todos|todas|ambos|ambas|l[oa]s (?:dos|tres))\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangePhrases:
-    """Patterns by which one language states that something ended or changed."""
+    """The patterns that recognize, in one language, that something ended or changed."""
 
     endings: Mapping[str, tuple[re.Pattern[str], ...]]
     verbs: Mapping[str, re.Pattern[str]]
     words: Mapping[str, re.Pattern[str]]
     parts: tuple[re.Pattern[str], ...]
-    """Parts of a day or week, one pattern of names per part."""
+    """Patterns for parts of a day or week. Each pattern matches all names of one part."""
     generic: frozenset[str]
-    """Stems of general nouns that do not identify a thing: course, subscription, meeting."""
+    """Stems of nouns too general to identify a thing, such as course, subscription or meeting."""
     schedule: frozenset[str]
-    """Stems that state only a time, an amount or a change of it: planned, moved, raised."""
+    """Stems that are about a time or an amount, not about a thing, such as planned, moved or raised."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,13 +77,13 @@ def change_phrases(language: str) -> ChangePhrases:
 
 
 def languages_of(old: str, new: str, language: str | None) -> list[str]:
-    """Return the languages in which to read two texts: the given one and the detected ones, or all if none is known."""
+    """Return the languages in which to read two texts: the given one and those detected, or all if no language is known."""
     found = [code for code in (language, detect_language(old), detect_language(new)) if code in LANGUAGES]
     return list(dict.fromkeys(found)) or list(LANGUAGES)
 
 
 def ends(old: str, new: str, language: str | None = None) -> bool:
-    """Return True if a new statement says that something an old one states has ended."""
+    """Return True if a new statement says that something stated by an old one has ended."""
     for code in languages_of(old, new, language):
         endings = list(endings_in(new, code))
         if endings and any(
@@ -109,7 +109,7 @@ def endings_in(text: str, language: str) -> Iterator[Ending]:
 
 
 def is_limited(predicate: str, language: str) -> bool:
-    """Return True if the ending is restricted: coffee after six, meat on Fridays."""
+    """Return True if the ending is restricted, such as giving up coffee only after six, or meat only on Fridays."""
     return _limit_in(predicate, "stop", change_phrases(language)) is not None
 
 
@@ -150,7 +150,7 @@ def _endings(clause: SlotClause, sort: str, predicate: str, words: SlotPhrases, 
 
 
 def _verb_of(predicate: str, sort: str, clause: SlotClause, changes: ChangePhrases) -> tuple[str, str]:
-    """Split the stopped activity into its verb and the rest. A thing alone has no verb."""
+    """Split the stopped activity into its verb and the rest. The verb is empty if only a thing is named."""
     if sort != "stop":
         return "", predicate
     if predicate.casefold().startswith("no "):
@@ -176,7 +176,7 @@ def _is_over(old: SlotClause, ending: Ending, language: str) -> bool:
 
 
 def _is_head_noun(old: SlotClause, ending: Ending, changes: ChangePhrases, language: str) -> bool:
-    """Return True if the ended thing is the head noun of the old clause and not a modifier: chocolate, not chocolate cake."""
+    """Return True if the ended thing is the head noun of the old clause. In "chocolate cake", chocolate is only a modifier."""
     words = phrases(language)
     liked = changes.verbs["like"].match(old.predicate)
     predicate = old.predicate[liked.end() :] if liked else old.predicate.partition(" ")[2]
@@ -189,7 +189,7 @@ def _is_head_noun(old: SlotClause, ending: Ending, changes: ChangePhrases, langu
 
 
 def _can_end(old: SlotClause, ending: Ending, changes: ChangePhrases, language: str) -> bool:
-    """Return True if this sort of ending can end this sort of statement. Selling ends owning, but not liking."""
+    """Return True if this sort of ending can apply to this sort of statement. Selling ends owning, but not liking."""
     predicate, is_a = old.predicate, changes.verbs
     if is_a["like"].match(predicate):
         return (
@@ -206,7 +206,7 @@ def _can_end(old: SlotClause, ending: Ending, changes: ChangePhrases, language: 
 
 
 def _can_end_own(old: SlotClause, ending: Ending, changes: ChangePhrases, language: str, *, same: bool) -> bool:
-    """Return True if this sort of ending can end something that the user has or does."""
+    """Return True if this sort of ending can apply to a statement about something that the user has or does."""
     predicate, is_a = old.predicate, changes.verbs
     owned, in_progress = bool(is_a["have"].match(predicate)), bool(is_a["progress"].match(predicate))
     if is_a["be"].match(predicate) and not owned and not in_progress:
@@ -219,7 +219,7 @@ def _can_end_own(old: SlotClause, ending: Ending, changes: ChangePhrases, langua
 
 
 def _is_place_left(old: SlotClause, ending: Ending, language: str) -> bool:
-    """Return True if the thing that was left is a place or group in the old clause: at the hotel, with the choir."""
+    """Return True if the thing that was left is a place or group in the old clause, as in "at the hotel" or "with the choir"."""
     places = _PLACE.findall(old.predicate)
     return any(_contains(meaning(place, language), ending.things) for place in places)
 
@@ -245,7 +245,7 @@ def _contains(terms: frozenset[str], words: frozenset[str]) -> bool:
 
 
 def _same_word(one: str, other: str) -> bool:
-    """Return True if two stems belong to one word, which may be clipped: furgo, furgoneta."""
+    """Return True if two stems belong to the same word, even if one is a clipped form, such as furgo for furgoneta."""
     if one == other:
         return True
     shorter, longer = sorted((one, other), key=len)

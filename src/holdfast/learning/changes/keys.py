@@ -13,9 +13,9 @@ from holdfast.text.terms import document_terms
 _SEPARATORS = re.compile(r"[\s_\-./]+")
 _CAMEL = re.compile(r"(?<=[a-záéíóúñ])(?=[A-ZÁÉÍÓÚÑ])")
 _KEY_LIKE = re.compile(r"[^\W\d_][\w-]{0,30}(?:[ _][\w-]{1,20}){0,2}")
-"""One to three words, as a person would write before a colon to name an attribute."""
+"""Matches one to three words that look like the name of an attribute before a colon."""
 _MODIFIERS = frozenset("current actual user users usuario my mi present the el la del de of".split())
-"""Words that do not distinguish keys: ``trabajo_actual`` is ``trabajo``."""
+"""Words that do not distinguish keys: ``trabajo_actual`` means the same as ``trabajo``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class _Synonyms:
 
 
 def canonical_key(key: str, known: Collection[str] = ()) -> str:
-    """Return the known spelling of a key, or the key cleaned if none of the known keys means the same.
+    """Return the known key that means the same as this key. If there is none, return this key in cleaned form.
 
     Synonyms come from a table. Other keys mean the same only if their folded stems are equal.
     """
@@ -47,7 +47,7 @@ def same_key(one: str | None, other: str | None) -> bool:
 
 
 def attribute_of(key: str) -> str | None:
-    """Return the slot attribute that a value under this key fills, or None if the key names no slot."""
+    """Return the slot attribute that a value under this key describes, or None if the key names no known attribute."""
     table = _synonyms()
     group = table.group.get(_plain(key))
     return None if group is None else table.attribute.get(group)
@@ -62,7 +62,7 @@ def _meaning(key: str) -> tuple[str, ...]:
 
 
 def _plain(key: str) -> str:
-    """Return the folded words of a key without modifiers. A key of modifiers only keeps them."""
+    """Return the folded words of a key, leaving out modifiers. If the key consists only of modifiers, they are kept."""
     words = _SEPARATORS.split(fold(_CAMEL.sub(" ", one_line(key))).strip(" _-."))
     whole = " ".join(words)
     if whole in _synonyms().group:
@@ -81,7 +81,7 @@ def _synonyms() -> _Synonyms:
 
 
 def split_key(text: str) -> tuple[str | None, str]:
-    """Split ``key: value``. Return no key and the whole text if the part before the colon does not look like a key."""
+    """Split ``key: value``. If the part before the colon does not look like a key, return None and the whole text."""
     before, colon, after = text.partition(":")
     key, value = before.strip(), after.strip()
     if not colon or not value or value.startswith("//") or not _KEY_LIKE.fullmatch(key):

@@ -22,7 +22,7 @@ def moments_of(text: str) -> dict[str, frozenset[str]]:
 
 
 def times_differ(old: str, new: str, *, moved: bool) -> bool:
-    """Return True if the new time contradicts the old one. With ``moved``, times of different sorts also count as different."""
+    """Return True if the new time contradicts the old one. If ``moved``, times of different sorts also count as different."""
     before, after = moments_of(old), moments_of(new)
     if not before or not after:
         return False
@@ -33,7 +33,7 @@ def times_differ(old: str, new: str, *, moved: bool) -> bool:
 
 
 def _same(before: frozenset[str], after: frozenset[str]) -> bool:
-    """Compare times of one sort. An hour without am or pm matches both."""
+    """Return True if two times of one sort agree. An hour without am or pm matches both."""
     if before == after:
         return True
     open_ended = any(hour.startswith("~") for hour in before | after)
@@ -57,7 +57,7 @@ def _named(text: str, moments: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _days_by_month(text: str, months: list[re.Pattern[str]]) -> list[str]:
-    """Return the day numbers next to a month: "May 5", "5 de mayo"."""
+    """Return the day numbers that stand next to the name of a month, as in "May 5" or "5 de mayo"."""
     days = []
     for month in months:
         for match in month.finditer(text):

@@ -1,4 +1,4 @@
-"""Detect a new value of something that fills no slot: another time, dose or floor.
+"""Detect a new value of something that fills no slot (a known attribute), such as another time, dose or floor.
 
 Statements are compared by their terms: "physio got bumped to Friday" is about the physio session on Wednesday. The new
 statement must contain a word of change, share the topic, and state a different value of the same sort.
@@ -42,11 +42,11 @@ class StatedValue:
     parts: frozenset[int]
     changed: bool
     starts_with_thing: bool
-    """True if it begins with a thing ("the release is ...") instead of an action."""
+    """True if this part begins with a thing ("the release is ...") and not with an action."""
     thing: frozenset[str]
-    """Terms of that thing, such as "CI" in "our CI is on Jenkins"."""
+    """Terms of the thing that this part begins with, such as "CI" in "our CI is on Jenkins"."""
     strongly_changed: bool
-    """True if it contains a strong word of change: migrated, renamed, now."""
+    """True if this part contains a strong word of change, such as "migrated", "renamed" or "now"."""
 
 
 def gets_another_value(old: str, new: str, language: str | None = None) -> bool:
@@ -69,7 +69,7 @@ def _stated_values(text: str, language: str) -> list[StatedValue]:
 
 
 def _pieces(text: str) -> list[str]:
-    """Split a predicate at commas. A part that continues the part before it is not split off."""
+    """Split a predicate at commas, except where the text after the comma continues the part before it."""
     pieces: list[str] = []
     for piece in re.split(r",\s+", text):
         if pieces and (_CONTINUES.match(piece) or not re.search(r"[^\W\d]{3}.* ", piece)):
@@ -115,7 +115,7 @@ def _revalued(old: StatedValue, new: StatedValue, changes: ChangePhrases) -> boo
 
 
 def _thing_changed(old: StatedValue, new: StatedValue, changes: ChangePhrases) -> bool:
-    """Return True if the thing that an old statement begins with has a new value of any sort."""
+    """Return True if an old statement begins with a thing, and the new one gives that thing a new value of any sort."""
     if not new.strongly_changed or not old.thing - changes.generic or not old.thing <= new.topic:
         return False
     value = old.topic - old.thing
@@ -124,7 +124,7 @@ def _thing_changed(old: StatedValue, new: StatedValue, changes: ChangePhrases) -
 
 
 def _same_topic(old: StatedValue, new: StatedValue, changes: ChangePhrases) -> bool:
-    """Return True if both have the same topic. One may name it more fully; shared generic terms alone are not enough."""
+    """Return True if both have the same topic. One may name it more fully. Sharing only generic terms is not enough."""
     if old.topic == new.topic:
         return bool(old.topic)
     shared = old.topic & new.topic
@@ -138,7 +138,7 @@ def _same_topic(old: StatedValue, new: StatedValue, changes: ChangePhrases) -> b
 
 
 def _names_differ(old: StatedValue, new: StatedValue) -> bool:
-    """Return True if each contains a name that the other does not."""
+    """Return True if each of the two contains a name that the other lacks."""
     before, after = frozenset(names(old.text)), frozenset(names(new.text))
     return bool(before - after) and bool(after - before)
 

@@ -1,4 +1,4 @@
-"""Load the patterns that read slots from the word files of each language, and compile them once."""
+"""Load, for each language, the patterns that read slots (attributes with values) from texts. They are compiled once."""
 
 import re
 import tomllib
@@ -14,13 +14,13 @@ LANGUAGES: Final = ("en", "es")
 
 Sense: TypeAlias = Literal["says", "changes", "past", "ends"]
 _SENSES: Final[tuple[Sense, ...]] = ("changes", "ends", "past", "says")
-"""Senses in the order in which they are tried. A plain statement comes last because its patterns are the least specific."""
+"""Senses of a phrase, in the order in which they are tried. A plain statement comes last: its patterns are the least specific."""
 _OPTIONAL: Final = {accented: f"[{plain}{accented}]" for accented, plain in zip("áéíóúüñ", "aeiouun", strict=True)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttributeTraits:
-    """Properties of an attribute, the same in every language. ``slots_shared.toml`` describes each."""
+    """Properties of an attribute that are the same in every language. ``slots_shared.toml`` describes each property."""
 
     lasting: bool = False
     vague: bool = False
@@ -40,10 +40,10 @@ class SlotRule:
     pattern: re.Pattern[str]
     single: bool
     value: str
-    """The sort of its value: place, firm, job, moment, number, scale, exact, activity, or text."""
+    """Sort of value that the phrase contains: place, firm, job, moment, number, scale, exact, activity, or text."""
     fixed: str | None
     denied: str | None
-    """The value when the statement is negated, if a negation has a value: "I do not like tea" means "dislike"."""
+    """Value of a negated statement, if it has one: "I do not like tea" has the value "dislike"."""
     traits: AttributeTraits
 
 
@@ -64,17 +64,17 @@ class SlotPhrases:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedWords:
-    """Word lists that both languages share."""
+    """Word lists that are used for both languages."""
 
     broad_places: frozenset[str]
     synonyms: Mapping[str, str]
-    """Synonyms: maps a folded word to the first word of its group."""
+    """Maps a folded word to the first word of its group of synonyms."""
     filler_words: frozenset[str]
     negations: frozenset[str]
     contrast_words: frozenset[str]
-    """Function words that change who, when or whether: "she", "had", "if"."""
+    """Function words that change the person, the time or the certainty of a statement, such as "she", "had" or "if"."""
     sides: Mapping[str, tuple[int, int]]
-    """Opposites: maps a folded word to the number of its scale and its side of the scale, 0 or 1."""
+    """Maps a folded word to the number of its scale of opposites and to its side of that scale, 0 or 1."""
     vague_values: frozenset[str]
     definite_values: frozenset[str]
 
@@ -99,7 +99,7 @@ def phrases(language: str) -> SlotPhrases:
 
 @lru_cache(maxsize=1)
 def shared_words() -> SharedWords:
-    """Return the word lists that both languages share."""
+    """Return the word lists that are used for both languages."""
     table = _read("slots_shared.toml")
     synonyms = {word: group.split()[0] for group in table["synonyms"] for word in group.split()}
     return SharedWords(
@@ -144,7 +144,7 @@ def _trait(entry: Mapping[str, Any]) -> AttributeTraits:
 
 
 def accent_free(pattern: str) -> str:
-    """Return a pattern in which an accented letter also matches the plain one."""
+    """Return a pattern in which each accented letter also matches the letter without its accent."""
     inside, out = False, []
     for at, sign in enumerate(pattern):
         if sign in "[]" and (at == 0 or pattern[at - 1] != "\\"):

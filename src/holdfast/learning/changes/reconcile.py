@@ -1,8 +1,8 @@
 """Compare new facts with known ones: refresh a repeated fact, supersede a changed one, add the rest.
 
-Nothing is written here. Each new Put is returned as it should be stored: as a refresh of the memory that already says
-it, with ``replaces`` naming the memories it ends, or unchanged. In doubt it is unchanged: a duplicate can be merged
-later, but a memory retired by mistake is lost to recall.
+Nothing is written here. Each new Put (a memory to store) is returned in one of three forms: as a refresh of a memory
+that says the same, with the memories it supersedes in ``replaces``, or unchanged. In doubt it is returned unchanged: a
+duplicate can be merged later, but a memory retired by mistake is lost to recall.
 """
 
 from collections.abc import Iterator, Sequence
@@ -48,10 +48,10 @@ __all__ = [
 ]
 
 _SINGLE_STATEMENTS: Final = frozenset({"fact", "event", "decision", "conclusion"})
-"""Kinds whose memories each make one statement, unlike a summary or a profile."""
+"""Kinds whose memories contain one statement each, unlike summaries and profiles."""
 _MAX_BRIEF_WORDS: Final = 8
 _CORRECTION_WINDOW: Final = timedelta(hours=2)
-"""Maximum time after a statement in which a correction that does not name the old value can still refer to it."""
+"""Maximum age of a statement that a correction can refer to without naming the old value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,28 +64,28 @@ class Neighbor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReconcileRules:
-    """A preset's settings for reconciling."""
+    """A preset's settings for comparing new facts with known ones."""
 
     supersede: bool = True
     same_distance: float | None = 0.15
-    """Maximum distance of two facts with the same meaning, on the scale of ``SOURCE_DISTANCE``. None disables the check."""
+    """Maximum distance at which two facts mean the same, on the scale of ``SOURCE_DISTANCE``. None disables the check."""
     merge_same: Literal["refresh", "replace"] = "refresh"
-    """Whether a repeated fact refreshes the old memory or replaces it."""
+    """Whether a fact that repeats a known one refreshes the old memory (``refresh``) or replaces it (``replace``)."""
     normalize_keys: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Retired:
-    """A memory that a new statement ends, and the reason."""
+    """A memory that a new statement supersedes, and the reason."""
 
     memory: Memory
     why: str
     certain: bool
-    """True if both name the same attribute. An uncertain match counts only if it is the only one."""
+    """True if the memory and the new statement name the same attribute. An uncertain match counts only if there is no other."""
 
 
 def replaces(old: str, new: str, language: str | None = None) -> bool:
-    """Return True if a new statement supersedes an old one of the same person."""
+    """Return True if a new statement supersedes an old statement of the same person."""
     if _end_reason(old, None, new, None, language) is not None:
         return True
     correction = correction_of(new, language)
@@ -99,7 +99,7 @@ def reconcile(
     *,
     calibration: DocumentCalibration | None,
 ) -> list[Put]:
-    """Return the Puts to store for new Puts, given the memories related to each, in order."""
+    """Return the Puts to store, in order, given new Puts and the existing memories related to each of them."""
     batch = _Batch(rules=rules, calibration=calibration)
     for put, found in zip(puts, related, strict=True):
         live = [neighbor for neighbor in found if neighbor.memory.status == "live" and neighbor.memory.scope == put.scope]
@@ -136,7 +136,7 @@ class _Batch:
         self._append(put)
 
     def _append(self, put: Put) -> None:
-        """Add a Put, unless an earlier one of the batch says the same. Drop earlier ones that it ends."""
+        """Add a Put, unless an earlier Put of the batch says the same. Drop earlier Puts that it supersedes."""
         for at, earlier in enumerate(self.puts):
             if earlier.id is not None or (earlier.scope, earlier.kind) != (put.scope, put.kind):
                 continue
@@ -152,7 +152,7 @@ class _Batch:
         self.puts.append(put)
 
     def _ended_in_batch(self, put: Put) -> list[Put]:
-        """Return the earlier Puts of the batch that this one ends, by the same rule of certainty as for stored memories."""
+        """Return the earlier Puts of the batch that this one supersedes. An uncertain match counts only if there is no other."""
         if not self._rules.supersede:
             return []
         ended = [
@@ -185,7 +185,7 @@ class _Batch:
         return understood and not _is_fuller(old, put) and _is_brief(put.text)
 
     def _superseding(self, put: Put, found: Sequence[Neighbor], same: Neighbor | None) -> Put:
-        """Return the Put with the memories it ends. Also add Puts for the clauses of those memories that still hold."""
+        """Return the Put with the memories it supersedes. Also add Puts for the clauses of those memories that still hold."""
         ended = list(self._ended(put, found)) if self._rules.supersede else []
         certain = [each for each in ended if each.certain]
         ended = certain or (ended if len(ended) == 1 else [])
@@ -213,7 +213,7 @@ class _Batch:
                 yield _Retired(memory=old, why="stated again, with more detail", certain=True)
 
     def _corrected(self, put: Put, correction: Correction, found: Sequence[Neighbor]) -> Put:
-        """Return the corrected statement in place of a bare correction, or the Put unchanged if it corrects nothing known."""
+        """Return the corrected statement if the Put is only a correction of a known one; otherwise return the Put unchanged."""
         for at, earlier in reversed(list(enumerate(self.puts))):
             if earlier.id is None and earlier.scope == put.scope and corrects(earlier.text, correction):
                 del self.puts[at]
@@ -230,26 +230,26 @@ class _Batch:
 
 
 def may_replace(put: Put, old: Memory) -> bool:
-    """Return True if a Put may end a memory. Replacements proposed by a model must pass this check, too."""
+    """Return True if a Put may supersede an existing memory. This also applies to replacements proposed by a model."""
     return _comparable(old.kind, put.kind) and _may_retire(put, old, by_slot=True)
 
 
 def _is_outdated(put: Put, old: Memory) -> bool:
-    """Return True if the Put is older than a known memory that supersedes it. The writer then stores the Put as history."""
+    """Return True if a known memory is newer than the Put and supersedes it. The writer then stores the Put as history."""
     if put.valid_from is None or put.valid_from >= old.valid_from or not _comparable(old.kind, put.kind):
         return False
     return _end_reason(put.text, put.key, old.text, old.key, put.language or old.language) is not None
 
 
 def _comparable(old: str, new: str) -> bool:
-    """Return True if memories of two kinds can be about the same thing: "we moved last week" is an event, a home is a fact."""
+    """Return True if memories of two kinds can be about the same thing. An event (a move) can change a fact (a home)."""
     return old == new or {old, new} <= _SINGLE_STATEMENTS
 
 
 def _may_retire(put: Put, old: Memory, *, by_slot: bool) -> bool:
-    """Return True if the memory is unpinned, not more trusted and not newer than the Put.
+    """Return True if the memory is unpinned, and neither more trusted nor newer than the Put.
 
-    An explicit memory can be retired only by slot.
+    A memory that the user stored explicitly is retired only if both fill the same slot.
     """
     if old.pinned or (old.origin == "explicit" and not by_slot) or put.trust < old.trust:
         return False
@@ -267,7 +267,7 @@ def _end_reason_for_put(earlier: Put, put: Put) -> tuple[str, bool] | None:
 
 
 def _end_reason(old: str, old_key: str | None, new: str, new_key: str | None, language: str | None) -> tuple[str, bool] | None:
-    """Return the reason why a new statement ends an old one, and whether that is certain; None if it does not end it."""
+    """Return the reason why a new statement supersedes an old one, and whether that is certain; None if it does not."""
     if denies_another_time(old, new):
         return None
     before = slots_of(old, key=old_key, language=language)
@@ -290,7 +290,7 @@ def _same_but_fuller(old: Memory, put: Put) -> bool:
 
 
 def _is_fuller(old: Memory, put: Put) -> bool:
-    """Return True if the new statement gives a fuller value for a slot of the old one: Portland, Oregon."""
+    """Return True if the new statement has a fuller value for a slot of the old one: "Portland, Oregon" for "Portland"."""
     language = put.language or old.language
     return any(
         one.attribute == other.attribute and says_more(one, other)
@@ -300,7 +300,7 @@ def _is_fuller(old: Memory, put: Put) -> bool:
 
 
 def _is_brief(text: str) -> bool:
-    """Return True if a statement is so short that its slots are all its content."""
+    """Return True if a statement is so short that it contains nothing besides its slots."""
     return len(text.split()) <= _MAX_BRIEF_WORDS
 
 
@@ -328,7 +328,10 @@ def _refreshed(old: Memory, put: Put) -> Put:
 
 
 def _merge_into(earlier: Put, put: Put) -> Put:
-    """Return a Put that takes over the replacements of an earlier one. The earlier one was not stored, so it is not retired."""
+    """Return a Put that also replaces the memories that an earlier Put of the batch would have replaced.
+
+    The earlier Put was never stored, so it need not be retired.
+    """
     return replace(put, replaces=tuple(dict.fromkeys((*earlier.replaces, *put.replaces))), reason="changed in the same batch")
 
 

@@ -1,4 +1,7 @@
-"""Keep the clauses of a superseded statement that still hold: the job in "I live in Lyon and work at Acme" after a move."""
+"""Keep the clauses of a superseded statement that still hold.
+
+After a move, the job in "I live in Lyon and work at Acme" is kept.
+"""
 
 import re
 from typing import Final
@@ -14,7 +17,7 @@ _SUBJECT: Final = re.compile(r"(?:I|We|The user|User|El usuario|La usuaria)(?= )
 
 
 def remainder(old: Memory | Put, put: Put) -> list[Put]:
-    """Return a Put for the clauses of an old statement that the new one does not change, or an empty list if there are none."""
+    """Return a Put for the clauses of an old statement that the new one does not change; an empty list if there are none."""
     language = old.language if old.language in LANGUAGES else put.language if put.language in LANGUAGES else "en"
     clauses = clauses_of(old.text, phrases(language))
     changes = slots_of(put.text, key=put.key, language=put.language)
@@ -51,7 +54,7 @@ def _stays(clause: SlotClause, language: str, changes: list[Slot]) -> bool:
 
 
 def _standing_alone(clause: str, whole: str) -> str:
-    """Return a clause as a sentence, with the subject of the whole text if it has none of its own."""
+    """Return a clause as a sentence. A clause without a subject gets the subject of the whole text."""
     subject = _SUBJECT.match(whole)
     starts = _SUBJECT.match(clause) or clause.casefold().startswith(("my ", "our ", "mi ", "mis "))
     if subject is None or starts or clause == whole:

@@ -1,6 +1,6 @@
-"""Detect a new wish for a reply style that ends an old, opposite one.
+"""Detect that a new wish for a reply style contradicts an old one and supersedes it.
 
-"Keep answers short" and "go into detail from now on" name no slot in common. Both are wishes, and their words are
+"Keep answers short" and "go into detail from now on" have no slot in common. But both are wishes, and their words are
 opposites on one scale of style: short and long, formal and informal, lists and prose.
 """
 
@@ -28,7 +28,7 @@ _REFUSED: Final = re.compile(
 )
 _WORD: Final = re.compile(r"[\w-]+")
 _STYLES: Final = 6
-"""Number of scales, counted from the first in the table, that describe a reply style. The others describe tastes."""
+"""Number of scales that describe a reply style. They come first in the table; the scales after them describe tastes."""
 
 
 def wants_another_style(old: str, new: str) -> bool:
@@ -40,7 +40,7 @@ def wants_another_style(old: str, new: str) -> bool:
 
 
 def _sides(text: str) -> dict[int, int]:
-    """Return the side of each scale that a text asks for. Rejected styles are ignored."""
+    """Return the side that a text asks for on each scale. Styles that it rejects are ignored."""
     sides = shared_words().sides
     wanted = _WORD.findall(folded(_REFUSED.sub(" ", expanded(text))))
     found = [sides[word] for word in wanted if word in sides and sides[word][0] < _STYLES]
@@ -48,7 +48,7 @@ def _sides(text: str) -> dict[int, int]:
 
 
 def _other_things(old: str, new: str) -> bool:
-    """Return True if both name the sort of text they are about and the sorts differ: emails, answers."""
+    """Return True if the two wishes name different sorts of text, such as emails and answers."""
     before, after = (frozenset(_THING.findall(folded(text))) for text in (old, new))
     kinds = [frozenset().union(*(meaning(word.rstrip("s"), None) for word in words)) for words in (before, after)]
     return bool(kinds[0] and kinds[1]) and kinds[0].isdisjoint(kinds[1])

@@ -1,8 +1,8 @@
 """Decide whether two statements mean the same, by the cosine of their vectors and by the words in which they differ.
 
-A cosine alone cannot decide. Measured on 60 pairs with one meaning, 60 look-alikes (one word of the fact differs) and
-60 unrelated pairs, half English and half Spanish, in ``tests/learning/changes/statement_pairs.toml``, embedded as
-documents:
+A cosine alone cannot decide. It was measured on 60 pairs with one meaning, 60 look-alikes (one word of the fact
+differs) and 60 unrelated pairs. Half of the pairs are English and half Spanish; they are in
+``tests/learning/changes/statement_pairs.toml`` and were embedded as documents:
 
 ====================  =====================  =====================  =====================
 cosine: 10%/50%/90%   one meaning            look-alikes            unrelated
@@ -11,10 +11,10 @@ arctic-embed-s        0.87 / 0.94 / 0.98     0.83 / 0.92 / 0.96     0.66 / 0.72 
 all-minilm-l6-v2      0.69 / 0.83 / 0.93     0.54 / 0.75 / 0.89     0.01 / 0.20 / 0.48
 ====================  =====================  =====================  =====================
 
-At a threshold of 0.90 (arctic) and 0.75 (minilm), 47 and 46 pairs with one meaning are near, 35 and 30 look-alikes, and
-no unrelated pair. So the cosine rules out unrelated pairs, and the words separate one meaning from a look-alike: with
-both checks, 25 and 26 of the 60 are merged and no look-alike is. (The table of synonyms was filled with these pairs in
-view; expect fewer elsewhere.)
+The thresholds are 0.90 (arctic) and 0.75 (minilm). Above them are 47 and 46 of the pairs with one meaning, 35 and 30 of
+the look-alikes, and no unrelated pair. So the cosine rules out unrelated pairs, and the words separate one meaning from
+a look-alike. With both checks, 25 and 26 of the 60 pairs with one meaning are merged, and no look-alike is. (The table
+of synonyms was filled with these pairs in view; expect fewer merges elsewhere.)
 """
 
 from dataclasses import dataclass
@@ -26,18 +26,21 @@ from holdfast.learning.changes.wording import change_words, meaning, names, nega
 from holdfast.text.clean import fold
 
 SOURCE_DISTANCE: Final = 0.15
-"""The cosine distance at which the original designs of the presets treat two facts as one. Unit of a calibration."""
+"""Cosine distance at which the designs behind the presets treat two facts as one. Calibrations are relative to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentCalibration:
-    """The cosine of documents with the same meaning under one embedder."""
+    """The cosine at which one embedder's documents count as having the same meaning."""
 
     near: float
-    """The cosine for a distance of 0.15: three of four pairs with one meaning are nearer, and no unrelated pair is."""
+    """Cosine that corresponds to a distance of 0.15.
+
+    Three of four pairs with the same meaning have a higher cosine; no unrelated pair has.
+    """
 
     def nearest(self, distance: float) -> float:
-        """Return the minimum cosine of two documents within a distance on the scale of ``SOURCE_DISTANCE``."""
+        """Return the minimum cosine of two documents that are within ``distance``, on the scale of ``SOURCE_DISTANCE``."""
         return 1.0 - distance * (1.0 - self.near) / SOURCE_DISTANCE
 
 
@@ -45,16 +48,16 @@ CALIBRATIONS: Final = {
     "arctic-embed-s": DocumentCalibration(near=0.90),
     "all-minilm-l6-v2": DocumentCalibration(near=0.75),
 }
-"""Calibrations by embedder. For any other embedder, the cosine is used as it is: a distance of 0.15 is a cosine of 0.85."""
+"""Calibrations by embedder. For other embedders, the distance is subtracted from 1: a distance of 0.15 is a cosine of 0.85."""
 
 
 def calibration_for(embedder: str) -> DocumentCalibration | None:
-    """Return the measured calibration of an embedder, or None if there is none."""
+    """Return the measured calibration of an embedder, or None if it was not measured."""
     return CALIBRATIONS.get(embedder)
 
 
 def is_near(cosine: float | None, distance: float | None, calibration: DocumentCalibration | None) -> bool:
-    """Return True if a cosine is within a distance. Without a cosine or a distance, nothing is near."""
+    """Return True if a cosine is within a distance. Return False if either is None."""
     if cosine is None or distance is None:
         return False
     return cosine >= (calibration.nearest(distance) if calibration else 1.0 - distance)
@@ -71,12 +74,12 @@ def adds_nothing(old: str, new: str, language: str | None = None) -> bool:
 
 
 def same_but_for_wording(old: str, new: str, language: str | None = None) -> bool:
-    """Return True if neither of two statements contains anything that the other does not."""
+    """Return True if two statements have the same content and differ only in wording."""
     return _agree(old, new) and not _beyond(old, new, language) and not _beyond(new, old, language)
 
 
 def same_slots(old: str, new: str, *, old_key: str | None, new_key: str | None, language: str | None) -> bool:
-    """Return True if slots were read from both statements and they hold the same values."""
+    """Return True if both statements fill slots, and the slots hold the same values."""
     before = _known(slots_of(old, key=old_key, language=language))
     after = _known(slots_of(new, key=new_key, language=language))
     return bool(before and after) and _covered(after, before) and _covered(before, after)
@@ -104,13 +107,13 @@ def _covered(slots: list[Slot], others: list[Slot]) -> bool:
 
 
 def _agree(old: str, new: str) -> bool:
-    """Return True if numbers, negations, function words of person and tense, and names are the same in both."""
+    """Return True if both statements have the same numbers, negations, names, and function words of person and tense."""
     marks = (numbers, negated, change_words)
     return all(mark(old) == mark(new) for mark in marks) and _same_names(old, new)
 
 
 def _same_names(old: str, new: str) -> bool:
-    """Return True if both have the same names in the same order. Order matters: "Ana works for Eva"."""
+    """Return True if both have the same names in the same order. "Ana works for Eva" and "Eva works for Ana" differ."""
     before, after = names(old), names(new)
     shared = set(before) & set(after)
     in_order = [name for name in before if name in shared] == [name for name in after if name in shared]
@@ -128,6 +131,6 @@ def _beyond(old: str, new: str, language: str | None) -> frozenset[str]:
 
 
 def _related(one: str, other: str) -> bool:
-    """Return True if two stems belong to one word family: allerg(ic) and allergi(es), employ and employe(r)."""
+    """Return True if two stems belong to one word family, such as allerg(ic) and allergi(es), or employ and employe(r)."""
     shorter = min(len(one), len(other))
     return shorter >= 4 and one[:4] == other[:4] and one[: shorter - 1] == other[: shorter - 1]

@@ -51,14 +51,14 @@ _PARAPHRASES: Final = tuple(
         (r"\b(?:el|la|los|las) ([\w ]{2,30}?) (?:del usuario|de la usuaria)\b", r"mi \1"),
     )
 )
-"""Rewrites of longer phrases as possessives: "I report to Ana" becomes "my boss is Ana"."""
+"""Patterns that rewrite longer phrases as possessives: "I report to Ana" becomes "my boss is Ana"."""
 _ABBREVIATION: Final = re.compile(r"\b(Dr|Mr|Mrs|Ms|St|Sr|Sra|Dra|Av|vs|a\.m|p\.m|approx)\.", re.IGNORECASE)
 _NAME: Final = "(?-i:[A-ZÁÉÍÓÚÑ][\\wáéíóúñ-]*[a-záéíóúñ])"
 _NO_NAME: Final = (
     r"(?!(?:My|The|Our|His|Her|Mi|Mis|El|La|Los|Las|Me|Se|Nos|Ya|No|It|He|She|They|Un|Una|Favou?rite|Name|Job|Age)\b)"
 )
 _SUCCEEDED: Final = frozenset({"boss", "partner", "landlord", "roommate"})
-"""Roles in which a new person replaces the previous one."""
+"""Roles that one person has at a time, so that a new person replaces the previous one."""
 _NEW: Final = re.compile(r"\S+(?: user's)? (?:new|nuev[oa])\b", re.IGNORECASE)
 _TRIED_CUES: Final = ("ended", "past", "not", "now", "also", "plain")
 
@@ -69,7 +69,7 @@ class SlotClause:
 
     text: str
     subject: str | None
-    """``user``, a role with a name if one is given (``sister:ana``), a name, or None if it is unknown."""
+    """``user``, a role (with a name if one is given: ``sister:ana``), a name, or None if the subject is unknown."""
     predicate: str
     """The clause without its subject and cue words."""
     cues: frozenset[str]
@@ -86,7 +86,7 @@ def expanded(text: str) -> str:
 
 
 def clauses_of(text: str, words: SlotPhrases, *, plans: bool = False) -> list[SlotClause]:
-    """Return the clauses that state something as true. With ``plans``, include clauses about plans and wishes."""
+    """Return the clauses that state something as true. If ``plans``, include clauses about plans and wishes."""
     return list(_clauses(text, words, plans=plans))
 
 
@@ -119,7 +119,7 @@ def _without_lead(piece: str, words: SlotPhrases) -> str:
 
 
 def _subject(clause: str, words: SlotPhrases) -> tuple[str | None, str] | None:
-    """Return the subject of a clause and the rest of it, or None if the clause names no subject."""
+    """Return the subject of a clause and the rest of the clause, or None if the clause names no subject."""
     kin = _kin_pattern(words.language).match(clause)
     if kin:
         role = next(role for role in words.kin if kin.group(role))
@@ -140,7 +140,7 @@ def _subject(clause: str, words: SlotPhrases) -> tuple[str | None, str] | None:
 
 
 def _inherited_subject(clause: str, before: str | None, words: SlotPhrases) -> str | None:
-    """Return the subject of a clause that names none: the user if it begins with "my", otherwise the previous subject."""
+    """Return the subject of a clause that does not name one: the user if it begins with "my", otherwise the previous subject."""
     owned = re.match(words.clauses["my"].pattern + r"\b", clause, re.IGNORECASE)
     return USER if owned or words.clauses["first"].match(clause) else before
 

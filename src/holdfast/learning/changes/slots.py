@@ -33,24 +33,24 @@ class Slot:
     """One attribute of one subject, with a value."""
 
     subject: str
-    """``user``, a role with a name if one is given (``sister:ana``), or a name."""
+    """``user``, a role (with a name if one is given: ``sister:ana``), or a name."""
     attribute: str
     value: str
-    """Folded value. Empty if the text states an ending without naming the value."""
+    """Folded value. It is empty if the text says that something ended but does not name it."""
     single: bool
-    """True if the subject has one value of the attribute at a time."""
+    """True if the subject can have only one value of the attribute at a time."""
     ended: bool = False
     """True if the text says that the value no longer holds."""
     past: bool = False
-    """True if the text is about earlier times."""
+    """True if the text is about an earlier time, not about the present."""
     changed: bool = False
     """True if the text states a change: "moved to", "my new", "now"."""
     vague: bool = False
-    """True if the value is nothing in particular ("a startup"), so another value may mean the same thing."""
+    """True if the value is unspecific ("a startup"), so that another value may mean the same thing."""
 
 
 def slots_of(text: str, *, key: str | None = None, language: str | None = None) -> list[Slot]:
-    """Return the slots of a text. ``key`` names the attribute of a bare value. A text over the length limit has no slots."""
+    """Return the slots of a text. If the text is only a value, ``key`` names its attribute. Overlong texts have no slots."""
     if len(text) > _MAX_CHARACTERS:
         return []
     return list(_cached_slots(text, key, language))
@@ -70,7 +70,7 @@ def _cached_slots(text: str, key: str | None, language: str | None) -> tuple[Slo
 
 
 def _rating(found: Sequence[Slot]) -> int:
-    """Rate a reading: 2 if it has a known attribute, 1 if it has only an activity that ended, otherwise 0."""
+    """Rate the slots read in one language: 2 if any has a known attribute, 1 if any is an activity that ended, otherwise 0."""
     return max(((2 if slot.attribute != "does" else 1 if slot.ended else 0) for slot in found), default=0)
 
 
@@ -81,7 +81,7 @@ def _reading(text: str, language: str) -> list[Slot]:
 
 
 def _with_text_cues(found: list[Slot], text: str, words: SlotPhrases) -> list[Slot]:
-    """Adjust slots by cues in the whole text: after a move the home is new; after leaving a job both job attributes end."""
+    """Adjust slots by cues in the whole text. A move marks the home as changed; leaving a job ends both job attributes."""
     if words.cues["moving"].search(text):
         found = [_as_changed(slot) if slot.attribute in {"residence", "dwelling"} else slot for slot in found]
     jobs = [
@@ -101,7 +101,7 @@ def _as_changed(slot: Slot) -> Slot:
 
 
 def _candidate_languages(text: str, language: str | None) -> Sequence[str]:
-    """Return the languages to try, likelier first. The language of a short text cannot be detected reliably."""
+    """Return the languages to try, the more likely ones first. The language of a short text cannot be detected reliably."""
     known = [code for code in (language, detect_language(text)) if code in LANGUAGES]
     return tuple(dict.fromkeys((*known, *LANGUAGES))) if not known or len(text) < 200 else tuple(dict.fromkeys(known))
 
@@ -124,7 +124,7 @@ def _clause_slots(clause: SlotClause, words: SlotPhrases) -> Iterator[Slot]:
 
 
 def _matches(clause: SlotClause, words: SlotPhrases) -> Iterator[Slot]:
-    """Yield the slots of a clause, at most one per attribute."""
+    """Yield the slots that rules read from a clause, at most one per attribute."""
     seen: set[str] = set()
     for rule in words.rules:
         if rule.attribute in seen:
@@ -137,7 +137,7 @@ def _matches(clause: SlotClause, words: SlotPhrases) -> Iterator[Slot]:
 
 
 def _slot(clause: SlotClause, rule: SlotRule, match: re.Match[str], words: SlotPhrases) -> Slot | None:
-    """Return the slot that a matching rule reads from a clause, or None if the clause does not state it."""
+    """Return the slot that a matching rule reads from a clause, or None if the clause does not state a value for it."""
     if not _applies(rule, clause, words):
         return None
     groups = match.groupdict()
@@ -162,7 +162,7 @@ def _slot(clause: SlotClause, rule: SlotRule, match: re.Match[str], words: SlotP
 
 
 def _applies(rule: SlotRule, clause: SlotClause, words: SlotPhrases) -> bool:
-    """Return False for a negated change or ending, and for a restricted ending of an attribute that can end in part."""
+    """Return False if the clause negates a change or an ending, or restricts the ending of an attribute that can end in part."""
     if rule.sense != "says" and _is_negative(clause):
         return False
     partial = rule.sense == "ends" and rule.traits.ends_in_part and is_limited(clause.predicate, words.language)
@@ -174,12 +174,12 @@ def _is_negative(clause: SlotClause) -> bool:
 
 
 def _fixed_value(rule: SlotRule, clause: SlotClause) -> str | None:
-    """Return the value that the rule prescribes. A rule can prescribe another value for a negated statement."""
+    """Return the rule's fixed value, or its value for negations if the clause is negated and the rule has one."""
     return rule.denied if rule.denied is not None and _is_negative(clause) else rule.fixed
 
 
 def _tense(clause: SlotClause, rule: SlotRule, match: re.Match[str]) -> tuple[bool, bool]:
-    """Return two flags: the value has ended, and the clause is about the past."""
+    """Return two flags: whether the value has ended, and whether the clause is about the past."""
     if rule.sense != "says":
         return rule.sense == "ends", rule.sense == "past"
     in_past = "past" in clause.cues
@@ -195,7 +195,7 @@ def _cues_change(clause: SlotClause, rule: SlotRule) -> bool:
 
 
 def _is_vague(rule: SlotRule, value: str, match: re.Match[str], words: SlotPhrases) -> bool:
-    """Return True if the value is nothing in particular, so another value may mean the same thing."""
+    """Return True if the value is unspecific, so that another value may mean the same thing."""
     shared, traits = shared_words(), rule.traits
     if value in shared.vague_values or (traits.vague and value not in shared.definite_values):
         return True
@@ -211,12 +211,12 @@ def _is_study(slot: Slot, rule: SlotRule) -> bool:
 
 
 def _as_studies(slot: Slot, clause: SlotClause, rule: SlotRule) -> Slot:
-    """Turn an occupation such as "law student" into studies. Several studies can hold at once, so none replaces another."""
+    """Turn an occupation such as "law student" into studies. A person can have several studies, so none replaces another."""
     return replace(slot, attribute="studies", single=False, changed=_cues_change(clause, rule))
 
 
 def _of_owner(slot: Slot, rule: SlotRule) -> Slot | None:
-    """Turn a statement about the user's animal into a slot of the user. Return None for a pet of anyone else."""
+    """Turn a statement about the user's pet into a slot of the user. Return None for someone else's pet."""
     if not rule.traits.animals or slot.subject == USER:
         return slot
     if slot.subject.split(":")[0] not in rule.traits.animals:
@@ -240,7 +240,7 @@ def _attribute(rule: SlotRule, groups: dict[str, str | None], words: SlotPhrases
 
 
 def _opinion(rule: SlotRule, about: str, words: SlotPhrases) -> str | None:
-    """Return the attribute of an opinion: the thing, and after a slash the terms that restrict it, as in "coffee / milk"."""
+    """Return the attribute of an opinion: the thing, then after a slash any terms that restrict it, as in "coffee / milk"."""
     about = about.split(",", maxsplit=1)[0]
     narrowed = words.clauses["adverbials"].search(about)
     head = meaning(about[: narrowed.start()] if narrowed else about, words.language)
@@ -250,7 +250,7 @@ def _opinion(rule: SlotRule, about: str, words: SlotPhrases) -> str | None:
 
 
 def _value(groups: dict[str, str | None], rule: SlotRule, words: SlotPhrases) -> str | None:
-    """Return the value in comparable form, or None if it is not of the rule's sort."""
+    """Return the value in comparable form, or None if it is not of the sort that the rule requires."""
     raw = groups.get("v") or ""
     if rule.value in {"moment", "scale"}:
         fits = moments_of(raw) or rule.sense == "ends" if rule.value == "moment" else _on_a_scale(raw)
@@ -271,19 +271,19 @@ def _on_a_scale(raw: str) -> bool:
 
 
 def _status(value: str) -> str:
-    """Map a status in either language or gender to one name. Return other values unchanged."""
+    """Map a status to one name for all languages and genders. Return other values unchanged."""
     statuses = shared_statuses()
     return statuses.get(value) or statuses.get(value[:-1]) or value
 
 
 def _until_stop(value: str, words: SlotPhrases) -> str:
-    """Return a value up to the point where the sentence continues."""
+    """Return the part of a value before the words with which the sentence continues."""
     end = words.clauses["stop"].search(value)
     return (value[: end.start()] if end else value).strip(" ,.\"'“”")
 
 
 def _place(value: str, words: SlotPhrases) -> str:
-    """Return the town in "a small flat in Lyon", or an empty string if a home is described without a place name."""
+    """Return the place name in a description of a home ("Lyon" in "a small flat in Lyon"); an empty string if there is none."""
     if not words.clauses["article"].match(value):
         return value
     inner = _IN_PLACE.match(value)
@@ -307,7 +307,7 @@ def _activity(predicate: str, words: SlotPhrases) -> str:
 
 
 def _bare_value(attribute: str, text: str) -> Iterator[Slot]:
-    """Yield the slot of a bare value under a key."""
+    """Yield the slot of a text that is only a value, with its attribute given by a key."""
     value = folded(text)
     if attribute == "work":
         is_role = any(re.search(rf"\b{_occupations(code)}\b", value, re.IGNORECASE) for code in LANGUAGES)

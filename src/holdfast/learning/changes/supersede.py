@@ -1,4 +1,4 @@
-"""Decide by slots whether a new statement supersedes an old one, and read bare corrections."""
+"""Decide by slots whether a new statement supersedes an old one, and parse corrections that name only a value."""
 
 import re
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _FILLER_WORDS: Final = frozenset(
     "a an the my our in at on of de la el los las en un una mi named called llamado llamada que se llama".split()
 )
 _ONE_OF_A_KIND: Final = frozenset({"partner", "mother", "father", "boss", "ex", "parents", "dog", "cat"})
-"""Roles that usually one person or animal has. Statements about the role match even if only one gives a name."""
+"""Roles that usually only one person or animal has. Statements about such a role match even if only one of them has a name."""
 _ANIMALS: Final = frozenset({"dog", "cat", "pet"})
 _TOOL_ATTRIBUTES: Final = ("tool", "current ")
 _TOKEN: Final = re.compile(r"[^\W_]+(?:['.@+-][^\W_]+)*")
@@ -30,7 +30,7 @@ class Correction:
 
 
 def retires(old: Slot, new: Slot) -> str | None:
-    """Return the reason why the new slot ends the old one ("moved", "ended" ...), or None if it does not."""
+    """Return the reason why the new slot supersedes the old one ("moved", "ended" ...), or None if it does not."""
     if _has_parted(old, new):
         return "ended"
     if old.past or not same_subject(old, new):
@@ -74,7 +74,7 @@ def says_more(old: Slot, new: Slot) -> bool:
 
 
 def correction_of(text: str, language: str | None = None) -> Correction | None:
-    """Return the correction if the text is a bare one: "actually it's the 14th, not the 12th"."""
+    """Return the correction if the text is nothing else ("actually it's the 14th, not the 12th"); otherwise None."""
     plain = expanded(text)
     for code in dict.fromkeys((language, *LANGUAGES)):
         if code not in LANGUAGES:
@@ -119,14 +119,14 @@ def amended(old: str, correction: Correction) -> str:
 
 
 def _is_bare(before: str, language: str) -> bool:
-    """Return True if only words of correction precede the value."""
+    """Return True if nothing but words of correction precedes the value."""
     marks = phrases(language).corrections["marks"]
     pieces = (piece.strip() for piece in re.split(r"[,.;:!]\s*", before))
     return all(marks.match(f"{piece},") for piece in pieces if piece)
 
 
 def _ends(old: Slot, new: Slot) -> bool:
-    """Return True if the new slot, which states an ending, ends the old slot."""
+    """Return True if the ending stated by the new slot applies to the old slot."""
     if new.attribute == "*":
         return bool(new.value) and _tokens(new.value) == _tokens(old.value)
     if "does" in {new.attribute, old.attribute}:
@@ -141,26 +141,26 @@ def _ends(old: Slot, new: Slot) -> bool:
 
 
 def _ends_value(old: Slot, new: Slot) -> bool:
-    """Return True if the ended value is the old one. For a home or a possession, a fuller name is a different value."""
+    """Return True if the value that ended is the old slot's value. For a home or a possession, a fuller name is another value."""
     before, after = _tokens(old.value), _tokens(new.value)
     return after <= before or (before <= after and old.attribute not in {"pet", "owned", "residence"})
 
 
 def _same_activity(old: str, new: str) -> bool:
-    """Compare activities. The verb may be missing in one of them: "drink coffee" and "coffee"."""
+    """Return True if two activities are the same. One of them may lack the verb: "drink coffee" and "coffee"."""
     before, after = old.split(), new.split()
     return bool(before and after) and (before == after or before[1:] == after or before == after[1:])
 
 
 def _has_parted(old: Slot, new: Slot) -> bool:
-    """Return True if the user has parted from the partner whose name the old slot holds."""
+    """Return True if the new slot says that the user has parted from the partner named in the old slot."""
     if (old.attribute, new.attribute) != ("name", "relationship") or not new.ended or new.subject != USER:
         return False
     return old.subject.startswith("partner") and (not new.value or _tokens(new.value) == _tokens(old.value))
 
 
 def same_subject(old: Slot, new: Slot) -> bool:
-    """Return True if two slots have the same subject. Either may lack the name."""
+    """Return True if two slots have the same subject. One of them may lack the subject's name."""
     if old.subject == new.subject:
         return True
     (role, _, name), (other_role, _, other_name) = old.subject.partition(":"), new.subject.partition(":")
@@ -174,9 +174,9 @@ def same_subject(old: Slot, new: Slot) -> bool:
 
 
 def _same_attribute(old: Slot, new: Slot) -> bool:
-    """Return True if two attributes are the same.
+    """Return True if two attributes are the same, or one includes the other.
 
-    An opinion of coffee also covers coffee at night, and a moved appointment can be named by part of its name.
+    An opinion of coffee includes coffee at night, and a moved appointment can be named by part of its name.
     """
     if old.attribute == new.attribute or old.attribute.split(" / ")[0] == new.attribute:
         return True
@@ -189,7 +189,7 @@ def _same_attribute(old: Slot, new: Slot) -> bool:
 
 
 def _opposed(old: str, new: str) -> bool:
-    """Return True if two preferences are on different sides of one scale."""
+    """Return True if two preferences are opposites on one scale."""
     sides = shared_words().sides
     before = dict(sides[word] for word in _TOKEN.findall(old) if word in sides)
     after = dict(sides[word] for word in _TOKEN.findall(new) if word in sides)

@@ -1,4 +1,4 @@
-"""Detect a switch between things of one kind: "switched to Firefox" ends "I use Chrome".
+"""Detect a switch between things of one kind: "switched to Firefox" supersedes "I use Chrome".
 
 A table lists things of one kind. Two things with the same head noun also count, such as oat milk and regular milk. The
 new statement must contain a word of change and have the same subject. It must not name a different purpose: Discord for
@@ -39,7 +39,7 @@ _TIME: Final = re.compile(
     r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|ene|abr|ago|dic|week|month|year|semana|mes|año|spring|summer|verano|20\d\d)",
     re.IGNORECASE,
 )
-"""Time expressions. A phrase such as "in May" states no purpose."""
+"""Matches time expressions, so that a phrase such as "in May" is not taken for a purpose."""
 
 
 def switches(old: str, new: str, language: str | None = None) -> bool:
@@ -75,7 +75,7 @@ def _switched(old: SlotClause, new: SlotClause, language: str) -> bool:
 
 
 def _members(text: str) -> Iterator[tuple[int, frozenset[str]]]:
-    """Yield each kind named in a text with its things."""
+    """Yield each kind named in a text, with the things of that kind that the text names."""
     found: dict[int, set[str]] = {}
     for kind, thing in _things().findall_in(fold(text)):
         found.setdefault(kind, set()).add(thing)
@@ -83,7 +83,7 @@ def _members(text: str) -> Iterator[tuple[int, frozenset[str]]]:
 
 
 class _Things:
-    """One pattern that matches the things of all kinds."""
+    """A single pattern that matches the things of all kinds."""
 
     def __init__(self) -> None:
         self._kind = {
@@ -103,7 +103,7 @@ def _things() -> _Things:
 
 
 def _is_variety(old: str, new: str, language: str) -> bool:
-    """Return True if both name one thing in two varieties: oat milk, regular milk."""
+    """Return True if both name the same thing in different varieties, such as oat milk and regular milk."""
     end = phrases(language).clauses["stop"].search(new)
     named = re.findall(r"\w+", fold(new[: end.start()] if end else new))
     if not 2 <= len(named) <= 3:
@@ -115,7 +115,7 @@ def _is_variety(old: str, new: str, language: str) -> bool:
 
 
 def _has_same_purpose(old: str, new: str, language: str) -> bool:
-    """Return True if the new thing has no purpose of its own, or the same purpose as the old one."""
+    """Return True if the new thing has the same purpose as the old one, or no stated purpose."""
     end = phrases(language).clauses["stop"].search(new)
     after = _PURPOSE.search(new[: end.start()] if end else new)
     if after is None or _TIME.search(after.group("what")):

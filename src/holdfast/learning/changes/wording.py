@@ -1,4 +1,4 @@
-"""Extract the words that carry a statement's meaning, and those that distinguish similar statements."""
+"""Extract the words that carry a statement's meaning, and the words that distinguish similar statements."""
 
 import re
 from functools import lru_cache
@@ -57,7 +57,7 @@ def numbers(text: str) -> frozenset[str]:
 
 
 def change_words(text: str) -> frozenset[str]:
-    """Return the function words that change who, when or whether: "she", "had", "if". The Spanish article *el* is excluded."""
+    """Return the function words for person, time or certainty, such as "she", "had" or "if". The article *el* is excluded."""
     words = _WORD.findall(one_line(text).casefold())
     return frozenset(fold(word) for word in words if word != "el" and fold(word) in shared_words().contrast_words)
 

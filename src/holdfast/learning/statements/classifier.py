@@ -22,16 +22,16 @@ _PLURALS = ("s", "'s", "es")
 _MAX_LOGIT = 30.0
 _MAX_COUNTED_WORDS = 20
 _WEIGHT_RANGE = (-3.0, 8.0)
-"""Range to which the cue weight is clipped as a feature."""
+"""Range to which the total weight of a clause's cues is clipped before it is used as a feature."""
 _SUFFICIENT_WEIGHT = 3.0
-"""Cue weight at which a clause counts as worth keeping by its cues alone."""
+"""Total weight of its cues at which a clause is worth keeping by the cues alone."""
 _NEAR_WEIGHT = 2.0
-"""Cue weight at which a clause counts as nearly worth keeping."""
+"""Total weight of its cues at which a clause is nearly worth keeping."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClauseReading:
-    """A clause with the results of the rules and cues: the input of the classifier."""
+    """A clause with the rules and cues that match it. This is the input of the classifier."""
 
     text: str
     folded: str
@@ -41,7 +41,7 @@ class ClauseReading:
     """True if the clause holds only for the moment or is uncertain."""
     cues: tuple[str, ...]
     weight: float
-    """Total weight of its cues."""
+    """Total weight of the clause's cues."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ class ClauseClassifier:
         return frozenset(kind for match in _TOKEN.finditer(folded) for kind in self._classes_of(match[0]))
 
     def _class_features(self, tokens: Sequence[tuple[str, str]], shapes: Sequence[str]) -> Iterator[str]:
-        """Yield features of word classes: each class, and sequences of classes in order."""
+        """Yield features of word classes: each single class, and sequences of classes in the order of the words."""
         kinds = [self._classes_of(word) for word, _ in tokens]
         yield from (f"k {kind}" for each in kinds for kind in each)
         in_order = [each[0].upper() if each else self._plain(shape) for each, shape in zip(kinds, shapes, strict=True)]
@@ -91,7 +91,7 @@ class ClauseClassifier:
         return next((self.classes[stem] for stem in stems if stem in self.classes), ())
 
     def _shape(self, word: str, written: str, *, first: bool) -> str:
-        """Return a function word itself, and for any other word only its shape: number, capitalized, or its ending."""
+        """Return the word itself if it is a function word, otherwise its shape: number, capitalized, or its ending."""
         if word in self.function or not (word[0].isalnum() or word[0] == "_"):
             return word
         if any(char.isdigit() for char in word):

@@ -1,4 +1,4 @@
-"""Split a message into clauses that may be statements, without code, quotes, questions and commands."""
+"""Split a message into clauses that may be statements. Code, quotes, questions and commands are left out."""
 
 import re
 from collections.abc import Iterator
@@ -15,17 +15,17 @@ _SKIPPED = (">", "|", "#", "$ ", "//", "/*", "<", "import ", "def ", "class ", "
 _CODE = re.compile(
     r"\w\([^()\n]{0,60}\)\s*[:{;]|^[\w.]{2,40}\([^()\n]{0,80}\)$|[{};]\s*$|=>|[=!]=|\+=|^(?:INFO|DEBUG|ERROR|WARN(?:ING)?|FATAL|Traceback|\w{2,30}(?:Error|Exception):)\b"
 )
-"""A line of a program or of a log."""
+"""Matches a line of a program or of a log."""
 _EDGES = " \t\"'“”*_-–—•·"
 _AROUND = _EDGES + ",;:("
 _MAX_SENTENCE_CHARACTERS = 500
 _MAX_BOUNDARIES = 16
-"""Maximum number of possible clause boundaries examined per sentence. A sentence with more is a list; its rest is not split."""
+"""Maximum number of possible clause boundaries examined per sentence. A sentence with more is a list and is not split further."""
 _MAX_WEIGHED_CHARACTERS = 160
-"""Number of characters after a question that are weighed to decide whether a statement begins there."""
+"""Maximum number of characters after a question that are examined to decide whether a statement begins there."""
 _MIN_WORDS = 2
 _MIN_WORDS_WITHOUT_SUBJECT = 3
-"""Minimum number of words of a clause without a subject."""
+"""Minimum number of words that a clause without a subject must have."""
 _BOUNDARY = re.compile(
     r"(?:\s*[,;:(]\s*|\s+[–—-]+\s+|\s*(?:\.\.\.|…)\s*)(?:(?:and|but|so|because|cause|cuz|since|also|plus|y|e|pero|porque|asi que|ya que|aunque|ademas"
     r"|tambien|which is why|por eso|que|es que|cuz|bc)\s+)?"
@@ -37,19 +37,19 @@ _SUBJECT = re.compile(
     r"|they|on|every|next)\b"
 )
 _POINTS_BACK = re.compile(r"\b(?:them|ones?|it|there|those|then|lo|entonces|eso|ahi|alla|alli)[.!]*$")
-"""Endings that refer to the previous clause ("... there", "... it"). Such a clause is not split off."""
+"""Matches endings that refer to the previous clause ("... there", "... it"). A clause with such an ending is not split off."""
 _NEEDS_CONTEXT = re.compile(
     r"(?:mine|ours|that'?s (?:where|what|who|why|how|when|my|our|the (?:one|place))"
     r"|(?:el|la|los|las) (?:mi[oa]s?|nuestr[oa]s?)\b|(?:ahi|alli|alla) (?:es|esta|vivo|vive|vivimos|tengo|trabajo)|(?:es|son) (?:donde|mi|mis|el mio|la mia))\b"
 )
-"""Beginnings that refer to the previous clause, such as "mine" or "that's where". The clause is unclear without it."""
+"""Matches beginnings such as "mine" or "that's where", which are unclear without the previous clause."""
 _CONSEQUENCE = re.compile(r"\b(?:so|asi que|por eso|which is why)\b")
 _CONSEQUENT_WISH = re.compile(
     r"(?:please )?(?:no|don'?t|dont|do not|stop|never|only|always|skip|avoid|nada de|sin|deja de|nunca|evita|siempre)\b"
 )
-"""Beginnings of a wish that follows "so". It is not split from the statement that explains it."""
+"""Matches the beginning of a wish that follows "so". The wish is not split from the statement that explains it."""
 _CONSENT = re.compile(r"(?:ok|okay|vale|dale|got it|understood|entendido|de acuerdo|alright|please|porfa|por favor|si|yeah)\W*$")
-"""A question that only asks for agreement with the statement before it."""
+"""Matches a question that only asks for agreement with the statement before it."""
 _INSTEAD = re.compile(r"\b(?:instead|after all|en su lugar|en vez de eso)\b")
 _ACCENTS = str.maketrans(
     "áàâäãéèêëíìîïóòôöõúùûüçñÁÀÂÄÃÉÈÊËÍÌÎÏÓÒÔÖÕÚÙÛÜÇÑ’‘`´", "aaaaaeeeeiiiiooooouuuucnAAAAAEEEEIIIIOOOOOUUUUCN''''"
@@ -65,18 +65,18 @@ class StatementClause:
     folded: str
     asked: bool = False
     corrects: bool = False
-    """True if it begins as a correction of an earlier statement."""
+    """True if the clause begins like a correction of an earlier statement."""
     context: str = ""
-    """The text just before it, if it is unclear without that text."""
+    """The text just before the clause, if the clause is unclear without it."""
 
     @property
     def needs_context(self) -> bool:
-        """True if it refers to something named just before: "mine is blue"."""
+        """True if the clause refers to something named just before it: "mine is blue"."""
         return _NEEDS_CONTEXT.match(self.folded) is not None
 
 
 def fold_clause(text: str) -> str:
-    """Return a text of the same length for the rules to match: lower case, no accents, straight apostrophes.
+    """Return the text in the form that rules match: lower case, no accents, straight apostrophes. The length stays the same.
 
     An "ó" at the end of a word stays: in Spanish it distinguishes "he worked" (trabajó) from "I work" (trabajo).
     """
@@ -89,7 +89,7 @@ def fold_clause(text: str) -> str:
 
 
 def sentences(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each sentence and its folded form, in which longer quotes are masked. Code is skipped."""
+    """Yield each sentence as written and in folded form. Code is skipped. In the folded form, longer quotes are masked."""
     for piece in _SENTENCE_END.split(without_quoted_text(text)):
         sentence = piece.strip(_EDGES) if piece else ""
         if (
@@ -110,7 +110,7 @@ def _mask_quote(match: re.Match[str]) -> str:
 
 
 def clauses(sentence: str, folded: str, book: Rulebook) -> Iterator[StatementClause]:
-    """Yield the clauses that a sentence states. Questions and commands in it are dropped."""
+    """Yield the clauses of a sentence that state something. Its questions and commands are dropped."""
     is_question = sentence.rstrip(_EDGES + ")").endswith("?")
     cuts = _clause_boundaries(sentence, folded, book, is_question=is_question)
     spans = zip([0, *(after for _, after in cuts)], [*(before for before, _ in cuts), len(sentence)], strict=True)
@@ -151,7 +151,7 @@ def _is_announced(folded: str, stated: str) -> bool:
 
 
 def _stated(text: str, folded: str, book: Rulebook, *, is_question: bool) -> StatementClause | None:
-    """Return a part of a sentence as a clause without its lead-in, or None if it is a question, a command or a quote."""
+    """Return a part of a sentence as a clause without introductory words; None if it is a question, a command or a quote."""
     if book.asked_after.match(folded):
         return None
     asked = False
@@ -183,7 +183,7 @@ def _asks(folded: str, book: Rulebook, *, is_question: bool) -> bool:
 
 
 def _clause_boundaries(sentence: str, folded: str, book: Rulebook, *, is_question: bool) -> list[tuple[int, int]]:
-    """Return the spans between clauses: the places where a statement, a question or a command begins."""
+    """Return the spans of text at which a sentence is split, each before a statement, a question or a command."""
     cuts: list[tuple[int, int]] = []
     is_request = _asks_to_remember(folded, book)
     for boundary in islice(_BOUNDARY.finditer(folded), _MAX_BOUNDARIES):
@@ -213,7 +213,7 @@ def _clause_boundaries(sentence: str, folded: str, book: Rulebook, *, is_questio
 
 
 def _last_pause(sentence: str, folded: str, book: Rulebook) -> list[tuple[int, int]]:
-    """Return the span before a question that only a pause separates from a statement: "I'm vegan, anything for me?"."""
+    """Return the span of the pause that separates a statement from a question after it: "I'm vegan, anything for me?"."""
     pauses = [boundary for boundary in _BOUNDARY.finditer(folded) if _PAUSE.search(boundary[0])]
     if not pauses or _asks(folded, book, is_question=True):
         return []
@@ -230,7 +230,7 @@ def _follows_from(boundary: str, before: str, book: Rulebook) -> bool:
 
 
 def _is_statement(text: str, rest: str, book: Rulebook) -> bool:
-    """Return True if the text after a question or command is a statement: "find a recipe, the twins eat no meat"."""
+    """Return True if the text after a question or command is a statement, as in "find a recipe, the twins eat no meat"."""
     return len(rest.split()) >= _MIN_WORDS_WITHOUT_SUBJECT and is_telling(text, rest, book)
 
 
@@ -264,7 +264,7 @@ def _begins_clause(rest: str, book: Rulebook, *, tight: bool, is_question: bool)
 
 
 def _has_own_subject(folded: str, book: Rulebook, *, tight: bool) -> bool:
-    """Return True if a clause can stand alone. In English it needs a subject, except after a pause; in Spanish it does not."""
+    """Return True if a clause can stand alone. A Spanish clause needs no subject; an English one does, except after a pause."""
     if book.language == "es" or _SUBJECT.match(folded):
         return True
     return not tight and len(_BOUNDARY.split(folded, maxsplit=1)[0].split()) >= _MIN_WORDS_WITHOUT_SUBJECT

@@ -1,4 +1,4 @@
-"""Extract observations of the assistant that the user confirms."""
+"""Extract the assistant's observations that the user confirms."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ _QUESTION_TAG = re.compile(
     re.IGNORECASE,
 )
 _MAX_SENTENCES_BACK = 2
-"""Number of sentences at the end of the assistant's message that a "yes" can confirm."""
+"""Maximum number of sentences, counted from the end of the assistant's message, that a "yes" can confirm."""
 _IMPORTANCE = 5.0
 
 

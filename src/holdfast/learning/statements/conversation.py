@@ -10,7 +10,7 @@ from holdfast.learning.statements.statements import Statement, retracts, stateme
 from holdfast.types import Message
 
 _MAX_STATEMENTS_BACK = 4
-"""Number of earlier statements that a bare correction ("no, on Tuesday") can refer to."""
+"""Maximum number of preceding statements among which a bare correction ("no, on Tuesday") looks for the one it corrects."""
 _SINGLE_VALUE_KEYS = frozenset(
     (
         "name",
@@ -42,7 +42,7 @@ class SourcedStatement:
 
 
 def is_spoken_by_user(message: Message) -> bool:
-    """Return True if a message is a user's own text: not noise, tool output or a web page."""
+    """Return True if a message is a user's own text, and not noise, tool output or a web page."""
     return message.role == "user" and message.origin == "user" and message.action is None
 
 
@@ -106,7 +106,7 @@ def _repair_last(found: list[SourcedStatement], bare: _BareCorrection) -> list[S
 
 
 def _restates(new: SourcedStatement, old: SourcedStatement) -> bool:
-    """Return True if a correction restates an earlier statement of the same speaker."""
+    """Return True if a correction is a new version of an earlier statement by the same speaker."""
     if new.sources[-1].speaker != old.sources[-1].speaker:
         return False
     if new.sources == old.sources and new.statement.text == old.statement.text:
@@ -118,13 +118,13 @@ def _restates(new: SourcedStatement, old: SourcedStatement) -> bool:
 
 
 def _word_overlap(words: Sequence[str], others: Sequence[str]) -> float:
-    """Return the share of words, without numbers, that two statements have in common (Jaccard index)."""
+    """Return the share of words that two statements have in common (Jaccard index). Numbers are ignored."""
     one, other = ({word for word in each if word.isalpha()} for each in (words, others))
     return len(one & other) / max(1, len(one | other))
 
 
 def _without_last_message(found: list[SourcedStatement], message: Message) -> list[SourcedStatement]:
-    """Drop the statements from the same speaker's last message."""
+    """Drop the statements of the latest message by the same speaker that made any."""
     mine = [each for each in found if each.sources[-1].speaker == message.speaker]
     last = mine[-1].sources[-1].id if mine else None
     return [each for each in found if each.sources[-1].id != last]

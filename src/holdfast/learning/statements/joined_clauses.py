@@ -7,27 +7,27 @@ from dataclasses import replace
 from holdfast.learning.statements.rulebook import Statement
 
 _MAX_THIN_WORDS = 7
-"""Maximum number of words of a thin statement."""
+"""Maximum number of words of a thin statement, which is too short to stand alone."""
 _MAX_THIN_WORDS_WITH_NUMBER = 4
-"""Maximum number of words of a thin statement that contains a number."""
+"""Maximum number of words of a thin statement (too short to stand alone) that contains a number."""
 _STANDS_ALONE = frozenset(
     "name nombre birthday cumpleanos contact contacto diet dieta health salud family familia pet mascota home ubicacion work trabajo "
     "study estudios language idioma skill habilidad decision".split()
 )
-"""Keys whose statements are complete, however short they are."""
+"""Keys whose statements are complete even if they are short."""
 _BETWEEN = re.compile(
     r"[\s,;:.…–—()-]{1,6}(?:(?:and|but|so|because|cause|cuz|bc|since|plus|also|though|although|while|then|now|y|e|pero|porque|asi|así|ya|aunque"
     r"|ademas|además|tambien|también|por|eso|es|que|pues)[\s,]+){0,3}",
     re.IGNORECASE,
 )
-"""Punctuation and conjunctions. If anything else stands between two clauses, they are not joined."""
+"""Matches punctuation and conjunctions. Two clauses are joined only if there is nothing else between them."""
 _DIGIT = re.compile(r"\d")
 
 
 def joined(sentence: str, found: Iterable[Statement]) -> list[Statement]:
     """Return the statements of a sentence in order, with short ones joined to their neighbors.
 
-    A faint statement is dropped unless it was joined.
+    A faint statement, which is not worth keeping alone, is dropped unless it was joined.
     """
     kept: list[Statement] = []
     for statement in found:
@@ -40,7 +40,7 @@ def joined(sentence: str, found: Iterable[Statement]) -> list[Statement]:
 
 
 def _merged(sentence: str, one: Statement, other: Statement) -> Statement | None:
-    """Return two statements as one if either is thin and only punctuation or conjunctions separate them; otherwise None."""
+    """Return two statements as one if either is too short and only punctuation or conjunctions separate them; else None."""
     thin, thin_too = _is_thin(one), _is_thin(other)
     if not (thin or thin_too) or (thin and thin_too and not (one.weighed or other.weighed)) or one.asked or other.asked:
         return None
@@ -55,7 +55,7 @@ def _merged(sentence: str, one: Statement, other: Statement) -> Statement | None
 
 
 def _can_absorb(statement: Statement) -> bool:
-    """Return True if a faint neighbor may be joined to this statement."""
+    """Return True if a neighbor that is not worth keeping alone may be joined to this statement."""
     return not statement.faint and (statement.weighed or statement.key not in _STANDS_ALONE)
 
 

@@ -10,7 +10,7 @@ _BLOCK_END = re.compile(r"\[(?:/|end|fin)[^\[\]\n]{0,80}\]", re.IGNORECASE)
 
 
 def without_quoted_text(text: str) -> str:
-    """Return a message without code, tagged blocks and blocks of memories. Each is replaced by a line break or underscores."""
+    """Return a message in which code, tagged blocks and blocks of memories are replaced by a line break or by underscores."""
     text = _IN_LINE.sub(lambda match: "_" * len(match[0]), _FENCED.sub("\n", text))
     return _without_tagged(_without_memories(text))
 

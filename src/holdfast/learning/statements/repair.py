@@ -10,9 +10,9 @@ _MARK = (
     r"|correccion|no)"
 )
 _MARK_WITHIN = _MARK.removesuffix("|no)") + r"|no(?=\s*[,.:;…–—-]))"
-"""Marks of correction inside a sentence. "No" is one only before a pause.
+"""Matches words that announce a correction inside a sentence. "No" counts only before a pause.
 
-"El martes, no, el miércoles" corrects the day; "el martes, no el lunes" rejects another day.
+"El martes, no, el miércoles" corrects the day; "el martes, no el lunes" only rejects another day.
 """
 _OPENING = re.compile(
     rf"^(?:(?:oh|ah|ay|hmm|ok|okay|uy|ups|oops|bueno|pero|but|y|and|che)[ ,.!-]+)*{_MARK}(?:[ ,.!:-]+{_MARK})*[ ,.!:-]+"
@@ -47,7 +47,7 @@ _VALUES = tuple(
         r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|once|doce)\b",
     )
 )
-"""Sorts of values. A new value replaces an old one of the same sort. The first sort found in a correction is used."""
+"""One pattern per sort of value. A new value replaces one of the same sort. The first sort found in a correction is used."""
 _MAX_FRAGMENT_WORDS = 9
 
 
@@ -66,7 +66,7 @@ def admits_mistake(folded: str) -> bool:
 
 
 def repaired(text: str, fragment: str) -> str | None:
-    """Return a statement with its value replaced by the one in a fragment, or None if they have no sort of value in common."""
+    """Return a statement with its value replaced by the value in a fragment; None if the two have no sort of value in common."""
     plain = fold_clause(fragment)
     named = _NOT.match(plain) or _BUT.match(plain)
     if named is not None:
@@ -84,7 +84,7 @@ def repaired(text: str, fragment: str) -> str | None:
 
 
 def repaired_within(text: str) -> str:
-    """Return a statement that corrects itself with the final value only. Return any other statement unchanged."""
+    """Return a statement that corrects itself with only the final value. Other statements are returned unchanged."""
     found = _WITHIN.match(fold_clause(text).rstrip("."))
     if found is None:
         return text

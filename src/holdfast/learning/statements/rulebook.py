@@ -19,7 +19,7 @@ _GROUP = re.compile(r"<([a-z_0-9]+)>")
 _SUBJECTS: Mapping[str, Mapping[str, str]] = {"en": {"i": "i", "am": "i'm", "have": "i've"}, "es": {"am": "soy"}}
 _WHITESPACE = re.compile(r"\s+")
 _MAX_DEPTH = 4
-"""Maximum depth at which word groups can refer to other groups."""
+"""Maximum nesting depth of word groups that refer to other groups."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class StatementRule:
     unless: re.Pattern[str] | None
 
     def fits(self, clause: str, start: int = 0) -> bool:
-        """Return True if a folded clause matches from ``start``."""
+        """Return True if the rule's pattern matches a folded clause from ``start``."""
         return bool(
             self.pattern.match(clause, start)
             and (self.needs is None or self.needs.search(clause))
@@ -51,25 +51,28 @@ class Rulebook:
     language: str
     rules: tuple[StatementRule, ...]
     filler: re.Pattern[str]
-    """Words that can precede a statement and are not part of it."""
+    """Matches words before a statement that are not part of it."""
     asked: re.Pattern[str]
-    """A request to remember the text that follows."""
+    """Matches a request to remember the text that follows it."""
     asked_after: re.Pattern[str]
-    """A request to remember the text that precedes it."""
+    """Matches a request to remember the text that precedes it."""
     correction: re.Pattern[str]
     when: re.Pattern[str]
     prefix: re.Pattern[str]
-    """Words that can precede a statement and are part of it: "for the archive", "every Sunday"."""
+    """Matches words before a statement that are part of it, such as "for the archive" or "every Sunday"."""
     elided: Mapping[str, re.Pattern[str]]
-    """Patterns of clauses without a subject, by the subject to insert before matching."""
+    """Maps a subject to the pattern of clauses that omit it. The subject is inserted before the rules are tried."""
     signs: Mapping[str, re.Pattern[str]]
     scale: CueScale
-    """Cues that are weighed if no rule matches."""
+    """Cues whose weights decide if no rule matches a clause."""
     classifier: ClauseClassifier | None
-    """Classifier of clauses; None if only the rules decide."""
+    """Classifier of clauses; None if no classifier is used."""
 
     def find(self, clause: str) -> StatementRule | None:
-        """Return the first rule that matches a folded clause, also after a prefix or with an elided subject inserted."""
+        """Return the first rule that matches a folded clause, or None.
+
+        A rule may also match after a prefix, or after an omitted subject has been inserted.
+        """
         rule = self._first(clause, 0)
         for start in self._after_prefix(clause):
             rule = rule or self._first(clause, start)
@@ -87,7 +90,7 @@ class Rulebook:
         return next((rule for rule in self.rules if rule.fits(clause, start)), None)
 
     def shows(self, sign: str, text: str) -> bool:
-        """Return True if a folded text matches a sign, such as ``joke`` or ``question``."""
+        """Return True if a folded text matches the pattern of a sign, such as ``joke`` or ``question``."""
         return bool(self.signs[sign].search(text))
 
 
@@ -161,16 +164,16 @@ class Statement:
     importance: float
     language: str
     asked: bool = False
-    """True if the speaker asked to remember it."""
+    """True if the speaker asked the assistant to remember it."""
     temporary: bool = False
-    """True if it holds only until a day in the near future."""
+    """True if the statement holds only until a day in the near future."""
     corrects: bool = False
     """True if it corrects an earlier statement."""
     observed: bool = False
     """True if it is an observation of the assistant that the user confirmed."""
     weighed: bool = False
-    """True if no rule matched and it was kept by its cues and the classifier."""
+    """True if no rule matched, and the statement was kept because of its cues and the classifier."""
     elided: bool = False
-    """True if it was weighed and has no subject: "been vegan since May"."""
+    """True if the statement was kept without a rule and has no subject: "been vegan since May"."""
     faint: bool = False
-    """True if it is not worth keeping alone but can be joined to a neighboring statement."""
+    """True if the statement is not worth keeping alone but can be joined to a neighboring one."""

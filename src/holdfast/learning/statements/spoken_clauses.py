@@ -23,17 +23,17 @@ _WHOLE_SENTENCE = ("hypothetical", "sarcasm", "fiction_author")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpokenSentence:
-    """A sentence with the clauses it states. There are none if it is not meant literally."""
+    """A sentence with the clauses it states. A sentence that is not meant literally has no clauses."""
 
     text: str
     folded: str
     clauses: tuple[StatementClause, ...]
     impersonal: bool
-    """True if it belongs to a longer text that mentions neither its writer nor its reader."""
+    """True if the sentence belongs to a longer text that mentions neither its writer nor its reader."""
 
 
 def spoken(text: str, book: Rulebook) -> Iterator[SpokenSentence]:
-    """Yield the sentences of a message. Stop at a request to translate, rewrite or write a text, because that text follows."""
+    """Yield the sentences of a message. Stop at a request to translate, rewrite or write a text: the rest is that text."""
     if any(book.shows(sign, fold_clause(text)) for sign in _WHOLE_MESSAGE):
         return
     impersonal = _is_impersonal(text, book)
@@ -59,7 +59,7 @@ def without_secret(text: str) -> str:
 
 
 def _without_secret(clause: StatementClause) -> StatementClause | None:
-    """Return a clause cut before the part with a secret, or None if nothing precedes it."""
+    """Return the part of a clause before a secret, or None if nothing precedes the secret."""
     found = _SECRET.search(clause.folded)
     clause = replace(clause, context=without_secret(clause.context))
     if found is None:

@@ -41,7 +41,7 @@ _TYPES: Mapping[str, StatementType] = {
     "note": "knowledge",
     "nota": "knowledge",
 }
-"""Types of weighed statements by key. All other keys are ``personal``."""
+"""Types of statements that no rule matched, by key. The type of any other key is ``personal``."""
 _MAX_IMPORTANCE = 10.0
 _SPANISH_LETTER = re.compile(r"[ñáéíóú¿¡]", re.IGNORECASE)
 _MAX_ADDITION_WORDS = 9
@@ -78,7 +78,7 @@ def retracts(text: str) -> bool:
 
 
 def _books(message: Message) -> list[Rulebook]:
-    """Return the rulebook of the message's language, then the other languages' rules without cues and classifier."""
+    """Return the full rulebook of the message's language, then those of other languages without cues and classifier."""
     language = message.language or detect_language(message.text) or _likeliest_language(message.text)
     own = [rulebook(language)] if language in LANGUAGES else []
     return own + [rules_only(code) for code in LANGUAGES if code != language]
@@ -109,7 +109,7 @@ def _in_language(text: str, book: Rulebook) -> Iterator[Statement]:
 
 
 def _with_context(sentence: SpokenSentence, previous: str) -> SpokenSentence:
-    """Add the previous sentence as context to a sentence that begins with "mine is" or the like."""
+    """Add the previous sentence as context if a sentence begins with words such as "mine is"."""
     if not previous or not sentence.clauses or not sentence.clauses[0].needs_context or sentence.clauses[0].context:
         return sentence
     return replace(sentence, clauses=(replace(sentence.clauses[0], context=previous), *sentence.clauses[1:]))
@@ -176,7 +176,7 @@ def _statement(
 
 
 def _weighed(clause: StatementClause, book: Rulebook) -> Statement:
-    """Turn a clause that no rule matches into a statement. Its cues decide the key."""
+    """Turn a clause that no rule matches into a statement whose key is decided by the clause's cues."""
     weighed = book.scale.weigh(clause.text, clause.folded)
     is_plan = _PLAN in weighed.cues and not _RECURRING_CUES.intersection(weighed.cues) and bool(book.when.search(clause.folded))
     key = _PLAN if is_plan else "personal" if weighed.key in (None, _PLAN) else str(weighed.key)
@@ -195,7 +195,7 @@ def _weighed(clause: StatementClause, book: Rulebook) -> Statement:
 
 
 def _key(clause: StatementClause, rule: StatementRule, before: Statement | None) -> str:
-    """Return the key of a clause. "His name is Rex" has the key of the statement before it."""
+    """Return the key of a clause. A clause such as "His name is Rex" gets the key of the statement before it."""
     refers_back = re.match(r"(?:his|her|its|their|he|she|it|they|se llaman?)\b", clause.folded)
     return before.key if refers_back and before is not None else rule.key
 

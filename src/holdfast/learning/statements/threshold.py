@@ -4,18 +4,18 @@ from holdfast.learning.statements.classifier import ClauseReading
 from holdfast.learning.statements.rulebook import Rulebook, StatementRule
 
 _MAX_DOUBT_WORDS = 6
-"""Number of words at the beginning of a clause in which an expression of doubt applies to the whole clause."""
+"""Number of words at the beginning of a clause. An expression of doubt among them applies to the whole clause."""
 _MIN_RULED_PROBABILITY = 0.25
-"""Minimum probability of a clause that a rule matches. It is dropped only if the classifier clearly rejects it."""
+"""Minimum probability for keeping a clause that a rule matches. It is low: the classifier overrules only in clear cases."""
 _MIN_PROBABILITY = 0.5
 _MIN_IMPERSONAL_PROBABILITY = 0.8
-"""Minimum probability of a clause in a longer impersonal text, such as an article."""
+"""Minimum probability for keeping a clause of a longer impersonal text, such as an article."""
 _MIN_FAINT_PROBABILITY = 0.35
-"""Minimum probability of a clause that can be joined to a neighboring statement."""
+"""Minimum probability for joining a clause, which is not kept alone, to a neighboring statement."""
 
 
 def is_worth_keeping(text: str, folded: str, book: Rulebook, rule: StatementRule | None, *, impersonal: bool = False) -> bool:
-    """Return True if a clause is worth keeping, given the rule that matches it and whether its text is impersonal."""
+    """Return True if a clause is worth keeping, given the rule that matches it and whether it is part of an impersonal text."""
     if rule is not None and is_passing(folded, book, rule):
         return False
     if book.classifier is None:
@@ -34,7 +34,7 @@ def is_faint(text: str, folded: str, book: Rulebook) -> bool:
 
 
 def is_telling(text: str, folded: str, book: Rulebook) -> bool:
-    """Return True if a clause would be kept on its own."""
+    """Return True if a clause is worth keeping without the text around it."""
     return is_worth_keeping(text, folded, book, book.find(folded))
 
 

@@ -1,8 +1,8 @@
 """Weigh a clause that no rule matches, by cues that it says something lasting about the speaker's life.
 
 A cue is a pattern with a weight, read from ``words``. Cues of the group ``tie`` relate a clause to the speaker. Only the
-strongest tie counts, and a clause without a tie weighs nothing. All other weights are added, plus those of names and
-numbers.
+strongest tie counts, and a clause without a tie has the weight 0. The weights of all other cues, of names and of
+numbers are added.
 """
 
 import re
@@ -13,26 +13,26 @@ from typing import Any
 _TIE = "tie"
 _THIN = "thin"
 _NAME = re.compile(r"(?<=[\w,;)] )(?!I\b)[A-ZÁÉÍÓÚÑ][\w&.'’-]*[\w]")
-"""A capitalized word in the middle of a clause, except "I"."""
+"""Matches a capitalized word in the middle of a clause, except "I"."""
 _NUMBER = re.compile(r"\d")
 _MAX_NAMES = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cue:
-    """A sign that a clause is worth keeping, or that it is not if the weight is negative."""
+    """A sign that a clause is worth keeping or, if its weight is negative, that it is not."""
 
     name: str
     group: str
     weight: float
     pattern: re.Pattern[str]
     key: str | None
-    """Key of a statement with this cue; None if the cue does not decide it."""
+    """Key of a statement with this cue; None if the cue does not determine the key."""
     written: bool
-    """True if the cue is matched against the clause as written: accents and capitals matter ("saqué", "saque")."""
+    """True if the cue is matched against the unfolded clause, where accents and capitals matter ("saqué" is not "saque")."""
 
     def shows(self, text: str, folded: str) -> bool:
-        """Return True if a clause, as written and folded, shows the cue."""
+        """Return True if the cue matches a clause, which is given as written and in folded form."""
         return self.pattern.search(text if self.written else folded) is not None
 
 
@@ -52,11 +52,11 @@ class CueScale:
     name: float
     number: float
     thin: float
-    """Weight deducted if a clause shows only thin cues and has no name or number: "my tea is gone"."""
+    """Weight deducted from a clause with only thin (weak) cues and no name or number: "my tea is gone"."""
     cues: tuple[Cue, ...]
 
     def weigh(self, text: str, folded: str) -> CueScore:
-        """Return the weight of a clause, as written and folded. It is 0 if the clause has no tie to the speaker."""
+        """Return the weight of a clause, given as written and in folded form. It is 0 if no cue relates it to the speaker."""
         shown = [cue for cue in self.cues if cue.shows(text, folded)]
         tie = max((cue.weight for cue in shown if cue.group == _TIE), default=0.0)
         if tie <= 0:
@@ -74,7 +74,7 @@ class CueScale:
 
 
 def cue_scale(data: Mapping[str, Any], fill: Mapping[str, str]) -> CueScale:
-    """Build the scale from the ``cues`` table of a language. ``fill`` holds the word groups that its patterns refer to."""
+    """Build the scale from the ``cues`` table of a language. ``fill`` holds the word groups that the patterns refer to."""
     return CueScale(
         name=float(data["name"]),
         number=float(data["number"]),

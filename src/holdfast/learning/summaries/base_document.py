@@ -27,10 +27,10 @@ _EARLIER = {"en": "Earlier", "es": "Antes"}
 _ALSO_PREFIXES = tuple(fold(words) for words in ALSO.values())
 _EARLIER_PREFIXES = tuple(fold(words) for words in _EARLIER.values())
 _RECENT_SUMMARIES = 3
-"""Number of newest summaries that go to the section for ongoing topics; older ones go to the history."""
+"""Number of newest summaries that go to the section for ongoing topics. Older summaries go to the history section."""
 _MAX_LINE_CHARACTERS = 220
 _MIN_OVERLAP = 0.8
-"""Minimum share of common words for two lines to count as repeats."""
+"""Minimum share of common words at which two lines count as repetitions."""
 _PREFERENCE = re.compile(
     r"\b(?:prefer\w*|likes?|loves?|hates?|enjoys?|dislikes?|favou?rite|can'?t stand|gustan?|encantan?|prefier\w*|odi[ao]|favorit[oa]s?|detesta)\b"
 )
@@ -67,7 +67,7 @@ class _Item:
 def distill(
     base: str, summaries: Sequence[str], facts: Sequence[str], *, max_words: int = 400, language: str | None = None
 ) -> str:
-    """Return the base document updated with summaries and facts, each given oldest first; empty if all inputs are empty."""
+    """Return the base document updated with summaries and facts, each given oldest first. It is empty if all inputs are empty."""
     if not any(text.strip() for text in (base, *summaries, *facts)):
         return ""
     language = _language(language, base, facts, summaries)
@@ -137,7 +137,7 @@ def _from_summaries(summaries: Sequence[str]) -> Iterator[_Item]:
 
 
 def _merge(items: Iterable[_Item], language: str) -> list[_Item]:
-    """Drop repeated lines, and move a line to the history if a newer line fills the same slot."""
+    """Drop repeated lines. Move a line to the history if a newer line states another value of the same attribute."""
     kept: list[_Item] = []
     terms: list[frozenset[str]] = []
     slots: set[str] = set()
@@ -162,7 +162,7 @@ def _is_repeat(words: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def _slot(statement: str) -> str | None:
-    """Return the slot a statement fills, such as the home of a person; None if several such statements can hold at once."""
+    """Return the attribute that a statement gives a value, such as a person's home; None if several values can hold at once."""
     plain = fold(statement)
     if plain.startswith(_EARLIER_PREFIXES):
         return None
@@ -175,7 +175,7 @@ def _slot(statement: str) -> str | None:
 
 
 def _choose(items: Sequence[_Item], wanted: dict[str, Detail], max_words: int, language: str) -> list[_Item]:
-    """Choose lines greedily within the word limit, preferring valuable lines and lines with details that no chosen line has."""
+    """Choose lines within the word limit, one at a time, preferring valuable lines and lines with details not yet covered."""
     room = max_words - sum(len(heading.split()) + 1 for heading in HEADINGS[language])
     chosen: list[_Item] = []
     covered: set[str] = set()

@@ -1,4 +1,4 @@
-"""Compact memories to a cap: delete one memory, or merge two, until the cap is met.
+"""Reduce memories to a cap by deleting one memory, or merging two, until the cap is met.
 
 A chat model decides if one is configured; it sees numbered lines, never ids. Without a model, rules weigh importance, age, use
 and redundancy. If the model fails or its decision is invalid, the oldest memory is deleted. Pinned memories are never touched.
@@ -22,9 +22,9 @@ from holdfast.types import Change, Memory, MemoryStatus, Put, Retire
 
 RULE_VERSION: Final = "compaction-rules-1"
 DROPPED: Final[MemoryStatus] = "expired"
-"""Status of a memory deleted to make room. It is not ``forgotten``, so the messages it came from stay findable."""
+"""Status of a memory that compaction deleted. Unlike with ``forgotten``, its source messages can still be found."""
 _MAX_CALLS: Final = 5
-"""Maximum number of model calls per compaction; rules decide the rest."""
+"""Maximum number of model calls per compaction. Rules make the remaining decisions."""
 _MAX_SHOWN_CHARACTERS: Final = 2000
 _SCHEMA: Final[Schema] = {
     "type": "object",
@@ -40,15 +40,15 @@ _SCHEMA: Final[Schema] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """Delete one memory, or merge another one into it. Memories are given by id."""
+    """A decision to delete one memory, or to merge another one into it. Memories are given by id."""
 
     action: Literal["delete", "edit"]
     target: str
-    """The memory to delete, or to merge the other one into."""
+    """Id of the memory to delete, or of the memory into which another one is merged."""
     text: str | None = None
-    """With ``edit``: the new text of the target."""
+    """New text of the target, if the action is ``edit``."""
     merged: str | None = None
-    """With ``edit``: the memory that is merged into the target and retired."""
+    """Id of the memory that is merged into the target and retired, if the action is ``edit``."""
     reason: str
 
 
@@ -68,7 +68,7 @@ class _MemorySet:
     """Working copy of the memories, updated with each decision."""
 
     memories: list[Memory]
-    """The memories; the newest is last."""
+    """The memories. The newest one is last."""
     rows: RowVectors | None
     max_characters: int
 
@@ -98,7 +98,7 @@ class _MemorySet:
 
 
 def needed(memories: Sequence[Memory], cap: int = 10) -> bool:
-    """Return True if there are more memories than the cap and at least one is not pinned. Calls no model."""
+    """Return True if there are more memories than the cap allows and at least one is not pinned. Calls no model."""
     return len(memories) > cap and any(not memory.pinned for memory in memories)
 
 
@@ -112,8 +112,8 @@ def compact(
 ) -> Outcome:
     """Make room for one memory: delete one, or merge the newest into an older one.
 
-    ``newest`` may be among ``memories``. ``vectors`` has one row per memory, and one more at its end for the newest if it is
-    not among them. ``max_characters`` limits the length of a merged text.
+    ``newest`` may be among ``memories``. ``vectors`` has one row per memory; if ``newest`` is not among them, its row comes
+    last. ``max_characters`` limits the length of a merged text.
     """
     candidates = list(memories) if any(memory.id == newest.id for memory in memories) else [*memories, newest]
     return _compact(candidates, newest, len(candidates) - 1, model=model, vectors=vectors, max_characters=max_characters)
@@ -127,7 +127,7 @@ def compact_to(
     vectors: RowVectors | None = None,
     max_characters: int = 400,
 ) -> Outcome:
-    """Reduce memories to ``cap``, one decision at a time. Each memory is in at most one of the changes."""
+    """Reduce memories to ``cap``, one decision at a time. No memory occurs in more than one of the returned changes."""
     if cap < 0:
         raise InvalidInput(f"The cap must be 0 or more, not {cap}. Nothing was changed.")
     newest = max(memories, key=lambda memory: (memory.created_at, memory.id), default=None)
@@ -170,7 +170,7 @@ def _compact(
 
 
 def _decide(working: _MemorySet, model: ChatModel | None, earlier: Sequence[_Decided]) -> _Decided:
-    """Decide by model if it is available and there is a choice; by rules otherwise."""
+    """Let the model decide if it is available and there is a choice; otherwise decide by rules."""
     if len(working.unpinned()) == 1:
         return _Decided(
             decision=Decision(action="delete", target=working.unpinned()[0].id, reason="the only memory that is not pinned")
@@ -227,7 +227,7 @@ def _read(data: Mapping[str, Any], working: _MemorySet) -> Decision | str:
 
 
 def _bad_pair(target: Memory, newest: Memory) -> str | None:
-    """Return why the newest memory cannot be merged into this one; None if it can."""
+    """Return the reason why the newest memory cannot be merged into this one; None if it can."""
     if target.id == newest.id:
         return "it merges the new memory into itself"
     if newest.pinned:
@@ -238,7 +238,7 @@ def _bad_pair(target: Memory, newest: Memory) -> str | None:
 
 
 def _bad_text(target: Memory, text: str, working: _MemorySet) -> str | None:
-    """Return why a merged text is invalid; None if it is valid."""
+    """Return the reason why a merged text is invalid; None if it is valid."""
     newest = working.newest
     if not text:
         return "the merged text is empty"
@@ -277,7 +277,7 @@ def _merge_into(target: Memory, other: Memory, text: str) -> Memory:
 
 
 def _changes(before: Sequence[Memory], working: _MemorySet, decisions: Sequence[Decision]) -> tuple[Change, ...]:
-    """Return the store changes for the decisions. Retire before editing, so that no two live memories have the same text."""
+    """Return the store changes for the decisions. Retirements come before edits, so that no two live memories have one text."""
     retired = [
         Retire(id=decision.target, status=DROPPED, reason=decision.reason)
         if decision.action == "delete"

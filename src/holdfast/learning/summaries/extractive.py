@@ -35,12 +35,12 @@ _DENIAL = re.compile(
     r"\W*(?:no|nope|not (?:really|quite)|wrong|actually|en realidad|qué va|te equivocas|incorrecto)\b(?! problem)", re.IGNORECASE
 )
 _MAX_SENTENCES = 240
-"""Maximum number of sentences to rank, which bounds the time for a huge conversation; those with the most details are kept."""
+"""Maximum number of sentences to rank, to bound the time. In a longer conversation, those with the most details are ranked."""
 _MAX_MESSAGE_CHARACTERS = 20_000
-"""Maximum characters of one message to read; a longer message is usually a pasted file."""
+"""Maximum number of characters read of one message. A longer message is usually a pasted file."""
 _MAX_SENTENCE_CHARACTERS = 180
 _MIN_GAIN = 0.5
-"""Minimum gain of each further sentence once a summary has its minimum number; a lower gain is usually small talk."""
+"""Minimum gain for adding a sentence beyond the minimum number. A sentence with less gain is usually small talk."""
 ALSO = {"en": "Also mentioned", "es": "También se mencionó"}
 """First words of the closing clause that lists the remaining details."""
 _WORDS = {
@@ -75,7 +75,7 @@ class _QuotableSentence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ReportFormat:
-    """Limits and language of a summary. ``listed`` is the largest share of its characters that the closing clause may take."""
+    """Limits and language of a summary. ``listed`` is the maximum share of its characters for the closing clause."""
 
     max_characters: int
     min_sentences: int
@@ -105,14 +105,14 @@ def paragraph(messages: Sequence[Message], *, max_characters: int = 200, languag
 
 
 def language_of(messages: Sequence[Message], language: str | None = None) -> str:
-    """Return the language to write in: the given one, or the one detected in the messages; English unless it is Spanish."""
+    """Return the given language, or else the language of the messages. Return English if that is not English or Spanish."""
     if language is None:
         language = detect_language(" ".join(message.text for message in messages)[:2000])
     return language if language in _WORDS else "en"
 
 
 def spoken(messages: Iterable[Message]) -> list[Message]:
-    """Return the messages of users and assistants, without actions and without tool and system messages."""
+    """Return the messages of users and assistants, leaving out actions, tool messages and system messages."""
     return [message for message in _truncate(messages) if message.role in ("user", "assistant") and message.action is None]
 
 
@@ -199,13 +199,13 @@ def _candidates(messages: Sequence[Message], form: _ReportFormat) -> list[_Quota
 
 
 def _score(said: _QuotableSentence, rank: float) -> float:
-    """Return the score of a sentence from its centrality and importance; lower for questions and for the assistant."""
+    """Return a sentence's score, from its centrality and importance. Questions and the assistant's sentences score lower."""
     score = 0.5 * rank + 0.12 * importance_of(said.text)
     return score * (0.4 if said.text.endswith("?") else 1.0) * (1.0 if said.by_user else 0.7)
 
 
 def _choose(candidates: Sequence[_QuotableSentence], wanted: dict[str, Detail], form: _ReportFormat) -> list[_QuotableSentence]:
-    """Choose sentences greedily by centrality and new details, within the limits of the format."""
+    """Choose sentences one at a time, by centrality and new details, within the limits of the format."""
     chosen: list[_QuotableSentence] = []
     covered: set[str] = set()
     rest = list(candidates)
@@ -229,13 +229,13 @@ def _gain(said: _QuotableSentence, covered: set[str], wanted: dict[str, Detail])
 
 
 def _reserve(wanted: dict[str, Detail], covered: set[str], form: _ReportFormat) -> int:
-    """Return the characters to reserve for the closing clause: enough for the missing details, at most the ``listed`` share."""
+    """Return the number of characters to reserve for the closing clause, limited by the format's ``listed`` share."""
     remaining = sum(len(detail.short) + 2 for key, detail in wanted.items() if key not in covered)
     return min(remaining + 22 if remaining else 0, int(form.listed * form.max_characters))
 
 
 def _turns(chosen: Sequence[_QuotableSentence], max_sentences: int) -> list[list[_QuotableSentence]]:
-    """Group the chosen sentences by speaker. While there are too many groups, merge one into an earlier one of that speaker."""
+    """Group the chosen sentences by speaker. If there are too many groups, merge some into earlier ones of the same speaker."""
     turns = _runs(chosen)
     while len(turns) > max_sentences:
         earlier = {at: [home for home in range(at) if turns[home][0].who == turns[at][0].who] for at in range(len(turns))}

@@ -15,10 +15,10 @@ from holdfast.types import Memory
 
 _NEAR_DUPLICATE: Final = 0.7
 _CHANCE_SIMILARITY: Final = 0.3
-"""Similarity that is not counted as redundancy; one shared word reaches it by chance."""
+"""Similarity that two texts reach by chance, with one shared word. Only similarity above it counts as redundancy."""
 _CONTAINED_SIMILARITY: Final = 0.9
 _MIN_WORDS: Final = 3
-"""Minimum number of words for the containment score; a shorter text is contained in too many others."""
+"""Minimum number of words for the containment score. The words of a shorter text occur in too many other texts."""
 _HALF_LIFE: Final = timedelta(days=30)
 _NEGATIONS: Final = frozenset("no not never none without nor cannot nunca jamas sin tampoco ni nadie nada".split())
 _WORD: Final = re.compile(r"[^\W_]+(?:['’.,:/-][^\W_]+)*")
@@ -28,7 +28,7 @@ _SENTENCE_ENDS: Final = ".!?…"
 
 
 def similarities(texts: Sequence[str], rows: RowVectors | None) -> NDArray[np.float64]:
-    """Return the pairwise similarity of texts, 0 to 1, by shared words and by cosine; the diagonal is 0.
+    """Return the pairwise similarity of texts, 0 to 1, by shared words and by cosine. The diagonal is 0.
 
     Embedders use different cosine ranges, so a cosine is scaled relative to the median cosine of these texts.
     """
@@ -45,7 +45,7 @@ def similarities(texts: Sequence[str], rows: RowVectors | None) -> NDArray[np.fl
 
 
 def _words(text: str, language: str | None) -> frozenset[str]:
-    """Return the content stems of a text without numbers; with numbers if there is nothing else."""
+    """Return the content stems of a text without numbers. If the text has only numbers, return those."""
     terms = content_terms(text, language)
     return frozenset(term for term in terms if not any(c.isdigit() for c in term)) or terms
 
@@ -72,7 +72,7 @@ def near_duplicates(memories: Sequence[Memory], similarity: NDArray[np.float64])
 
 
 def join(older: str, newer: str, *, max_characters: int) -> str | None:
-    """Merge two texts: return the one that covers the other, else both in sequence; None if that is too long."""
+    """Merge two texts: return the one that covers the other, or else both in sequence. Return None if that is too long."""
     if _covers(newer, older):
         return newer
     if _covers(older, newer):
@@ -95,12 +95,12 @@ def _negations(text: str) -> int:
 
 
 def long_numbers(text: str) -> frozenset[str]:
-    """Return the numbers with three or more digits, without digit grouping. Shorter numbers may be written as words."""
+    """Return the numbers of three or more digits, without thousands separators. Shorter numbers may be written as words."""
     return frozenset(number for found in _NUMBER.findall(text) if len(number := _GROUPING.sub("", found)) >= 3)
 
 
 def value(memory: Memory, memories: Sequence[Memory], redundancy: float) -> float:
-    """Return the value of one of the memories: importance weighted by trust, plus recency and recent use, minus redundancy."""
+    """Return the value of a memory: importance weighted by trust, plus recency and recent use, minus redundancy."""
     present = max(max(other.created_at, other.last_used_at or other.created_at) for other in memories)
     recency: float = 0.5 ** ((present - memory.created_at) / _HALF_LIFE)
     use: float = 0.5 ** ((present - memory.last_used_at) / _HALF_LIFE) if memory.last_used_at else 0.0

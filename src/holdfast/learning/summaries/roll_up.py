@@ -1,4 +1,4 @@
-"""Roll-up thresholds, and the store changes that write a summary or the base document."""
+"""Thresholds for rolling up messages and summaries, and the store changes that write the results."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from holdfast.types import Memory, Message, Put, Scope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollUp:
-    """Rule for a roll-up: it is due when ``threshold`` items are waiting, and takes all but the newest ``keep``."""
+    """Rule for a roll-up. It is due when ``threshold`` items are waiting, and takes all of them except the newest ``keep``."""
 
     threshold: int
     keep: int
@@ -19,7 +19,7 @@ class RollUp:
 
 
 def due(count: int, rule: RollUp) -> int:
-    """Return how many of the oldest items to roll up now; 0 while fewer than the threshold are waiting."""
+    """Return the number of oldest items to roll up now. It is 0 if fewer items than the threshold are waiting."""
     return count - rule.keep if count >= rule.threshold else 0
 
 
@@ -34,7 +34,7 @@ def summary_put(
     language: str | None = None,
     reason: str | None = None,
 ) -> Put:
-    """Build the ``Put`` that stores a summary of messages, with their ids as sources and their first and last number."""
+    """Build the ``Put`` that stores a summary, with the ids of its messages and the first and last message number."""
     if not messages:
         raise ValueError("A summary needs at least one message.")
     return Put(

@@ -25,21 +25,21 @@ __all__ = ["Summary", "distill", "distill_with", "paragraph", "paragraph_with", 
 
 _MIN_KEPT_SHARE = 0.8
 _MAX_MESSAGE_CHARACTERS = 4000
-"""Maximum characters of one message shown to a model; a longer message is usually a pasted file."""
+"""Maximum number of characters of one message that a model is shown. A longer message is usually a pasted file."""
 _ROOM_FACTOR = {"summary": 1.5, "paragraph": 3.0, "document": 1.5}
-"""Allowed length of a model's text as a multiple of the requested length. Models take the length as a hint only."""
+"""Maximum length of a model's text, as a multiple of the requested length. Models treat the requested length as a hint."""
 _MAX_TAGS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """A text with its author and cost. ``flaws`` describes problems on the way, as text for people."""
+    """A text with its author and cost. ``flaws`` describes, in plain words, problems that occurred while it was written."""
 
     text: str
     model: str | None = None
     """Name of the model that wrote the text; None if rules wrote it."""
     prompt: str = ""
-    """Version of the prompt or of the rules."""
+    """Version of the prompt; version of the rules if rules wrote the text."""
     flaws: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
     importance: float | None = None
@@ -48,7 +48,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Written:
-    """Result of a model call: its data, or None with the flaw that makes the rules write instead."""
+    """Result of a model call: the data, or None and the problem because of which the rules write the text."""
 
     data: Mapping[str, Any] | None
     flaws: tuple[str, ...]
@@ -63,7 +63,7 @@ def summarize_with(
     language: str | None = None,
     timeout: float = 60.0,
 ) -> Summary:
-    """Summarize messages in 3-5 sentences with a model; by rules if it fails."""
+    """Summarize messages in 3-5 sentences with a model, or by rules if the model fails."""
     language = language_of(messages, language)
     prompt = load_prompt("summary", language)
     values = {"transcript": _transcript(messages), "longest": str(max_characters)}
@@ -84,7 +84,7 @@ def paragraph_with(
     language: str | None = None,
     timeout: float = 60.0,
 ) -> Summary:
-    """Summarize messages in one paragraph of 2-4 sentences with importance and tags, with a model; by rules if it fails."""
+    """Summarize messages in a paragraph of 2-4 sentences, with importance and tags. Rules do this if the model fails."""
     language = language_of(messages, language)
     prompt = load_prompt("paragraph", language)
     schema = _text_schema("paragraph", importance={"type": "number"}, tags={"type": "array", "items": {"type": "string"}})
@@ -118,7 +118,7 @@ def distill_with(
     language: str | None = None,
     timeout: float = 60.0,
 ) -> Summary:
-    """Update the base document with a model; by rules if it fails. Summaries and facts are given oldest first."""
+    """Update the base document with a model, or by rules if the model fails. Summaries and facts are given oldest first."""
     language = language or detect_language(" ".join((base, *facts, *summaries))[:2000])
     prompt = load_prompt("base", language)
     values = {"document": base, "summaries": list(summaries), "facts": list(facts), "most_words": str(max_words)}
@@ -149,7 +149,7 @@ def _call_model(
 
 
 def _check(written: _Written, name: str, replaces: Sequence[str], max_characters: int) -> tuple[str | None, tuple[str, ...]]:
-    """Return the model's text and the flaws; None instead of the text if it cannot be used."""
+    """Return the model's text and its flaws. The text is None if it cannot be used."""
     if written.data is None:
         return None, written.flaws
     raw = str(written.data.get(name) or "").strip()

@@ -40,11 +40,11 @@ RULE_VERSION: Final = "topic-rules-1"
 _MAX_SHOWN_TOPICS: Final = 100
 """Maximum number of topics in the prompt. The caller sorts the likely ones first."""
 _MAX_TOPICS_WITH_LINES: Final = 30
-"""Maximum number of topics for which the prompt also shows a line or two of each."""
+"""Maximum number of topics for which the prompt also shows one or two lines of the topic's page."""
 _MAX_MESSAGE_CHARACTERS: Final = 2000
 _MIN_SCORE: Final = 0.5
 _MIN_LEAD: Final = 0.1
-"""Minimum lead of the best topic's score over the second best."""
+"""Minimum lead of the best topic's score over the second best. With a smaller lead, no topic is chosen."""
 _SCHEMA: Final[Schema] = {
     "type": "object",
     "properties": {"topic": {"type": ["string", "null"]}},
@@ -54,17 +54,17 @@ _SCHEMA: Final[Schema] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class KnownTopic:
-    """Description of a topic, so that its page need not be read again."""
+    """Description of a topic, which makes it unnecessary to read the topic's page again."""
 
     name: str
     titles: tuple[str, ...] = ()
-    """A few of its lines, newest first."""
+    """A few lines of the topic's page, newest first."""
     terms: frozenset[str] = frozenset()
     centroid: NDArray[np.float32] | None = field(default=None, repr=False)
 
 
 class DetectedTopic(NamedTuple):
-    """The topic of a message, or None, with the cost and the flaws of the detection."""
+    """The detected topic of a message, or None, with the cost and the flaws of the detection."""
 
     topic: str | None
     usage: Usage
@@ -103,7 +103,8 @@ def detect(
 ) -> DetectedTopic:
     """Return the topic that a message is about, or None.
 
-    Without a model, rules compare words and, if given, ``vector``: the message's embedding. ``calibration`` is its embedder's.
+    Without a model, rules compare words. They also compare ``vector``, the message's embedding, if it is given;
+    ``calibration`` is the calibration of its embedder.
     """
     if not detect_needed(message, topics):
         return DetectedTopic(None, Usage(), ())
@@ -127,7 +128,7 @@ def _line(topic: KnownTopic, *, with_titles: bool) -> str:
 
 
 def _read_topic(data: Mapping[str, object], topics: Sequence[KnownTopic]) -> tuple[str | None, tuple[str, ...]]:
-    """Return the topic that the model named, or None with a flaw if it was not in the prompt."""
+    """Return the topic that the model named. If that topic was not in the prompt, return None and a flaw."""
     named = data.get("topic")
     if named is None:
         return None, ()
@@ -163,7 +164,7 @@ def _similarities(
 ) -> list[float]:
     """Return the similarity of a message to the centroid of each topic, 0 to 1.
 
-    Some messages are similar to every topic, so each value is multiplied by the lead over the best other topic.
+    Some messages are similar to every topic, so each similarity is multiplied by its lead over the best other topic.
     """
     unrelated, matching = calibration
     cosines = [_cosine(topic, vector) for topic in topics]
@@ -196,9 +197,9 @@ def assign(
     min_conclusions: int = 3,
     model: ChatModel | None = None,
 ) -> Outcome:
-    """Assign conclusions to the conversation's topic, or to a new one if there are at least ``min_conclusions``; else to none.
+    """Assign conclusions to the conversation's topic. If it has none, create one for at least ``min_conclusions`` conclusions.
 
-    ``known`` are the existing topics; a new topic gets a different name.
+    ``known`` are the existing topics; a new topic gets a different name. Fewer conclusions stay without a topic.
     """
     if not assign_needed(conclusions, topic, min_conclusions=min_conclusions):
         return Outcome(changes=tuple(conclusions), prompt=RULE_VERSION)

@@ -1,6 +1,7 @@
 """Cluster texts, deterministically and with numpy only.
 
-Vectors come from an embedder. Without one, they are built here from the words, so that clustering works without a model.
+Vectors come from an embedder. Without an embedder, vectors are built from the words of the texts, so that clustering
+works without a model.
 """
 
 import hashlib
@@ -32,11 +33,11 @@ _GOOD_ENOUGH_SHARE = 0.88
 _MIN_GROUP_ROWS = 3
 """Minimum number of rows in a cluster."""
 _MIN_CENTER_COSINE = 0.15
-"""Minimum cosine of a row with its cluster's center; below it, the row is an outlier and stays unplaced."""
+"""Minimum cosine of a row with its cluster's center. A row below it is an outlier and stays unplaced."""
 
 
 def content_terms(text: str, *languages: str | None) -> frozenset[str]:
-    """Return the stems of a text without stop words, stemmed as in the given languages; English and Spanish by default.
+    """Return the stems of a text without stop words, for the given languages. The default is English and Spanish.
 
     Texts that are compared must be stemmed for the same languages, because the language of a short text cannot be detected.
     """
@@ -44,7 +45,7 @@ def content_terms(text: str, *languages: str | None) -> frozenset[str]:
 
 
 def common_language(texts: Iterable[str]) -> str | None:
-    """Return the most frequent language of several texts; None if none is detected."""
+    """Return the most frequent language of several texts; None if no language is detected."""
     votes = Counter(filter(None, map(detect_language, texts)))
     return votes.most_common(1)[0][0] if votes else None
 
@@ -63,8 +64,8 @@ def _content(text: str, language: str | None) -> tuple[str, ...]:
 def term_vectors(texts: Sequence[str]) -> RowVectors:
     """Return one unit row per text, built from the terms it shares with other texts; all zeros if it shares none.
 
-    Rare terms weigh more. Related short texts often share no term, so each row is also moved toward the terms that co-occur with
-    its own in other texts.
+    Rare terms weigh more. Related short texts often share no term. Therefore each row is also moved toward terms that, in
+    other texts, co-occur with its own terms.
     """
     rows = np.zeros((len(texts), _DIMENSIONS), dtype=np.float32)
     language = common_language(texts)
@@ -93,7 +94,7 @@ def unit(rows: RowVectors) -> RowVectors:
 
 
 def with_words(rows: RowVectors, texts: Sequence[str]) -> RowVectors:
-    """Append word vectors to an embedder's rows. Words separate texts that a small embedder cannot."""
+    """Append word vectors to an embedder's rows. They separate texts that a small embedder cannot distinguish."""
     if not len(rows):
         return rows
     return unit(np.hstack([unit(rows - rows.mean(axis=0)), _WORD_WEIGHT * term_vectors(texts)]))
@@ -142,7 +143,7 @@ def _initial_centers(rows: RowVectors, count: int, generator: np.random.Generato
 
 
 def groups(rows: RowVectors, *, min_groups: int = 2, max_groups: int = 5) -> Labels:
-    """Cluster rows, choosing the number of clusters; outliers are ``UNPLACED``.
+    """Cluster rows and choose the number of clusters. Outliers get the label ``UNPLACED``.
 
     Clusters are numbered from 0, largest first. Among clusterings of about equal quality, the one with the fewest outliers is
     chosen, then the one with the most clusters. All rows are unplaced if no clustering is good.
@@ -180,7 +181,7 @@ def _tidy(rows: RowVectors, labels: Labels) -> Labels:
 
 
 def _separation(rows: RowVectors, labels: Labels) -> float:
-    """Return the mean margin between a row's cosine with its own center and with the next; unplaced rows count as 0."""
+    """Return the mean difference of a row's cosines with its own center and the next center. Unplaced rows count as 0."""
     centers = np.stack([unit(rows[labels == label].mean(axis=0)) for label in range(int(labels.max()) + 1)])
     near = rows @ centers.T
     placed = np.flatnonzero(labels != UNPLACED)

@@ -1,7 +1,7 @@
 """Name topics: short lower-case names in the language of the texts, safe as file names.
 
-A name has only letters, digits and single hyphens, so it cannot leave its folder or be a device name on any system. Accents are
-kept: ``cumpleaños``.
+A name has only letters, digits and single hyphens, so it cannot point outside its folder or be a device name on any
+system. Accents are kept: ``cumpleaños``.
 """
 
 import re
@@ -23,7 +23,7 @@ MAX_CHARACTERS = 40
 """Maximum number of characters in a name."""
 MAX_WORDS = 3
 _MAX_SHOWN_TEXTS = 40
-"""Maximum number of texts in the prompt; more do not improve the name."""
+"""Maximum number of texts in the prompt. More texts do not improve the name."""
 _MAX_TEXT_CHARACTERS = 300
 _MAX_SHOWN_NAMES = 200
 _RESERVED = frozenset({"con", "prn", "aux", "nul", "index"} | {f"{port}{n}" for port in ("com", "lpt") for n in range(10)})
@@ -59,7 +59,7 @@ class TopicName:
 
 
 def slug(text: str, *, max_words: int = MAX_WORDS, max_characters: int = MAX_CHARACTERS) -> str:
-    """Return the text as a safe name; empty if it has no letter or digit."""
+    """Return the text as a safe name. The name is empty if the text has no letter or digit."""
     plain = unicodedata.normalize("NFKC", text).lower()
     spelled = "".join(c if _is_kept(c) else "-" for c in plain if c not in "'’")
     words = [word for word in spelled.split("-") if word][:max_words]
@@ -75,7 +75,7 @@ def title(name: str) -> str:
 
 
 def _is_kept(character: str) -> bool:
-    """Return True for letters, digits, and combining marks that some scripts cannot be written without."""
+    """Return True for letters, digits, and combining marks, which some scripts require."""
     return character.isalnum() or (unicodedata.category(character)[0] == "M" and not "\u0300" <= character <= "\u036f")
 
 
@@ -139,7 +139,7 @@ def _is_stop_word(word: str, language: str | None = None) -> bool:
 
 
 def name_by_rules(texts: Sequence[str], *, taken: Collection[str], others: Sequence[str] = ()) -> str:
-    """Name texts by their most distinctive word, or by two words if less than half of the texts contain the first."""
+    """Name texts by their most distinctive word. Add the second if less than half of the texts contain the first."""
     words = distinctive(texts, others)
     stems = [content_terms(text) for text in texts]
     shared = bool(words) and sum(bool(content_terms(words[0]) & each) for each in stems) * 2 >= len(texts)
@@ -150,7 +150,7 @@ def name_by_rules(texts: Sequence[str], *, taken: Collection[str], others: Seque
 
 
 def _candidates(words: Sequence[str], at_first: int) -> Iterator[str]:
-    """Yield names built from the first words: ``at_first`` of them, then one more at a time."""
+    """Yield candidate names: the first ``at_first`` words joined, then with one more word at a time."""
     for size in range(at_first, MAX_WORDS + 1):
         if name := slug(" ".join(words[:size])):
             yield name
@@ -161,7 +161,7 @@ def _fallback_name(texts: Iterable[str]) -> str:
 
 
 def name_topic(texts: Sequence[str], *, taken: Collection[str], model: ChatModel | None = None) -> TopicName:
-    """Name the topic of some texts. The name is unused and safe, whatever the model returns."""
+    """Name the topic of some texts. The result is always a safe and unused name, whatever the model returns."""
     by_rules = name_by_rules(texts, taken=taken)
     if model is None or not texts:
         return TopicName(name=by_rules)
@@ -181,7 +181,7 @@ def name_topic(texts: Sequence[str], *, taken: Collection[str], model: ChatModel
 
 
 def _shorten(name: str) -> list[str]:
-    """Return the words of a name, without stop words if there are too many."""
+    """Return the words of a name. If there are too many, leave out stop words."""
     words = name.replace("-", " ").replace("_", " ").split()
     if len(words) <= MAX_WORDS:
         return words

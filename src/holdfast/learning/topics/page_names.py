@@ -1,4 +1,4 @@
-"""Title and file name of a topic's page. File names are safe on every system and cannot leave their folder."""
+"""Titles and file names of topic pages. File names are safe on every system and cannot point outside their folder."""
 
 import hashlib
 import unicodedata
@@ -12,7 +12,7 @@ from holdfast.text.clean import fold, one_line
 INDEX_FILE: Final = "index.txt"
 PAGE_SUFFIX: Final = ".md"
 _MAX_NAME_BYTES: Final = 120
-"""Maximum bytes in a file name; some encrypting file systems allow only 143."""
+"""Maximum number of bytes in a file name. Some encrypting file systems allow only 143."""
 _MAX_PREFIX_CHARACTERS: Final = 24
 _MAX_TITLE_CHARACTERS: Final = 80
 _DEVICES: Final = frozenset(
@@ -24,7 +24,7 @@ _RESERVED_STEMS: Final = frozenset({"index", "readme"})
 
 
 def file_name(topic: str, taken: Collection[str] = ()) -> str:
-    """Return the file name for a topic: no path separators, no device name, and different from those ``taken`` in any case."""
+    """Return a file name for a topic, without path separators or device names. It is unlike any in ``taken``, ignoring case."""
     spelled = "".join(
         character if _is_kept(character) else "-"
         for character in unicodedata.normalize("NFC", topic).lower()
@@ -62,7 +62,7 @@ def _is_dropped(character: str) -> bool:
 
 
 def name_key(name: str) -> str:
-    """Normalize a file name for comparison, since some file systems ignore case or change the form of accents."""
+    """Normalize a file name for comparison, since some file systems ignore case or store accents in another form."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
@@ -83,7 +83,7 @@ def page_title(topic: str) -> str:
 
 
 def topic_called(name: str, known: Iterable[str] = ()) -> str:
-    """Return the known topic with this name or title, or a new topic name for it."""
+    """Return the known topic with this name or title. If there is none, return a name for a new topic."""
     folded = fold(name)
     topics = list(known)
     for spelling in (lambda topic: topic, page_title):
@@ -94,5 +94,5 @@ def topic_called(name: str, known: Iterable[str] = ()) -> str:
 
 
 def general(topic: str) -> str:
-    """Return the topic for lines of a split page that fit none of the subtopics."""
+    """Return the topic for the lines of a split page that fit none of its subtopics."""
     return f"{slug(topic, max_words=10, max_characters=_MAX_PREFIX_CHARACTERS) or 'topic'}-{GENERAL}"

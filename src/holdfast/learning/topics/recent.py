@@ -29,13 +29,13 @@ class TopicSummary:
 
 
 def summarize_topic(texts: Sequence[str]) -> str:
-    """Summarize texts by rules: their five most distinctive words."""
+    """Summarize texts by rules, in their five most distinctive words."""
     words = distinctive(texts)[:5]
     return _shorten(", ".join(words) if words else (texts[0] if texts else ""))
 
 
 def summarize_topic_with(model: ChatModel | None, texts: Sequence[str]) -> TopicSummary:
-    """Summarize texts with a model; by rules if there is none or it fails."""
+    """Summarize texts with a model, or by rules if there is no model or it fails."""
     if model is None or not texts:
         return TopicSummary(text=summarize_topic(texts))
     prompt = ask_model.load_prompt("recent", prompt_language(texts))
@@ -56,7 +56,7 @@ def summarize_topic_with(model: ChatModel | None, texts: Sequence[str]) -> Topic
 
 
 def _shorten(text: str) -> str:
-    """Return the text as one line without ``|``, the column separator of the index, cut at a word if too long."""
+    """Return the text as one line, cut at a word if too long. ``|``, which separates the columns of the index, is replaced."""
     plain = one_line(text.replace("|", "/")).strip(" .")
     if len(plain) <= MAX_CHARACTERS:
         return plain

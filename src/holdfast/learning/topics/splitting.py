@@ -22,7 +22,7 @@ RULE_VERSION: Final = "split-rules-1"
 GENERAL: Final = "general"
 _MAX_PREFIX_CHARACTERS: Final = 24
 _MAX_PAGE_SHARE: Final = 0.85
-"""Largest share of the lines that one new page may hold; with a larger one, that page would soon need another split."""
+"""Maximum share of the lines that one new page may hold. A larger page would soon need to be split again."""
 _MAX_GROUPS: Final = 8
 _MAX_SHOWN_LINES: Final = 200
 _MAX_LINE_CHARACTERS: Final = 160
@@ -47,7 +47,7 @@ _SCHEMA: Final[Schema] = {
 
 @dataclass(slots=True, kw_only=True)
 class _Proposal:
-    """The subtopic of each line, by position. Lines without an entry go to the general subtopic."""
+    """A proposed split: the subtopic of each line, by position. Lines without an entry go to the general subtopic."""
 
     places: dict[int, str] = field(default_factory=dict)
     model: str | None = None
@@ -72,7 +72,7 @@ def split(
 ) -> Outcome:
     """Move each memory of a page with more than ``max_lines`` lines to a narrower topic. No new page gets over 85% of the lines.
 
-    Subtopics get names that are not in ``taken``. Lines that fit nowhere go to ``<topic>-general``.
+    Subtopics get names that are not in ``taken``. Lines that fit no subtopic go to ``<topic>-general``.
     """
     rows = rows_for(len(memories), vectors)
     if not split_needed(memories, max_lines=max_lines):
@@ -94,14 +94,14 @@ def split(
 
 
 def _helps(proposal: _Proposal, lines: int) -> bool:
-    """Return True if no new page would hold more than ``_MAX_PAGE_SHARE`` of the lines."""
+    """Return True if the split leaves no new page with more than ``_MAX_PAGE_SHARE`` of the lines."""
     sizes = Counter(proposal.places.values())
     sizes[GENERAL] += lines - len(proposal.places)
     return max(sizes.values()) <= _MAX_PAGE_SHARE * lines
 
 
 def _propose(topic: str, memories: Sequence[Memory], model: ChatModel) -> _Proposal:
-    """Let a model name the subtopics and list the numbers of their lines."""
+    """Ask a model to name the subtopics and to list the line numbers of each."""
     if len(memories) > _MAX_SHOWN_LINES:
         return _Proposal(
             flaws=[f"the page has {len(memories)} lines, and a prompt holds at most {_MAX_SHOWN_LINES}; rules split the page"]
@@ -137,7 +137,7 @@ def _read(data: Mapping[str, Any], topic: str, lines: int, proposal: _Proposal) 
 
 
 def _without_prefix(topic: str, name: str) -> str:
-    """Return a subtopic's name without the topic's name as prefix."""
+    """Return a subtopic's name without the name of its parent topic."""
     full = slug(name, max_words=10)
     return slug(full.removeprefix(f"{slug(topic, max_words=10)}-"))
 
@@ -155,7 +155,7 @@ def _by_similarity(topic: str, texts: Sequence[str], rows: RowVectors | None) ->
 
 
 def _by_age(memories: Sequence[Memory], max_lines: int) -> dict[int, str]:
-    """Split lines by age into parts of half a page, oldest first."""
+    """Split lines by age, oldest first, into parts half as long as a page may be."""
     oldest_first = sorted(range(len(memories)), key=lambda place: (memories[place].valid_from, memories[place].item))
     size = max(1, max_lines // 2)
     return {place: f"part-{number // size + 1}" for number, place in enumerate(oldest_first)}
@@ -183,7 +183,10 @@ def _topics(topic: str, places: Mapping[int, str], lines: int, taken: Collection
 
 
 def follow(notes: Sequence[Memory], lines: Sequence[Put], *, general: str | None = None) -> tuple[Put, ...]:
-    """Move notes of a split page to the topic of most of their source lines; without any, to ``general`` or a new topic."""
+    """Move each note of a split page to the topic that most of its source lines moved to.
+
+    If none of its source lines moved, the note goes to ``general`` or, without that, to one of the new topics.
+    """
     moved = {put.id: put.topic for put in lines}
     puts: list[Put] = []
     for note in notes:

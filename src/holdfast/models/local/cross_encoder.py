@@ -1,6 +1,6 @@
-"""A cross-encoder reranker: it reads query and text together, which is more accurate than comparing two vectors.
+"""A cross-encoder reranker. It reads query and text together, which is more accurate than comparing two vectors.
 
-It takes 10 to 30 ms per pair: fast enough to rerank the best hits, too slow to search.
+It takes 10 to 30 ms per pair: fast enough to rerank the best hits, too slow to search all texts.
 """
 
 from collections.abc import Sequence
@@ -19,17 +19,20 @@ if TYPE_CHECKING:
 __all__ = ["CrossEncoder"]
 
 _MAX_QUESTION_TOKENS: Final = 64
-"""Maximum tokens of a question. The rest of the network's input is for the text."""
+"""Maximum number of tokens of a question. The rest of the network's input is for the text."""
 
 
 class CrossEncoder:
-    """Rates texts with a model of the registry. Its weights must be in ``directory`` before the first use."""
+    """Rates texts with a reranker of the registry. Its weights must be in ``directory`` before the first use."""
 
     computes = True
-    """True: it computes in this process and waits for no server."""
+    """True, because it computes in this process and does not wait for a server."""
 
     def __init__(self, spec: RerankerSpec, directory: Path) -> None:
-        """Store the arguments. The first question, or :meth:`load`, raises ``WeightsMissing`` if there are no weights."""
+        """Store the arguments. Nothing is loaded yet.
+
+        Rating the first text, or calling :meth:`load`, raises ``WeightsMissing`` if there are no weights.
+        """
         self._spec = spec
         self._directory = directory
 
@@ -45,11 +48,11 @@ class CrossEncoder:
         return Network(self._spec, self._directory)
 
     def load(self) -> None:
-        """Load the network now instead of with the first question."""
+        """Load the network now, instead of when the first question is asked."""
         self._network.load()
 
     def rate(self, question: str, candidates: Sequence[Candidate], *, asked_at: datetime) -> list[float | None]:
-        """Return a rating from 0 to 1 per text; None if the question or the text is not in English, which it cannot rate."""
+        """Return a rating from 0 to 1 per text. It is None if the question or the text is not in English."""
         del asked_at  # the model does not use dates
         if is_foreign(question):
             return [None] * len(candidates)

@@ -1,7 +1,7 @@
-"""An embedder that runs on the CPU. The default model takes about 160 MB.
+"""An embedder that runs on the CPU. The default model takes about 160 MB of memory.
 
-Each text is embedded alone, because an int8 network scales by its whole input: in a batch, the vector of a text would
-depend on the other texts.
+Each text is embedded alone, because an int8 network computes its scales over the whole input. In a batch, the vector of
+a text would depend on the other texts.
 """
 
 from collections.abc import Sequence
@@ -19,15 +19,18 @@ __all__ = ["LocalEmbedder"]
 
 
 class LocalEmbedder(RegistryEmbedder):
-    """Embeds texts with a model of the registry. Its weights must be in ``directory`` before the first use."""
+    """Embeds texts with an embedder of the registry. Its weights must be in ``directory`` before the first use."""
 
     def __init__(self, spec: ModelSpec, directory: Path) -> None:
-        """Store the arguments. The first text, or :meth:`load`, raises ``WeightsMissing`` if there are no weights."""
+        """Store the arguments. Nothing is loaded yet.
+
+        Embedding the first text, or calling :meth:`load`, raises ``WeightsMissing`` if there are no weights.
+        """
         self._spec: ModelSpec = spec
         self._network = Network(spec, directory)
 
     def load(self) -> None:
-        """Load the network now instead of with the first text."""
+        """Load the network now, instead of when the first text is embedded."""
         self._network.load()
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Floats:

@@ -45,14 +45,14 @@ from holdfast.runtime import forks
 __all__ = ["LlamaCppChat"]
 
 _BATCH: Final = 128
-"""Prompt tokens processed per step. A canceled request stops between two steps."""
+"""Number of prompt tokens processed per step. A canceled request stops between two steps."""
 _MAX_THREADS: Final = 4
-"""Maximum number of threads. More gain little, because memory bandwidth is the bottleneck."""
+"""Maximum number of threads. More threads gain little, because memory bandwidth is the bottleneck."""
 _PACKAGE: Final = "xllamacpp"
 _NO_PACKAGE: Final = "{name} needs the package xllamacpp: pip install 'holdfast[llamacpp]'"
 _SCHEMA: Final = "response_format"
 _ONE_LINE: Final = MappingProxyType({"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "})
-"""Whitespace of the JSON grammar, as in ordinary JSON on one line. Without any, models returned empty arrays."""
+"""Whitespace that the JSON grammar allows: that of JSON on one line. If it allowed none, models returned empty arrays."""
 
 
 class LlamaCppChat:
@@ -72,9 +72,10 @@ class LlamaCppChat:
         temperature: float = 0.0,
         min_timeout: float = 0.0,
     ) -> None:
-        """Store the arguments. The first request, or :meth:`load`, raises an error if the package or the weights are missing.
+        """Store the arguments. Nothing is loaded yet.
 
-        Callers choose timeouts for servers with a GPU; here, no request gets less than ``min_timeout`` seconds.
+        The first request, or calling :meth:`load`, raises an error if the package or the weights are missing. Callers choose
+        timeouts that suit servers with a GPU, so every request gets at least ``min_timeout`` seconds.
         """
         if context < 1 or (threads is not None and threads < 1) or temperature < 0:
             raise InvalidInput("context and threads must be at least 1, and temperature at least 0.")
@@ -93,13 +94,13 @@ class LlamaCppChat:
         return self._weights.name
 
     def check(self) -> None:
-        """Raise an error if the package or the weights are missing. Loads nothing."""
+        """Raise an error if the package or the weights are missing. This loads nothing."""
         if importlib.util.find_spec(_PACKAGE) is None:
             raise ExtraMissing(_NO_PACKAGE.format(name=self.name))
         self._weights.locate()
 
     def load(self) -> None:
-        """Load the model now instead of with the first request."""
+        """Load the model now, instead of with the first request."""
         process = self._process
         with process.slot:
             self._load_into(process)
@@ -111,7 +112,7 @@ class LlamaCppChat:
             process.server = None
 
     def before_fork(self) -> None:
-        """Unload the model. The child would have its state but not its threads, and could never exit."""
+        """Unload the model. Otherwise the child would have the model's state but not its threads, and could never exit."""
         self.close()
 
     def after_fork(self) -> None:
@@ -127,7 +128,7 @@ class LlamaCppChat:
         max_tokens: int = 1024,
         timeout: float = 60.0,
     ) -> Reply:
-        """Return a reply. A schema constrains every token, so only a truncated reply can violate it."""
+        """Return a reply. If a schema is given, every token is constrained by it, so only a truncated reply can violate it."""
         chat_request = ChatRequest(turns=tuple(turns), schema=schema, tools=tuple(tools), max_tokens=max_tokens, stream=True)
         *_, reply = self._run(chat_request, timeout)
         assert isinstance(reply, Reply)
@@ -190,7 +191,7 @@ class LlamaCppChat:
 
 @dataclass(slots=True)
 class _ProcessModel:
-    """The model of one process and the lock that its current user holds. Nothing else references the model."""
+    """The model of one process, and the lock held during a request. No other object references the model."""
 
     server: Any = None
     slot: threading.Lock = field(default_factory=threading.Lock)
@@ -244,7 +245,7 @@ class _Weights:
 
     @classmethod
     def of(cls, name: str, directory: Path) -> "_Weights":
-        """Parse a model name: ``local:NAME`` from the registry, or ``gguf:PATH``."""
+        """Parse a model name: ``local:NAME`` for a model of the registry, or ``gguf:PATH`` for a file."""
         kind, _, rest = name.partition(":")
         if kind not in {"local", "gguf"} or not rest:
             raise ModelUnknown(f"A local chat model is named local:NAME or gguf:/path/to/model.gguf, not {name!r}.")
@@ -253,7 +254,7 @@ class _Weights:
         return cls(name=name, name_or_path=rest, directory=directory, is_path=kind == "gguf")
 
     def locate(self) -> Path:
-        """Return the path of the file."""
+        """Return the path of the weights file."""
         if not self.is_path:
             return locate(find_chat(self.name_or_path), self.directory)[GGUF]
         path = Path(self.name_or_path).expanduser()
@@ -284,7 +285,7 @@ def _package() -> Any:
 def _constrain(schema: Schema | None) -> Mapping[str, Any]:
     """Return the request fields that force a reply to match a schema.
 
-    The JSON is written on one line, because indentation would be half of the generated text.
+    The JSON is written on one line; otherwise half of the generated text would be indentation.
     """
     if schema is None:
         return {}
@@ -330,7 +331,10 @@ def _params(params: Any, path: Path, *, context: int, threads: int) -> Any:
 
 
 def _make_unreachable(params: Any, folder: str) -> None:
-    """Make the server unreachable: its socket is in a folder that is deleted right after the start."""
+    """Configure the server so that no other program can use it.
+
+    It gets a random key. On POSIX, its socket is also placed in a folder that is deleted right after the start.
+    """
     params.api_keys = [secrets.token_urlsafe(32)]
     params.n_threads_http = 1
     if os.name != "posix":

@@ -2,12 +2,13 @@
 
 The extra ``multilingual`` installs it, weights included; it never uses the network. It takes about 110 MB after the
 first text, and a few milliseconds per sentence. Each text is embedded alone, so its vector does not depend on other
-texts. Safe to use from several threads, one text at a time. A forked child continues with its parent's copy.
+texts. It is safe to use from several threads; one text is embedded at a time. A forked child continues with its
+parent's copy.
 
 The network was trained for sentence similarity, not for search, and is sensitive to form: whether a text is a question
 or a statement, whether it starts with a capital letter. Therefore the vector of a query combines the query with its
-content words, and the vector of a document combines the original with a lowercase copy. This answers 5 to 10 more of
-100 questions; see ``docs/project/decisions.md``.
+content words, and the vector of a document combines the original with a lowercase copy. With this, 5 to 10 more of
+100 questions are answered; see ``docs/project/decisions.md``.
 """
 
 import os
@@ -40,20 +41,23 @@ _CONTENT_WORD_WEIGHT: Final = 2.0
 """Weight of a query's content words relative to the whole query."""
 _WORD: Final = re.compile(r"\w+")
 _MAIN_LANGUAGES: Final = ("en", "es")
-"""Languages whose stop words are removed from every query, in addition to those of its own language."""
+"""Languages whose stop words are removed from every query, in addition to those of the query's own language."""
 
 
 class MultilingualEmbedder(RegistryEmbedder):
-    """Embeds texts of many languages into one space, so that a query also finds answers in other languages."""
+    """Embeds texts of many languages into one vector space, so that a query also finds answers in other languages."""
 
     def __init__(self, spec: PackagedSpec) -> None:
-        """Store the registry entry. The first text, or :meth:`load`, raises ``ExtraMissing`` if the extra is not installed."""
+        """Store the registry entry. Nothing is loaded yet.
+
+        Embedding the first text, or calling :meth:`load`, raises ``ExtraMissing`` if the extra is not installed.
+        """
         self._spec: PackagedSpec = spec
         self._encoder: Any = None
         self._lock, self._pid = threading.Lock(), os.getpid()
 
     def load(self) -> None:
-        """Load the network now instead of with the first text."""
+        """Load the network now, instead of when the first text is embedded."""
         with self._own_lock(), one_thread():
             self._loaded()
 
@@ -80,7 +84,7 @@ class MultilingualEmbedder(RegistryEmbedder):
         return _unit(vector)
 
     def _own_lock(self) -> threading.Lock:
-        """Return the lock of this process. After a fork, a thread that no longer exists may hold the old one."""
+        """Return this process's lock. After a fork, a thread that does not exist in the child may hold the parent's lock."""
         if self._pid != os.getpid():
             self._lock, self._pid = threading.Lock(), os.getpid()
         return self._lock

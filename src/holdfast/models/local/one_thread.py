@@ -17,14 +17,14 @@ import numpy as np
 __all__ = ["one_thread"]
 
 _FOLDERS: Final = ("../numpy.libs", ".dylibs")
-"""Folders of the libraries in numpy's wheels, relative to the package."""
+"""Folders in which numpy's wheels contain libraries, relative to the package."""
 _NAMES: Final = ("scipy_openblas_{}_num_threads64_", "scipy_openblas_{}_num_threads", "openblas_{}_num_threads64_")
-"""Names of the library functions in different builds of OpenBLAS; ``{}`` is ``get`` or ``set``."""
+"""Names of OpenBLAS's thread functions in its different builds; ``{}`` is ``get`` or ``set``."""
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Limit OpenBLAS to one thread inside the block. Callers must hold a lock: the setting is global."""
+    """Limit OpenBLAS to one thread inside the block. Callers must hold a lock, because the setting is global."""
     functions = _thread_functions()
     if functions is None or (before := functions[0]()) <= 1:
         yield
@@ -39,7 +39,7 @@ def one_thread() -> Iterator[None]:
 
 @functools.cache
 def _thread_functions() -> tuple[Callable[[], int], Callable[[int], None]] | None:
-    """Return OpenBLAS's functions that get and set the number of threads, or None for another library."""
+    """Return OpenBLAS's functions that get and set the number of threads, or None if numpy uses another library."""
     package = Path(np.__file__).parent
     for folder in _FOLDERS:
         for path in sorted((package / folder).glob("*openblas*")):

@@ -1,7 +1,7 @@
-"""BERT networks on the CPU, with ONNX Runtime.
+"""BERT networks that run on the CPU with ONNX Runtime.
 
-They are designed to be embedded in another program: one thread that does not spin, and nothing loaded before the first
-use. Safe to use from several threads. A forked child loads its own copy.
+They are designed to be embedded in another program: they use one thread that does not spin, and load nothing before the
+first use. They are safe to use from several threads. A forked child loads its own copy.
 """
 
 import os
@@ -31,20 +31,23 @@ __all__ = ["Floats", "Network"]
 Floats: TypeAlias = NDArray[np.float32]
 
 _MAX_PARALLEL_RUNS: Final = 2
-"""Maximum number of parallel runs. Each takes up to 35 MB; with two, a query need not wait for a long document."""
+"""Maximum number of parallel runs, each of which takes up to 35 MB. With two, a query need not wait for a long document."""
 
 
 class Network:
-    """A model of the registry. Its weights must be in ``directory`` before the first use."""
+    """The network of a registry model. Its weights must be in ``directory`` before the first use."""
 
     def __init__(self, spec: Spec, directory: Path) -> None:
-        """Store the arguments. The first use, or :meth:`load`, raises ``WeightsMissing`` if there are no weights."""
+        """Store the arguments. Nothing is loaded yet.
+
+        The first use, or calling :meth:`load`, raises ``WeightsMissing`` if there are no weights.
+        """
         self._spec = spec
         self._directory = directory
         self._process = _ProcessNetwork()
 
     def load(self) -> None:
-        """Load the network now instead of with the first use."""
+        """Load the network now, instead of on first use."""
         self._loaded(self._current())
 
     def encode(self, text: str, *, max_tokens: int) -> list[int]:
@@ -52,7 +55,7 @@ class Network:
         return self._loaded(self._current()).tokenizer.encode(text, max_tokens=max_tokens)
 
     def run(self, ids: Sequence[int], *, second: int | None = None) -> Floats:
-        """Return the network's first output for one input. For a pair, ``second`` is the index where the second text starts."""
+        """Return the network's first output for one input. If the input is a pair, ``second`` is the start of the second text."""
         process = self._current()
         loaded = self._loaded(process)
         tokens = np.array([ids], dtype=np.int64)
@@ -65,7 +68,7 @@ class Network:
         return output
 
     def _current(self) -> "_ProcessNetwork":
-        """Return the state of this process. After a fork, threads that no longer exist may hold the old locks."""
+        """Return this process's state. After a fork, threads that do not exist in the child may hold the parent's locks."""
         if self._process.pid != os.getpid():
             self._process = _ProcessNetwork()
         return self._process

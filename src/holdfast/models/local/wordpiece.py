@@ -16,16 +16,16 @@ from holdfast.errors import ModelError
 __all__ = ["WordPiece"]
 
 _MAX_WORD_CHARACTERS: Final = 100
-"""Maximum characters of a word. A longer word becomes one unknown token, as in the reference."""
+"""Maximum number of characters in a word. A longer word becomes one unknown token, as in the reference tokenizer."""
 _CHARACTERS_PER_TOKEN: Final = 64
-"""Characters read per token. English has about 4.5; only text made of blanks or of endless words has more."""
+"""Number of characters read per token. English averages about 4.5; only blanks or extremely long words need more."""
 _CACHED_WORDS: Final = 20_000
-"""Maximum number of words in the cache; then it is cleared."""
+"""Maximum number of words in the cache. The cache is cleared when it is full."""
 _CACHED_CHARACTERS: Final = 20_000
-"""Maximum number of characters in the cache; then it is cleared."""
+"""Maximum number of characters in the cache. The cache is cleared when it is full."""
 
 _REMOVED: Final = frozenset({"Cc", "Cf", "Co", "Cs"})
-"""Unicode categories of characters that are removed."""
+"""Unicode categories of the characters that are removed from texts."""
 _CJK: Final = (
     (0x3400, 0x4DBF),
     (0x4E00, 0x9FFF),
@@ -34,14 +34,14 @@ _CJK: Final = (
     (0x2A700, 0x2CEAF),
     (0x2F800, 0x2FA1F),
 )
-"""Code point ranges of CJK characters; each character is a word."""
+"""Code point ranges of CJK characters. Each of these characters is a word."""
 
 
 class WordPiece:
     """Converts text to token ids of a vocabulary. Safe to use from several threads."""
 
     def __init__(self, vocabulary: Iterable[str]) -> None:
-        """Number the tokens of the vocabulary in order."""
+        """Store the vocabulary. A token's id is its position."""
         self._heads: dict[str, int] = {}
         self._tails: dict[str, int] = {}
         for number, token in enumerate(vocabulary):
@@ -56,7 +56,7 @@ class WordPiece:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read a ``vocab.txt`` with one token per line."""
+        """Create a tokenizer from a ``vocab.txt`` with one token per line."""
         # Not splitlines(): the vocabulary contains characters that splitlines() treats as line ends.
         return cls(path.read_bytes().decode("utf-8").removesuffix("\n").split("\n"))
 
@@ -86,7 +86,7 @@ class WordPiece:
         return pieces
 
     def _cut(self, word: str) -> tuple[int, ...]:
-        """Split a word into the longest known pieces, from left to right. If any part is unknown, the whole word is."""
+        """Split a word into the longest known pieces, from left to right. If any part is unknown, so is the whole word."""
         pieces: list[int] = []
         start, known = 0, self._heads
         while start < len(word):
@@ -102,7 +102,7 @@ class WordPiece:
 
 
 class _CharacterMap(dict[int, str]):
-    """Cache of normalized characters, for ``str.translate``. Each is computed on first use."""
+    """Cache of normalized characters, for ``str.translate``. Each character is normalized on first use."""
 
     def __missing__(self, code: int) -> str:
         if len(self) >= _CACHED_CHARACTERS:
@@ -112,7 +112,7 @@ class _CharacterMap(dict[int, str]):
 
 
 def _normalize(char: str) -> str:
-    """Normalize one character. Blanks around the result separate it as its own word."""
+    """Normalize one character. If the result is a word of its own, blanks are put around it."""
     if char in "\t\n\r":
         return " "
     if char == "\ufffd" or unicodedata.category(char) in _REMOVED:
@@ -129,7 +129,7 @@ def _lower(char: str) -> str:
 
 
 def _is_punctuation(char: str) -> bool:
-    """Return True for punctuation as the reference defines it, which includes every ASCII symbol."""
+    """Return True for punctuation as the reference tokenizer defines it, including every ASCII symbol."""
     if char.isascii():
         return char.isprintable() and not char.isalnum() and char != " "
     return unicodedata.category(char).startswith("P")

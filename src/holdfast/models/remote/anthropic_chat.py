@@ -13,28 +13,28 @@ from holdfast.models.remote.http import as_count, as_list, as_mapping, as_text, 
 __all__ = ["AnthropicFormat"]
 
 _FORMAT: Final = "output_config"
-"""Request field, and feature name, of the output format."""
+"""Request field for the output format. It also names this feature in the list of rejected features."""
 _FORCED: Final = "tool_choice"
-"""Request field, and feature name, of the forced tool call."""
+"""Request field that forces a tool call. It also names this feature in the list of rejected features."""
 _FORMAT_ERRORS: Final = ("output_config", "output_format", "output format", "structured output", "json_schema", "schema")
 _ANSWER_TOOL: Final = "give_answer"
 _NO_TEXT: Final = "(empty)"
-"""Replaces an empty text, which Anthropic rejects."""
+"""Text that replaces an empty one, which Anthropic rejects."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnthropicFormat:
     """Builds requests and parses replies in Anthropic's format.
 
-    A schema is sent as the output format. If the model does not support that, it is sent as a tool that the model must
-    call; if the model rejects that too, it is added to the prompt.
+    A schema is sent as the output format. If the model does not support an output format, the schema is sent as a tool that
+    the model must call. If the model rejects that too, the schema is added to the prompt.
     """
 
     model: str
     package: str = "anthropic"
 
     def connect(self, sdk: Any, **options: Any) -> Any:
-        """Create the client of the ``anthropic`` package."""
+        """Create the client from the ``anthropic`` package."""
         return sdk.Anthropic(**options)
 
     def send(self, client: Any) -> Callable[..., Any]:
@@ -42,7 +42,7 @@ class AnthropicFormat:
         return client.messages.with_streaming_response.create  # type: ignore[no-any-return]
 
     def request(self, chat_request: ChatRequest, refused: Collection[str]) -> Mapping[str, Any]:
-        """Return the request fields. A schema is sent in the best way that the server has not rejected."""
+        """Return the request fields. A schema is sent in the best of the ways that the server has not rejected."""
         request: dict[str, Any] = {"model": self.model, "max_tokens": chat_request.max_tokens}
         turns, schema = chat_request.turns, chat_request.schema
         tools = [_tool(tool.name, tool.description, tool.parameters) for tool in chat_request.tools]
@@ -65,7 +65,7 @@ class AnthropicFormat:
         return {**request, "messages": messages, **({"system": system} if system else {})}
 
     def refusal(self, message: str, request: Mapping[str, Any]) -> str | None:
-        """Return the schema feature that the server's error message rejects, or None."""
+        """Return the feature that the server rejects according to its error message, or None if the error has another cause."""
         if _FORMAT in request.get("extra_body", {}) and any(word in message for word in _FORMAT_ERRORS):
             return _FORMAT
         if _FORCED in request and (_FORCED in message or "thinking" in message or "schema" in message):
@@ -73,7 +73,7 @@ class AnthropicFormat:
         return None
 
     def tokens(self, response: Mapping[str, Any]) -> tuple[int, int] | None:
-        """Return the number of input tokens, cached ones included, and of output tokens."""
+        """Return the number of input tokens, including cached ones, and the number of output tokens."""
         usage = as_mapping(response.get("usage"))
         if not usage:
             return None
@@ -103,7 +103,7 @@ class _AnthropicAssembler:
     _stop: str | None = None
 
     def add(self, event: Mapping[str, Any]) -> str:
-        """Add one event and return its text."""
+        """Add one event and return the reply text that it contains."""
         kind = event.get("type")
         index = as_count(event.get("index"))
         if kind == "message_start":
@@ -128,7 +128,7 @@ class _AnthropicAssembler:
         return _raw_reply([_complete(self._blocks[index]) for index in sorted(self._blocks)], self._stop)
 
     def _count(self, message: Mapping[str, Any]) -> None:
-        """Keep the latest token counts. The output count comes repeatedly, the input count only once."""
+        """Keep the latest token counts. The server sends the output count repeatedly and the input count once."""
         counts = self.provider_format.tokens(message)
         if counts is not None:
             before = self.tokens or (0, 0)
@@ -159,7 +159,7 @@ def _tool(name: str, description: str, parameters: Mapping[str, Any]) -> dict[st
 
 
 def _messages(turns: tuple[Turn, ...]) -> list[dict[str, Any]]:
-    """Convert turns to messages. Consecutive turns of one role are merged, as tool results require."""
+    """Convert turns to messages. Consecutive turns of one role are merged, because tool results require it."""
     messages: list[dict[str, Any]] = []
     for turn in turns:
         if turn.role == "system":

@@ -19,15 +19,15 @@ __all__ = ["ProviderFormat", "RemoteChat", "StreamAssembler"]
 
 
 class StreamAssembler(Protocol):
-    """Assembles a streamed reply from its events."""
+    """Interface of an object that assembles a streamed reply from its events."""
 
     @property
     def tokens(self) -> tuple[int, int] | None:
-        """Input and output tokens, or None if the server has not reported them."""
+        """Numbers of input and output tokens, or None if the server has not reported them."""
         ...
 
     def add(self, event: Mapping[str, Any]) -> str:
-        """Add one event and return its text."""
+        """Add one event and return the reply text that it contains."""
         ...
 
     def reply(self) -> RawReply | None:
@@ -36,15 +36,15 @@ class StreamAssembler(Protocol):
 
 
 class ProviderFormat(Protocol):
-    """The request and reply format of a provider."""
+    """Interface of a provider's request and reply format."""
 
     @property
     def package(self) -> str:
-        """Name of the Python package, which is also the name of Holdfast's extra."""
+        """Name of the provider's Python package and of the extra of Holdfast that installs it."""
         ...
 
     def connect(self, sdk: Any, **options: Any) -> Any:
-        """Create the package's client."""
+        """Create a client from the provider's package."""
         ...
 
     def send(self, client: Any) -> Callable[..., Any]:
@@ -56,7 +56,7 @@ class ProviderFormat(Protocol):
         ...
 
     def refusal(self, message: str, request: Mapping[str, Any]) -> str | None:
-        """Return the optional feature that the server's error message rejects, or None if it is about something else."""
+        """Return the feature that the server rejects according to its error message, or None if the error has another cause."""
         ...
 
     def tokens(self, response: Mapping[str, Any]) -> tuple[int, int] | None:
@@ -108,7 +108,7 @@ class RemoteChat:
         max_tokens: int = 1024,
         timeout: float = 60.0,
     ) -> Reply:
-        """Return a reply, within ``timeout`` seconds and the number of calls that the retry policy allows."""
+        """Return a reply. ``timeout`` limits the total seconds, and the retry policy limits the number of calls."""
         chat_request = ChatRequest(turns=tuple(turns), schema=schema, tools=tuple(tools), max_tokens=max_tokens)
         budget = CallBudget(self._retry_policy, timeout=timeout, price=self._price)
         while True:
@@ -125,7 +125,7 @@ class RemoteChat:
     def stream(
         self, turns: Sequence[Turn], *, tools: Sequence[Tool] = (), max_tokens: int = 1024, timeout: float = 60.0
     ) -> Iterator[str | Reply]:
-        """Yield a reply in pieces. After the first piece, a failure is not retried."""
+        """Yield a reply in pieces. A failure after the first piece is not retried."""
         chat_request = ChatRequest(turns=tuple(turns), tools=tuple(tools), max_tokens=max_tokens, stream=True)
         budget = CallBudget(self._retry_policy, timeout=timeout, price=self._price)
         while True:
@@ -166,7 +166,7 @@ class RemoteChat:
         return _reply(reply, budget)
 
     def _after(self, fault: Fault, request: Mapping[str, Any], budget: CallBudget) -> None:
-        """Handle a failed call: drop the rejected feature and retry, wait and retry, or raise the error."""
+        """Handle a failed call: retry without the rejected feature, retry after a wait, or raise the error."""
         refused = self._format.refusal(fault.server_message.casefold(), request) if fault.status in (400, 422) else None
         if refused is None:
             budget.wait_before_retry(fault)

@@ -1,4 +1,4 @@
-"""The client of one model service. It is created with the first call and replaced after a fork."""
+"""The client of one model service. It is created on the first call and replaced after a fork."""
 
 import importlib
 import threading
@@ -15,14 +15,14 @@ from holdfast.runtime import forks
 __all__ = ["ProviderConnection"]
 
 _CONNECT_SECONDS: Final = 10.0
-"""Maximum seconds to wait for a connection."""
+"""Maximum time to wait for a connection, in seconds."""
 
 
 class ProviderConnection:
-    """Calls one service through its provider's Python package, which is imported with the first call."""
+    """Calls one service through its provider's Python package. The package is imported on the first call."""
 
     def __init__(self, service: Service, *, package: str, connect: Callable[..., Any]) -> None:
-        """Store the arguments. ``connect`` creates the client from the imported package and its options."""
+        """Store the arguments. ``connect`` is called with the imported package and its options, and creates the client."""
         self.service = service
         self._package = package
         self._connect = connect
@@ -31,11 +31,11 @@ class ProviderConnection:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """Drop the client and the lock: processes must not share a socket, and a lost thread may hold the lock."""
+        """Drop the client and the lock. Processes must not share a socket, and a thread lost in the fork may hold the lock."""
         self._making, self._client = threading.Lock(), None
 
     def client(self) -> Any:
-        """Return the client of this process, and create it if needed."""
+        """Return the client of this process. It is created if needed."""
         with self._making:
             if self._client is None:
                 self._client = self._make()
