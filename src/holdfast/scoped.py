@@ -1,4 +1,4 @@
-"""The memory of one scope: the calls of an engine without ``user=``, ``app=`` and ``agent=``."""
+"""The memory of one scope. It has the methods of an engine without the arguments ``user=``, ``app=`` and ``agent=``."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -47,7 +47,7 @@ class ScopedMemory:
     def __init__(self, services: Services, scope: Scope) -> None:
         self._services = services
         self.scope = scope
-        """Tenant, user, app and agent."""
+        """The tenant, user, app and agent of this memory."""
 
     def __repr__(self) -> str:
         parts = [f"{part} {value!r}" for part, value in self._owner.items()]
@@ -155,7 +155,7 @@ class ScopedMemory:
         kinds: Kinds = None,
         reason: str = "asked to forget",
     ) -> int:
-        """Hide memories by id or by key; returns how many. You can undo it until they are purged."""
+        """Hide memories by id or by key, and return their number. This can be undone until they are purged."""
         if id is not None and key is None:
             return by_id.forget(self._services, id, reason=reason, reader=self.scope)
         if key is None or id is not None:
@@ -163,20 +163,20 @@ class ScopedMemory:
         return by_id.forget_key(self._services, key, self.scope, kind=kind, kinds=kinds, reason=reason)
 
     def undo(self, change: str | ChangeRecord) -> list[Memory]:
-        """Undo a change and the others of its batch; returns the memories as they are now."""
+        """Undo a change and the other changes of its batch; returns the memories as they are now."""
         return by_id.undo(self._services, change, reader=self.scope)
 
     def erase(self, *, id: str | None = None, session: str | None = None, source: str | None = None) -> Receipt:
-        """Erase a memory, session or message with everything derived from it. Without arguments, erase everything.
+        """Erase a memory, session or message with everything derived from it. Without arguments, erase all data of this scope.
 
-        Everything means the data this scope owns, not data shared by all users.
+        Data that all users share does not belong to this scope.
         """
         everything = id is None and session is None and source is None
         owner: Mapping[str, str] = self._owner if everything else {}
         return by_id.erase_target(self._services, memory=id, session=session, source=source, owner=owner, reader=self.scope)
 
     def set_user(self, *, timezone: str | None = None, language: str | None = None) -> UserProfile:
-        """Set the user's time zone, which decides when their day ends, or their language."""
+        """Set the user's language or time zone. The time zone decides when their day ends."""
         if self.scope.user is None:
             raise InvalidInput("set_user needs the name of a user.")
         with self._services.store.write() as tx:
@@ -203,7 +203,7 @@ class ScopedMemory:
         as_of: datetime | str | None = None,
         min_score: float = 0.0,
     ) -> list[Hit]:
-        """Return the memories and messages that matter for a query, best first, with the reasons."""
+        """Return the memories and messages that are relevant to a query, best first, with the reasons why each was found."""
         return self._services.reader.recall(
             self.scope, query, limit=limit, kinds=kind_names(kind, kinds), where=where, now=now, as_of=as_of, min_score=min_score
         )
@@ -213,12 +213,12 @@ class ScopedMemory:
         return self._services.reader.context(self.scope, query, max_tokens=max_tokens)
 
     def memories(self, *, limit: int = 100, offset: int = 0, **wanted: Unpack[ScopedListing]) -> list[Memory]:
-        """List memories, newest first. Takes the filters of :meth:`Engine.memories`."""
+        """List memories, newest first. Accepts the filters of :meth:`Engine.memories`."""
         found = listing_filter(self._services.preset, self.scope, self._services.clock.now(), **wanted)
         return self._services.store.memories(replace(found, limit=limit, offset=offset))
 
     def count_memories(self, **wanted: Unpack[ScopedListing]) -> int:
-        """Count what :meth:`memories` would list without a limit."""
+        """Return the number of memories that :meth:`memories` would list without a limit."""
         return self._services.store.count_memories(
             listing_filter(self._services.preset, self.scope, self._services.clock.now(), **wanted)
         )
@@ -228,7 +228,7 @@ class ScopedMemory:
         return by_id.get(self._services, id, reader=self._reader)
 
     def history(self, id: str) -> list[ChangeRecord]:
-        """Return the changes of a memory, oldest first, each with the revision it created."""
+        """Return the changes of a memory, oldest first. Each change has the revision that it created."""
         return by_id.history(self._services, id, reader=self._reader)
 
     @property
@@ -237,6 +237,6 @@ class ScopedMemory:
 
     @property
     def _reader(self) -> Scope:
-        """This scope, together with the apps that share their memories with its app."""
+        """This scope, with access to the apps that share their memories with its app."""
         app = self.scope.app
         return replace(self.scope, also_apps=tuple(self._services.store.apps_sharing_with(app))) if app else self.scope

@@ -20,9 +20,9 @@ from holdfast.runtime import forks
 __all__ = ["OpenAITranscriber", "PocketSphinxTranscriber", "Transcriber", "find_transcriber", "transcriber_key"]
 
 _SPHINX_RATE: Final = 16_000
-"""Samples per second that PocketSphinx expects."""
+"""Sample rate that PocketSphinx expects, in samples per second."""
 _MAX_SECONDS: Final = 600
-"""Maximum length of a recording. The rest is ignored."""
+"""Maximum length of a recording, in seconds. The rest of a longer recording is ignored."""
 
 
 class Transcriber(Protocol):
@@ -39,7 +39,7 @@ class Transcriber(Protocol):
 
 
 def find_transcriber(name: str, url: str | None = None, key: str | None = None) -> Transcriber | None:
-    """Return a transcriber by its name in the settings, or None. Nothing is imported or called before the first recording."""
+    """Return a transcriber by its name in the settings, or None for ``none``. Nothing is loaded before the first recording."""
     provider, _, model = name.partition(":")
     if name.casefold() == "none":
         return None
@@ -59,7 +59,7 @@ def transcriber_key(name: str) -> str | None:
 
 
 class OpenAITranscriber:
-    """Transcribes over HTTP, at ``/audio/transcriptions``. Safe to use from several threads and after a fork."""
+    """Transcribes at a server's ``/audio/transcriptions`` endpoint. Safe to use from several threads and after a fork."""
 
     def __init__(self, service: Service, *, retry_policy: RetryPolicy | None = None, timeout: float = 60.0) -> None:
         self._connection = ProviderConnection(service, package="openai", connect=connect_openai)
@@ -96,7 +96,7 @@ def _send(client: Any) -> Callable[..., Any]:
 
 
 class PocketSphinxTranscriber:
-    """Transcribes English on this machine, with the model in the ``pocketsphinx`` package. One recording at a time."""
+    """Transcribes English on this machine, one recording at a time, with the model of the ``pocketsphinx`` package."""
 
     name = "pocketsphinx"
 
@@ -110,7 +110,7 @@ class PocketSphinxTranscriber:
         self._lock = threading.Lock()
 
     def transcribe(self, recording: bytes) -> str:
-        """Return the text of a WAV recording. Only speech segments are decoded, because the decoder finds words in silence."""
+        """Return the text of a WAV recording. Pauses are skipped, because the decoder would find words in silence."""
         samples = read_wav(recording, rate=_SPHINX_RATE)
         sphinx = _sphinx()
         with self._lock:

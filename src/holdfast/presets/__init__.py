@@ -1,4 +1,4 @@
-"""Presets: everything that varies between assistants, as data for one engine."""
+"""Presets: the settings in which assistants differ (kinds of memory, extraction, recall, prompt). All use the same engine."""
 
 from holdfast.errors import SettingsError
 from holdfast.presets.apps import APPS
@@ -13,7 +13,7 @@ PRESETS: dict[str, Preset] = {preset.name: preset for preset in (DEFAULT, APPS, 
 
 
 def find_preset(preset: str | Preset) -> Preset:
-    """Return a preset by name; a ``Preset`` is returned unchanged."""
+    """Return the preset with this name. If the argument is a ``Preset`` already, return it unchanged."""
     if isinstance(preset, Preset):
         return preset
     if preset not in PRESETS:

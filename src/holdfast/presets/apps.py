@@ -1,4 +1,4 @@
-"""Memories per app with a cap: each conversation leaves one paragraph, and each app keeps at most ten."""
+"""The preset with a separate memory per app: each conversation is stored as one paragraph, and an app keeps at most ten."""
 
 from holdfast.presets.base import MemoryCap, Paragraph, Preset, PromptLayout, Section
 from holdfast.types import Kind

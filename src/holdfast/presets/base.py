@@ -1,4 +1,4 @@
-"""Dataclasses that define a preset."""
+"""Dataclasses of which a preset consists."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -14,29 +14,29 @@ from holdfast.types import Kind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paragraph:
-    """Extractor that stores one paragraph of this kind per conversation."""
+    """Settings of the extractor that stores each conversation as one paragraph, a memory of the given kind."""
 
     kind: str
     max_characters: int = 200
-    """Approximate length in characters."""
+    """Approximate maximum length of the paragraph, in characters."""
     timeout: float = 30.0
-    """Seconds to wait for the model; after that, rules write the paragraph."""
+    """Maximum seconds to wait for the model. After that, the paragraph is written by the rule-based fallback."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseDocument:
-    """Rule for the base document: one memory, under one key, that older summaries are worked into."""
+    """Settings of the base document: a single memory into which older summaries are merged."""
 
     when: RollUp
     kind: str
     key: str | None = None
-    """Key of the document; None means the name of the kind."""
+    """Key of the memory. If None, the name of its kind is the key."""
     max_words: int = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryCap:
-    """Maximum number of memories of a kind per scope. Beyond it, memories are compacted."""
+    """Maximum number of memories of one kind per scope. If there are more, some are deleted or merged."""
 
     kind: str
     max_memories: int
@@ -44,58 +44,65 @@ class MemoryCap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicRules:
-    """Rules that group memories of a kind into topics."""
+    """Settings for grouping the memories of one kind into topics. A topic is shown as a page with one line per memory."""
 
     kind: str
     min_conclusions: int = 3
-    """Minimum number of conclusions in one conversation to create a topic."""
+    """Minimum number of conclusions that a conversation must yield before a topic is created for them."""
     max_lines: int = 50
     """Maximum number of lines on a page; a longer page is split."""
     detect: Literal["turn", "close"] = "close"
-    """When to detect a conversation's topic: ``turn``, at each user message until it is found; ``close``, once at the end."""
+    """When to detect a conversation's topic.
+
+    ``turn``: at each message of the user, until the topic is found. ``close``: once, when the conversation ends.
+    """
     opens: bool = True
-    """If True, topics are created automatically, and named by the chat model if there is one. If False, memories join a topic
-    only if a person created it and they clearly belong to it; no model is called.
+    """If True, topics are created automatically, and the chat model (if there is one) names them.
+
+    If False, only people create topics, and a memory joins one only if it clearly belongs there. No model is called.
     """
     recent_kind: str | None = None
-    """Kind of the notes that record each ended conversation's topic; None records nothing."""
+    """Kind of the notes that record the topic of each finished conversation. If None, no such notes are stored."""
     max_recent: int = 20
     """Maximum number of notes of ``recent_kind``; older ones expire."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallPlan:
-    """Recall settings for each turn of a conversation."""
+    """Settings of the recall that runs at each turn of a conversation."""
 
     limit: int = 20
     kinds: tuple[str, ...] | None = None
-    """Kinds to recall; None means every kind, and messages."""
+    """Kinds of memory to recall. If None, all kinds of memory and all messages are searched."""
     min_cosine: float | None = None
-    """Minimum cosine of a memory, on the scale of the design's original embedder; None means no minimum."""
+    """Minimum cosine of a recalled memory, on the scale of the design's original embedder. If None, there is no minimum."""
     measured_by: tuple[float, float] = (0.0, 1.0)
-    """Calibration of the original embedder. ``min_cosine`` is converted from it to the embedder in use."""
+    """Calibration of the design's original embedder. It is used to convert ``min_cosine`` to the scale of the embedder in use."""
     own_embedder: str | None = None
-    """Name of the original embedder; if it is in use, ``min_cosine`` is compared without conversion."""
+    """Name of the design's original embedder. If it is the embedder in use, ``min_cosine`` is applied without conversion."""
     accumulates: bool = False
     """If True, memories recalled in one turn stay in the context until the conversation ends."""
 
     def as_measured(self, cosine: float, calibration: tuple[float, float]) -> float:
-        """Convert a cosine of an embedder with this calibration to the scale of the design's original embedder."""
+        """Convert a cosine to the scale of the design's original embedder.
+
+        ``calibration`` is that of the embedder that computed the cosine.
+        """
         (low, high), (own_low, own_high) = self.measured_by, calibration
         return low + (cosine - own_low) / (own_high - own_low) * (high - low)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """One section of a system prompt. ``words`` names its texts in ``prompts/sections.toml``."""
+    """One section of a system prompt. ``words`` is the name of its texts in ``prompts/sections.toml``."""
 
     words: str
     source: Literal["pinned", "relevant", "all", "newest", "shared", "state", "page", "fixed"]
-    """Content of the section.
+    """What the section contains.
 
-    ``pinned``: pinned memories. ``relevant``: recalled memories. ``all``: all memories, or the relevant ones if there are too
-    many. ``newest``: the newest memories. ``shared``: the newest memories that other apps share. ``state``: a state passed by the
-    caller. ``page``: the page of the conversation's topic, which replaces the recalled memories. ``fixed``: a fixed text.
+    ``pinned``: pinned memories. ``relevant``: recalled memories. ``all``: all memories, or only the relevant ones if all do not
+    fit. ``newest``: the newest memories. ``shared``: the newest memories that other apps share. ``state``: the state that the
+    caller passes. ``page``: the page of the conversation's topic; it replaces the recalled memories. ``fixed``: a fixed text.
     """
     kinds: tuple[str, ...] | None = None
     max_items: int = 20
@@ -107,56 +114,56 @@ class PromptLayout:
 
     sections: tuple[Section, ...]
     language: str | None = None
-    """Language of the section texts; None means the user's."""
+    """Language of the section texts. If None, the user's language."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preset:
-    """How one assistant remembers: its kinds, extraction, recall and prompt layout."""
+    """Defines how one assistant remembers: its kinds of memory, extraction, recall and prompt layout."""
 
     name: str
     kinds: tuple[Kind, ...]
     default_kind: str
     extractor: Extractor | Paragraph = STATEMENTS
-    """Extracts memories from a conversation, with a chat model or by rules."""
+    """The extractor of memories from a conversation. It uses a chat model, or rules if there is none."""
     extract_at: Literal["turn", "close", "never"] = "close"
-    """When to extract: after each reply of the assistant, when the conversation ends, or never automatically."""
+    """When to extract memories: after each reply of the assistant, when the conversation ends, or only on request."""
     reconcile_rules: ReconcileRules = field(default_factory=ReconcileRules)
-    """Rules that reconcile new memories with known ones."""
+    """Rules that decide whether a new memory replaces or repeats an existing one."""
     roll_up: RollUp | None = None
-    """When to summarize older messages; None means never."""
+    """When to summarize older messages. If None, they are never summarized."""
     base: BaseDocument | None = None
     cap: MemoryCap | None = None
     topics: TopicRules | None = None
     topics_dir: str | None = None
-    """Folder for topic pages that people can read and edit. A relative path starts at the store's folder. None: no files."""
+    """Folder for topic pages that people can read and edit. A relative path starts at the store's folder. If None, no files."""
     recall: RecallPlan = field(default_factory=RecallPlan)
     layout: PromptLayout | None = None
-    """Layout of the context; None means the default block, which escapes stored text so that it cannot end the block."""
+    """Layout of the context block in the system prompt. If None, the default block is used."""
     window: int = 20
-    """Number of messages of the current conversation that accompany the context."""
+    """Number of recent messages of the conversation that are sent along with the context."""
     tools: tuple[str, ...] = ("remember", "forget")
-    """Memory tools offered to a model, from ``prompts/tools.toml``."""
+    """Names of the memory tools that a model may call. They are defined in ``prompts/tools.toml``."""
     default_key: str | None = None
-    """If set, a remembered ``key: value`` is split, and a text without a key gets this key. None stores texts unchanged."""
+    """Key of a remembered text that has no key. A text such as ``key: value`` is split. If None, texts are stored unchanged."""
     embedder: str | None = None
-    """Name of the design's embedder; None means the default one."""
+    """Name of the embedder that the design uses. If None, the default embedder is used."""
     clean_every: timedelta = timedelta(hours=1)
-    """Time between two purges of expired memories; each start also purges."""
+    """Time between two purges of expired memories. There is also a purge at each start."""
     unused_after: timedelta | None = None
-    """Expire automatically extracted memories that were not used for this long; None keeps them."""
+    """Time after which an automatically extracted memory expires if it was not used. If None, it does not expire."""
     idle_after: timedelta | None = timedelta(minutes=7)
-    """End and digest a session that had no message for this long; None leaves it open."""
+    """Time without a message after which a session is ended and memories are extracted from it. If None, it stays open."""
     undo_window: timedelta = timedelta(days=30)
-    """How long a forgotten memory can be restored."""
+    """Time during which a forgotten memory can be restored."""
     message_retention: timedelta | None = None
-    """How long messages are kept after their session was digested; None keeps them."""
+    """Time for which messages are kept once memories were extracted from their session. If None, they are kept forever."""
     context_tokens: int = 800
     languages: tuple[str, ...] = ("en", "es")
     """Languages to consider for a short query, in addition to its detected language."""
 
     def kind(self, name: str | None) -> Kind:
-        """Return a kind by name, or the default kind."""
+        """Return the kind with this name, or the default kind if ``name`` is None."""
         wanted = name or self.default_kind
         for kind in self.kinds:
             if kind.name == wanted:

@@ -1,7 +1,8 @@
-"""The default preset: facts, decisions, events, the day's context, summaries and a profile. It combines the other designs.
+"""The default preset, which combines features of the other designs.
 
-Sessions that end when idle, and topics, come from Rostro; the two roll-ups from Lo-Bug; kinds with lifetimes from Reachy; and
-keys that are normalized by meaning from Rumi.
+Its kinds are facts, decisions, events, the day's context, summaries and a profile. Topics, and sessions that end when
+idle, come from Rostro. The two levels of summaries come from Lo-Bug, kinds with lifetimes from Reachy, and keys that are
+normalized by meaning from Rumi.
 """
 
 from holdfast.learning.capture_kinds import STATEMENTS

@@ -1,4 +1,4 @@
-"""Lo-Bug, a tiered memory: facts after each exchange, summaries of older messages, and one base document."""
+"""The preset of Lo-Bug, with three tiers of memory: facts after each exchange, summaries of older messages, a base document."""
 
 from holdfast.learning.capture_kinds import TYPED_FACTS
 from holdfast.learning.changes.reconcile import ReconcileRules
@@ -7,7 +7,7 @@ from holdfast.presets.base import BaseDocument, Preset, PromptLayout, RecallPlan
 from holdfast.types import Kind
 
 _NOMIC = (0.5, 0.72)
-"""Calibration of nomic-embed-text, the embedder behind the design's thresholds."""
+"""Calibration of nomic-embed-text, the embedder for which the design's thresholds were chosen."""
 
 LOBUG = Preset(
     name="lobug",

@@ -1,4 +1,4 @@
-"""Reachy, a robot: three types of memory with lifetimes, and a window of the last turns."""
+"""The preset of Reachy, a robot: three kinds of memory with different lifetimes, and the last turns in the prompt."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -9,7 +9,7 @@ from holdfast.text.clean import content_hash
 from holdfast.types import Kind
 
 _MINILM = (0.08, 0.40)
-"""Calibration of all-MiniLM-L6-v2, the embedder behind the design's thresholds."""
+"""Calibration of all-MiniLM-L6-v2, the embedder for which the design's thresholds were chosen."""
 
 REACHY = Preset(
     name="reachy",
@@ -37,5 +37,5 @@ REACHY = Preset(
 
 
 def context_key(text: str, metadata: Mapping[str, Any]) -> str:
-    """Return the key of a context memory; without one, a unique key, so that it replaces no other."""
+    """Return the key in the metadata of a context memory. If there is none, return a unique key, so that nothing is replaced."""
     return str(metadata.get("context_key") or f"note-{content_hash(text)[:12]}")

@@ -1,4 +1,7 @@
-"""Rostro, a voice assistant: conclusions on topic pages, and the page in the prompt once a conversation's topic is known."""
+"""The preset of Rostro, a voice assistant.
+
+It stores conclusions on topic pages. Once the topic of a conversation is known, the topic's page is part of the prompt.
+"""
 
 from datetime import timedelta
 
@@ -7,7 +10,7 @@ from holdfast.presets.base import Preset, PromptLayout, RecallPlan, Section, Top
 from holdfast.types import Kind
 
 _OPENAI_SMALL = (0.2, 0.7)
-"""Calibration that the design assumes for text-embedding-3-small."""
+"""Calibration of text-embedding-3-small, as the design assumes it."""
 
 ROSTRO = Preset(
     name="rostro",

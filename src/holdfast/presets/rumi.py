@@ -1,4 +1,8 @@
-"""Rumi, a personal agent: facts with a free key and a value, extracted at the end of a session, all of them in the prompt."""
+"""The preset of Rumi, a personal agent.
+
+Facts consist of a freely chosen key and a value. They are extracted at the end of a session, and the prompt shows all
+of them, or the relevant ones if there are more than 100.
+"""
 
 from datetime import timedelta
 

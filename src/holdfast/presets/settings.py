@@ -1,4 +1,4 @@
-"""Settings of the source designs, with the designs' own names and defaults.
+"""Settings of the designs that the presets are modeled on, with each design's own names and defaults.
 
 ``applied_to`` applies them to a preset. An unknown name or an invalid value raises a ``SettingsError`` that lists the valid ones.
 """
@@ -26,10 +26,10 @@ def _setting(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesignSettings:
-    """Base class of the settings of a design."""
+    """Base class for the settings of a design."""
 
     preset: ClassVar[str]
-    """Name of the preset they belong to."""
+    """Name of the preset that the settings belong to."""
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -47,7 +47,7 @@ class DesignSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RostroSettings(DesignSettings):
-    """Rostro's ``memory:`` table."""
+    """Settings from the ``memory:`` table of Rostro."""
 
     preset: ClassVar[str] = "rostro"
     session_timeout_minutes: float = _setting(
@@ -85,7 +85,7 @@ class RostroSettings(DesignSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryConfig(DesignSettings):
-    """Lo-Bug's ten parameters."""
+    """The ten settings of Lo-Bug."""
 
     preset: ClassVar[str] = "lobug"
     db_path: str = _setting("lobug_memory.db", "Path of the store file.")
@@ -133,7 +133,7 @@ class MemoryConfig(DesignSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReachySettings(DesignSettings):
-    """Reachy's ``memory:`` table."""
+    """Settings from the ``memory:`` table of Reachy."""
 
     preset: ClassVar[str] = "reachy"
     path: str = _setting("~/.reachy/memory", "Path of the store folder.")
@@ -158,7 +158,7 @@ class ReachySettings(DesignSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RumiSettings(DesignSettings):
-    """Rumi's only setting."""
+    """The only setting of Rumi: the path of the store file."""
 
     preset: ClassVar[str] = "rumi"
     db_path: str = _setting("~/.rumi/memory.db", "Path of the store file.")
@@ -171,7 +171,7 @@ class RumiSettings(DesignSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppsSettings(DesignSettings):
-    """Limits of the app memories."""
+    """Limits of the ``apps`` preset, which has a separate memory per app."""
 
     preset: ClassVar[str] = "apps"
     max_memories: int = _setting(10, "Maximum memories per app; beyond it, memories are compacted.", minimum=1)
@@ -189,11 +189,11 @@ class AppsSettings(DesignSettings):
 DESIGNS: Mapping[str, type[DesignSettings]] = {
     kind.preset: kind for kind in (AppsSettings, MemoryConfig, ReachySettings, RostroSettings, RumiSettings)
 }
-"""Settings class of each design, by preset name."""
+"""Maps the name of each preset to the class of its design's settings."""
 
 
 def read_design(preset: str, table: object) -> DesignSettings:
-    """Build a design's settings from a table with the design's own names."""
+    """Build the settings of a design from a table that uses the design's own names."""
     kind = DESIGNS.get(preset)
     if kind is None:
         raise SettingsError(
@@ -232,7 +232,7 @@ def _checked(preset: str, item: "Field[Any]", value: Any) -> Any:
 
 
 def _embedder(settings: MemoryConfig | ReachySettings, *, provider: str | None = None) -> str | None:
-    """Return the embedder named in the settings; None if it is the design's default."""
+    """Return the embedder that the settings name, or None if it is the design's default."""
     name = settings.embedding_model
     if name == type(settings)().embedding_model:
         return None
@@ -245,7 +245,7 @@ def _embedder(settings: MemoryConfig | ReachySettings, *, provider: str | None =
 
 
 def _with_max_items(preset: Preset, words: str, max_items: int) -> Preset:
-    """Return the preset with ``max_items`` lines in one section of its prompt."""
+    """Return the preset with the maximum number of items in one section of its prompt set to ``max_items``."""
     if preset.layout is None:
         return preset
     sections = tuple(replace(each, max_items=max_items) if each.words == words else each for each in preset.layout.sections)

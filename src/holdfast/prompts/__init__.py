@@ -1,1 +1,1 @@
-"""Prompt and tool texts, one TOML file each."""
+"""Texts of prompts and tools, in TOML files."""

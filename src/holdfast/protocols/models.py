@@ -1,4 +1,4 @@
-"""Protocols of a clock, an embedder and a reranker."""
+"""Protocols for clocks, embedders and rerankers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Vectors: TypeAlias = "NDArray[np.float32]"
-"""One unit vector, or one per row. The alias is a string, so that this module does not import numpy."""
+"""Array of one unit vector, or of one per row. The alias is a string, so that this module does not import numpy."""
 Role: TypeAlias = Literal["query", "document"]
-"""How an embedder treats a text: as a query, or as a document to be found."""
+"""The role in which a text is embedded: as a query, or as a document to be found."""
 
 
 class Clock(Protocol):
-    """Source of the current time. The engine uses no other."""
+    """Source of the current time. The engine reads the time only here."""
 
     def now(self) -> datetime:
         """Return the current time as an aware datetime in UTC."""
@@ -38,7 +38,7 @@ class Embedder(Protocol):
 
     @property
     def calibration(self) -> tuple[float, float]:
-        """Cosine of a typical unrelated pair of texts, and of a typical matching pair."""
+        """Two typical cosines: of a pair of unrelated texts, and of a pair of matching texts."""
         ...
 
     def embed(self, texts: Sequence[str], *, role: Role) -> "Vectors":
@@ -48,20 +48,20 @@ class Embedder(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A search result for a reranker to rate: its text and its time."""
+    """Text and time of a search result that a reranker is to rate."""
 
     text: str
     at: datetime | None = None
 
 
 class Reranker(Protocol):
-    """Rates candidates against a question. A custom reranker needs only these two members."""
+    """Rates how well candidates answer a question. A custom reranker must have ``name`` and ``rate``."""
 
     @property
     def name(self) -> str:
-        """Name in the reasons of a hit and in logs."""
+        """Name of the reranker, shown in logs and in the reasons of a hit."""
         ...
 
     def rate(self, question: str, candidates: Sequence[Candidate], *, asked_at: datetime) -> Sequence[float | None]:
-        """Return one rating per candidate, in the same order: from 0 to 1, or None for no rating."""
+        """Return one rating per candidate, in the same order. A rating is a number from 0 to 1, or None if there is none."""
         ...

@@ -1,4 +1,4 @@
-"""The store protocols: reads, transactions and the store itself."""
+"""The protocols of a store: its reads, its transactions and the store itself."""
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -27,10 +27,10 @@ from holdfast.types import (
 
 
 class Reads(Protocol):
-    """Reads of a store, inside and outside a transaction."""
+    """The read methods of a store. They work inside and outside a transaction."""
 
     def session(self, id: str) -> SessionRecord | None:
-        """Return a session, or None."""
+        """Return the session with this id, or None if there is none."""
         ...
 
     def sessions(self, wanted: SessionFilter) -> list[SessionRecord]:
@@ -42,15 +42,15 @@ class Reads(Protocol):
         ...
 
     def memories(self, wanted: MemoryFilter) -> list[Memory]:
-        """List the current revision of each memory, or with ``known_at`` the revision of that time."""
+        """List the current revision of each memory. With ``known_at``, list the revision that was current at that time."""
         ...
 
     def count_memories(self, wanted: MemoryFilter) -> int:
-        """Count what :meth:`memories` would list without a limit."""
+        """Return the number of memories that :meth:`memories` would list without a limit."""
         ...
 
     def places(self, seqs: Collection[int]) -> list[tuple[int, str, str, str | None, datetime]]:
-        """Return sequence number, session, role, speaker and time of these messages."""
+        """Return the sequence number, session, role, speaker and time of each of these messages."""
         ...
 
     def revisions(self, id: str) -> list[Memory]:
@@ -58,7 +58,7 @@ class Reads(Protocol):
         ...
 
     def changes(self, *, memory: str | None = None, batch: str | None = None, id: str | None = None) -> list[ChangeRecord]:
-        """List changes, oldest first."""
+        """List changes of memories, oldest first."""
         ...
 
     def jobs(
@@ -72,11 +72,11 @@ class Reads(Protocol):
         ...
 
     def user_names(self, *, limit: int | None = None, offset: int = 0) -> list[str]:
-        """List every user who has a profile, memories (live or retired), sessions or messages, sorted by code point."""
+        """List the users who have a profile, memories (live or retired), sessions or messages. Names are sorted by code point."""
         ...
 
     def user_records(self, names: Collection[str], *, unexpired_at: datetime) -> list[UserRecord]:
-        """Count the data of each of these users, sorted by name. A user without data is not an error."""
+        """Count the memories and sessions of each of these users, sorted by name. The counts of an unknown user are zero."""
         ...
 
     def app(self, app: str) -> AppRecord | None:
@@ -96,15 +96,15 @@ class Reads(Protocol):
         ...
 
     def memories_by_day(self, *, since: datetime) -> list[DayCount]:
-        """Count the stored memories created since a time, by day and kind, oldest day first."""
+        """Count the memories created since a time, by day and kind, oldest day first."""
         ...
 
     def changes_by_app(self, *, since: datetime) -> list[AppChanges]:
-        """Count each author's changes to the memories of each app since a time."""
+        """Count the changes to the memories of each app since a time, by app and author."""
         ...
 
     def access_key(self, id: str) -> KeyRecord | None:
-        """Return an access key stored under this tenant, or None."""
+        """Return the access key with this id, if it is stored under this tenant, or None."""
         ...
 
     def access_keys(self) -> list[KeyRecord]:
@@ -116,11 +116,11 @@ class Reads(Protocol):
         ...
 
     def has_stored_responses(self, *, before: datetime) -> bool:
-        """Return True if any stored response is older than a time."""
+        """Return True if there are stored responses from before a time."""
         ...
 
     def setting(self, name: str) -> str | None:
-        """Return one of the engine's internal settings, or None."""
+        """Return the value of one of the engine's internal settings, or None if it is not set."""
         ...
 
     def models(self) -> list[str]:
@@ -128,59 +128,59 @@ class Reads(Protocol):
         ...
 
     def spend(self, *, since: str = "") -> list[Spend]:
-        """List the costs of background work by day, from a day (``2026-03-01``) on."""
+        """List the daily costs of background work, starting with the day ``since`` (such as ``2026-03-01``)."""
         ...
 
 
 class Transaction(Reads, Protocol):
-    """A write transaction. Either all of it is on disk when it ends, or nothing."""
+    """A write transaction. When it ends, either all of its changes are on disk or none."""
 
     def add_session(self, session: SessionRecord) -> None:
         """Store a new session."""
         ...
 
     def set_session(self, session: SessionRecord) -> None:
-        """Replace a session's state."""
+        """Replace the stored record of a session."""
         ...
 
     def add_message(self, message: Message) -> Message:
-        """Store a message, index its text and queue its vectors; returns it with its ``seq``."""
+        """Store a message, index its text and queue it for embedding. Returns the message with its ``seq``."""
         ...
 
     def add_revision(self, memory: Memory) -> Memory:
-        """Store a revision as the current one and close the previous one. Updates full text and queues vectors."""
+        """Store a new revision of a memory and close the previous one. Also indexes its text and queues it for embedding."""
         ...
 
     def touch(self, ids: Collection[str], *, used: datetime | None = None, seen: datetime | None = None) -> None:
-        """Update when memories were last used or last stated, without a new revision."""
+        """Set the time at which memories were last used or last stated, without a new revision."""
         ...
 
     def set_action(self, messages: Collection[str], action: str) -> None:
-        """Mark messages that have no action yet, so that they are no longer extracted from or recalled."""
+        """Set the action of messages that have none yet. Such messages are not recalled, and nothing is extracted from them."""
         ...
 
     def set_sources(self, id: str, sources: Sequence[str]) -> None:
-        """Keep only these sources in every revision of a memory, after the others were erased."""
+        """Replace the sources in every revision of a memory. Used after some of its sources were erased."""
         ...
 
     def set_expiry(self, ids: Collection[str], expires_at: datetime) -> None:
-        """Change when memories expire, without a new revision."""
+        """Set the time at which memories expire, without a new revision."""
         ...
 
     def add_change(self, change: ChangeRecord) -> None:
-        """Add an entry to the history."""
+        """Add an entry to the history of a memory."""
         ...
 
     def add_job(self, job: Job) -> bool:
-        """Queue a job. Returns False and stores nothing if a job with this effect was queued before."""
+        """Queue a job. If a job with the same effect was queued before, store nothing and return False."""
         ...
 
     def lease_job(self, *, worker: str, now: datetime, until: datetime, kinds: Collection[str] | None = None) -> Job | None:
-        """Lease the most urgent job that is due or whose lease has expired; None if there is none."""
+        """Lease the most urgent job that is due or whose lease has expired. Return None if there is no such job."""
         ...
 
     def set_job(self, job: Job) -> None:
-        """Replace a job's state."""
+        """Replace the stored record of a job."""
         ...
 
     def holds_lease(self, job: Job) -> bool:
@@ -188,15 +188,15 @@ class Transaction(Reads, Protocol):
         ...
 
     def remove_done_jobs(self, *, before: datetime) -> int:
-        """Remove jobs that were done before a time; returns their number."""
+        """Remove the jobs that were finished before a time, and return their number."""
         ...
 
     def put_vectors(self, model: str, chunks: Sequence[tuple[int, int]], vectors: "Vectors") -> int:
-        """Store vectors for the (item, chunk) pairs that still lack one; returns their number."""
+        """Store the vectors of (item, chunk) pairs, skipping pairs that already have one. Return the number stored."""
         ...
 
     def use_model(self, model: str) -> int:
-        """Keep vectors of this model for all stored and future text; returns the number of chunks to embed."""
+        """Start keeping vectors of this model for all stored and future texts. Return the number of chunks to embed."""
         ...
 
     def drop_model(self, model: str) -> None:
@@ -204,7 +204,7 @@ class Transaction(Reads, Protocol):
         ...
 
     def add_spend(self, spend: Spend) -> None:
-        """Add to the costs of a day."""
+        """Add an amount to the costs of a day."""
         ...
 
     def set_user(self, profile: UserProfile) -> None:
@@ -220,7 +220,7 @@ class Transaction(Reads, Protocol):
         ...
 
     def touch_keys(self, used: Mapping[str, datetime]) -> None:
-        """Update when access keys were last used. Keys that no longer exist are skipped."""
+        """Set the time at which access keys were last used. Keys that no longer exist are skipped."""
         ...
 
     def add_stored_response(self, answer: StoredResponse) -> None:
@@ -234,7 +234,7 @@ class Transaction(Reads, Protocol):
     def remove_stored_responses(
         self, *, before: datetime | None = None, principal: str | None = None, key: str | None = None
     ) -> int:
-        """Remove stored responses: all, those older than a time, or the one of a key; returns their number."""
+        """Remove stored responses and return their number: all, those from before a time, or the one of an idempotency key."""
         ...
 
     def set_setting(self, name: str, value: str) -> None:
@@ -242,27 +242,27 @@ class Transaction(Reads, Protocol):
         ...
 
     def remove_memories(self, ids: Collection[str]) -> Mapping[str, int]:
-        """Remove memories with all revisions, changes, vectors and index terms; returns counts by table."""
+        """Remove memories with all revisions, changes, vectors and index terms. Return the number of removed rows by table."""
         ...
 
     def remove_messages(self, ids: Collection[str]) -> Mapping[str, int]:
-        """Remove messages with their vectors and index terms; returns counts by table."""
+        """Remove messages with their vectors and index terms. Return the number of removed rows by table."""
         ...
 
     def remove_sessions(self, ids: Collection[str]) -> Mapping[str, int]:
-        """Remove sessions and their jobs. Their messages must have been removed before."""
+        """Remove sessions and their jobs. The messages of the sessions must have been removed before."""
         ...
 
     def remove_scope(self, owner: Mapping[str, str]) -> None:
-        """Remove the rest of a scope whose memories and messages are gone: jobs, names, and the row of a user or app.
+        """Remove what is left of a scope after its memories and messages: jobs, names, and the row of the user or app.
 
-        Access keys bound to the scope are removed too, under every tenant: they name it and open nothing any more.
+        Access keys bound to the scope are removed too, under every tenant, because they contain its name and are now useless.
         """
         ...
 
 
 class Store(Reads, Protocol):
-    """Stores all data of one tenant. Safe to use from several threads and, if the store says so, processes."""
+    """Stores all data of one tenant. Safe to use from several threads. Some stores also allow several processes."""
 
     @property
     def tenant(self) -> str:
@@ -271,7 +271,7 @@ class Store(Reads, Protocol):
 
     @property
     def location(self) -> str:
-        """Path or URL for messages to people."""
+        """Path or URL of the store, to show to people."""
         ...
 
     @property
@@ -282,26 +282,32 @@ class Store(Reads, Protocol):
     def write(self, *, durable: bool = True) -> AbstractContextManager[Transaction]:
         """Start a transaction. It is durable when the block ends, and rolled back if the block raises.
 
-        Use ``durable=False`` for data that can be recomputed (vectors, last use). A power cut may lose it.
+        Use ``durable=False`` for data that can be recomputed, such as vectors. A power failure may lose such a transaction.
         """
         ...
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Run the reads of the block in one snapshot, or at least on one connection. Do not wait for anything in the block."""
+        """Run the reads of the block in one snapshot, or at least on one connection. The block must not wait for other work."""
         ...
 
     def find_text(self, query: str, where: SearchFilter, *, languages: Sequence[str], limit: int) -> list[Match]:
-        """Rank by BM25 within the partitions that the reader sees. Every text is a valid query."""
+        """Return the best matches by BM25 from the partitions that the reader may see. Any text is a valid query."""
         ...
 
     def find_vectors(self, model: str, query: "Vectors", where: SearchFilter, *, limit: int) -> list[Match]:
-        """Rank by cosine within the partitions that the reader sees, with the best chunk of each item."""
+        """Return the items with the highest cosine from the partitions that the reader may see.
+
+        An item has one vector per chunk. Its best chunk counts.
+        """
         ...
 
     def missing_vectors(
         self, model: str, *, reader: Scope | None = None, windows: Collection[tuple[int, int]] | None = None, limit: int
     ) -> list[MissingVector]:
-        """List chunks without a vector of this model, newest first; with ``windows``, only of these (item, chunk) pairs."""
+        """List the chunks that have no vector of this model, newest first.
+
+        With ``windows``, a collection of (item, chunk) pairs, only these chunks are considered.
+        """
         ...
 
     def chunk_text(self, item: int, chunk: int, text: str) -> str:
@@ -309,27 +315,30 @@ class Store(Reads, Protocol):
         ...
 
     def similarities(self, model: str, items: Sequence[int]) -> "Vectors | None":
-        """Return the matrix of cosines of some items, with 0 where a vector is missing."""
+        """Return a matrix with the cosine of each pair of items. The cosine is 0 if a vector is missing."""
         ...
 
     def stats(self) -> Mapping[str, Any]:
-        """Count what is stored."""
+        """Return statistics of the store, such as the number of memories."""
         ...
 
     def check(self, *, deep: bool = True) -> list[Finding]:
-        """Check the files, and the hash of every row if ``deep``."""
+        """Check the integrity of the files. With ``deep``, also check the hash of every row."""
         ...
 
     def tidy(self) -> bool:
-        """Run one short step of index maintenance; returns True while there is more to do."""
+        """Run one short step of index maintenance. Return True if there is more to do."""
         ...
 
     def scrub(self, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
-        """Overwrite removed data; returns whether all is gone, and the files that still contain a needle."""
+        """Overwrite removed data on disk, then scan the files for the ``needles``, which are pieces of that data.
+
+        Return True if everything was overwritten, and the files in which a needle was found.
+        """
         ...
 
     def backup(self, target: Path) -> None:
-        """Write a consistent copy without removed data."""
+        """Write a consistent copy of the store. It does not contain removed data."""
         ...
 
     def backups(self) -> list[str]:
@@ -343,12 +352,12 @@ class Store(Reads, Protocol):
 
 @runtime_checkable
 class JobNotifier(Protocol):
-    """A store that notifies workers of new jobs from any process, so that they need not poll."""
+    """A store that notifies workers when any process queues a job, so that they need not poll."""
 
     def wait_for_jobs(self, seconds: float) -> bool:
-        """Wait until a job of this tenant is queued; returns False after ``seconds`` without one."""
+        """Wait until a job of this tenant is queued. Return False if there was none for ``seconds``."""
         ...
 
     def wait_for_tenants(self, seconds: float) -> Collection[str] | None:
-        """Wait until a job of any tenant is queued, and return those tenants; None if a notification may have been missed."""
+        """Wait until jobs are queued, and return their tenants. Return None if a notification may have been missed."""
         ...

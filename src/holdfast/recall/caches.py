@@ -1,7 +1,7 @@
-"""In-memory caches of user text, and how an erasure in any process clears them.
+"""In-memory caches of user text. An erasure in any process clears them in all processes.
 
-Every erasure increments a counter in the store, in the transaction that removes the rows. Each process compares that
-counter with the last value it saw, before it uses a cache and when its worker is idle.
+Every erasure increments a counter in the store, in the transaction that removes the rows. Each process compares the
+counter with the last value that it saw: before it uses a cache, and when its worker is idle.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from holdfast.text import language, terms
 __all__ = ["TEXT_CACHES", "QueryCache", "clear_text_caches", "count_erasure"]
 
 _ERASURES: Final = "erasures"
-"""Name of the setting that counts a tenant's erasures."""
+"""Name of the store's setting that counts the erasures of a tenant."""
 _MAX_QUERIES: Final = 256
 
 TEXT_CACHES: Final = (
@@ -33,25 +33,25 @@ TEXT_CACHES: Final = (
     wording.meaning,
     slots._cached_slots,  # noqa: SLF001
 )
-"""Process-wide functions whose results are cached by a text or a word."""
+"""Functions with a process-wide cache whose keys are texts or words."""
 
 
 def clear_text_caches() -> None:
-    """Clear the caches of pure functions on text. They hold copies of words, but no tenant's state."""
+    """Clear the caches of all functions in ``TEXT_CACHES``. They contain words of users, but no state of a tenant."""
     for cached in TEXT_CACHES:
         cached.cache_clear()
 
 
 def count_erasure(tx: Transaction) -> None:
-    """Count an erasure, so that every process with this store clears its caches."""
+    """Increment the counter of erasures, so that every process that uses this store clears its caches."""
     tx.set_setting(_ERASURES, str(int(tx.setting(_ERASURES) or 0) + 1))
 
 
 class QueryCache:
-    """Vectors of recent queries, for one engine.
+    """Cache of the vectors of recent queries, for one engine.
 
-    Each engine has its own cache, so that tenants with a shared embedder share no queries. Keys are digests with a secret
-    of this process; the text of a query is never stored.
+    Each engine has its own cache, so that tenants with the same embedder share no queries. The keys are digests of the
+    queries, made with a secret of this process. The text of a query is never stored.
     """
 
     def __init__(self, store: Reads, *, max_queries: int = _MAX_QUERIES) -> None:
@@ -64,7 +64,7 @@ class QueryCache:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """Start empty in the child process, with a new lock."""
+        """Empty the cache and create a new lock in the child process."""
         self._lock = threading.Lock()
         self._vectors: OrderedDict[bytes, Vectors] = OrderedDict()
 
@@ -75,7 +75,7 @@ class QueryCache:
         return self._digest(*query) in self._vectors
 
     def get(self, model: str, text: str) -> "tuple[Vectors | None, int]":
-        """Return the cached vector of a query or None, and the token to pass to ``put``."""
+        """Return the cached vector of a query, or None, and a token. Pass the token to ``put``."""
         self.drop_erased()
         with self._lock:
             vector = self._vectors.get(self._digest(model, text))
@@ -84,7 +84,7 @@ class QueryCache:
             return vector, self._clear_count
 
     def put(self, model: str, text: str, vector: "Vectors", token: int) -> None:
-        """Cache a vector and evict the least recently used. Does nothing if the cache was cleared since ``get``."""
+        """Add a vector and evict the least recently used ones. Does nothing if the cache was cleared after ``get``."""
         with self._lock:
             if token != self._clear_count:
                 return
@@ -93,7 +93,7 @@ class QueryCache:
                 self._vectors.popitem(last=False)
 
     def drop_erased(self) -> None:
-        """Clear the caches if any process has erased data from the store since the last check."""
+        """Clear this cache and the text caches if any process has erased data from the store since the last check."""
         erasures = self._store.setting(_ERASURES)
         if erasures != self._erasures:
             self.clear()

@@ -1,7 +1,7 @@
 """The default context block: pinned memories first, then relevant hits, within a token budget.
 
-Stored text is treated as data. Each hit becomes one line with its angle brackets escaped, and the block's tags contain
-a nonce that stored text cannot know. So no stored text can close the block or open another.
+Stored text is treated as data and cannot close the block or open another. Each hit becomes one line with its angle
+brackets escaped, and the tags of the block contain a nonce that stored text cannot know.
 """
 
 import tomllib
@@ -18,7 +18,7 @@ _MAX_LINE_CHARACTERS = 600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockWords:
-    """The fixed phrases of a block in one language."""
+    """The fixed phrases of a context block in one language."""
 
     intro: str
     pinned: str
@@ -29,7 +29,7 @@ class BlockWords:
 
 @cache
 def block_words(language: str | None) -> BlockWords:
-    """Return the phrases in a language, or in English if there are none for it."""
+    """Return the phrases for a language, or the English ones if that language has none."""
     table = tomllib.loads((resources.files("holdfast.prompts") / "block.toml").read_text("utf-8"))
     return BlockWords(**table.get(language or "en", table["en"]))
 
@@ -43,7 +43,7 @@ def render_block(
     language: str | None = None,
     persona: str | None = None,
 ) -> Context:
-    """Render hits as a block of at most ``max_tokens``. A hit that does not fit is left out; shorter ones after it may fit."""
+    """Render hits as a block of at most ``max_tokens``. A hit that does not fit is skipped; shorter hits after it may fit."""
     words = block_words(language)
     opening, closing = f'<memory id="{nonce}">\n{words.intro}', f'</memory id="{nonce}">'
     budget = max_tokens - count_tokens(f"{opening}\n{words.pinned}\n{words.relevant}\n{closing}")
@@ -72,7 +72,7 @@ def render_block(
 
 
 def with_persona(block: Context, persona: str | None) -> Context:
-    """Put the host's persona text first. It is not a memory, so it is neither escaped nor counted against the budget."""
+    """Put the host's persona text before the context. It is not a memory, so it is not escaped and not counted as tokens."""
     persona = (persona or "").strip()
     if not persona:
         return block

@@ -1,7 +1,7 @@
-"""State of a conversation between turns: its topic, the memories recalled so far, and the start of its window.
+"""State that a conversation keeps between turns: its topic, the memories recalled so far, and where its window starts.
 
-The state is stored in the session's row, so that it survives a restart. A session that was closed and continues later
-starts with an empty state.
+The window is the part of the conversation that is sent to the model. The state is stored in the session's row, so that
+it survives a restart. If a closed session is resumed, its state is empty again.
 """
 
 from dataclasses import dataclass, replace
@@ -16,13 +16,13 @@ class ConversationState:
 
     topic: str | None = None
     recalled_ids: tuple[str, ...] = ()
-    """Ids of the memories recalled so far, in that order."""
+    """Ids of the memories recalled so far, in the order of their recall."""
     window_from: int = 0
-    """Sequence number of the last message that is no longer part of the window."""
+    """Sequence number of the last message before the window, which is the part of the conversation sent to the model."""
 
 
 def conversation_state(session: SessionRecord | None) -> ConversationState:
-    """Return the state of a session; empty for None."""
+    """Return the state of a session, or an empty state if ``session`` is None."""
     if session is None:
         return ConversationState()
     closed_to = int(session.metadata.get("closed_to", 0))
@@ -34,12 +34,12 @@ def conversation_state(session: SessionRecord | None) -> ConversationState:
 
 
 def topic_found_since(session: SessionRecord, seq: int) -> str | None:
-    """Return the topic that was detected after a message, or None."""
+    """Return the session's topic if it was detected after message number ``seq``, or None."""
     topic = session.metadata.get("topic")
     return str(topic) if topic and int(session.metadata.get("topic_seq", 0)) > seq else None
 
 
 def with_state(session: SessionRecord, **changes: Any) -> SessionRecord:
-    """Return the session with some entries of its state changed. None removes an entry."""
+    """Return the session with some entries of its state changed. An entry whose new value is None is removed."""
     merged = {**session.metadata, **changes}
     return replace(session, metadata={name: value for name, value in merged.items() if value is not None})

@@ -1,4 +1,4 @@
-"""Removal of hits that repeat a better one, by text or by meaning."""
+"""Remove hits that repeat a better hit, by text or by meaning."""
 
 import itertools
 import re
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MAX_ROUNDS = 3
-"""Maximum number of batches of ``limit`` hits to check for duplicates."""
+"""Maximum number of rounds. Each round checks ``limit`` more hits for duplicates."""
 _MIN_DUPLICATE_COSINE = 0.96
-"""Two hits with a higher cosine are duplicates."""
+"""Threshold of the cosine above which two hits are duplicates."""
 _MIN_REPEATABLE_CHARACTERS = 80
-"""A text of at least this length may appear twice, from two sessions. Shorter texts are often repeated and add nothing."""
+"""Minimum length of a text that may be returned twice, from two sessions. Repetitions of shorter texts add nothing."""
 _MAX_VECTOR_CHARACTERS = 1000
-"""Longer texts are compared by their text alone, because a vector covers only their beginning."""
+"""Maximum length of texts that are compared by meaning. The vector of a longer text covers only its beginning."""
 _MIN_WORDS = 3
-"""Minimum number of words for a comparison by shared words: some languages do not separate words by spaces."""
+"""Minimum number of words for a comparison by shared words. A sentence in a language without spaces has fewer."""
 _WORD = re.compile(r"\w+")
 _NEGATIONS = frozenset({"not", "no", "never", "nunca"})
 
 
 def without_duplicates(store: Store, embedding: Embedding, hits: Iterable[Hit], limit: int) -> list[Hit]:
-    """Return the first ``limit`` hits, given best first, without those that repeat a better one."""
+    """Return the first ``limit`` hits that do not repeat a better one. ``hits`` are ordered best first."""
     model = embedding.name if embedding.name and embedding.embedder() else None
     remaining = iter(hits)
     checker = _DuplicateChecker(store, model)
@@ -44,7 +44,7 @@ def without_duplicates(store: Store, embedding: Embedding, hits: Iterable[Hit], 
 
 
 class _DuplicateChecker:
-    """Compares hits with the better ones that were kept."""
+    """Compares each hit with the better hits that were kept."""
 
     def __init__(self, store: Store, model: str | None) -> None:
         self._store = store
@@ -56,7 +56,7 @@ class _DuplicateChecker:
         self._cosines: NDArray[np.float32] | None = None
 
     def add(self, hits: Iterable[Hit]) -> list[Hit]:
-        """Add hits to be compared with each other and with earlier ones; returns them as a list."""
+        """Register hits for comparison with each other and with earlier ones. Returns them as a list."""
         new = list(hits)
         self._positions |= {hit.id: position for position, hit in enumerate(new, len(self._hits))}
         self._hits += new
@@ -83,13 +83,16 @@ class _DuplicateChecker:
         return True
 
     def _has_same_text(self, position: int, folded: str) -> bool:
-        """Return True if the same text was kept before. A long text may be kept twice, from two sessions."""
+        """Return True if a hit with the same text was kept. The same long text may be kept twice, from two sessions."""
         earlier = self._kept_texts.get(folded, ())
         may_repeat = len(folded) >= _MIN_REPEATABLE_CHARACTERS and len(earlier) == 1 and self._are_apart(position, earlier[0])
         return bool(earlier) and not may_repeat
 
     def _is_comparable(self, position: int, other: int) -> bool:
-        """Return True for two hits of one kind, unless they are from two sessions: then both are kept as evidence."""
+        """Return True if two hits may be duplicates by meaning: they have the same kind and are not from different sessions.
+
+        Messages from different sessions are both kept as evidence.
+        """
         return self._hits[position].kind == self._hits[other].kind and not self._are_apart(position, other)
 
     def _are_apart(self, position: int, other: int) -> bool:
@@ -98,7 +101,7 @@ class _DuplicateChecker:
         return one is not None and two is not None and one.session != two.session
 
     def _is_near(self, position: int, others: Sequence[int]) -> bool:
-        """Return True if the cosine of a hit and one of the others is above the threshold."""
+        """Return True if the cosine of a hit with any of the others is above the threshold."""
         if self._model is None:
             return False
         if self._cosines is None:
@@ -108,7 +111,10 @@ class _DuplicateChecker:
 
 
 def _may_say_the_same(one: frozenset[str], two: frozenset[str]) -> bool:
-    """Return True if at least half of the words are shared, and the others contain no negation and no number."""
+    """Return True if two sets of words may have the same meaning.
+
+    At least half of the words must be shared, and the words in only one of the sets must not be negations or numbers.
+    """
     if min(len(one), len(two)) >= _MIN_WORDS and 2 * len(one & two) < max(len(one), len(two)):
         return False
     return all(word not in _NEGATIONS and not any(map(str.isdigit, word)) for word in one ^ two)

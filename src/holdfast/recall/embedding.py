@@ -1,11 +1,11 @@
-"""Keeps the vectors of a store up to date, outside any transaction.
+"""Keep the vectors of a store up to date, outside any transaction.
 
-Without an embedder, or before its weights are on the machine, search works by text, and the log says so once. After a
-change of embedder, texts are embedded again in the background while text search serves. The queue is in the store, so
-the work survives a restart. The old model's vectors are dropped when the new ones are complete.
+Without an embedder, or before its weights are downloaded, only text search works, and the log says so once. After a
+change of the embedder, texts are embedded again in the background; until then, text search is used. The queue is in the
+store, so the work survives a restart. The old model's vectors are dropped when the new ones are complete.
 
-Next to an embedder for English there may be a second one for other languages. It is used from the first text or query
-that is not in English, and then for all texts. A store that is all in English never loads it.
+In addition to an embedder for English, there may be a second one for other languages. It is first used when a text or
+query is not in English, and from then on for all texts. A store with English texts only never loads it.
 """
 
 import logging
@@ -27,21 +27,21 @@ _RETRY_SECONDS = 30.0
 _BATCH = 32
 
 ChunkIds = Collection[tuple[int, int]]
-"""Pairs of an item number and a chunk number."""
+"""Pairs of an item number and the number of a chunk in that item."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedderSource:
-    """A named embedder that is loaded on first use."""
+    """The name of an embedder and the function that loads it on first use."""
 
     name: str
     load: Callable[[], Embedder]
     computes: bool = False
-    """True if it computes in this process; False if it may wait for a server."""
+    """True if the embedder runs in this process, False if it may wait for a server."""
 
 
 class Embedding:
-    """The embedder of an engine, and the queue of texts to embed."""
+    """The embedder of an engine, together with the queue of texts to embed."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Embedding:
         self.second = Embedding(store, second, use_now=False, queries=self.queries) if second else None
         """The embedder for texts that are not in English, or None."""
         self.foreign: dict[int, bool] = {}
-        """Cache by item number: True if the item is not in English."""
+        """Cached language of items, by item number: True if the item is not in English."""
         self._lock = threading.Lock()
         forks.register(self)
         # One process embeds in the background, so that no text is embedded twice.
@@ -69,7 +69,7 @@ class Embedding:
         self._retry_at = 0.0
         self._reported = False
         self.problem: str | None = None
-        """Why the embedder is not available right now, as a message for people."""
+        """Why the embedder is currently not available, as a message for people. None if it is available."""
         self._old_models = {name for name in store.models() if name not in (self.name, self.second and self.second.name)}
         if use_now and not self.is_in_use:
             self.start_using()
@@ -80,27 +80,27 @@ class Embedding:
 
     @property
     def name(self) -> str | None:
-        """Name of the configured model."""
+        """Name of the configured embedding model."""
         return self._source.name if self._source else None
 
     @property
     def computes(self) -> bool:
-        """True if no vectors come from a server."""
+        """True if all vectors are computed in this process, without a server."""
         return (self._source is None or self._source.computes) and (self.second is None or self.second.computes)
 
     @property
     def is_in_use(self) -> bool:
-        """True if the store keeps vectors of this model."""
+        """True if the store keeps vectors of the configured model."""
         return self.name in self._store.models()
 
     def start_using(self) -> None:
-        """Keep vectors of this model for all stored and future texts."""
+        """Start keeping vectors of the configured model for all stored and future texts."""
         if self.name is not None:
             with self._store.write() as tx:
                 tx.use_model(self.name)
 
     def embedder(self) -> Embedder | None:
-        """Return the embedder, loading it if possible; None if it is not available."""
+        """Return the embedder, and load it if necessary. Return None if it is not available."""
         if self._embedder is not None or self._source is None:
             return self._embedder
         with self._lock:
@@ -114,14 +114,14 @@ class Embedding:
         return self._embedder
 
     def _report(self, error: ModelError) -> None:
-        """Log the first failure. Text search serves until the embedder works."""
+        """Log that the embedder failed, but only the first time. Text search is used until it works."""
         self.problem = str(error)
         if not self._reported:
             self._reported = True
             log.warning("Searching by text alone: %s", error)
 
     def query(self, text: str) -> "Vectors | None":
-        """Embed a query; None if there is no embedder or it fails."""
+        """Return the vector of a query, or None if there is no embedder or it fails."""
         embedder = self.embedder()
         if embedder is None or not text.strip():
             return None
@@ -137,7 +137,7 @@ class Embedding:
         return vector
 
     def documents(self, texts: Sequence[str]) -> "Vectors | None":
-        """Embed texts as documents; None if there is no embedder or it fails."""
+        """Return the vectors of texts, embedded as documents, or None if there is no embedder or it fails."""
         embedder = self.embedder()
         if embedder is None or not texts:
             return None
@@ -148,7 +148,7 @@ class Embedding:
             return None
 
     def catch_up_under_lease(self, *, limit: int) -> int:
-        """Embed up to ``limit`` waiting chunks, unless another process holds the lease; returns their number."""
+        """Embed up to ``limit`` queued chunks, unless another process holds the lease. Return the number of embedded chunks."""
         second = 0 if self.second is None else self.second.catch_up_under_lease(limit=limit)
         if self.name is None or not self.is_in_use or not self._store.missing_vectors(self.name, limit=1):
             return second
@@ -156,7 +156,7 @@ class Embedding:
         return second + (self._catch_up(None, limit) if self.embedder() is not None and self._lease.acquire() else 0)
 
     def release_lease(self) -> None:
-        """Release the lease, so that another process can continue immediately."""
+        """Release the lease on embedding, so that another process can continue immediately."""
         self._lease.release()
         if self.second is not None:
             self.second.release_lease()
@@ -169,10 +169,11 @@ class Embedding:
         remote_seconds: float | None = None,
         candidates: Callable[[], ChunkIds] = tuple,
     ) -> int:
-        """Embed up to ``limit`` waiting chunks per model, of all readers or of one; returns their number.
+        """Embed up to ``limit`` queued chunks per model. Return the number of embedded chunks.
 
-        If more chunks wait, it embeds the ``candidates``, and the newest up to one batch. The limit is a count, so that scores
-        do not depend on the load of the machine. Only an embedder on a server also stops after ``remote_seconds``.
+        With ``reader``, only chunks that this reader may see are embedded. If more than ``limit`` are queued, the ``candidates``
+        are embedded first, then the newest ones, up to one batch. The limit is a count and not a time, so that scores do not
+        depend on the load of the machine. Only an embedder on a server also stops after ``remote_seconds``.
         """
         if reader is not None:
             with self._store.snapshot():
@@ -185,7 +186,7 @@ class Embedding:
         return done
 
     def _is_complete(self, reader: Scope) -> bool:
-        """Return True if no text that a reader sees lacks a vector of a model in use."""
+        """Return True if all texts that a reader may see have vectors of every model in use."""
         names = (self.name, self.second.name if self.second is not None and self.second.is_in_use else None)
         return not any(self._store.missing_vectors(name, reader=reader, limit=1) for name in names if name is not None)
 
@@ -213,7 +214,7 @@ class Embedding:
     def _batches(
         self, model: str, reader: Scope | None, limit: int | None, candidates: Callable[[], ChunkIds]
     ) -> Iterator[Sequence[MissingVector]]:
-        """Yield the chunks to embed: all if they are within the limit, otherwise the candidates and one batch of the newest."""
+        """Yield the chunks to embed in batches. If more than ``limit`` are queued: the candidates and one batch of the newest."""
         if limit is None:
             while waiting := self._store.missing_vectors(model, reader=reader, limit=_BATCH):
                 yield waiting
@@ -227,7 +228,7 @@ class Embedding:
             yield waiting[start : start + _BATCH]
 
     def _embed_chunks(self, embedder: Embedder, waiting: Sequence[MissingVector]) -> bool:
-        """Embed chunks and store their vectors; returns False if the embedder fails."""
+        """Embed chunks and store their vectors. Return False if the embedder fails."""
         texts = [chunk.text for chunk in waiting]
         try:
             vectors = _embed(embedder, texts, "document")
@@ -242,7 +243,7 @@ class Embedding:
         return True
 
     def _newly_needed(self, texts: Sequence[str]) -> str | None:
-        """Return the second embedder's name if these are the first texts that need it."""
+        """Return the second embedder's name if it is not in use yet and one of these texts needs it, or None."""
         second = self.second
         # Using a model again would count all missing vectors, so it is done only once.
         if second is None or second.is_in_use or not any(map(is_foreign, texts)):
@@ -254,7 +255,7 @@ class Embedding:
         self.queries.clear()
 
     def retire_other_models(self) -> list[str]:
-        """Drop the vectors of models that are no longer configured, once those of this model are complete."""
+        """Drop the vectors of models that are no longer configured, once all texts have vectors of the configured model."""
         models = self._store.models()
         if self._source is not None and self._source.name not in models:  # another process dropped ours
             self.start_using()
@@ -270,7 +271,7 @@ class Embedding:
 
 
 def _embed(embedder: Embedder, texts: Sequence[str], role: Role) -> "Vectors":
-    """Embed texts, turning any error of a custom embedder into a ModelError, so that only search by meaning fails."""
+    """Embed texts. Any error of a custom embedder is raised as ``ModelError``, so that only search by meaning fails."""
     try:
         return embedder.embed(texts, role=role)
     except ModelError:

@@ -11,11 +11,11 @@ from holdfast.protocols import Store
 from holdfast.runtime import forks
 
 _LEASE_SECONDS = 10.0
-"""Duration of a lease in seconds. Work may wait this long if the holder was killed."""
+"""Duration of a lease in seconds. If the holder was killed, the work waits for at most this long."""
 
 
 class ProcessLease:
-    """A process's lease on a kind of work."""
+    """The lease of this process on one kind of work."""
 
     def __init__(self, store: Store, work: str, *, seconds: float = _LEASE_SECONDS) -> None:
         self._store = store
@@ -25,7 +25,7 @@ class ProcessLease:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """Take a new identity in the child process. The parent keeps its lease."""
+        """Give the child process its own identity. The parent keeps its lease."""
         self._holder = secrets.token_hex(8)
         self._held_until = 0.0
 

@@ -1,4 +1,4 @@
-"""Arguments that filter a listing of memories, and the store filter they become."""
+"""Arguments that filter a list of memories, and their conversion to a store filter."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,11 +13,11 @@ from holdfast.text.clean import clean_name
 from holdfast.types import Scope, Where
 
 Kinds: TypeAlias = str | Sequence[str] | None
-"""One kind of memory, several, or None for all. ``kind=`` and ``kinds=`` mean the same; give one of them."""
+"""One kind of memory, several kinds, or None for all. Functions accept it as ``kind=`` or ``kinds=``, but not both."""
 
 
 class ScopedListing(TypedDict, total=False):
-    """Filter arguments of a listing within a scope; see :meth:`holdfast.Engine.memories`."""
+    """Filter arguments of a list of memories within a scope; see :meth:`holdfast.Engine.memories`."""
 
     kind: Kinds
     kinds: Kinds
@@ -30,7 +30,7 @@ class ScopedListing(TypedDict, total=False):
 
 
 class Listing(ScopedListing, total=False):
-    """Filter arguments of a listing, with the scope."""
+    """Filter arguments of a list of memories, including the scope."""
 
     user: str | None
     app: str | None
@@ -38,7 +38,7 @@ class Listing(ScopedListing, total=False):
 
 
 def kind_names(kind: Kinds, kinds: Kinds) -> list[str] | None:
-    """Return the kinds that either argument names, or None for all kinds."""
+    """Return the kinds given as ``kind`` or ``kinds``, or None for all kinds."""
     if kind is not None and kinds is not None:
         raise InvalidInput("kind= and kinds= mean the same: give one of them.")
     given = kind if kinds is None else kinds
@@ -59,7 +59,7 @@ def listing_filter(
     known_at: datetime | str | None = None,
     retired: bool = False,
 ) -> MemoryFilter:
-    """Return the store filter for a listing."""
+    """Convert the filter arguments of a list of memories to a store filter."""
     names = kind_names(kind, kinds)
     wanted = MemoryFilter(
         reader=reader,

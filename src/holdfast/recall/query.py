@@ -1,4 +1,4 @@
-"""The query of a recall: text, reader and restrictions."""
+"""The query of a recall: its text, its reader and its filters."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from holdfast.types import Scope, Where
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallQuery:
-    """The query text of a recall, its reader, and its restrictions."""
+    """The text of a recall, its reader (the scope that may see the results), and its filters."""
 
     text: str
     reader: Scope
@@ -22,18 +22,18 @@ class RecallQuery:
     as_of: datetime | None = None
     min_score: float = 0.0
     without_session: str | None = None
-    """A session whose messages are excluded, because the caller already has them."""
+    """Id of a session whose messages are excluded, because the caller already has them."""
     languages: tuple[str, ...] = ("en", "es")
     background_kinds: Collection[str] = ()
-    """Kinds that are left out, because the messages they summarize are searched."""
+    """Kinds of summaries to exclude, because the summarized messages themselves are searched."""
     with_sources: bool = False
-    """True to return messages even if a memory derived from them is a hit. The caller removes them later."""
+    """True to return a message even if a memory derived from it is also a hit. The caller then removes such messages."""
     periods: Sequence[Period] = ()
-    """The periods that the text names."""
+    """Periods of time that the query text names, such as "last week"."""
 
     @property
     def spaces(self) -> tuple[Space, ...]:
-        """Spaces to search. Messages have no kind and no metadata, so these restrict the search to memories."""
+        """Spaces to search. A filter by metadata or by kinds of memory excludes messages, because they have neither."""
         memories: tuple[Space, ...] = ("memory", "archive") if self.as_of else ("memory",)
         if self.kinds is not None:
             return (*(memories if self.memory_kinds else ()), *(("message",) if "message" in self.kinds else ()))

@@ -1,9 +1,8 @@
 """Search by meaning with two embedders: one for English, one for other languages.
 
-If query and text are both in English, the first embedder decides alone. If either is in another language, the second
-one decides, because cosines of the first are noise there (measured alone and mixed, see
-``docs/project/decisions.md``). Cosines of the second embedder are converted to the scale of the first, so that rankings
-and thresholds apply to both.
+If both the query and a text are in English, the first embedder is used. If either is in another language, the second one
+is used, because cosines of the first are noise in that case (see the measurements in ``docs/project/decisions.md``).
+Cosines of the second embedder are converted to the scale of the first, so that the same ranking and thresholds apply.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -14,12 +13,12 @@ from holdfast.text.language import is_foreign
 from holdfast.types import Scope
 
 _MAX_SECOND_MODEL_CHUNKS = 256
-"""Maximum number of chunks that a query in another language embeds with the second model, which is fast."""
+"""Maximum number of chunks that are embedded with the second model before a query in another language. That model is fast."""
 _OTHER_LANGUAGE_WEIGHT = 0.5
-"""Weight of word matches and of an assistant's answers for a query that is not in English.
+"""Weight of word matches, and of an assistant's answers, for a query that is not in English.
 
-A cosine of the second embedder says more about such a text than a word stem that two verbs happen to share. Sentences
-with the same words are found in any case.
+It is low, because two such texts often share a word stem by chance. The cosine of the second embedder says more.
+Texts with the same words are found in any case.
 """
 _MAX_CACHED_LANGUAGES = 50_000
 """Maximum number of items whose language is cached."""
@@ -28,7 +27,7 @@ _MAX_CACHED_LANGUAGES = 50_000
 def catch_up(
     embedding: Embedding, text: str, *, reader: Scope, limit: int, remote_seconds: float, candidates: Callable[[], ChunkIds]
 ) -> None:
-    """Embed new chunks in a reader's scope with the models that this query needs, candidates first."""
+    """Embed new chunks that a reader may see, with the models that this query needs. Candidates come first."""
     second = embedding.second
     if second is None or not is_foreign(text) or second.embedder() is None:
         embedding.catch_up(reader=reader, limit=limit, remote_seconds=remote_seconds, candidates=candidates)
@@ -39,7 +38,7 @@ def catch_up(
 
 
 class QueryVectors:
-    """A query, embedded by the models it needs."""
+    """The vectors of one query, from the embedders that it needs."""
 
     def __init__(self, store: Store, embedding: Embedding, text: str, *, reader: Scope) -> None:
         self._store = store
@@ -48,12 +47,12 @@ class QueryVectors:
         self._second = second if second is not None and second.is_in_use and second.embedder() is not None else None
         self._foreign = self._second is not None and is_foreign(text)
         self.word_weight = _OTHER_LANGUAGE_WEIGHT if self._foreign else 1.0
-        """Weight of word matches and of answers next to this query's cosines."""
+        """Weight of word matches, and of an assistant's answers, relative to the cosines of this query."""
         self._by_second = self._second.query(text) if self._second is not None else None
         self._by_first = None if self._second_suffices(reader) else embedding.query(text)
 
     def _second_suffices(self, reader: Scope) -> bool:
-        """Return True for a query that is not in English if every text already has a vector of the second model."""
+        """Return True if the query is not in English and every text already has a vector of the second model."""
         if not self._foreign or self._second is None or self._by_second is None:
             return False
         return not self._store.missing_vectors(self._second.name or "", reader=reader, limit=1)
@@ -84,7 +83,7 @@ class QueryVectors:
         return [match._replace(score=own_low + (match.score - low) * scale) for match in matches]
 
     def _not_english(self, items: Collection[int]) -> set[int]:
-        """Return those items that are not in English. An item never changes, so each is read once."""
+        """Return the items that are not in English. The text of an item never changes, so the result is cached."""
         known = self._first.foreign
         unknown = [item for item in items if item not in known]
         if unknown:

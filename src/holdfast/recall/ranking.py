@@ -1,12 +1,13 @@
-"""Ranking: the strength of a candidate, the gains a message gets from its context, and the resulting probability.
+"""Ranking: computes the strength of each candidate, adds gains from its context, and converts the sum to a probability.
 
     strength   = BIAS + MEANING_WEIGHT * (cosine - low) / (high - low) + WORD_WEIGHT * word_match
     background = (n * median + PRIOR_COUNT * PRIOR_STRENGTH) / (n + PRIOR_COUNT), of the n best candidates
     likelihood = sigmoid(STRENGTH_WEIGHT * strength + BACKGROUND_WEIGHT * background + COUNT_WEIGHT * log(1 + n) + INTERCEPT)
 
-A strength is a logit on a scale that is the same for every embedder. A message gains strength from a strong session, from
-a strong neighbor, if the question names its speaker, and if it lies in a period that the question names. Between a user
-and an assistant, the user's messages gain, and a strong answer raises the message that it answers.
+A strength is a logit on a scale that is the same for every embedder. The background is the typical strength of the best
+candidates; a hit must exceed it to be likely. A message gains strength from a strong session, from a strong neighbor, if
+the question names its speaker, and if it lies in a period that the question names. Between a user and an assistant, the
+user's messages gain, and a strong answer raises the message that it answers.
 """
 
 import itertools
@@ -22,37 +23,40 @@ from holdfast.text.periods import Period
 
 # Strength
 MEANING_WEIGHT: Final = 6.0
-"""Gain of a cosine that rises from ``low`` (unrelated texts) to ``high`` (matching texts), the embedder's calibration."""
+"""Strength that an item gains if its cosine is ``high`` (typical of matching texts) instead of ``low`` (unrelated texts)."""
 WORD_WEIGHT: Final = 6.0
-"""Gain of a full match of words."""
+"""Strength that an item gains if all words match."""
 _BIAS: Final = -3.0
-"""Strength of an item without any match."""
+"""Strength of an item that matches neither by meaning nor by words."""
 
 # Gains of a message from its context
 _SESSION_SHARE: Final = 0.4
-"""Share of the difference between the best message of its session and the mean of the best of all sessions."""
+"""Factor of the session gain.
+
+A message gains this share of the difference between the best strength in its session and the mean of all sessions' best.
+"""
 _PREVIOUS_SHARE: Final = 0.3
-"""Share of the previous message's strength above the mean, in a conversation between named speakers."""
+"""Share of the previous message's strength above the mean that a message gains. Used between named speakers."""
 _NEXT_SHARE: Final = 0.2
-"""Share of the next message's strength above the mean, in a conversation between named speakers."""
+"""Share of the next message's strength above the mean that a message gains. Used between named speakers."""
 _ANSWER_SHARE: Final = 0.2
-"""Share of the strength above the mean of an assistant's answer, for the user's message before it."""
+"""Share of an assistant's answer's strength above the mean that the user's message before it gains."""
 _NAMED_SPEAKER_GAIN: Final = 1.0
-"""Gain of a message whose speaker the question names."""
+"""Strength that a message gains if the question names its speaker."""
 _USER_GAIN: Final = 1.0
-"""Gain of the user's messages, and loss of the assistant's."""
+"""Strength that each message of the user gains, and each message of the assistant loses."""
 _MAX_NEIGHBOR_GAP: Final = 2
-"""Maximum difference of the sequence numbers of neighbors. A memory may have taken the number in between."""
+"""Maximum difference between the sequence numbers of two neighbors. It is 2, because memories use sequence numbers too."""
 
 # Gains from a period that the question names
 _DAYS_GAIN: Final = 2.0
-"""Gain of an item from a named period of days."""
+"""Strength that an item gains if it lies in a short period (of days) that the question names."""
 _MONTHS_GAIN: Final = 0.4 * _DAYS_GAIN
-"""Gain of an item from a longer period. It is smaller, because people also talk about such a period later."""
+"""Strength that an item gains if it lies in a longer named period. Less, because people also mention such periods later."""
 _PERIOD_ONLY_GAIN: Final = 10.0
-"""Gain if the question names nothing but a period: more than any similarity."""
+"""Strength that an item gains if the question names only a period. It outweighs any similarity."""
 SHORT_PERIOD: Final = timedelta(days=22)
-"""A period shorter than this counts as days."""
+"""Length below which a period counts as a period of days."""
 
 # Likelihood, fitted to questions with and without an answer in the store, see docs/project/benchmarks.md
 _STRENGTH_WEIGHT: Final = 0.30
@@ -60,25 +64,25 @@ _BACKGROUND_WEIGHT: Final = -0.41
 _COUNT_WEIGHT: Final = -0.80
 _INTERCEPT: Final = -1.26
 _MAX_LOGIT: Final = 30.0
-"""Bound that keeps the exponential in range."""
+"""Maximum absolute value of a logit, which prevents an overflow of the exponential."""
 _WORDS_ONLY_SCALE: Final = 2.5
-"""Factor for strengths from words alone, which span a smaller range."""
+"""Scale factor for strengths that are computed from words alone, because these span a smaller range."""
 
 # Background
 _BACKGROUND_SIZE: Final = 32
-"""Number of best candidates that make up the background."""
+"""Maximum number of top candidates whose median strength forms the background, the baseline that a hit must exceed."""
 _PRIOR_STRENGTH: Final = -4.0
-"""Strength of an unrelated item."""
+"""Assumed strength of an unrelated item."""
 _PRIOR_COUNT: Final = 6
-"""Number of unrelated items added to the background."""
+"""Number of assumed unrelated items that are averaged into the background (the baseline for hits)."""
 _MAX_MEDIAN: Final = 4.0
-"""Cap on the median. Candidates above it answer the question too, and must not make a hit less likely."""
+"""Maximum median strength of the candidates. If many of them answer the question, that must not make a hit less likely."""
 _WORD: Final = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Position of a message: its session, speaker and time."""
+    """The session, role, speaker and time of a message."""
 
     session: str
     role: str = "user"
@@ -92,12 +96,12 @@ class Place:
 
     @property
     def role_gain(self) -> float:
-        """Gain of the user's messages, loss of others, zero for named speakers."""
+        """Gain in strength from the role: positive for the user, negative for others, zero for a named speaker."""
         return 0.0 if self.speaker else _USER_GAIN if self.role == "user" else -_USER_GAIN
 
 
 def strength(cosine: float | None, word_match: float, calibration: tuple[float, float] | None) -> float:
-    """Return the strength of an item as a logit. Without a cosine, it comes from words alone."""
+    """Return the strength of an item as a logit. Without a cosine, it depends on the word match alone."""
     if calibration is None or cosine is None:
         return _BIAS + WORD_WEIGHT * word_match
     low, high = calibration
@@ -106,7 +110,10 @@ def strength(cosine: float | None, word_match: float, calibration: tuple[float, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Background:
-    """The other candidates. Among many, the best one may be strong by chance."""
+    """Typical strength and number of the best candidates: the baseline for a hit.
+
+    The more candidates there are, the more likely it is that the best one is strong by chance.
+    """
 
     strength: float
     count: int
@@ -114,7 +121,7 @@ class Background:
 
     @classmethod
     def of(cls, strengths: Sequence[float], *, words_alone: bool = False) -> "Background":
-        """Summarize the candidates, given best first."""
+        """Compute the background from the strengths of the candidates, ordered best first."""
         scale = _WORDS_ONLY_SCALE if words_alone else 1.0
         best = strengths[:_BACKGROUND_SIZE]
         count = len(best)
@@ -124,7 +131,7 @@ class Background:
 
 
 def likelihood(strength: float, background: Background) -> float:
-    """Return the probability that an item of this strength answers the question."""
+    """Return the probability that an item of this strength answers the question, given the strengths of the other candidates."""
     logit = (
         _STRENGTH_WEIGHT * _scaled(strength, background.scale)
         + _BACKGROUND_WEIGHT * background.strength
@@ -139,7 +146,7 @@ def _sigmoid(logit: float) -> float:
 
 
 def _scaled(strength: float, scale: float) -> float:
-    """Scale the distance of a strength from the bias."""
+    """Multiply the difference between a strength and the bias by a factor."""
     return _BIAS + scale * (strength - _BIAS)
 
 
@@ -151,7 +158,7 @@ def with_context_gains(
     periods: Sequence[Period] = (),
     answer_weight: float = 1.0,
 ) -> dict[int, float]:
-    """Return the strengths by item, with the gains of messages from their context. Items without a place keep theirs.
+    """Return the strength of each item, with the gains of messages from their context. Items without a place are unchanged.
 
     ``answer_weight`` scales how much an assistant's answer raises the message before it.
     """
@@ -166,14 +173,14 @@ def with_context_gains(
 
 
 def period_gain(at: datetime | None, periods: Sequence[Period]) -> float:
-    """Return the gain of an item of this time from the periods that a question names."""
+    """Return the strength that an item gains if its time lies in one of the periods that a question names."""
     if at is None or not periods:
         return 0.0
     return max((_gain_of(period) for period in periods if period.holds(at)), default=0.0)
 
 
 def max_period_gain(periods: Sequence[Period]) -> float:
-    """Return the largest gain that these periods can give."""
+    """Return the largest gain that an item can get from these periods."""
     return max(map(_gain_of, periods), default=0.0)
 
 
@@ -184,7 +191,7 @@ def _gain_of(period: Period) -> float:
 
 
 def _with_named_speaker_gain(strengths: Mapping[int, float], places: Mapping[int, Place], question: str) -> dict[int, float]:
-    """Raise the messages of speakers that the question names, unless it names all of several speakers."""
+    """Raise the messages of speakers that the question names. If it names all of several speakers, nothing is raised."""
     question_words = set(_WORD.findall(fold(question)))
     speakers = {place.speaker for place in places.values() if place.speaker}
     named = {speaker for speaker in speakers if question_words & set(_WORD.findall(fold(speaker)))}
@@ -194,7 +201,7 @@ def _with_named_speaker_gain(strengths: Mapping[int, float], places: Mapping[int
 
 
 def _with_session_gain(strengths: Mapping[int, float], places: Mapping[int, Place]) -> dict[int, float]:
-    """Raise the messages of sessions whose best message is above the mean, and lower the others."""
+    """Raise the messages of sessions whose best message is stronger than the mean of all sessions' best, and lower the others."""
     best: dict[str, float] = {}
     for seq, value in strengths.items():
         session = places[seq].session
@@ -204,7 +211,7 @@ def _with_session_gain(strengths: Mapping[int, float], places: Mapping[int, Plac
 
 
 def _with_neighbor_gain(strengths: Mapping[int, float], places: Mapping[int, Place], answer_weight: float) -> dict[int, float]:
-    """Raise messages that are next to one above the mean."""
+    """Raise each message whose previous or next message is stronger than the mean."""
     mean = sum(strengths.values()) / len(strengths)
     raised = dict(strengths)
     for first, second in itertools.pairwise(sorted(strengths)):
@@ -217,7 +224,7 @@ def _with_neighbor_gain(strengths: Mapping[int, float], places: Mapping[int, Pla
 
 
 def _neighbor_shares(first: Place, second: Place, answer_weight: float) -> tuple[float, float]:
-    """Return the share of the first message's strength for the second, and of the second's for the first."""
+    """Return the share of the first message's strength that the second gains, and vice versa."""
     if first.speaker or second.speaker:
         return _PREVIOUS_SHARE, _NEXT_SHARE
     return 0.0, answer_weight * _ANSWER_SHARE if first.by_user else 0.0

@@ -1,4 +1,4 @@
-"""The prompt by which a chat model rates how well candidates answer a question."""
+"""Ask a chat model to rate how well candidates answer a question."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ _SCHEMA: Final[Schema] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ratings:
-    """Ratings from 0 to 1, one per candidate and in their order. None if the model did not rate it."""
+    """One rating from 0 to 1 per candidate, in the same order. None stands for a candidate that the model did not rate."""
 
     values: tuple[float | None, ...]
     usage: Usage = field(default_factory=Usage)
@@ -43,7 +43,7 @@ class Ratings:
 
 
 def rate(model: ChatModel, question: str, candidates: Sequence[Candidate], *, asked_at: datetime, timeout: float) -> Ratings:
-    """Let a model rate how well each candidate helps to answer a question. Raises ModelError if the answer is unusable."""
+    """Ask a model how well each candidate helps to answer a question. Raises ``ModelError`` if its reply cannot be used."""
     lines = [f"{number}. {_dated(candidate)}" for number, candidate in enumerate(candidates, 1)]
     prompt = ask_model.load_prompt("rating", "es" if detect_language(question) == "es" else "en")
     turns = ask_model.prompt_turns(

@@ -1,4 +1,4 @@
-"""Recall and context for a reader in a scope. Also tracks which memories were used."""
+"""Recall and context blocks for a reader, the scope that may see the results. Also records which memories were used."""
 
 import hashlib
 import secrets
@@ -25,24 +25,24 @@ from holdfast.text.clean import clean_query
 from holdfast.types import Context, Hit, Scope, Where
 
 SHOWN = "memories_shown"
-"""Key in a session's metadata, set once the session received a context with memories."""
+"""Key in a session's metadata. It is set once a context block with memories was returned for the session."""
 _MAX_UNFLUSHED = 100
 _MAX_PINNED = 50
 _MIN_SHOWN_SCORE = 0.04
-"""Minimum score of a hit that counts as a use, and of a message in a context block.
+"""Minimum score for a hit to count as used, and for a message to appear in a context block.
 
-The threshold drops to half of the best score, so that something is shown if all scores are low. Memories are not
-filtered by score: they were worth storing, so only the token budget limits them.
+If all scores are low, half of the best score is the minimum, so that something is shown. Memories appear in a context
+block with any score: they were worth storing, so only the token budget limits them.
 """
 
 
 def min_score_to_show(hits: Sequence[Hit]) -> float:
-    """Return the minimum score at which these hits are worth showing."""
+    """Return the minimum score that a hit needs to be shown. It depends on the best score of these hits."""
     return min(_MIN_SHOWN_SCORE, max((hit.score for hit in hits), default=0.0) / 2)
 
 
 class Reader:
-    """Recall and context from one store."""
+    """Recalls from one store and builds context blocks."""
 
     def __init__(
         self, store: Store, preset: Preset, clock: Clock, embedding: Embedding, *, reranking: Reranking | None = None
@@ -59,7 +59,7 @@ class Reader:
         self._secret = _own_secret(store)
 
     def after_fork(self) -> None:
-        """Create a new lock and drop the uses; the parent writes them."""
+        """Create a new lock in the child process and drop the recorded uses, because the parent writes them."""
         self._lock = threading.Lock()
         self._used, self._shown = {}, {}
 
@@ -77,7 +77,7 @@ class Reader:
         min_score: float = 0.0,
         without_session: str | None = None,
     ) -> list[Hit]:
-        """Return the memories and messages that matter for a query, best first."""
+        """Return the memories and messages that are relevant to a query, best first."""
         check_page(limit=limit)
         if kinds is not None:
             kinds = [kind if kind == "message" else self.preset.kind(kind).name for kind in kinds]
@@ -108,7 +108,7 @@ class Reader:
         return hits
 
     def _background_kinds(self) -> list[str]:
-        """Return the kinds that messages make redundant; none if messages are not kept forever."""
+        """Return the kinds that only summarize messages. The list is empty if messages are deleted after a while."""
         return [kind.name for kind in self.preset.kinds if kind.background and self.preset.message_retention is None]
 
     @watched("context")
@@ -156,7 +156,7 @@ class Reader:
         )
 
     def _open_page(self, conversation: ConversationState, reader: Scope) -> ConversationState:
-        """Return the state without its topic if that topic's page no longer exists, because it was split or forgotten."""
+        """Return the conversation's state. If its topic has no page any more (split or forgotten), the topic is removed."""
         if conversation.topic is None or self._page(reader, conversation.topic, max_lines=1):
             return conversation
         return replace(conversation, topic=None)
@@ -171,7 +171,7 @@ class Reader:
     def _gather(
         self, section: Section, reader: Scope, query: str, without_session: str | None, conversation: ConversationState
     ) -> list[Hit]:
-        """Return the hits for a section."""
+        """Return the hits to show in a section of the context."""
         if section.source == "page":
             return self._page(reader, conversation.topic, max_lines=section.max_items) if conversation.topic else []
         if section.source == "relevant":
@@ -187,7 +187,7 @@ class Reader:
         return self._listed(reader, section)
 
     def _with_sharing(self, reader: Scope) -> Scope:
-        """Return the reader with the apps that share their memories with its app."""
+        """Return the reader with access to the apps that share their memories with its app."""
         return replace(reader, also_apps=tuple(self._store.apps_sharing_with(reader.app))) if reader.app else reader
 
     def _app_name(self, reader: Scope) -> str:
@@ -196,7 +196,7 @@ class Reader:
         return (record and record.name) or reader.app or ""
 
     def _accumulated(self, reader: Scope, query: str, without_session: str | None, conversation: ConversationState) -> list[Hit]:
-        """Return the memories recalled earlier in this conversation that are still live, then those recalled now."""
+        """Return the memories recalled earlier in this conversation, unless they were retired, followed by those recalled now."""
         found = self._planned_recall(reader, query, without_session)
         if not conversation.recalled_ids:
             return found
@@ -206,7 +206,10 @@ class Reader:
         return [*earlier, *(hit for hit in found if hit.id not in known)]
 
     def _listed(self, reader: Scope, section: Section, *, apps: Sequence[str] | None = None) -> list[Hit]:
-        """Return memories that are shown for every query. Pinned and all are listed oldest first, others newest first."""
+        """Return the memories of a section that does not depend on the query.
+
+        The sources ``pinned`` and ``all`` are listed oldest first, the others newest first.
+        """
         wanted = MemoryFilter(
             reader=reader,
             kinds=section.kinds,
@@ -219,7 +222,7 @@ class Reader:
         return [Hit(memory=memory, score=1.0) for memory in self._store.memories(wanted)]
 
     def _planned_recall(self, reader: Scope, query: str, without_session: str | None) -> list[Hit]:
-        """Return the hits of a recall with the preset's limits."""
+        """Return the hits of a recall with the settings of the preset."""
         plan = self.preset.recall
         min_cosine = self._min_cosine(plan)
         # Fetch more than the limit, because hits by words alone are dropped if their cosine is too low.
@@ -229,7 +232,7 @@ class Reader:
         return near[: plan.limit]
 
     def _min_cosine(self, plan: RecallPlan) -> float | None:
-        """Return the preset's minimum cosine on the scale of the current embedder; None if it has none."""
+        """Return the preset's minimum cosine, converted to the scale of the current embedder, or None if there is no minimum."""
         embedder = self._embedding.embedder()
         if plan.min_cosine is None or embedder is None:
             return None
@@ -239,7 +242,7 @@ class Reader:
         return own_low + (plan.min_cosine - low) / (high - low) * (own_high - own_low)
 
     def flush_uses(self, renew: Callable[[Transaction, set[str], datetime], None]) -> None:
-        """Write when memories were last used. ``renew`` may extend their lifetime."""
+        """Write the times at which memories were last used to the store. ``renew`` may extend the lifetime of these memories."""
         self.flush_shown()
         with self._lock:
             used, self._used = self._used, {}
@@ -253,13 +256,13 @@ class Reader:
                     renew(tx, ids, moment)
 
     def note_shown(self, session: str, context: Context) -> None:
-        """Note that a session received a context with memories. Background work writes it."""
+        """Note in memory that a session received a context block with memories. ``flush_shown`` stores it later."""
         if any(hit.memory for hit in context.hits):
             with self._lock:
                 self._shown[session] = None
 
     def flush_shown(self) -> None:
-        """Mark the sessions that received a context with memories. Sessions that are not stored yet stay noted, up to a limit."""
+        """Mark the noted sessions in the store. Sessions that are not stored yet stay noted, up to a limit."""
         with self._lock:
             noted, self._shown = self._shown, {}
         sessions = {id: self._store.session(id) for id in noted}
@@ -273,17 +276,17 @@ class Reader:
                     tx.set_session(with_state(session, **{SHOWN: True}))
 
     def forget_uses(self) -> None:
-        """Drop the uses that are not written yet."""
+        """Discard the uses of memories that are not written to the store yet."""
         with self._lock:
             self._used.clear()
 
     def _nonce(self, name: str) -> str:
-        """Return the nonce for a block's tags: stable within a conversation, and unknown to stored text."""
+        """Return the nonce for a context block's tags. It is constant within a conversation, and stored text cannot know it."""
         return hashlib.blake2b(name.encode(), key=self._secret.encode(), digest_size=5).hexdigest()
 
 
 def _own_secret(store: Store) -> str:
-    """Return the store's secret, creating it on first use."""
+    """Return the store's secret, which is created on first use."""
     stored = store.setting("secret")
     if stored is not None:
         return stored

@@ -1,7 +1,7 @@
-"""Reranking: a model that reads query and text together adjusts the scores of the best hits.
+"""Reranking: a model reads the query and each of the best hits together, and its rating adjusts the score.
 
-It is slower than the rest of recall, so it is off by default. A rating is added to a hit's logit, so it moves the hit
-but does not replace its score. If the reranker fails, the hits keep their order.
+Reranking is slower than the rest of recall, so it is off by default. A rating is added to the logit of a hit's score: it
+moves the hit but does not replace the score. If the reranker fails, the hits keep their order.
 """
 
 import logging
@@ -23,17 +23,17 @@ __all__ = ["ChatReranker", "Reranking"]
 log = logging.getLogger("holdfast")
 
 _RERANK_DEPTH = 30
-"""Number of best hits to rerank, for any limit."""
+"""Number of best hits to rerank, whatever the limit of the recall is."""
 _RATING_WEIGHT = 6.0
-"""Difference in logit between a rating of 0 and a rating of 1."""
+"""Difference that a rating of 1 instead of 0 makes to the logit of a score."""
 _FAILURE_PAUSE_SECONDS = 30.0
-"""Seconds without reranking after a failure, so that not every recall waits for it."""
+"""Time without reranking after a failure, in seconds, so that not every recall waits for a broken reranker."""
 _TIMEOUT_SECONDS = 20.0
 _MIN_PROBABILITY = 1e-4
 
 
 class ChatReranker:
-    """Reranks with the engine's chat model, and records the cost."""
+    """Rates candidates with the engine's chat model, and records the cost."""
 
     name = "chat"
 
@@ -43,7 +43,7 @@ class ChatReranker:
         self._chat = chat
 
     def rate(self, question: str, candidates: Sequence[Candidate], *, asked_at: datetime) -> Sequence[float | None]:
-        """Rate candidates. Raises ModelUnavailable without a chat model, or if its budget is used up."""
+        """Rate candidates. Raises ``ModelUnavailable`` if there is no chat model or its budget is used up."""
         model, problem = self._chat.model()
         if model is None:
             raise ModelUnavailable(f"{problem or 'the reranker needs a chat model, and none is configured: set `chat`'}.")
@@ -77,11 +77,11 @@ class Reranking:
 
     @property
     def waits(self) -> bool:
-        """True if the reranker may wait for a server. One that does not has a true attribute ``computes``."""
+        """True if the reranker may wait for a server. A reranker that never waits has the attribute ``computes`` set to True."""
         return self.active and not getattr(self._reranker, "computes", False)
 
     def depth(self, limit: int) -> int:
-        """Return the number of hits to fetch before reranking."""
+        """Return the number of hits to find before reranking."""
         return limit if self._reranker is None or limit < 1 else max(limit, _RERANK_DEPTH)
 
     def rank(self, question: str, hits: Sequence[Hit], *, now: datetime) -> list[Hit]:
@@ -103,7 +103,7 @@ class Reranking:
         return sorted(reranked, key=lambda hit: -hit.score)
 
     def _ratings(self, reranker: Reranker, question: str, hits: Sequence[Hit], now: datetime) -> Sequence[float | None]:
-        """Return the ratings; None for each hit if the reranker fails."""
+        """Return one rating per hit. All ratings are None if the reranker fails."""
         candidates = [Candidate(text=_candidate_text(hit), at=hit.at) for hit in hits]
         try:
             return _checked(reranker, question, candidates, now)
@@ -114,7 +114,7 @@ class Reranking:
 
 
 def _checked(reranker: Reranker, question: str, candidates: Sequence[Candidate], now: datetime) -> Sequence[float | None]:
-    """Return valid ratings. Raises ModelUnavailable for any error or invalid result of a custom reranker."""
+    """Call a custom reranker and validate its ratings. Raises ``ModelUnavailable`` if it fails or a rating is invalid."""
     try:
         ratings = reranker.rate(question, candidates, asked_at=now)
         is_valid = len(ratings) == len(candidates) and all(rating is None or 0 <= rating <= 1 for rating in ratings)
@@ -130,7 +130,7 @@ def _checked(reranker: Reranker, question: str, candidates: Sequence[Candidate],
 
 
 def _candidate_text(hit: Hit) -> str:
-    """Return the text of a hit; for a message with its speaker."""
+    """Return the text of a hit. The text of a message includes its speaker."""
     return str(hit) if hit.message is None else f"{hit.message.speaker or hit.message.role}: {hit.text}"
 
 

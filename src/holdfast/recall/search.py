@@ -1,6 +1,7 @@
-"""Search: arms find candidates, one score ranks them.
+"""Search: several retrieval methods ("arms") find candidates, and a single score ranks them.
 
-The scope is part of every search, never a filter afterwards. Each hit lists the arms that found it, with its rank there.
+The scope is part of every search; results are not filtered by scope afterwards. Each hit lists the arms that found it,
+and its rank in each.
 """
 
 import heapq
@@ -31,48 +32,54 @@ from holdfast.types import Hit, Memory, Message, Reason, Scope
 
 # Search
 _MIN_CANDIDATES = 32
-"""Minimum number of candidates per arm."""
+"""Minimum number of candidates that each arm (retrieval method) is asked for."""
 _MIN_MESSAGES = 64
-"""Minimum number of messages per arm. It is larger, because a message gains from its session and its neighbors."""
+"""Minimum number of messages that each arm (retrieval method) is asked for.
+
+It is larger than the minimum for memories, because a message can gain strength from its session and its neighbors.
+"""
 _MAX_PERIOD_MESSAGES = 24
-"""Maximum number of messages per arm from the days that a question names."""
+"""Maximum number of messages that each arm (retrieval method) adds from a period of days that the question names."""
 _CLOCK_TOLERANCE = timedelta(days=1)
 """Messages up to this long after ``now`` are still found, because clocks and time zones differ."""
 _MAX_SUCCESSIONS = 20
-"""Maximum length of a chain of superseded memories that is followed to the live one."""
+"""Maximum number of steps from a superseded memory to its live successor."""
 _EXTRA_ROWS = 5
-"""Rows to read at a time beyond the limit, because some are hidden and some are duplicates."""
+"""Number of rows to read in addition to the limit, because some rows are hidden and some are duplicates."""
 _MAX_WHOLE_CHARACTERS = 1600
-"""A longer message is shown by its matching chunk."""
+"""Maximum length of a message that is shown as a whole. Of a longer message, only the matching chunk is shown."""
 
 # Embedding before a search
 _MAX_NEW_CHUNKS = 64
-"""Maximum number of new chunks per model to embed before a search. This is a count, not a time: an item without a vector is
-scored by words alone, so a time limit would make scores depend on the load of the machine."""
+"""Maximum number of new chunks per model to embed before a search.
+
+It is a count and not a time. Items without a vector are scored by words alone, so a time limit would make scores depend on
+the load of the machine.
+"""
 _REMOTE_SECONDS = 0.4
-"""Seconds after which no further batch is sent to an embedder on a server."""
+"""Time after which no further batch is sent to an embedder on a server, in seconds."""
 _MAX_WORD_MATCHES = 32
-"""Maximum number of word matches, per space, that are embedded first if more than ``_MAX_NEW_CHUNKS`` chunks wait."""
+"""Maximum number of word matches to embed first, for memories and for messages, if too many new chunks are queued."""
 
 # Breaking ties
 _TIE_WEIGHT = 5.0
-"""Weight of the sum of tie-breaks: enough to decide between items of equal strength."""
+"""Weight of the sum of tie-breaks when it is added to a strength. It decides between items of almost equal strength."""
 _RECENCY = 0.02
-"""Tie-break for a brand-new item; it decays with age."""
+"""Tie-break value of a brand-new item. It decays with age."""
 _RECENCY_DAYS = 30
-"""Age at which the tie-break for recency has fallen to 1/e."""
+"""Age in days at which the tie-break value for recency has decayed to 1/e."""
 _IMPORTANCE = 0.002
-"""Tie-break per point of a memory's importance."""
+"""Tie-break value per point of a memory's importance."""
 _PINNED = 0.01
-"""Tie-break for a pinned memory."""
+"""Tie-break value of a pinned memory."""
 _MESSAGE = 0.006
-"""Tie-break for a message, which has no importance."""
+"""Tie-break value of a message, because a message has no importance."""
 _MAX_TIE = 0.05
-"""Upper bound of the sum of tie-breaks."""
+"""Maximum sum of the tie-break values of an item."""
 
 
 class _Vote(NamedTuple):
-    """Rank and score of an item in one arm. Only the few items that become hits get a ``Reason`` from it."""
+    """Rank and score of an item in one arm (retrieval method). A hit's votes are converted to ``Reason`` objects."""
 
     arm: str
     rank: int
@@ -81,19 +88,19 @@ class _Vote(NamedTuple):
 
 @dataclass(slots=True)
 class _Found:
-    """Scores of one item in the arms that found it."""
+    """An item that was found, with its scores in each arm (retrieval method)."""
 
     chunk: int
     space: Space = "memory"
     similarity: float | None = None
     text: float = 0.0
     why: list[_Vote] = field(default_factory=list)
-    """One vote per arm that found it."""
+    """One vote per arm (retrieval method) that found the item."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Ranked:
-    """A candidate whose row was read. Sorts best first, as a heap needs it."""
+    """A candidate whose row was read. The best candidate sorts first, as ``heapq`` needs it."""
 
     strength: float
     at: datetime
@@ -101,7 +108,7 @@ class _Ranked:
     successor: Memory | None
 
     def __lt__(self, other: "_Ranked") -> bool:
-        """Order by strength, then newest, then id. Not by score: near 1, scores no longer differ."""
+        """Order by strength, then by time (newest first), then by id. Scores are not compared: they hardly differ near 1."""
         return self._order < other._order
 
     @property
@@ -110,7 +117,7 @@ class _Ranked:
 
 
 def recall(store: Store, embedding: Embedding, question: RecallQuery) -> list[Hit]:
-    """Return the best hits, best first."""
+    """Run a search and return the best hits, best first."""
     text = clean_query(question.text)
     question = replace(question, text=text, periods=periods_of(text, question.now))
     if not question.spaces or question.limit < 1:
@@ -130,7 +137,7 @@ def recall(store: Store, embedding: Embedding, question: RecallQuery) -> list[Hi
 
 
 def _matching_chunks(store: Store, question: RecallQuery) -> list[tuple[int, int]]:
-    """Return the chunks that match by words. Embedding them first gives their hits the same score as all others."""
+    """Return the chunks that match the question by words. They are embedded first, so that their scores include the cosine."""
     return [
         (match.item, match.chunk)
         for where in _search_filters(question)
@@ -151,7 +158,7 @@ def _ranked_hits(store: Store, embedding: Embedding, vectors: QueryVectors, ques
 def _background(
     question: RecallQuery, found: dict[int, _Found], places: dict[int, Place], strengths: dict[int, float]
 ) -> Background:
-    """Return the background of all candidates, without gains from named periods."""
+    """Return the background (the baseline for hits) of all candidates, without the gains from named periods."""
     if not question.text.strip():  # the newest items are listed; none has to stand out
         return Background.of(())
     values = [
@@ -163,7 +170,7 @@ def _background(
 def _best_first(
     store: Store, question: RecallQuery, found: dict[int, _Found], strengths: dict[int, float], background: Background
 ) -> Iterator[Hit]:
-    """Yield hits, best first, without messages from which a memory among the hits was derived.
+    """Yield hits, best first. A message is left out if a memory derived from it is also a hit.
 
     Reading rows costs more than finding them, so they are read a few at a time.
     """
@@ -188,7 +195,10 @@ def _best_first(
 
 
 def _candidates(store: Store, vectors: QueryVectors, question: RecallQuery) -> tuple[dict[int, _Found], dict[int, Place]]:
-    """Return candidates and places of messages, without messages after ``now``. Searches deeper if most are after ``now``."""
+    """Return the candidates, and the places of the messages among them.
+
+    Messages from after ``now`` are left out. If most messages are that new, the search is repeated with more candidates.
+    """
     latest = question.now + _CLOCK_TOLERANCE
     depth = max(_MIN_CANDIDATES, 3 * question.limit) * (3 if question.periods else 1)
     for limit in (depth, 4 * depth):
@@ -203,7 +213,7 @@ def _candidates(store: Store, vectors: QueryVectors, question: RecallQuery) -> t
 
 
 def _search(store: Store, vectors: QueryVectors, question: RecallQuery, depth: int) -> dict[int, _Found]:
-    """Run every arm, separately for memories and messages, because the many messages would crowd out memories."""
+    """Run every arm (retrieval method) for memories and for messages separately. Otherwise messages would crowd out memories."""
     found: dict[int, _Found] = {}
     short = [period for period in question.periods if period.alone or period.end - period.start < SHORT_PERIOD]
     for where in _search_filters(question):
@@ -219,7 +229,7 @@ def _search(store: Store, vectors: QueryVectors, question: RecallQuery, depth: i
 
 
 def _search_filters(question: RecallQuery) -> Iterator[SearchFilter]:
-    """Yield the filter for memories, then the one for messages."""
+    """Yield the filter for the search of memories, then the one for messages."""
     memories = tuple(space for space in question.spaces if space != "message")
     messages: tuple[Space, ...] = ("message",)
     if memories:
@@ -250,7 +260,10 @@ def _collect(found: dict[int, _Found], arm: str, matches: Sequence[Match]) -> No
 def _add_period_messages(
     store: Store, vectors: QueryVectors, question: RecallQuery, where: SearchFilter, found: dict[int, _Found]
 ) -> None:
-    """Add messages from named periods: the best matches, or the newest if the question names nothing but a period."""
+    """Add messages from the periods that the question names.
+
+    These are the messages that match best, or the newest ones if the question names only a period.
+    """
     if any(period.alone for period in question.periods):
         wanted = MessageFilter(reader=question.reader, said=where.said, newest=_MAX_PERIOD_MESSAGES)
         for rank, message in enumerate(reversed(store.messages(wanted)), 1):
@@ -265,7 +278,7 @@ def _add_period_messages(
 
 
 def _add_pinned_and_recent(store: Store, question: RecallQuery, found: dict[int, _Found]) -> None:
-    """Add pinned memories, and for an empty query the newest ones."""
+    """Add pinned memories. If the query is empty, also add the newest memories."""
     if question.as_of is not None or question.spaces == ("message",):
         return
     for arm, pinned in (("pinned", True), ("recent", None)):
@@ -285,7 +298,7 @@ def _add_pinned_and_recent(store: Store, question: RecallQuery, found: dict[int,
 
 
 def _hydrate(store: Store, question: RecallQuery, found: Sequence[int]) -> list[tuple[Memory | Message, Memory | None]]:
-    """Read the rows of items, without those the reader may not see; each message with the memory that superseded it."""
+    """Read the rows of items that the reader may see. If a message's memory was superseded, its live successor is added."""
     wanted = MemoryFilter(items=found, unexpired_at=question.now)
     if question.as_of is not None:
         wanted = MemoryFilter(items=found, as_of=question.as_of, statuses=("live", "superseded", "expired"))
@@ -300,7 +313,7 @@ def _hydrate(store: Store, question: RecallQuery, found: Sequence[int]) -> list[
 
 
 def _messages(store: Store, question: RecallQuery, found: Sequence[int]) -> list[tuple[Message, Memory | None]]:
-    """Read messages, without the current session, messages with an action, and forgotten ones."""
+    """Read messages. Leaves out the current session, messages with an action, and messages whose memory was forgotten."""
     messages = [
         message
         for message in store.messages(MessageFilter(seqs=found, before=question.as_of))
@@ -313,7 +326,7 @@ def _messages(store: Store, question: RecallQuery, found: Sequence[int]) -> list
 
 
 def _forgotten_and_superseded(store: Store, reader: Scope, messages: Collection[str]) -> tuple[set[str], dict[str, Memory]]:
-    """Return the messages whose memory was forgotten, and by message the live successor of a superseded memory."""
+    """Return two results: the messages whose memory was forgotten, and the live successors of superseded memories by message."""
     derived = store.memories(MemoryFilter(reader=reader, sources=messages, statuses=("forgotten", "superseded")))
     forgotten = {source for memory in derived if memory.status == "forgotten" for source in memory.sources}
     latest = {source: memory for memory in derived if memory.status == "superseded" for source in memory.sources}
@@ -345,14 +358,14 @@ def _strengths(embedding: Embedding, question: RecallQuery, found: dict[int, _Fo
 
 
 def _places(store: Store, found: dict[int, _Found]) -> dict[int, Place]:
-    """Return the places of the messages among the candidates."""
+    """Return the session, role, speaker and time of each message among the candidates."""
     messages = [item for item, entry in found.items() if entry.space == "message"]
     rows = store.places(messages) if messages else []
     return {seq: Place(session=session, role=role, speaker=speaker, at=at) for seq, session, role, speaker, at in rows}
 
 
 def _final_strength(owner: Memory | Message, question: RecallQuery, strengths: dict[int, float]) -> tuple[float, datetime]:
-    """Return strength and time of a row: tie-breaks for age and importance added, and for a memory the gain from periods."""
+    """Return the final strength of a row, and its time. Adds the tie-breaks and, for a memory, the gain from named periods."""
     if isinstance(owner, Memory):
         at, item = owner.valid_from, owner.item
         tie = _IMPORTANCE * owner.importance + _PINNED * owner.pinned
@@ -381,7 +394,7 @@ def _hit(owner: Memory | Message, successor: Memory | None, score: float, found:
 
 
 def _with_excerpt(store: Store, hit: Hit, found: dict[int, _Found]) -> Hit:
-    """Add the matching chunk as excerpt to a hit on a long message."""
+    """Return the hit. If it is a long message, the matching chunk is added as its excerpt."""
     message: Message | None = hit.message
     if message is None or len(message.text) <= _MAX_WHOLE_CHARACTERS:
         return hit

@@ -1,6 +1,6 @@
-"""Context blocks laid out by a preset: sections with a heading, lines and an ending.
+"""Context blocks in the layout of a preset: sections that consist of a heading, lines and an ending.
 
-Stored text is treated as data: each line of it becomes one line with its angle brackets escaped.
+Stored text is treated as data: each item becomes one line with its angle brackets escaped.
 """
 
 import itertools
@@ -18,7 +18,7 @@ from holdfast.text.dates import ago
 from holdfast.types import Context, Hit
 
 _STABLE_SOURCES = ("pinned", "fixed")
-"""Sources whose sections do not change between turns. Those at the start form the stable part of the context."""
+"""Sources whose sections do not change between turns. If such sections come first, they form the stable part of the context."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,14 +32,14 @@ class SectionWords:
 
 @cache
 def section_words(name: str, language: str | None) -> SectionWords:
-    """Return a section's phrases in a language; otherwise in English, otherwise in the first language it has."""
+    """Return the phrases of a section in a language. If there are none, return the English ones or those of another language."""
     table = tomllib.loads((resources.files("holdfast.prompts") / "sections.toml").read_text("utf-8"))[name]
     return SectionWords(**(table.get(language or "en") or table.get("en") or next(iter(table.values()))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _FilledSection:
-    """A rendered section, with the hits it shows and those left out."""
+    """A rendered section, with the hits that it shows and the hits that did not fit."""
 
     text: str = ""
     tokens: int = 0
@@ -96,14 +96,14 @@ def _joined(parts: Sequence[tuple[Section, _FilledSection]]) -> Context:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _LineContext:
-    """Time and language for rendering a line."""
+    """Current time and language, which are needed to render a line."""
 
     now: datetime
     language: str | None
 
 
 def _state(words: SectionWords, budget: int, values: Mapping[str, str]) -> _FilledSection:
-    """Return the section with the host's state, if it fits."""
+    """Return the section that shows the host's state. It is empty if the state does not fit into the budget."""
     text = values.get("state", "")
     line = words.line.format(text=escape_line(text)) if text else ""
     cost = count_tokens(line)
@@ -119,7 +119,7 @@ def _fill(
     values: Mapping[str, str],
     line_context: _LineContext,
 ) -> _FilledSection:
-    """Return the section with as many hits as fit."""
+    """Return the section with as many hits as fit into the budget."""
     frame = words.opening.format(**{name: escape_line(value) for name, value in values.items()})
     used = count_tokens(f"{frame}\n{words.closing}")
     lines: list[str] = []
@@ -141,7 +141,7 @@ def _fill(
 
 
 def _line(hit: Hit, template: str, *, number: int, whole: bool, line_context: _LineContext) -> str:
-    """Return a hit as a line. Line breaks are kept only if ``whole``, for documents."""
+    """Render a hit as a line. With ``whole``, the line breaks of its text are kept."""
     memory = hit.memory
     text = "\n".join(map(escape_line, hit.text.strip().splitlines())) if whole else escape_line(hit.text)
     key = escape_line(memory.key) if memory and memory.key else ""

@@ -40,7 +40,7 @@ def zone(name: str) -> ZoneInfo:
 
 
 def end_of_day(moment: datetime, timezone: str) -> datetime:
-    """Return the end, in UTC, of the local day that contains ``moment``."""
+    """Return the end of the local day that contains ``moment``, as a time in UTC."""
     local = moment.astimezone(zone(timezone))
     midnight = datetime.combine(local.date() + timedelta(days=1), time.min, tzinfo=local.tzinfo)
     return midnight.astimezone(UTC)

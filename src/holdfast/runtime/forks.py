@@ -1,8 +1,8 @@
-"""Fork safety.
+"""Make ``os.fork()`` safe for stores and locks.
 
-``os.fork()`` copies a process with only one of its threads. The child would inherit SQLite's records of open files and
-locks, which are wrong there, and locks held by other threads would never be released. So a fork waits until no thread is
-inside the store. Before it, stores close their files. In the child, every registered object creates new locks.
+A fork copies a process with only one of its threads. The child would inherit SQLite's records of open files and locks,
+which are wrong there, and locks held by other threads would never be released. Therefore, a fork waits until no thread
+uses a store, and stores close their files before it. In the child, every registered object creates new locks.
 """
 
 import os
@@ -14,24 +14,24 @@ from typing import Protocol, runtime_checkable
 
 @runtime_checkable
 class BeforeFork(Protocol):
-    """An object with files or threads that a fork must not copy."""
+    """An object with open files or threads that must be closed before a fork."""
 
     def before_fork(self) -> None:
-        """Close them. No other thread is inside ``fork_guard`` during this call."""
+        """Close the files and stop the threads. No other thread is inside ``fork_guard`` during this call."""
         ...
 
 
 @runtime_checkable
 class AfterFork(Protocol):
-    """An object with locks, which a fork could copy while they are held."""
+    """An object with locks. A fork may copy a lock while it is held, so the child process needs new ones."""
 
     def after_fork(self) -> None:
-        """Create new locks. Runs in the child."""
+        """Create new locks. Called in the child process."""
         ...
 
 
 class _ForkGuard:
-    """A reentrant guard that many threads can hold at once, and that a fork waits for."""
+    """A reentrant guard that many threads can hold at the same time. A fork waits until none holds it."""
 
     def __init__(self) -> None:
         self.renew()
@@ -60,7 +60,7 @@ class _ForkGuard:
                     self._condition.notify_all()
 
     def close(self) -> None:
-        """Keep other threads out, and wait until those inside have left."""
+        """Block new threads, and wait until the threads inside the guard have left."""
         with self._condition:
             while self._forking:
                 self._condition.wait()
@@ -69,20 +69,20 @@ class _ForkGuard:
                 self._condition.wait()
 
     def open(self) -> None:
-        """Let threads in again."""
+        """Allow threads to enter again."""
         with self._condition:
             self._forking = False
             self._condition.notify_all()
 
 
 fork_guard = _ForkGuard()
-"""Context manager for code during which no fork may happen."""
+"""Context manager that delays forks until its block has ended."""
 
 _registered: "weakref.WeakSet[BeforeFork | AfterFork]" = weakref.WeakSet()
 
 
 def register(instance: BeforeFork | AfterFork) -> None:
-    """Call the object's ``before_fork`` and ``after_fork``, where defined, at every fork. Holds only a weak reference."""
+    """Call ``before_fork`` and ``after_fork`` of an object, if it has them, at every fork. Keeps only a weak reference to it."""
     _registered.add(instance)
 
 

@@ -12,7 +12,7 @@ _last = (0, 0)
 
 
 class _Renewal:
-    """Creates a new lock in a forked child."""
+    """Creates a new lock for this module in a forked child process."""
 
     def after_fork(self) -> None:
         global _lock  # noqa: PLW0603  (one lock per process)

@@ -1,7 +1,7 @@
-"""Tracing: OpenTelemetry spans by its conventions for memory operations, and durations for listeners.
+"""Tracing: OpenTelemetry spans, named by its conventions for memory operations, and durations for listeners.
 
-Without OpenTelemetry loaded and without listeners, the overhead is negligible and nothing is imported. Spans contain
-neither message texts, queries, memories nor error messages.
+If OpenTelemetry is not loaded and there are no listeners, the overhead is negligible and nothing is imported. Spans
+contain no messages, queries, memories or error messages.
 """
 
 import sys
@@ -16,7 +16,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Operation: TypeAlias = Literal["recall", "context", "remember", "forget", "digest"]
 Listener: TypeAlias = Callable[[Operation, float], None]
-"""Called with each operation that succeeded and its duration in seconds."""
+"""Function that is called after each successful operation, with the operation and its duration in seconds."""
 
 _CONVENTION: Mapping[Operation, str] = {
     "recall": "search_memory",
@@ -25,13 +25,13 @@ _CONVENTION: Mapping[Operation, str] = {
     "forget": "delete_memory",
     "digest": "upsert_memory",
 }
-"""OpenTelemetry's name of each operation, which is also the span's name."""
+"""Maps each operation to its name in OpenTelemetry's conventions, which is also the name of the span."""
 _API = "opentelemetry.trace"
 _listeners: list[Listener] = []
 
 
 def listen(listener: Listener) -> Callable[[], None]:
-    """Call a listener for every later operation in this process. Returns a function that removes it."""
+    """Call ``listener`` after every operation in this process from now on. Returns a function that removes it."""
     _listeners.append(listener)
 
     def stop() -> None:
@@ -42,7 +42,7 @@ def listen(listener: Listener) -> Callable[[], None]:
 
 
 def watched(operation: Operation) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorate an operation so that it is traced."""
+    """Return a decorator that records a span and the duration of each call as the given operation."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         @wraps(function)
@@ -85,7 +85,7 @@ def _tracer(api: Any) -> Any:
 
 
 def _outcome(result: object) -> dict[str, str | int]:
-    """Return the span attributes of a result: the number of memories, or the id of one."""
+    """Return the span attributes for a result: the number of memories, and the id if there is only one."""
     hits = getattr(result, "hits", result)
     if isinstance(hits, Sized) and not isinstance(hits, str | bytes):
         return {"gen_ai.memory.record.count": len(hits)}

@@ -43,10 +43,10 @@ _ABOUT = "Persistent memory for AI assistants: store conversations, recall what 
 
 
 class Running(Protocol):
-    """An application with a lifespan of its own."""
+    """An application that must be running while the server runs, with its own startup and shutdown."""
 
     def run(self) -> AbstractAsyncContextManager[None]:
-        """Keep the application running until the context exits."""
+        """Return a context in which the application runs."""
         ...
 
 
@@ -66,7 +66,10 @@ class Server:
         await self._around(scope, receive, send)
 
     async def _inside(self, scope: Any, receive: Any, send: Any) -> None:
-        """Route a request to the application for exactly this path, or to the API. A Starlette mount would match prefixes."""
+        """Pass a request to the application that is registered for exactly this path, or else to the API.
+
+        A Starlette mount would also match longer paths that start with this one.
+        """
         path = scope["path"] if scope["type"] == "http" else ""
         await self._extra_apps.get(path.rstrip("/") or path, self.api)(scope, receive, send)
 
@@ -81,7 +84,7 @@ def make_app(
     mcp_app: App | None = None,
     close_pool: bool = False,
 ) -> Server:
-    """Create the server for a pool of engines. ``host`` is the address that it listens on.
+    """Create the server for a pool of engines. ``host`` is the address that the server listens on.
 
     ``metrics_app`` and ``mcp_app`` are served at ``/metrics`` and ``/mcp``. With ``close_pool``, the pool is closed when
     the server stops.
@@ -94,7 +97,7 @@ def make_app(
 
 
 def _dashboard() -> dict[str, App]:
-    """Return the application that serves the dashboard's files, by path."""
+    """Map the path of each dashboard file to the application that serves it."""
     if not DASHBOARD.is_dir():
         return {}
     files = StaticFiles(directory=DASHBOARD, html=True)
@@ -146,7 +149,7 @@ def make_api(
 
 
 def _document(api: FastAPI) -> None:
-    """Replace FastAPI's OpenAPI document with one that has our error responses instead of its 422. It is built once."""
+    """Replace FastAPI's OpenAPI document with one that lists our error responses instead of FastAPI's 422. Built only once."""
 
     def document() -> dict[str, Any]:
         if api.openapi_schema is None:

@@ -1,4 +1,4 @@
-"""The caller of a request: its principal, its rights and the engine of its tenant. Every route depends on it."""
+"""The caller of a request: its principal, its rights and the engine of its tenant. Routes receive it as a dependency."""
 
 import threading
 from collections.abc import AsyncIterator
@@ -18,18 +18,18 @@ from holdfast.types import Memory, Scope, SessionRecord
 
 Right: TypeAlias = Literal["read", "write", "admin"]
 RIGHT = "x-right"
-"""The OpenAPI extension with the right that an operation requires. Routes check it before they read the body."""
+"""Name of the OpenAPI extension that declares which right an operation requires. It is checked before the body is read."""
 
 
 def needs(right: Right) -> dict[str, Any]:
-    """Return the OpenAPI extension that declares the required right."""
+    """Return the OpenAPI extension that declares which right an operation requires."""
     return {RIGHT: right}
 
 
 class Caller:
     """The principal of a request, and the engine of its tenant.
 
-    The engine is leased from its first use to the end of the request.
+    The engine is leased when it is first used, and released at the end of the request.
     """
 
     def __init__(self, principal: Principal, pool: EnginePool) -> None:
@@ -41,7 +41,7 @@ class Caller:
 
     @property
     def memory(self) -> Engine:
-        """The engine. Opening it can block, so do not use this on the event loop."""
+        """The engine of the caller's tenant. Opening it can block, so do not use this property on the event loop."""
         with self._lock:
             if self._engine is None:
                 self._engine = self._lease.enter_context(self.pool.lease(self.principal.tenant))
@@ -56,7 +56,10 @@ class Caller:
     def may(
         self, right: Right, *, user: str | None = None, app: str | None = None, agent: str | None = None, whole: bool = False
     ) -> ScopeParts:
-        """Return the scope that the caller may act in, or raise. ``whole`` is for data of all users of the tenant."""
+        """Return the scope that the caller may act in. Raise if the caller lacks the right.
+
+        Set ``whole`` for operations on the whole tenant. Keys bound to a user, app or agent are not allowed to run them.
+        """
         return authorize(self.principal, right, user=user, app=app, agent=agent, whole=whole)
 
     def sees(self, scope: Scope) -> bool:
@@ -85,12 +88,12 @@ class Caller:
         return found
 
     def check_session(self, session: SessionRecord, right: Right) -> None:
-        """Raise the same ``NotFound`` for a session that the caller may not read as for a missing one."""
+        """Raise ``NotFound`` if the caller may not read a session. The error is the same as for a session that does not exist."""
         check_found(self.principal, right, session.scope, absent=f"There is no session {session.id}.")
 
 
 async def _caller(request: Request) -> AsyncIterator[Caller]:
-    """Yield the caller, and release its engine after the response, including a streamed one."""
+    """Yield the caller, and release its engine when the response, streamed or not, is complete."""
     with closing(Caller(principal_of(request.scope), request.app.state.pool)) as caller:
         yield caller
 
@@ -100,7 +103,7 @@ Calling: TypeAlias = Annotated[Caller, Depends(_caller)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScopeQuery:
-    """The scope in a query string."""
+    """Query parameters for the scope: user, app and agent."""
 
     user: str | None
     app: str | None
@@ -128,7 +131,7 @@ Whose: TypeAlias = Annotated[ScopeQuery, Depends(_scope_query)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageQuery:
-    """The page of a list in a query string."""
+    """Query parameters for one page of a list."""
 
     limit: int
     offset: int

@@ -21,7 +21,7 @@ _MAX_FIELDS = 5
 
 
 def problem_for(error: HoldfastError) -> Problem:
-    """Convert an error of the library to a problem. ``NoChatModel`` includes the context block for the missing model."""
+    """Convert an exception of the library to an error response. ``NoChatModel`` adds the context block it was raised with."""
     problem = problem_of(error)
     if isinstance(error, NoChatModel):
         context = convert.context(error.context).model_dump(mode="json") if isinstance(error.context, Context) else None
@@ -70,14 +70,14 @@ async def _unexpected(request: Request, _error: Exception) -> Problem:
 
 
 def _describe(errors: Sequence[Any]) -> str:
-    """Describe the invalid fields. The values are left out, because they may be private."""
+    """Describe which fields are invalid. Their values are left out, because they may be private."""
     shown = [f"{_field(error['loc'])}: {error['msg']}" for error in errors[:_MAX_FIELDS]]
     more = len(errors) - len(shown)
     return "; ".join(shown) + (f"; and {more} more" if more > 0 else "") + "."
 
 
 def _field(location: Sequence[Any]) -> str:
-    """Return the name of an invalid field. The first part of its location (body, query) is dropped."""
+    """Return the name of an invalid field. The first part of its location (such as ``body`` or ``query``) is left out."""
     named = location[1:]
     if not named:
         return "the body"

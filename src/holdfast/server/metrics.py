@@ -1,9 +1,10 @@
 """Prometheus metrics at ``/metrics``.
 
-Store metrics are counted at each scrape and are the same in every worker process. Requests and latencies are counted
-per process. With several workers, the processes share a folder of counters (``holdfast.config.share_metrics``, the
-multiprocess mode of prometheus_client), and each process reports the sum. Requests are labeled with the route template,
-never with an id. Only the operator's tenant sees server metrics; administrators of other tenants see their own store.
+Metrics of the store are computed at each scrape and are the same in every worker process. Requests and latencies are
+counted per process. If there are several workers, they share a folder of counters (``holdfast.config.share_metrics``,
+the multiprocess mode of prometheus_client), and each worker reports the sums. Requests are labeled with the route
+template, never with an id. Only the operator's tenant sees metrics of the server; administrators of other tenants see
+only those of their own store.
 """
 
 from collections.abc import AsyncIterator, Container, Iterable, Iterator, Mapping
@@ -32,12 +33,12 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _STATES = ("queued", "running", "done", "dead")
 OTHER = "other"
-"""The route label of requests that match no route."""
+"""Label for requests that match no route."""
 _ROUTE_KEY = "holdfast.route"
 
 
 class ServerMetrics:
-    """Counters of this server process."""
+    """The request counters and latencies of this server process."""
 
     def __init__(self) -> None:
         self._own = CollectorRegistry()
@@ -61,7 +62,7 @@ class ServerMetrics:
         self._requests.labels(method if method in _METHODS else "OTHER", route, str(status)).inc()
 
     def registry(self) -> CollectorRegistry:
-        """Return the counters of this process, or the sums over all processes that share a folder."""
+        """Return the registry with the counters of this process, or with the sums over all processes that share a folder."""
         folder = metrics_folder()
         if folder is None:
             return self._own
@@ -71,7 +72,7 @@ class ServerMetrics:
 
 
 def counting(app: App, metrics: ServerMetrics) -> App:
-    """Wrap an application to count its requests. Use it as the outermost wrapper, so that rejected requests are counted too."""
+    """Wrap an application so that its requests are counted. Use it as the outermost wrapper, to count rejected requests too."""
 
     async def counted(scope: AsgiScope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -95,9 +96,9 @@ def counting(app: App, metrics: ServerMetrics) -> App:
 
 
 def naming_routes(app: App, *, fixed: Container[str] = ()) -> App:
-    """Wrap an application to report the route of each request to :func:`counting`. Use it as the innermost wrapper.
+    """Wrap an application so that :func:`counting` learns the route of each request. This must be the innermost wrapper.
 
-    ``fixed`` are paths that are served without a framework route.
+    ``fixed`` contains the paths that are served without a route of the framework.
     """
 
     async def named(scope: AsgiScope, receive: Receive, send: Send) -> None:
@@ -122,7 +123,7 @@ class MetricsApp:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Stop counting when the context exits."""
+        """Keep counting until the context exits."""
         try:
             yield
         finally:
@@ -160,7 +161,7 @@ class MetricsApp:
 
 
 class _Gathered(CollectorRegistry):
-    """A registry of metrics that were already collected, for the encoder."""
+    """A registry that contains metrics collected before. The Prometheus encoder accepts only registries."""
 
     def __init__(self, families: Iterable[Metric]) -> None:
         super().__init__()
@@ -172,7 +173,7 @@ class _Gathered(CollectorRegistry):
 
 
 def make_metrics_app(pool: EnginePool, metrics: ServerMetrics | None = None) -> MetricsApp:
-    """Create the application for ``/metrics``. ``metrics`` are the counters that :func:`counting` uses."""
+    """Create the application for ``/metrics``. ``metrics`` are the counters that were passed to :func:`counting`."""
     return MetricsApp(pool, metrics or ServerMetrics())
 
 
@@ -201,7 +202,7 @@ def store_families(memory: Engine) -> Iterator[Metric]:
 
 
 def _spend(memory: Engine) -> Iterator[Metric]:
-    """Return model usage and cost since the store was created, by purpose and model."""
+    """Return the usage and cost of models since the store was created, by purpose and model."""
     names = ("purpose", "model")
     dollars = CounterMetricFamily("holdfast_spend_dollars", "Cost of model calls in US dollars.", labels=names)
     calls = CounterMetricFamily("holdfast_model_calls", "Model calls.", labels=names)
@@ -223,7 +224,7 @@ def _spend(memory: Engine) -> Iterator[Metric]:
 
 
 def _apps(memory: Engine) -> Iterator[Metric]:
-    """Return the app metrics of the last 24 hours."""
+    """Return the metrics of each app for the last 24 hours."""
     day = memory.apps.metrics()
     gauges: dict[str, tuple[str, float | None]] = {
         "app_creations_per_hour": ("Memories extracted from sessions with apps, per hour.", day.creations_per_hour),

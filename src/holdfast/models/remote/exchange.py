@@ -29,7 +29,7 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawReply:
-    """A parsed reply, before its cost is added."""
+    """A reply parsed from the provider's format. Its cost is added later."""
 
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
@@ -44,7 +44,7 @@ class RawReply:
 
 
 def plain(value: Any) -> Any:
-    """Convert mappings and sequences to plain dicts and lists, and replace characters that cannot be sent."""
+    """Convert nested mappings and sequences to dicts and lists, and replace characters that cannot be sent."""
     if isinstance(value, str):
         return well_formed(value)
     if isinstance(value, Mapping):
@@ -67,7 +67,7 @@ def closed_schema(schema: Any) -> Any:
 
 
 def is_strict(schema: Any) -> bool:
-    """Return True if every object of a closed schema requires all its properties, as OpenAI's strict mode demands."""
+    """Return True if every object in a schema requires all its properties. OpenAI's strict mode demands this."""
     if isinstance(schema, list):
         return all(map(is_strict, schema))
     if not isinstance(schema, dict):
@@ -80,7 +80,7 @@ def is_strict(schema: Any) -> bool:
 
 
 def with_schema_in_prompt(turns: Sequence[Turn], schema: Schema) -> tuple[Turn, ...]:
-    """Add instructions with the schema to the last user turn, for models that cannot be constrained otherwise."""
+    """Add the schema and instructions to follow it to the last user turn, for models that do not accept a schema parameter."""
     prompt = _SCHEMA_PROMPT.format(schema=json.dumps(plain(schema), ensure_ascii=False))
     user_turns = [index for index, turn in enumerate(turns) if turn.role == "user"]
     if not user_turns:

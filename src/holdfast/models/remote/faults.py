@@ -15,17 +15,17 @@ from holdfast.models.remote.retrying import Fault, read_retry_after
 __all__ = ["Service", "error_fault", "failures"]
 
 _RETRYABLE_STATUS: Final = frozenset({408, 409, 425, 429})
-"""Statuses below 500 for which a retry may help."""
+"""HTTP statuses below 500 for which a retry may help."""
 _MAX_MESSAGE_CHARACTERS: Final = 200
-"""Maximum characters quoted from a server's message."""
+"""Maximum number of characters quoted from a server's message."""
 _TAG: Final = re.compile(r"<[^>]*>")
 _NO_CREDIT: Final = ("insufficient_quota", "billing")
-"""Words in the body of a 429 response that mean an empty account."""
+"""Words that, in the body of a 429 response, mean that the account has no credit left."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """A model at a URL, with hints for error messages."""
+    """A model and the URL that serves it, with the advice that error messages give."""
 
     name: str
     model: str
@@ -42,7 +42,7 @@ class Service:
 
 @contextmanager
 def failures(service: Service, sdk: Any) -> Iterator[None]:
-    """Convert exceptions of the package and its HTTP library to a :class:`Fault`."""
+    """Convert exceptions of the provider's package and its HTTP library to a :class:`Fault`."""
     library = http_library(sdk)
     base = getattr(sdk, "OpenAIError", None) or sdk.AnthropicError
     try:
@@ -95,7 +95,7 @@ def _status_fault(service: Service, error: Any) -> Fault:
 
 
 def _temporary_fault(service: Service, error: Any, *, status: int, server_message: str) -> Fault:
-    """Return the fault for a temporary failure. An account without credit is not retried."""
+    """Return the fault for a temporary failure. It is marked as retryable, unless the account has no credit left."""
     wait = read_retry_after(error.response.headers)
     quote = _quote(server_message)
     body = error.body if isinstance(error.body, str) else json.dumps(error.body, default=str)
@@ -128,13 +128,13 @@ def error_text(body: Any) -> str:
 
 
 def short(text: str) -> str:
-    """Return a text as one line of limited length."""
+    """Return a text as one line, truncated to the maximum length of a quoted message."""
     line = " ".join(well_formed(text[:4000]).split())
     return line if len(line) <= _MAX_MESSAGE_CHARACTERS else line[: _MAX_MESSAGE_CHARACTERS - 3] + "..."
 
 
 def _reason(error: BaseException) -> str:
-    """Return the message of the innermost cause. The outer one says only that the connection failed."""
+    """Return the message of the innermost cause. The outermost exception says only that the connection failed."""
     while error.__cause__ is not None:
         error = error.__cause__
     return short(str(error) or type(error).__name__).rstrip(".")

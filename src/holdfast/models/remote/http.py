@@ -1,7 +1,7 @@
-"""Reads HTTP responses with limits on size and time, and parses them as JSON.
+"""Read HTTP responses with limits on size and time, and parse them as JSON.
 
-The providers' packages send the requests. Responses are parsed here, because the packages trust their own servers,
-and many compatible servers deviate from the format.
+The providers' Python packages send the requests, but responses are parsed here. The packages expect exactly the format
+of their own servers, and many compatible servers deviate from it.
 """
 
 import importlib
@@ -29,33 +29,33 @@ __all__ = [
 ]
 
 MAX_RESPONSE_BYTES: Final = 8 * 1024 * 1024
-"""Maximum bytes of a response. A longer one is aborted while it is read."""
+"""Maximum size of a response in bytes. A longer response is aborted with an error."""
 _MAX_ERROR_BYTES: Final = 64 * 1024
-"""Maximum bytes read of an error body."""
+"""Maximum number of bytes read from the body of an error response."""
 _ERROR_SECONDS: Final = 5.0
-"""Maximum seconds spent on reading an error body."""
+"""Maximum time spent on reading the body of an error response, in seconds."""
 _UNSENDABLE: Final = dict.fromkeys((0, *range(0xD800, 0xE000)), "\ufffd")
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 def well_formed(text: str) -> str:
-    """Return a text that can be sent and stored: NUL and lone surrogates become U+FFFD."""
+    """Return the text with NUL and lone surrogates replaced by U+FFFD, so that it can be sent and stored."""
     return text.translate(_UNSENDABLE)
 
 
 def as_mapping(value: object) -> Mapping[str, Any]:
-    """Return the value if it is a JSON object, or else an empty one."""
+    """Return the value if it is a JSON object, or else an empty mapping."""
     return value if isinstance(value, dict) else _NOTHING
 
 
 def as_list(value: object) -> list[Any]:
-    """Return the value if it is a JSON array, or else an empty one."""
+    """Return the value if it is a JSON array, or else an empty list."""
     return value if isinstance(value, list) else []
 
 
 def as_text(value: object) -> str:
-    """Return the value if it is a string, or else an empty one."""
+    """Return the value if it is a string, or else an empty string."""
     return well_formed(value) if isinstance(value, str) else ""
 
 
@@ -65,14 +65,14 @@ def as_count(value: object) -> int:
 
 
 def http_library(sdk: Any) -> Any:
-    """Return the HTTP library that a provider's package uses. Its name differs between versions."""
+    """Return the HTTP library that a provider's package uses. Which library it is depends on the package's version."""
     return importlib.import_module(sdk.DefaultHttpxClient.__base__.__module__.partition(".")[0])
 
 
 def http_client(sdk: Any, base_url: str) -> Any:
     """Create the HTTP client for a provider's package.
 
-    It follows no redirects, which could leak a key to another host, and limits the size of error bodies.
+    It does not follow redirects, because they could send the key to another host. It limits the size of error bodies.
     """
     library = http_library(sdk)
 
@@ -92,7 +92,7 @@ def http_client(sdk: Any, base_url: str) -> Any:
 
 
 def _error_body(response: Any) -> bytes:
-    """Read the beginning of an error body, within limits of size and time. The status matters more than the rest."""
+    """Read the beginning of an error body, within limits of size and time. The rest is not needed: the status says most."""
     body = b""
     seconds = as_mapping(response.request.extensions.get("timeout")).get("read") or _ERROR_SECONDS
     deadline = time.monotonic() + min(seconds, _ERROR_SECONDS)
@@ -109,14 +109,14 @@ def _error_body(response: Any) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResponseReader:
-    """Reads the response of the model ``name`` until ``deadline`` on ``clock``."""
+    """Reads one response of the model ``name``. Reading fails after ``deadline``, a time on ``clock``."""
 
     name: str
     deadline: float
     clock: Callable[[], float]
 
     def json(self, response: Any) -> Mapping[str, Any]:
-        """Read a whole response, which must be a JSON object."""
+        """Read the whole response and return it as a JSON object."""
         return self._parsed(b"".join(self._chunks(response)))
 
     def events(self, response: Any) -> Iterator[Mapping[str, Any]]:
@@ -137,7 +137,7 @@ class ResponseReader:
             raise AnswerInvalid(f"{self.name} returned {_shown(first_line)} instead of an event stream. Check the URL.")
 
     def _lines(self, response: Any) -> Iterator[bytes]:
-        """Split at line feeds only: JSON text may contain other characters that count as line ends."""
+        """Yield the lines of the response. Only line feeds end a line, because JSON text may contain other line separators."""
         partial: list[bytes] = []
         for chunk in self._chunks(response):
             first, *others = chunk.split(b"\n")

@@ -25,12 +25,12 @@ _OPENAI: Final = "api.openai.com"
 _SCHEMA: Final = "response_format"
 _COUNTING: Final = "stream_options"
 _LIMITS: Final = ("max_completion_tokens", "max_tokens")
-"""Possible names of the field for the maximum number of tokens."""
+"""Names that servers use for the request field with the maximum number of tokens."""
 _SCHEMA_ERRORS: Final = ("response_format", "response format", "json_schema", "json schema", "structured output", "grammar")
 
 
 def connect_openai(sdk: Any, **options: Any) -> Any:
-    """Create a client. The account's organization and project are sent to OpenAI only, not to other servers."""
+    """Create a client of the ``openai`` package. The account's organization and project are sent to OpenAI only."""
     client = sdk.OpenAI(**options)
     if urlsplit(options["base_url"]).hostname != _OPENAI:
         client.organization = client.project = None
@@ -41,7 +41,7 @@ def connect_openai(sdk: Any, **options: Any) -> Any:
 class OpenAIFormat:
     """Builds requests and parses replies in OpenAI's format.
 
-    ``limit`` is the name of the field for the maximum number of tokens, which differs between servers.
+    ``limit`` is the name of the request field with the maximum number of tokens. Servers use different names for it.
     """
 
     model: str
@@ -57,7 +57,10 @@ class OpenAIFormat:
         return client.chat.completions.with_streaming_response.create  # type: ignore[no-any-return]
 
     def request(self, chat_request: ChatRequest, refused: Collection[str]) -> Mapping[str, Any]:
-        """Return the request fields. A schema goes into the prompt if the server has rejected ``response_format``."""
+        """Return the fields of a request, except those in ``refused``.
+
+        If the server has refused ``response_format``, the schema is put into the prompt instead.
+        """
         turns, schema = chat_request.turns, chat_request.schema
         limit = next(field for field in (self.limit, *_LIMITS) if field not in refused or set(_LIMITS) <= set(refused))
         request: dict[str, Any] = {"model": self.model, limit: chat_request.max_tokens}
@@ -76,7 +79,7 @@ class OpenAIFormat:
         return {**request, "messages": [_message(turn) for turn in turns]}
 
     def refusal(self, message: str, request: Mapping[str, Any]) -> str | None:
-        """Return the request field that the server's error message rejects, if it can be omitted or renamed."""
+        """Return the request field that an error message rejects, or None if it names no field that can be omitted or renamed."""
         if _SCHEMA in request and any(word in message for word in _SCHEMA_ERRORS):
             return _SCHEMA
         if _COUNTING in request and _COUNTING in message:
@@ -86,7 +89,7 @@ class OpenAIFormat:
         return next((field for field in _LIMITS if field in request and field in message), None)
 
     def tokens(self, response: Mapping[str, Any]) -> tuple[int, int] | None:
-        """Return the number of input and output tokens, or None if the server did not report them."""
+        """Return the numbers of input and output tokens, or None if the server did not report them."""
         usage = as_mapping(response.get("usage"))
         if not usage:
             return None
@@ -104,7 +107,7 @@ class OpenAIFormat:
         return RawReply(text=text, tool_calls=_finished(calls), cut_off=choice.get("finish_reason") == "length")
 
     def assembler(self) -> "_OpenAIAssembler":
-        """Return an assembler for a streamed reply."""
+        """Return an object that assembles a streamed reply from its events."""
         return _OpenAIAssembler(self)
 
 
@@ -119,7 +122,7 @@ class _OpenAIAssembler:
         self.tokens: tuple[int, int] | None = None
 
     def add(self, event: Mapping[str, Any]) -> str:
-        """Add one event and return its text."""
+        """Add one event and return the text it contains."""
         self.tokens = self._format.tokens(event) or self.tokens
         choice = as_mapping(next(iter(as_list(event.get("choices"))), None))
         self._finish = as_text(choice.get("finish_reason")) or self._finish

@@ -30,21 +30,21 @@ _MAX_TEXTS: Final = 64
 _MAX_CHARACTERS: Final = 200_000
 """Maximum number of characters per request."""
 _NO_TEXT: Final = "(empty)"
-"""Replaces an empty text, which servers reject."""
+"""Text that is sent instead of an empty one, because servers reject empty texts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddingTraits:
-    """Known properties of an embedding model. ``calibration`` is the same as for every embedder."""
+    """Known properties of an embedding model. For ``calibration``, see :attr:`holdfast.protocols.Embedder.calibration`."""
 
     dimensions: int | None = None
     calibration: tuple[float, float] = (0.2, 0.6)
     query_prefix: str = ""
     document_prefix: str = ""
     max_characters: int = 8000
-    """Longer texts are truncated, because servers would reject them."""
+    """Maximum number of characters per text. Longer texts are truncated, because servers would reject them."""
     resizable: bool = False
-    """True if the model returns shorter vectors on request."""
+    """True if the model can return shorter vectors on request."""
 
 
 KNOWN: Final[Mapping[str, EmbeddingTraits]] = MappingProxyType(
@@ -67,7 +67,10 @@ KNOWN: Final[Mapping[str, EmbeddingTraits]] = MappingProxyType(
 
 
 def find_traits(model: str) -> EmbeddingTraits:
-    """Return the known properties of a model. Publisher and tag are ignored: ``nomic-ai/nomic-embed-text:v1.5``."""
+    """Return the known properties of a model.
+
+    The publisher and the tag in a name are ignored: ``nomic-ai/nomic-embed-text:v1.5`` is found as ``nomic-embed-text``.
+    """
     bare = model.rpartition("/")[2].partition(":")[0].casefold()
     for known in sorted(KNOWN, key=len, reverse=True):
         if bare == known or bare.startswith((f"{known}-", f"text-embedding-{known}")):
@@ -88,7 +91,7 @@ class OpenAIEmbedder:
         retry_policy: RetryPolicy | None = None,
         timeout: float = 30.0,
     ) -> None:
-        """Store the arguments. The vector length of an unknown model is found with the first call."""
+        """Store the arguments. If the vector length of the model is unknown, the first call determines it."""
         self._connection = ProviderConnection(service, package="openai", connect=connect_openai)
         self._traits = find_traits(service.model)
         self._resized = dimensions if self._traits.resizable and dimensions != self._traits.dimensions else None
@@ -120,12 +123,12 @@ class OpenAIEmbedder:
 
     @property
     def calibration(self) -> tuple[float, float]:
-        """The cosines of a query with a typical unrelated document and with a typical matching one."""
+        """Two typical cosines: of a query with an unrelated document, and of a query with a matching document."""
         return self._calibration
 
     @property
     def usage(self) -> Usage:
-        """Total usage of all calls so far."""
+        """The tokens, time and cost of all calls so far."""
         with self._counting:
             return self._usage
 
@@ -201,7 +204,7 @@ def _send(client: Any) -> Callable[..., Any]:
 
 
 def _batches(texts: list[str]) -> Iterator[list[str]]:
-    """Split a list of texts so that each request stays within the limits on texts and characters."""
+    """Split a list of texts into batches, so that each request stays within the limits on texts and characters."""
     batch: list[str] = []
     for text in texts:
         if batch and (len(batch) >= _MAX_TEXTS or sum(map(len, batch)) + len(text) > _MAX_CHARACTERS):

@@ -52,11 +52,11 @@ PRICES: Final[Mapping[str, Price]] = MappingProxyType(
 )
 
 _SNAPSHOT: Final = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
-"""Date suffix of model snapshots. A snapshot costs the same as its model."""
+"""Pattern of the date at the end of a snapshot's name. A snapshot costs the same as its model."""
 
 
 def find_price(name: str, prices: Mapping[str, tuple[float, float]] | None = None) -> Price | None:
-    """Return the price of a model by full name, or None if it is unknown. ``prices`` take precedence."""
+    """Return the price of a model by its full name, or None if it is unknown. ``prices`` take precedence over the table."""
     for table in (prices or {}, PRICES):
         for known in (name, _SNAPSHOT.sub("", name)):
             if known in table:

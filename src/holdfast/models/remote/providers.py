@@ -1,6 +1,7 @@
-"""Table of the providers, and functions that create a model from a name such as ``ollama:llama3.2``.
+"""Table of the model providers, and functions that create a model from a name such as ``ollama:llama3.2``.
 
-Keys and URLs come from the caller. The table names the environment variable of each key; ``holdfast.config`` reads it.
+The caller passes API keys and URLs. The table only names the environment variable of each key; ``holdfast.config``
+reads these variables.
 """
 
 import importlib.util
@@ -31,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """URL, package and key variable of a provider, with hints for error messages."""
+    """A provider's URL, Python package and key variable, with the advice that error messages give."""
 
     name: str
     base_url: str
@@ -39,14 +40,14 @@ class Provider:
     key_variable: str | None = None
     """Environment variable that holds the API key; None if no key is needed."""
     local: bool = False
-    """True if it runs on the user's own machine and costs nothing."""
+    """True if the provider runs on the user's own machine, free of charge."""
     limit: str = "max_tokens"
     when_unknown: str = "See the provider's list of models."
     when_unreachable: str = "Check the network and the URL."
 
     @property
     def embeds(self) -> bool:
-        """True if it offers embeddings."""
+        """True if the provider offers embedding models."""
         return self.package == "openai"
 
 
@@ -108,28 +109,31 @@ _TABLE: Final = (
 PROVIDERS: Final[Mapping[str, Provider]] = MappingProxyType({provider.name: provider for provider in _TABLE})
 
 _COMPATIBLE: Final = Provider(name="", base_url="")
-"""A custom OpenAI-compatible server."""
+"""The provider entry for a custom OpenAI-compatible server."""
 
 
 def key_variable(name: str) -> str | None:
-    """Return the environment variable that holds the API key for a model, or None if there is none."""
+    """Return the environment variable that holds the API key for a model, or None if the model needs no key."""
     provider = PROVIDERS.get(name.partition(":")[0].casefold())
     return provider.key_variable if provider else None
 
 
 def check_name(name: str, base_url: str | None = None) -> None:
-    """Raise ``ModelUnknown`` if a model name is invalid. Package and key are checked when the model is created."""
+    """Raise ``ModelUnknown`` if a model name is invalid. The package and the key are not checked yet."""
     _split(name, base_url)
 
 
 def chat_service(name: str, *, base_url: str | None = None, api_key: str | None = None) -> Service:
-    """Return the service of a chat model. Raise ``ExtraMissing`` or ``KeyMissing`` if its package or key is missing."""
+    """Return the URL, key and model name of a chat model.
+
+    Raise ``ExtraMissing`` if its package is not installed, and ``KeyMissing`` if its key is not set.
+    """
     provider, model = _split(name, base_url)
     return _service(provider, name, model, base_url=base_url, api_key=api_key)
 
 
 def embedding_service(name: str, *, base_url: str | None = None, api_key: str | None = None) -> Service:
-    """Return the service of an embedder. Raises the same errors as :func:`chat_service`."""
+    """Return the URL, key and model name of an embedder. Raises the same errors as :func:`chat_service`."""
     provider, model = _split(name, base_url)
     if not provider.embeds:
         having = ", ".join(known.name for known in _TABLE if known.embeds)
@@ -193,7 +197,7 @@ def remote_embedder(
 
 
 def _split(name: str, base_url: str | None) -> tuple[Provider, str]:
-    """Return the provider and the provider's name for the model. With a URL, any name is valid."""
+    """Split a full name into the provider and the model's name there. If a URL is given, the name needs no known provider."""
     prefix, _, model = name.partition(":")
     provider = PROVIDERS.get(prefix.casefold())
     if provider is not None and model.strip():

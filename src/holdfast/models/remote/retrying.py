@@ -1,6 +1,6 @@
-"""Retries of failed calls, within limits on calls and time, with a count of the total cost.
+"""Retry failed calls, within limits on the number of calls and on time, and add up their cost.
 
-The retry loops of the providers' packages are turned off, because nested loops multiply the calls.
+The providers' packages have retry loops of their own. They are turned off, because nested loops multiply the calls.
 """
 
 import math
@@ -20,7 +20,10 @@ __all__ = ["CallBudget", "Fault", "RetryPolicy", "read_retry_after"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
-    """Number of calls and the waits between them. Waits double, with jitter so that clients do not retry in step."""
+    """Maximum number of calls, and the waits between them.
+
+    Each wait is twice as long as the one before. Random jitter keeps clients from retrying at the same moment.
+    """
 
     max_calls: int = 3
     first_wait: float = 0.5
@@ -30,7 +33,7 @@ class RetryPolicy:
     jitter: Callable[[], float] = random.random
 
     def wait(self, call: int) -> float:
-        """Return the seconds to wait after the given call (1 is the first), if the server named none."""
+        """Return the seconds to wait after call number ``call``, starting at 1. Used if the server does not name a time."""
         full = min(self.max_wait, self.first_wait * 2.0 ** (call - 1))
         return full * (0.5 + self.jitter() / 2)
 
@@ -38,7 +41,7 @@ class RetryPolicy:
 class Fault(Exception):
     """A failed call: the resulting error, whether a retry may help, and the server's message.
 
-    It is internal to this package: :class:`CallBudget` raises its error instead.
+    This exception does not leave the package: :class:`CallBudget` raises ``error`` instead.
     """
 
     def __init__(
@@ -59,10 +62,10 @@ class Fault(Exception):
 
 
 class CallBudget:
-    """Limits the calls and the time of one request, and counts what it has cost so far."""
+    """Limits the number of calls and the time of one request, and adds up the tokens and cost of its calls."""
 
     def __init__(self, retry_policy: RetryPolicy, *, timeout: float, price: Price | None) -> None:
-        """Start the clock."""
+        """Start measuring the time of the request."""
         self.retry_policy = retry_policy
         self._price = price
         self._started = retry_policy.clock()
@@ -72,12 +75,12 @@ class CallBudget:
 
     @property
     def remaining(self) -> float:
-        """Seconds left."""
+        """Seconds left until the deadline."""
         return max(0.0, self.deadline - self.retry_policy.clock())
 
     @property
     def usage(self) -> Usage:
-        """Usage so far."""
+        """Calls, tokens, time and cost of the request so far."""
         known = self._price is not None and (not self._uncounted or self._price == FREE)
         return Usage(
             calls=self._calls,
@@ -95,7 +98,7 @@ class CallBudget:
         return self.remaining
 
     def spend(self, tokens: tuple[int, int] | None) -> None:
-        """Count the tokens of a reply; None if the server did not report them."""
+        """Count the tokens of a reply. ``tokens`` is None if the server did not report them."""
         if tokens is None:
             self._uncounted = True
         else:
@@ -108,7 +111,7 @@ class CallBudget:
             self.fail(fault.error, fault)
 
     def wait_before_retry(self, fault: Fault) -> None:
-        """Wait until the next call may be made, or raise the fault's error if a retry cannot help or does not fit."""
+        """Wait before the next call. Raise the fault's error if a retry cannot help, or if calls or time are used up."""
         if not fault.retryable or self._calls >= self.retry_policy.max_calls:
             self.fail(fault.error, fault)
         wait = self.retry_policy.wait(self._calls) if fault.retry_after is None else fault.retry_after
@@ -119,13 +122,13 @@ class CallBudget:
         self.retry_policy.sleep(wait)
 
     def fail(self, error: ModelError, cause: Fault | None = None) -> NoReturn:
-        """Raise an error with the usage so far attached."""
+        """Raise an error, with the usage so far stored in its ``usage`` attribute."""
         error.usage = self.usage
         raise error from (cause.__cause__ if cause else error.__cause__)
 
 
 def read_retry_after(headers: Mapping[str, str], *, now: Callable[[], float] = time.time) -> float | None:
-    """Return the seconds that a server asks to wait, from its headers: milliseconds, seconds or a date."""
+    """Return the seconds that a server asks to wait. Its header contains milliseconds, seconds or a date."""
     for header, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(header, "").strip()
         seconds = _number(value)

@@ -58,7 +58,7 @@ def context(found: types.Context) -> responses.Context:
 
 
 def change(found: types.ChangeRecord) -> responses.Change:
-    """Convert a history entry. The fields of its author are flattened into it."""
+    """Convert a history entry. The fields of its author become fields of the entry."""
     author = {name: getattr(found.author, name) for name in ("actor", "model", "prompt", "job")}
     own = {name: getattr(found, name) for name in ("id", "batch", "at", "action", "memory", "revision", "reason")}
     return responses.Change.model_validate({**own, **author, "after": memory(found.after) if found.after else None})
@@ -75,7 +75,7 @@ def receipt(found: types.Receipt) -> responses.Receipt:
 
 
 def answer(found: Answer) -> responses.ChatAnswer:
-    """Convert a reply of the agent."""
+    """Convert the agent's reply to a chat message."""
     uses = [
         responses.ToolUse(name=use.call.name, arguments=dict(use.call.arguments), ok=use.result.ok, text=use.result.text)
         for use in found.tool_uses
@@ -91,7 +91,7 @@ def answer(found: Answer) -> responses.ChatAnswer:
 
 
 def kind(found: types.Kind) -> responses.Kind:
-    """Convert a kind. A lifetime that is a duration becomes a string of seconds."""
+    """Convert a kind of memory. If its lifetime is a duration, it becomes a string with the number of seconds."""
     life = found.lifetime
     lasts = life if life is None or isinstance(life, str) else f"{life.total_seconds():.0f}"
     own = {name: getattr(found, name) for name in ("name", "meaning", "keyed", "pinned", "renewed_by_use")}
@@ -99,13 +99,16 @@ def kind(found: types.Kind) -> responses.Kind:
 
 
 def page_of(items: Iterable[Item], *, limit: int, offset: int) -> tuple[list[Item], int | None]:
-    """Return one page and the offset of the next page, or None. Pass one item more than ``limit`` if a page follows."""
+    """Return the first ``limit`` items and the offset of the next page, or None if this is the last page.
+
+    To show that another page follows, ``items`` must contain more than ``limit`` items.
+    """
     found = list(items)
     return found[:limit], offset + limit if len(found) > limit else None
 
 
 def _fields(found: object, model: type[BaseModel]) -> Mapping[str, Any]:
-    """Return the attributes of an object that the model has as fields, by name."""
+    """Return the attributes of an object that are also fields of the model, by name."""
     noun: Any = type(found)
     names, values = _reading(noun, model)
     return dict(zip(names, values(found), strict=True))
@@ -113,7 +116,7 @@ def _fields(found: object, model: type[BaseModel]) -> Mapping[str, Any]:
 
 @cache
 def _reading(noun: type, model: type[BaseModel]) -> tuple[Sequence[str], Callable[[object], tuple[Any, ...]]]:
-    """Return the names of the fields that a model shares with a class, and a function that reads them all."""
+    """Return the names of the attributes that a class shares with a model, and a function that reads these from an object."""
     names = [name for name in model.model_fields if hasattr(noun, name)]
     return names, attrgetter(*names)
 

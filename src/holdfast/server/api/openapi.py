@@ -1,4 +1,4 @@
-"""The error responses in the OpenAPI document."""
+"""Error responses for the OpenAPI document."""
 
 from http import HTTPStatus
 from typing import Annotated, Any, TypeAlias
@@ -28,33 +28,33 @@ Responses: TypeAlias = dict[int | str, dict[str, Any]]
 
 
 class Problem(BaseModel):
-    """An error (RFC 9457)."""
+    """An error response in the format of RFC 9457."""
 
     model_config = ConfigDict(extra="allow", use_attribute_docstrings=True)
 
     type: Annotated[str, Field(examples=["about:blank"])]
     """Always `about:blank`."""
     title: Annotated[str, Field(examples=["Not Found"])]
-    """The name of the HTTP status."""
+    """The name of the HTTP status, such as `Not Found`."""
     status: Annotated[int, Field(examples=[404])]
-    """The HTTP status."""
+    """The HTTP status code."""
     detail: Annotated[str, Field(examples=["There is no memory mem_01k4zt3w9v6q2m8x5c7b1n0pda."])]
-    """What happened and what to do."""
+    """A message that says what happened and what to do."""
     code: Annotated[str, Field(examples=["not_found"])]
-    """The stable code of the error. It does not change between releases."""
+    """The code of the error. It does not change between releases."""
 
 
 class NoChatModel(Problem):
-    """The error `no_chat_model`: no chat model is configured. `context` is the block that a model would have received."""
+    """The error `no_chat_model`: no chat model is configured, so there is no reply."""
 
     context: Context | None = None
     """The context block that a chat model would have received."""
     message_id: str | None = None
-    """The id of the stored message."""
+    """The id of the user's message, which was stored."""
 
 
 def problems(*more: int, chat: bool = False) -> Responses:
-    """Return the error responses of an operation: those that every operation can return, and the given statuses."""
+    """Return the error responses of an operation: those of every operation, and those with the given statuses."""
     found: Responses = {status: _documented(status) for status in sorted({*_ALWAYS, *more, *((502,) if chat else ())})}
     if chat:
         found[503]["content"][MEDIA_TYPE]["schema"] = {"$ref": "#/components/schemas/NoChatModel"}
@@ -70,7 +70,7 @@ def _documented(status: int) -> dict[str, Any]:
 
 
 def add_schemas(document: dict[str, Any]) -> None:
-    """Add the schemas that the error responses refer to."""
+    """Add the schemas of the error responses to the OpenAPI document."""
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
     for model in (Problem, NoChatModel):
         schema = model.model_json_schema(ref_template="#/components/schemas/{model}")

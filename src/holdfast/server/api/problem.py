@@ -1,6 +1,6 @@
-"""Errors as problem+json (RFC 9457), with the stable codes of :mod:`holdfast.errors`.
+"""Error responses in the format problem+json (RFC 9457), with the stable codes of :mod:`holdfast.errors`.
 
-A problem is an ASGI application: error handlers of the framework can return it, and middleware can send it directly.
+A problem is an ASGI application. Error handlers of the framework can return it, and middleware can send it directly.
 """
 
 import json
@@ -37,12 +37,12 @@ STATUS: Mapping[str, int] = {
     "answer_invalid": 502,
     "spend_limit": 503,
 }
-"""HTTP status by error code. Other codes have status 500."""
+"""Maps error codes to HTTP statuses. Codes that are not listed have status 500."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """An error response."""
+    """An error response that can be sent as an ASGI application."""
 
     status: int
     code: str
@@ -77,7 +77,7 @@ class Problem:
 
 
 class Refused(Exception):
-    """A request was rejected for a reason that only exists in HTTP. Carries the response to send."""
+    """Raised to reject a request for a reason that exists only in HTTP. ``problem`` is the response to send."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.detail)
@@ -85,12 +85,12 @@ class Refused(Exception):
 
 
 def problem_response(status: int, code: str, detail: str, *, headers: Mapping[str, str] | None = None, **more: Any) -> Problem:
-    """Create a problem. ``more`` are additional members of its JSON object."""
+    """Create an error response. ``more`` are additional members of its JSON object."""
     return Problem(status=status, code=code, detail=detail, headers=headers or {}, more=more)
 
 
 def problem_of(error: HoldfastError) -> Problem:
-    """Convert an error of the library to a problem."""
+    """Convert an exception of the library to an error response."""
     headers = {}
     if isinstance(error, ModelBusy) and error.retry_after is not None:
         headers["retry-after"] = str(max(1, round(error.retry_after)))

@@ -24,20 +24,20 @@ Persona = Annotated[str | None, Field(max_length=100_000, examples=["You are a k
 
 
 class Body(BaseModel):
-    """Base class of request bodies. Unknown fields are rejected, because they are usually typos."""
+    """Base class of request bodies. Unknown fields are rejected, because they are usually spelling mistakes."""
 
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
 
 class ScopedBody(Body):
-    """A request body with a scope. A bound access key fills in the user, app or agent it is bound to."""
+    """A request body with a scope. If the access key is bound to a user, app or agent, that field is filled in from the key."""
 
     user: User = None
-    """The user whose data is meant. Omit it for data that all users share."""
+    """The user whose data to use. Omit it for data that all users share."""
     app: Name | None = None
-    """The app whose data is meant. Omit it for data that all apps share."""
+    """The app whose data to use. Omit it for data that all apps share."""
     agent: Name | None = None
-    """The agent whose data is meant. Omit it for data that all agents share."""
+    """The agent whose data to use. Omit it for data that all agents share."""
 
 
 class NewSession(ScopedBody):
@@ -57,19 +57,19 @@ class NewMessage(Body):
     speaker: Name | None = None
     """The name of the speaker, if several people share a role."""
     id: Name | None = None
-    """Your own id for the message. Adding the same id again stores the message once."""
+    """Your own id for the message. If you send the same id again, the message is not stored a second time."""
     at: datetime | None = None
     """The time the message was sent. Defaults to now."""
     origin: MessageOrigin | None = None
-    """Where the text came from. It decides how far memories extracted from it are trusted. Defaults to the role."""
+    """Where the text came from. It decides how much memories extracted from it are trusted. Defaults to the role."""
     action: Name | None = None
     """A marker such as `IGNORE`. Nothing is learned from a message with an action."""
     user: User = None
-    """The user of the session, if the session is new."""
+    """The user of the session. Used only if the session is new."""
     app: Name | None = None
-    """The app of the session, if the session is new."""
+    """The app of the session. Used only if the session is new."""
     agent: Name | None = None
-    """The agent of the session, if the session is new."""
+    """The agent of the session. Used only if the session is new."""
 
 
 class SessionContext(Body):
@@ -82,7 +82,7 @@ class SessionContext(Body):
     state: Annotated[str | None, Field(max_length=100_000)] = None
     """The current state of the host, such as sensor readings. Only some presets show it."""
     persona: Persona = None
-    """Instructions that the block starts with."""
+    """Instructions to put at the start of the block."""
 
 
 class Chat(Body):
@@ -91,17 +91,17 @@ class Chat(Body):
     text: Text
     """The text of the user's message."""
     id: Name | None = None
-    """Your own id for the message. Sending the same id again stores the message once."""
+    """Your own id for the message. If you send the same id again, the message is not stored a second time."""
     persona: Persona = None
-    """Instructions that the system prompt starts with."""
+    """Instructions to put at the start of the system prompt."""
     stream: bool = False
-    """Return the reply as server-sent events while it is generated."""
+    """If true, the reply is returned as server-sent events while it is generated."""
     user: User = None
-    """The user of the session, if the session is new."""
+    """The user of the session. Used only if the session is new."""
     app: Name | None = None
-    """The app of the session, if the session is new."""
+    """The app of the session. Used only if the session is new."""
     agent: Name | None = None
-    """The agent of the session, if the session is new."""
+    """The agent of the session. Used only if the session is new."""
 
 
 class NewMemory(ScopedBody):
@@ -120,13 +120,13 @@ class NewMemory(ScopedBody):
     tags: Annotated[list[Name], Field(max_length=100)] = []
     """Labels for the memory."""
     metadata: dict[str, Any] | None = None
-    """Additional data, which `where` filters can select by."""
+    """Additional data. You can filter by it with `where`."""
     pinned: bool | None = None
-    """Include the memory in every context block. Defaults to the setting of its kind."""
+    """If true, the memory is part of every context block. Defaults to the setting of its kind."""
     valid_from: datetime | None = None
-    """The time from which the memory holds. Defaults to now."""
+    """The time since which the memory is true. Defaults to now."""
     expires_at: datetime | None = None
-    """The time at which the memory expires. Defaults to the lifetime of its kind."""
+    """The time at which the memory expires. By default, it follows from the lifetime of its kind."""
 
 
 class Revision(Body):
@@ -143,7 +143,7 @@ class Revision(Body):
     topic: Name | None = None
     """The new topic."""
     pinned: bool | None = None
-    """Include the memory in every context block, or stop including it."""
+    """True to include the memory in every context block, false to stop including it."""
     reason: Annotated[str | None, Field(max_length=2000)] = None
     """The reason for the change, which is kept in the history."""
 
@@ -154,20 +154,20 @@ class Forget(ScopedBody):
     id: Name | None = None
     """The id of one memory."""
     key: Annotated[Name | None, Field(examples=["drink"])] = None
-    """The key of the memories to forget in this scope."""
+    """The key of the memories to forget. Only memories of this scope are forgotten."""
     kind: Kinds = None
     kinds: Kinds = None
 
 
 class Undo(Body):
-    """The change to undo. Changes of the same batch are undone with it."""
+    """The change to undo. All changes of the same batch are undone with it."""
 
     change: Annotated[Name, Field(examples=["chg_01k4zt3w9v6q2m8x5c7b1n0pda"])]
     """The id of the change, from the history of a memory."""
 
 
 class Recall(ScopedBody):
-    """A query with its filters."""
+    """A query and filters for its hits."""
 
     query: Query
     """The text to find memories and messages for."""
@@ -178,9 +178,9 @@ class Recall(ScopedBody):
     where: Annotated[dict[str, Any] | None, Field(examples=[{"room": "kitchen"}])] = None
     """A metadata filter. Only memories whose metadata matches are returned."""
     now: datetime | None = None
-    """The time to use as the present, for dates in the query such as "yesterday". Defaults to the server's clock."""
+    """The current time, to which words such as "yesterday" in the query refer. Defaults to the server's clock."""
     as_of: datetime | None = None
-    """Only return what was valid at this time."""
+    """A time in the past. Only memories that were valid and messages that existed at this time are returned."""
     min_score: Annotated[float, Field(ge=0, le=1)] = 0.0
     """The minimum score of a hit, from 0 to 1."""
 
@@ -206,24 +206,24 @@ class Erase(ScopedBody):
 
 
 class TopicEdit(Body):
-    """An edited topic page."""
+    """The text of a topic page before and after an edit."""
 
     markdown: Annotated[str, Field(max_length=1024 * 1024, examples=["# Garden\n\n- the tomatoes are planted (2026-05-02)\n"])]
     """The page after the edit."""
     base: Annotated[str | None, Field(max_length=1024 * 1024)] = None
-    """The page before the edit, as you received it. It lets the server merge changes made in the meantime."""
+    """The page before the edit, as you received it. The server needs it to merge changes made in the meantime."""
     confirm: bool = False
-    """Accept an edit that removes many lines."""
+    """True to apply the edit even if it removes many lines."""
     user: User = None
-    """The user whose topic it is."""
+    """The user to whom the topic belongs."""
     app: Name | None = None
-    """The app whose topic it is."""
+    """The app to which the topic belongs."""
     agent: Name | None = None
-    """The agent whose topic it is."""
+    """The agent to which the topic belongs."""
 
 
 class UserEdit(Body):
-    """The settings of a user to change."""
+    """The settings of a user. Omitted settings keep their value."""
 
     timezone: Annotated[Name | None, Field(examples=["Europe/Madrid"])] = None
     """The IANA time zone of the user. It decides when a day ends."""
@@ -232,12 +232,12 @@ class UserEdit(Body):
 
 
 class ChatText(BaseModel):
-    """A text that the device recognized, or that a person typed."""
+    """A message of the user, recognized from speech by the device or typed."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
     text: Annotated[str, Field(max_length=100_000, examples=["My name is Alex and I work at NASA"])]
-    """The text. Whitespace alone counts as silence."""
+    """The text. If it contains only whitespace, it counts as silence."""
 
 
 class NewApp(BaseModel):
@@ -254,4 +254,4 @@ class NewApp(BaseModel):
     name: Name | None = None
     """The display name of the app. Defaults to its id."""
     shares_with: Annotated[list[Name], Field(max_length=1000)] | str | None = None
-    """The ids of the apps that may read its memories, or `all`."""
+    """The ids of the apps that may read the memories of this app, or `all`."""

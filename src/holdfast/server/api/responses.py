@@ -1,4 +1,4 @@
-"""Response bodies of the HTTP API: the types of ``holdfast.types`` as JSON, with the scope flattened into its parts.
+"""Response bodies of the HTTP API: the types of ``holdfast.types`` as JSON. A scope becomes ``user``, ``app`` and ``agent``.
 
 Attribute docstrings are the field descriptions in the OpenAPI document.
 """
@@ -27,25 +27,25 @@ class Listed(Model, Generic[Item]):
     items: list[Item]
     """The items of this page."""
     next_offset: Annotated[int | None, Field(examples=[50])] = None
-    """The `offset` of the next page, or null on the last page."""
+    """The value of `offset` for the next page, or null if this is the last page."""
 
 
 class Counted(Listed[Item], Generic[Item]):
-    """One page of a list, with the length of the whole list."""
+    """One page of a list, with the total number of items."""
 
     total: Annotated[int, Field(examples=[123])]
     """The number of items on all pages."""
 
 
 class Scoped(Model):
-    """An object that belongs to a scope. A null part means that the object is shared."""
+    """An object that belongs to a scope. If `user`, `app` or `agent` is null, all users, apps or agents share the object."""
 
     user: Annotated[str | None, Field(examples=["ana"])] = None
-    """The user it belongs to, or null if all users share it."""
+    """The user that the object belongs to, or null if all users share it."""
     app: Annotated[str | None, Field(examples=["kitchen"])] = None
-    """The app it belongs to, or null if all apps share it."""
+    """The app that the object belongs to, or null if all apps share it."""
     agent: str | None = None
-    """The agent it belongs to, or null if all agents share it."""
+    """The agent that the object belongs to, or null if all agents share it."""
 
 
 class Memory(Scoped):
@@ -54,7 +54,7 @@ class Memory(Scoped):
     id: Annotated[str, Field(examples=["mem_01k4zt3w9v6q2m8x5c7b1n0pda"])]
     """The id of the memory."""
     kind: Annotated[str, Field(examples=["fact"])]
-    """The kind of the memory, one of `/v1/kinds`."""
+    """The kind of the memory. `/v1/kinds` lists the kinds."""
     text: Annotated[str, Field(examples=["prefers tea"])]
     """The text of the memory."""
     key: Annotated[str | None, Field(examples=["drink"])] = None
@@ -68,35 +68,35 @@ class Memory(Scoped):
     metadata: dict[str, Any]
     """Additional data stored with the memory."""
     origin: MemoryOrigin
-    """How the memory came in: extracted (`auto`), stored on request (`explicit`), imported, or edited in a file."""
+    """How the memory was created: extracted (`auto`), stored on request (`explicit`), imported, or edited in a file."""
     trust: float
-    """How far the sources can be relied on, from 0 to 1. The least trusted source decides."""
+    """How reliable the sources are, from 0 to 1. The least trusted source decides."""
     sources: list[str]
-    """The ids of the messages and memories it was derived from."""
+    """The ids of the messages and memories that the memory was derived from."""
     pinned: bool
     """True if the memory is part of every context block."""
     language: str | None = None
     """The detected language of the text."""
     status: MemoryStatus
-    """`live`, or the reason it was retired: `superseded`, `forgotten` or `expired`."""
+    """`live`, or the reason why the memory was retired: `superseded`, `forgotten` or `expired`."""
     created_at: datetime
     """The time the memory was created."""
     updated_at: datetime
     """The time of the last revision."""
     valid_from: datetime
-    """The time from which the memory holds."""
+    """The time since which the memory is true."""
     valid_to: datetime | None = None
-    """The time until which the memory held, or null if it still holds."""
+    """The time until which the memory was true, or null if it still is."""
     expires_at: datetime | None = None
-    """The time at which the memory expires, or null if it does not."""
+    """The time at which the memory expires, or null if it never expires."""
     last_used_at: datetime | None = None
     """The time the memory was last recalled."""
     last_seen_at: datetime | None = None
-    """The time the same was last stated again."""
+    """The last time that the content of the memory was stated again."""
     retired_at: datetime | None = None
     """The time the memory was retired, or null if it is live."""
     replaced_by: str | None = None
-    """The id of the memory that superseded it."""
+    """The id of the memory that superseded this one."""
     reason: str | None = None
     """The reason for the last change."""
     revision: int
@@ -109,7 +109,7 @@ class Message(Scoped):
     id: Annotated[str, Field(examples=["msg_01k4zt3w9v6q2m8x5c7b1n0pda"])]
     """The id of the message."""
     session: Annotated[str, Field(examples=["ses_01k4zt3w9v6q2m8x5c7b1n0pda"])]
-    """The id of its session."""
+    """The id of the session that the message belongs to."""
     role: Annotated[str, Field(examples=["user"])]
     """The role of the speaker, such as `user` or `assistant`."""
     speaker: str | None = None
@@ -119,7 +119,7 @@ class Message(Scoped):
     at: datetime
     """The time the message was sent."""
     seq: int
-    """The sequence number. It grows within a store and is never reused."""
+    """The sequence number of the message. Numbers grow within a store and are never reused."""
     client_id: str | None = None
     """The id that the client gave the message."""
     origin: MessageOrigin
@@ -134,7 +134,7 @@ class Messages(Listed[Message]):
     """Messages of a session, oldest first."""
 
     next_seq: int | None = None
-    """The `after_seq` of the next page, or null if there is none."""
+    """The value of `after_seq` for the next page, or null if this is the last page."""
 
 
 class Session(Scoped):
@@ -147,24 +147,24 @@ class Session(Scoped):
     started_at: datetime
     """The time the session started."""
     last_at: datetime
-    """The time of its last activity."""
+    """The time of the last activity in the session."""
     ended_at: datetime | None = None
-    """The time the session ended, or null."""
+    """The time the session ended, or null if it has not ended."""
     digested_to: int
-    """The sequence number of the last message that memories were extracted from."""
+    """The sequence number of the last message from which memories were extracted."""
     metadata: dict[str, Any]
     """Additional data stored with the session."""
 
 
 class Reason(Model):
-    """One reason why an item was found."""
+    """The search method that found an item, with the item's rank and score."""
 
     arm: Annotated[str, Field(examples=["dense"])]
-    """The search arm that found the item."""
+    """The name of the search method that found the item."""
     rank: Annotated[int, Field(examples=[1])]
-    """The rank in that arm, starting at 1."""
+    """The rank of the item among the results of that method, starting at 1."""
     score: float
-    """The score that the arm gave the item."""
+    """The score that the method gave the item."""
 
 
 class Hit(Model):
@@ -175,21 +175,21 @@ class Hit(Model):
     kind: Annotated[str, Field(examples=["fact"])]
     """The kind of the memory, or `message`."""
     text: Annotated[str, Field(examples=["prefers tea"])]
-    """The text to show. For a long message, the snippet that matched."""
+    """The text to show. For a long message, this is the snippet that matched."""
     score: Annotated[float, Field(examples=[0.91])]
-    """The probability from 0 to 1 that the item is relevant. Scores of different embedders are comparable."""
+    """The probability from 0 to 1 that the item is relevant. Scores are comparable between embedders."""
     similarity: float | None = None
-    """The cosine of the embedder, if the item was compared by meaning."""
+    """The cosine of the query and the item, or null if they were not compared by meaning."""
     at: datetime
-    """The time the message was sent, or from which the memory holds."""
+    """The time at which the message was sent, or since which the memory is true."""
     why: list[Reason]
-    """The search arms that found the item."""
+    """The search methods that found the item, with its rank and score in each."""
     memory: Memory | None = None
-    """The memory, unless the hit is a message."""
+    """The memory, or null if the hit is a message."""
     message: Message | None = None
-    """The message, unless the hit is a memory."""
+    """The message, or null if the hit is a memory."""
     successor: Memory | None = None
-    """The current memory that contradicts this older message, if there is one."""
+    """The current memory that replaced what this message says, or null if there is none."""
 
 
 class Hits(Model):
@@ -203,15 +203,15 @@ class Context(Model):
     """A context block: the text for a system prompt."""
 
     text: str
-    """The whole block: `stable`, then `changing`."""
+    """The whole block: the `stable` part followed by the `changing` part."""
     tokens: int
     """The size of the block in tokens."""
     stable: str
-    """The first part. It stays the same until a pinned memory changes, so that prompt caches work."""
+    """The first part of the block. It changes only when a pinned memory changes, so that prompt caches work."""
     changing: str
-    """The part that depends on the query."""
+    """The second part of the block. It depends on the query."""
     hits: list[Hit]
-    """The hits in the block."""
+    """The hits that the block shows."""
     left_out: list[Hit]
     """The hits that did not fit into the token budget."""
 
@@ -220,17 +220,17 @@ class Change(Model):
     """One entry of a memory's history."""
 
     id: str
-    """The id of the change, which `/v1/undo` takes."""
+    """The id of the change. Pass it to `/v1/undo` to undo the change."""
     batch: str
-    """The batch of the change. Changes of a batch are undone together."""
+    """The id of the batch. All changes of a batch are undone together."""
     at: datetime
     """The time of the change."""
     action: Literal["created", "revised", "retired", "restored"]
     """The type of the change."""
     memory: str
-    """The id of the memory."""
+    """The id of the memory that was changed."""
     revision: int
-    """The revision that the change made."""
+    """The number of the revision that the change created."""
     actor: Annotated[str, Field(examples=["user"])]
     """The author of the change."""
     model: str | None = None
@@ -274,11 +274,11 @@ class Job(Model):
     id: str
     """The id of the job."""
     kind: Annotated[str, Field(examples=["digest"])]
-    """The type of work."""
+    """The type of the work."""
     payload: dict[str, Any]
     """The arguments of the job."""
     state: JobState
-    """`queued`, `running`, `done`, or `dead` after the last failed attempt."""
+    """`queued`, `running`, `done`, or `dead` if all attempts failed."""
     attempt: int
     """The number of attempts so far."""
     created_at: datetime
@@ -286,9 +286,9 @@ class Job(Model):
     not_before: datetime
     """The earliest time of the next attempt."""
     finished_at: datetime | None = None
-    """The time the job finished, or null."""
+    """The time the job finished, or null if it has not finished."""
     cost: float
-    """The cost of the model calls in US dollars."""
+    """The cost of the job's model calls in US dollars."""
     error: str | None = None
     """The error of the last attempt."""
     worker: str | None = None
@@ -299,7 +299,7 @@ class Receipt(Model):
     """The result of an erasure, verified by scanning the files."""
 
     target: dict[str, str]
-    """The data that was to be erased."""
+    """The data that the request asked to erase."""
     at: datetime
     """The time of the erasure."""
     memories: int
@@ -315,26 +315,26 @@ class Receipt(Model):
     vectors: int
     """The number of vectors erased."""
     rebuilt: int
-    """The number of memories that had other sources too and were derived again from those."""
+    """The number of memories that were kept and derived again, because they also had sources that were not erased."""
     status: Literal["erased", "pending"]
-    """`pending` if a reader still holds old pages. They are removed when it ends."""
+    """`erased`, or `pending` if a reader still uses old database pages. These are removed when the reader has finished."""
     verified: bool
-    """True if the files were scanned and hold none of the erased data."""
+    """True if the files were scanned and contain none of the erased data."""
     residue: list[str]
-    """The files in which the scan found erased data."""
+    """The files in which the scan still found erased data."""
     backups: list[str]
-    """Known backups from before the erasure. They still contain the data."""
+    """Known backups that were made before the erasure. They still contain the data."""
 
 
 class Forgotten(Model):
-    """The number of memories that were forgotten."""
+    """The result of a request to forget memories."""
 
     forgotten: Annotated[int, Field(examples=[1])]
     """The number of memories that were forgotten."""
 
 
 class Steps(Model):
-    """The amount of background work that was run."""
+    """The result of a request to run background work."""
 
     steps: Annotated[int, Field(examples=[3])]
     """The number of steps that were run."""
@@ -354,10 +354,10 @@ class ToolUse(Model):
 
 
 class Usage(Model):
-    """The resources that a reply used."""
+    """The number, size, duration and cost of the model calls for a reply."""
 
     calls: int
-    """The number of model calls."""
+    """The number of calls to the model."""
     input_tokens: int
     """The number of tokens sent to the model."""
     output_tokens: int
@@ -374,11 +374,11 @@ class ChatAnswer(Model):
     text: Annotated[str, Field(examples=["You live in Lyon."])]
     """The text of the reply."""
     context: Context
-    """The context block that the model was given."""
+    """The context block that the model received."""
     tool_uses: list[ToolUse]
     """The tool calls of the model, in order."""
     usage: Usage
-    """The resources that the reply used."""
+    """The number, size, duration and cost of the model calls for this reply."""
     message_id: str
     """The id of the user's message."""
     reply_id: str | None = None
@@ -386,23 +386,23 @@ class ChatAnswer(Model):
 
 
 class TopicLine(Model):
-    """A topic in a list."""
+    """An entry in the list of topics."""
 
     topic: Annotated[str, Field(examples=["garden"])]
     """The name of the topic."""
     title: Annotated[str, Field(examples=["Garden"])]
-    """The title of the page."""
+    """The title of the topic's page."""
     lines: Annotated[int, Field(examples=[7])]
-    """The number of memories on the page."""
+    """The number of memories on the topic's page."""
     updated_at: datetime
-    """The time of the last change."""
+    """The time of the last change of the topic."""
 
 
 class Topics(Model):
     """A list of topics."""
 
     items: list[TopicLine]
-    """The topics, last changed first."""
+    """The topics. The most recently changed topic comes first."""
 
 
 class TopicPage(Model):
@@ -435,13 +435,13 @@ class Kind(Model):
     name: Annotated[str, Field(examples=["fact"])]
     """The name of the kind."""
     meaning: str
-    """The description that people and chat models are given."""
+    """The description of the kind, for people and chat models."""
     keyed: Literal["no", "one", "many"]
-    """Whether memories of this kind have keys, and how many live memories a key may have."""
+    """Whether memories of this kind have a key, and whether several live memories may have the same key."""
     pinned: bool
     """True if memories of this kind are pinned by default."""
     lifetime: str | None = None
-    """The lifetime in seconds, `day` for the end of the user's day, or null if memories do not expire."""
+    """The lifetime of a memory in seconds, `day` for the end of the user's day, or null if memories do not expire."""
     renewed_by_use: bool
     """True if the lifetime starts again each time a memory is used."""
 
@@ -450,6 +450,6 @@ class Kinds(Model):
     """The kinds of memory that the preset defines."""
 
     items: list[Kind]
-    """The kinds."""
+    """The kinds of memory."""
     default: str
-    """The kind of a memory that is stored without one."""
+    """The kind of memories that are stored without a `kind`."""

@@ -1,4 +1,4 @@
-"""Server-sent events (``text/event-stream``). The event source is closed as soon as the client disconnects."""
+"""Server-sent events (``text/event-stream``). The iterator of events is closed as soon as the client disconnects."""
 
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -10,32 +10,32 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 Finish: TypeAlias = Callable[[bytes, bool], Awaitable[None]]
-"""Callback for the end of a stream: takes the body, and whether the stream was sent completely."""
+"""Callback at the end of a stream. Its arguments are the body and whether the whole stream was sent."""
 
 _MAX_KEPT_BYTES = 1024 * 1024
 MEDIA_TYPE = "text/event-stream"
 
 
 def event(name: str, data: Any) -> bytes:
-    """Encode one event. Its data is JSON on a single line."""
+    """Encode one server-sent event. Its data is JSON on a single line."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     return f"event: {name}\ndata: {text}\n\n".encode("utf-8", "replace")
 
 
 def stream_content(*names: str, example: str) -> dict[str, Any]:
-    """Return the OpenAPI content of a stream of these events. The schema describes a single event."""
+    """Return the OpenAPI content of a response that streams events with these names. The schema describes a single event."""
     data = {"type": "string", "contentMediaType": "application/json"}
     one = {"type": "object", "properties": {"event": {"type": "string", "enum": list(names)}, "data": data}}
     return {MEDIA_TYPE: {"schema": one, "example": example}}
 
 
 def keepalive() -> bytes:
-    """Return an empty comment line. It keeps the connection open and detects a client that has disconnected."""
+    """Return an empty comment. Sending it keeps the connection open and shows whether the client has disconnected."""
     return b": \n\n"
 
 
 class EventStream(Response):
-    """A streaming response of events. The source is closed at once when the client disconnects."""
+    """A response that streams server-sent events. The iterator of events is closed as soon as the client disconnects."""
 
     media_type = MEDIA_TYPE
 
@@ -47,7 +47,7 @@ class EventStream(Response):
         self.init_headers({"cache-control": "no-store", "x-accel-buffering": "no"})
 
     def when_done(self, finish: Finish) -> None:
-        """Call ``finish`` with the whole body when the stream ends."""
+        """Register a callback that receives the body when the stream ends."""
         self._finish = finish
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  (ASGI's signature)
@@ -73,7 +73,7 @@ class EventStream(Response):
 
 
 async def _until_gone(receive: Receive, scope: anyio.CancelScope) -> None:
-    """Cancel the scope when the client disconnects."""
+    """Wait until the client disconnects, then cancel the scope."""
     while (await receive())["type"] != "http.disconnect":
         pass
     scope.cancel()

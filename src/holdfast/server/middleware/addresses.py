@@ -1,7 +1,7 @@
 """Checks on the Host, Origin and proxy headers of a request.
 
-A website can make a browser send requests to this machine, even under a host name of the website that resolves to this
-machine (DNS rebinding). Therefore the Host must be one of the server's names, and the Origin must match the Host.
+A website can make a browser send requests to this machine, even under the website's own host name if that name resolves
+to this machine (DNS rebinding). Therefore, the Host must be one of the server's names, and the Origin must match the Host.
 """
 
 import ipaddress
@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from holdfast.errors import SettingsError
 
 Headers: TypeAlias = Mapping[bytes, Sequence[bytes]]
-"""Header values by lowercase name."""
+"""Maps lowercase header names to their values."""
 
 _AUTHORITY = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9_.-]{1,253})(?::([0-9]{1,5}))?")
 _DEFAULT_PORT = {"http": 80, "https": 443}
@@ -22,7 +22,7 @@ _PROXY_PREFIXES = (b"x-forwarded", b"x-original-", b"x-envoy-")
 
 
 def is_loopback(host: str) -> bool:
-    """Return True if an address or host name always means this machine."""
+    """Return True if an address or host name always refers to this machine."""
     if host.casefold().rstrip(".") == "localhost":
         return True
     address = _address(host)
@@ -43,7 +43,7 @@ def check_bind(host: str, has_keys: bool, *, tenant: str = "default") -> None:  
 
 
 class AllowedHosts:
-    """The host names that a server accepts."""
+    """The set of host names that a server accepts in ``Host`` headers."""
 
     def __init__(self, bind: str, allowed: Collection[str] = ()) -> None:
         self._own = {_named(name) for name in allowed}
@@ -62,7 +62,7 @@ class AllowedHosts:
 
 
 def split_authority(host: str) -> tuple[str, int | None] | None:
-    """Split ``host:port`` into the name without brackets and the port. Return None if it is not a valid host."""
+    """Split ``host:port`` into the host, without brackets, and the port. Return None if the text is not valid."""
     found = _AUTHORITY.fullmatch(host.strip().casefold())
     if found is None:
         return None
@@ -70,7 +70,7 @@ def split_authority(host: str) -> tuple[str, int | None] | None:
 
 
 def is_same_origin(headers: Headers, host: str) -> bool:
-    """Return True if no web page made the request, or a page that was loaded from the same host."""
+    """Return True if the request does not come from a web page, or comes from a page of the same host."""
     origins = headers.get(b"origin", ())
     if len(origins) > 1:
         return False
@@ -80,7 +80,7 @@ def is_same_origin(headers: Headers, host: str) -> bool:
 
 
 def _is_same(origin: str, host: str) -> bool:
-    """Compare an origin with the host. The scheme may differ, because a proxy may terminate TLS."""
+    """Return True if an origin has the same name and port as the host. The scheme may differ, because a proxy may handle TLS."""
     try:
         parts = urlsplit(origin)
     except ValueError:
@@ -93,7 +93,7 @@ def _is_same(origin: str, host: str) -> bool:
 
 
 def _is_cross_site(headers: Headers) -> bool:
-    """Return True if the browser reports a request from another site, except for a followed link."""
+    """Return True if the browser reports that another site made the request. A link that the user followed does not count."""
     if (headers.get(b"sec-fetch-site") or (b"none",))[0] not in (b"cross-site", b"same-site"):
         return False
     return (headers.get(b"sec-fetch-mode") or (b"",))[0] != b"navigate"
@@ -112,7 +112,7 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def _named(name: str) -> str:
-    """Normalize a host name for comparison."""
+    """Normalize a host name, so that it can be compared."""
     authority = f"[{name}]" if ":" in name and isinstance(_address(name), ipaddress.IPv6Address) else name
     found = split_authority(authority)
     if found is None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _CAPACITY = 2048
-"""Number of durations in the buffer."""
+"""Maximum number of durations in the buffer."""
 
 
 class Latency:
@@ -22,7 +22,7 @@ class Latency:
 
     @contextmanager
     def measured(self) -> Iterator[None]:
-        """Record the duration of the block unless it raises."""
+        """Context manager that records the duration of its block, unless the block raises."""
         started = time.perf_counter()
         yield
         self.note(time.perf_counter() - started)

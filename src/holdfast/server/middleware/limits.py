@@ -1,4 +1,4 @@
-"""Limits on the size and duration of request bodies, and on the request rate per caller."""
+"""Limits on the size of a request body, on the time it takes to arrive, and on the request rate per caller."""
 
 import asyncio
 import time
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from holdfast.server.api.problem import AsgiMessage, Problem, Receive, problem_response
 
 _MAX_CALLERS = 10_000
-"""Maximum number of token buckets. A caller whose bucket was evicted starts with a full one."""
+"""Maximum number of callers whose token bucket is kept. A caller whose bucket was evicted starts with a full one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,14 +27,14 @@ class _Bucket:
 
 
 class RateLimiter:
-    """One token bucket per caller."""
+    """Limits the request rate with one token bucket per caller."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
 
     def take(self, caller: str, rate: Rate) -> float:
-        """Take a token. Return 0, or the seconds until the next token if the bucket is empty."""
+        """Take a token and return 0. If the bucket is empty, return the seconds until the next token."""
         now = self._clock()
         bucket = self._buckets.setdefault(caller, _Bucket(float(rate.burst), now))
         self._buckets.move_to_end(caller)
@@ -49,7 +49,7 @@ class RateLimiter:
 
 
 def too_large(limit: int) -> Problem:
-    """Return the problem for a body over the limit."""
+    """Return the error response for a body that exceeds the limit."""
     return problem_response(
         413, "too_large", f"The body has more than {limit:,} bytes. Nothing was changed. Send less at a time."
     )
@@ -58,7 +58,8 @@ def too_large(limit: int) -> Problem:
 class LimitedBody:
     """A request body that is cut off when it is too large or arrives too slowly.
 
-    The application then sees a disconnected client. ``problem`` is the response to send instead of the application's.
+    To the application, a body that is cut off looks like a disconnected client. ``problem`` is the response to send instead
+    of the application's.
     """
 
     def __init__(self, receive: Receive, *, limit: int, seconds: float) -> None:
@@ -96,7 +97,7 @@ class LimitedBody:
         return message
 
     def _left(self) -> float:
-        """Return the seconds left, counted from the first call."""
+        """Return the seconds left to receive the body. The time starts with the first call."""
         now = time.monotonic()
         if self._until is None:
             self._until = now + self._seconds
@@ -104,7 +105,10 @@ class LimitedBody:
 
 
 async def discard_body(receive: Receive, *, seconds: float = 1.0, max_bytes: int = 1 << 26) -> None:
-    """Read the rest of a rejected request for a moment. Closing earlier would reset the connection and lose the response."""
+    """Read and discard the rest of a rejected request, for at most ``seconds``.
+
+    Closing the connection earlier would reset it, and the client would not receive the response.
+    """
     size = 0
     until = time.monotonic() + seconds
     while size < max_bytes and (left := until - time.monotonic()) > 0:

@@ -1,7 +1,7 @@
 """The server's log: one JSON object per line, or plain text on a terminal.
 
-At the default level, no text of users or memories is logged: an error is logged with its type and location, and a
-request with its path but without its query string.
+At the default level, the log contains no texts of users and no memories. An error is logged with its type and location,
+and a request with its path but without its query string.
 """
 
 import json
@@ -59,7 +59,7 @@ def _request(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def _frames(error: BaseException) -> list[str]:
-    """Return the innermost frames of an error's traceback, outermost first."""
+    """Return the innermost frames of an error's traceback. The outermost of them comes first."""
     trace, found = error.__traceback__, []
     while trace is not None:
         code = trace.tb_frame.f_code

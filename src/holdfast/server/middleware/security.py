@@ -1,7 +1,7 @@
-"""The ASGI middleware that authenticates and filters all requests.
+"""The ASGI middleware that authenticates all requests and rejects invalid ones.
 
-It checks the host, the origin, the access key and the rate limit before it reads a byte of the body. Routes call
-:func:`principal_of` to get the authenticated principal; a public path simply does not call it.
+It checks the host, the origin, the access key and the rate limit before it reads the body. Routes call
+:func:`principal_of` to get the authenticated principal. Routes of public paths do not call it.
 """
 
 import asyncio
@@ -35,7 +35,10 @@ log = logging.getLogger("holdfast.server")
 
 App: TypeAlias = Callable[[AsgiScope, Receive, Send], Awaitable[None]]
 Identify: TypeAlias = Callable[[str | None, bool], Principal]
-"""Returns the principal for an access key and a loopback flag. Raises if the key is not valid."""
+"""Function that returns the principal for an access key. Raises if the key is not valid.
+
+The second argument is True if the request comes from this machine; such a request may need no key.
+"""
 
 _INFO_KEY = "holdfast.request"
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
@@ -57,7 +60,7 @@ _ALWAYS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """Limits and host names of a server."""
+    """Limits that a server applies to requests, and the host names that it accepts."""
 
     host: str = "127.0.0.1"
     """Address that the server listens on."""
@@ -67,12 +70,12 @@ class Policy:
     audio_limit: int = 32 << 20
     audio_paths: tuple[str, ...] = ("/chat/audio",)
     body_seconds: float = 60.0
-    """Maximum seconds a client may take to send a body."""
+    """Maximum time that a client may take to send a body, in seconds."""
     max_headers: int = 100
     header_bytes: int = 32 << 10
     address_bytes: int = 16 << 10
     rate: Rate = field(default_factory=lambda: Rate(per_second=50, burst=200))
-    """Rate limit per access key, and per address for requests without a valid key."""
+    """Rate limit for each access key. Requests without a valid key are limited per IP address."""
     keyless_rate: Rate = field(default_factory=lambda: Rate(per_second=2000, burst=5000))
 
     @classmethod
@@ -102,7 +105,7 @@ class _RequestInfo:
     request_id: str
     principal: Principal | None = None
     error: HoldfastError | None = None
-    """The reason why there is no principal."""
+    """The reason why the request has no principal."""
 
 
 def principal_of(scope: AsgiScope) -> Principal:
@@ -175,7 +178,7 @@ class Security:
             await sender.refuse(problem, scope, receive)
 
     def _misdirected(self, scope: AsgiScope, headers: Headers) -> Problem | None:
-        """Return the problem of a request with oversized headers or a wrong host or origin, or None."""
+        """Return the error response for a request with oversized headers, a wrong host or a wrong origin, or else None."""
         policy = self._policy
         size = sum(len(name) + len(value) for name, value in scope["headers"])
         if len(scope["headers"]) > policy.max_headers or size > policy.header_bytes:
@@ -191,7 +194,7 @@ class Security:
         return None
 
     async def _inspect(self, info: _RequestInfo, scope: AsgiScope, headers: Headers) -> None:
-        """Authenticate the request. A failure is only recorded here, because some paths are public."""
+        """Authenticate the request. A failure is only recorded, not raised, because some paths are public."""
         try:
             given = headers.get(b"authorization", ())
             if len(given) > 1:
@@ -210,7 +213,10 @@ class Security:
         return is_loopback(self._policy.host) and client is not None and is_loopback(client[0])
 
     async def _rejection(self, info: _RequestInfo, scope: AsgiScope, headers: Headers) -> Problem | None:
-        """Return the problem of a proxied keyless request, an exceeded rate limit or an oversized body, or None."""
+        """Return the error response for a request that is rejected, or None if it may proceed.
+
+        Rejected are requests through a proxy to a server without keys, requests beyond the rate limit, and oversized bodies.
+        """
         if came_through_proxy(headers) and await self._is_keyless(info, scope):
             return problem_response(
                 403,
@@ -229,7 +235,7 @@ class Security:
         return too_large(limit) if length.isdigit() and int(length[:19]) > limit else None
 
     async def _is_keyless(self, info: _RequestInfo, scope: AsgiScope) -> bool:
-        """Return True if the server accepts local requests without a key, whatever key this request has."""
+        """Return True if the server accepts requests from this machine without a key. The key of this request does not matter."""
         if info.principal is not None:
             return info.principal.keyless
         try:
@@ -238,14 +244,14 @@ class Security:
             return False
 
     def _caller(self, info: _RequestInfo, scope: AsgiScope) -> tuple[str, Rate]:
-        """Return the token bucket and rate of a request. Requests without a valid key share the bucket of their address."""
+        """Return the name of a request's token bucket, and its rate. Requests without a valid key share one per IP address."""
         if info.principal is None:
             return f"address {(scope.get('client') or ('',))[0]}", self._policy.rate
         return info.principal.name, self._policy.keyless_rate if info.principal.keyless else self._policy.rate
 
 
 class _ResponseSender:
-    """Sends responses with the security headers, and replaces the response to a body that was cut off."""
+    """Sends responses with the security headers. If the request body was cut off, an error response is sent instead."""
 
     def __init__(self, send: Send, request_id: str) -> None:
         self._send = send
@@ -254,7 +260,7 @@ class _ResponseSender:
         self.started = False
 
     async def send(self, message: AsgiMessage) -> None:
-        """Send a message of the application, unless the request body was cut off."""
+        """Send an ASGI message of the application, unless the request body was cut off."""
         if not self.started and self.body is not None and self.body.problem is not None:
             return
         if message["type"] == "http.response.start":
@@ -263,7 +269,10 @@ class _ResponseSender:
         await self._send(message)
 
     async def refuse(self, problem: Problem, scope: AsgiScope, receive: Receive) -> None:
-        """Send a rejection and close the connection. The rest of the body is read first, so that the client sees the response."""
+        """Send an error response and close the connection.
+
+        The rest of the request body is read before closing, so that the client receives the response.
+        """
         self.started = True
         headers = [*_with_security_headers(problem.raw_headers(), self.request_id), (b"connection", b"close")]
         await self._send({"type": "http.response.start", "status": problem.status, "headers": headers})
@@ -296,7 +305,7 @@ def _by_name(scope: AsgiScope) -> Headers:
 
 
 def _request_id(headers: Headers) -> str:
-    """Return the client's request id if it is well-formed, or a new one."""
+    """Return the request id that the client sent, or a new one if it is missing or malformed."""
     given = headers.get(b"x-request-id", ())
     if len(given) == 1 and _REQUEST_ID.fullmatch(given[0]):
         return given[0].decode()
