@@ -1,7 +1,7 @@
-"""The components of an engine, and internal access to them.
+"""The components of an engine, and a function for internal access to them.
 
 ``Services`` is not public API: :class:`holdfast.Engine` hides it. The server, the command line, MCP and the benchmarks
-use :func:`services`. This module imports nothing at run time, which keeps the command line fast.
+use :func:`services`. This module imports nothing at run time, so that the command line starts fast.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Services:
     clock: "Clock"
     embedding: "Embedding"
     chat: "BudgetedChat"
-    """Chat model with its spending limits."""
+    """The chat model, wrapped so that spending limits apply."""
     energy: "Energy"
     digester: "Digester"
     """Closes sessions and extracts memories from them."""
@@ -40,9 +40,9 @@ class Services:
     jobs: "JobRunner"
     reranking: "Reranking"
     reader: "Reader"
-    """Recall and context."""
+    """Recalls memories and messages, and builds context blocks."""
     topic_files: "FolderMirrors"
-    """Topic pages as Markdown files, kept in sync with the store."""
+    """Mirrors topic pages as Markdown files and keeps them in sync with the store."""
     housekeeping: "Housekeeping"
     scheduler: "Scheduler"
     """Runs background work."""
@@ -52,12 +52,12 @@ class Services:
 
 
 class _Built(Protocol):
-    """An object built from services: an engine."""
+    """Type of an object that has services. In practice this is an engine."""
 
     @property
     def _services(self) -> Services: ...
 
 
 def services(engine: _Built) -> Services:
-    """Return the components of an engine. For this package only."""
+    """Return the components of an engine. Only code of this package may call this."""
     return engine._services  # noqa: SLF001  (the only access from outside the engine)

@@ -40,9 +40,9 @@ class Session:
         self.id = id
         """The session's id. ``Engine.session(id=...)`` resumes it."""
         self.scope = scope
-        """Tenant, user, app and agent."""
+        """The tenant, user, app and agent that the session belongs to."""
         self.off_record = off_record
-        """True if nothing of the session is stored."""
+        """True if nothing from the session is stored."""
 
     def __enter__(self) -> Self:
         return self
@@ -83,7 +83,7 @@ class Session:
         origin: MessageOrigin | None = None,
         action: str | None = None,
     ) -> Message:
-        """Add a message. It is durable when the call returns. Adding the same ``id`` again stores it once."""
+        """Add a message. It is durable when the call returns. A message with the same ``id`` is stored only once."""
         now = self._services.clock.now()
         text = redact(clean_text(text)).text
         message = Message(
@@ -122,7 +122,7 @@ class Session:
         return stored
 
     def messages(self, *, limit: int | None = None) -> list[Message]:
-        """Return the messages of the session, oldest first, or its last ``limit`` messages."""
+        """Return the messages of the session, oldest first. With ``limit``, return only the last ``limit`` messages."""
         wanted = MessageFilter(session=self.id, newest=limit)
         if self.off_record:
             first = 0 if limit is None else max(len(self._unrecorded) - limit, 0)
@@ -131,7 +131,7 @@ class Session:
         return [message for message in found if message.scope == self.scope]
 
     def window(self) -> list[Message]:
-        """Return the last messages, which follow the context block in the prompt."""
+        """Return the most recent messages, which the prompt contains after the context block."""
         messages = self.messages(limit=self._services.preset.window)
         if self.off_record:
             return messages
@@ -139,7 +139,7 @@ class Session:
         return [message for message in messages if message.seq > window_from]
 
     def clear_window(self) -> None:
-        """Clear the window. The messages stay stored."""
+        """Clear the window. From now on it contains only new messages; earlier ones stay stored."""
         if self.off_record:
             self._unrecorded.clear()
             return
@@ -151,7 +151,7 @@ class Session:
     def recall(
         self, query: str, *, limit: int = 10, kind: Kinds = None, kinds: Kinds = None, min_score: float = 0.0
     ) -> list[Hit]:
-        """Return the memories and messages that matter for a query, best first, without messages of this session."""
+        """Return the memories and messages that are relevant to a query, best first. Messages of this session are left out."""
         return self._services.reader.recall(
             self.scope, query, limit=limit, kinds=kind_names(kind, kinds), min_score=min_score, without_session=self.id
         )
@@ -164,10 +164,10 @@ class Session:
         state: str | None = None,
         persona: str | None = None,
     ) -> Context:
-        """Return a context block for the system prompt. Without a query, it is for the user's last message.
+        """Return a context block for the system prompt. Without a query, the user's last message is the query.
 
-        ``persona`` comes first in the block. ``state`` is the host's current state, such as sensor readings, for presets that
-        show it.
+        ``persona`` is put at the start of the block. ``state`` is the current state of the host application, such as sensor
+        readings. Only some presets show it.
         """
         if query is None:
             texts = [message.text for message in self.messages(limit=20) if message.role == "user"]
@@ -193,7 +193,10 @@ class Session:
         return conversation_state(session if session is not None and session.scope == self.scope else None)
 
     def _save_state(self, state: ConversationState, context: Context) -> None:
-        """Store which memories were recalled, so that later contexts keep them. Not durable: a lost note is found again."""
+        """Record which memories were recalled, so that later context blocks include them again.
+
+        The write is not durable. If it is lost, the memories can be recalled again.
+        """
         kinds = self._services.preset.recall.kinds or ()
         found = [hit.id for hit in (*context.hits, *context.left_out) if hit.memory and hit.kind in kinds]
         new = [id for id in found if id not in state.recalled_ids]
@@ -205,7 +208,7 @@ class Session:
                 tx.set_session(with_state(session, recalled=[*conversation_state(session).recalled_ids, *new]))
 
     def digest(self) -> None:
-        """Queue a digest of the messages so far. The session stays open."""
+        """Queue a job that extracts memories from the messages so far. The session stays open."""
         if self.off_record:
             return
         with self._services.store.write() as tx:
@@ -215,7 +218,7 @@ class Session:
         self._services.scheduler.wake()
 
     def end(self) -> None:
-        """End the session and queue its digest. Both are durable when the call returns."""
+        """End the session and queue a job that extracts memories from it. Both are durable when the call returns."""
         if self.off_record:
             self._unrecorded.clear()
             return
@@ -228,13 +231,13 @@ class Session:
 
 
 def resume(services: Services, record: SessionRecord) -> Session:
-    """Return the session of a record, without reading the store again."""
+    """Return the session for a record that was already read from the store."""
     services.topic_files.use(record.scope)
     return Session(services, id=record.id, scope=record.scope)
 
 
 def _earlier(tx: Transaction, message: Message) -> Message | None:
-    """Return the message that was added before with the same client id. Raises Conflict if its content differs."""
+    """Return the message that was already added with the same client id, or None. Raise ``Conflict`` if its content differs."""
     if message.client_id is None:
         return None
     found = tx.messages(MessageFilter(session=message.session, client_id=message.client_id))

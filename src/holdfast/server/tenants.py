@@ -1,7 +1,7 @@
 """A pool of engines, one per tenant.
 
-An engine is opened by the first lease and has its own worker. Tenants share models, so weights are loaded once.
-Access keys are stored with the operator's tenant, whose engine stays open.
+The first lease of a tenant opens its engine, which runs its own background worker. All engines share the models, so
+weights are loaded once. Access keys are stored in the operator's tenant, whose engine always stays open.
 """
 
 import contextlib
@@ -28,12 +28,12 @@ from holdfast.services import services
 
 log = logging.getLogger("holdfast.server")
 _FLUSH_SECONDS = 15.0
-"""Seconds between two writes of when access keys were last used."""
+"""Interval in seconds at which the times of last use of access keys are saved."""
 
 
 @dataclass(slots=True)
 class _Slot:
-    """An engine and the number of its leases."""
+    """The pool's entry for one tenant: its engine, if open, and the number of active leases."""
 
     opening: threading.Lock = field(default_factory=threading.Lock)
     engine: Engine | None = None
@@ -43,15 +43,15 @@ class _Slot:
 class EnginePool:
     """A thread-safe pool with one engine per tenant.
 
-    Engines are used under a lease. When more than ``max_open`` are open, the least recently used engines without a lease
-    are closed. The operator's engine is leased for the lifetime of the pool.
+    Callers lease an engine while they use it. When more than ``max_open`` engines are open, the least recently used ones
+    without a lease are closed. The pool itself leases the operator's engine for its whole lifetime.
     """
 
     def __init__(self, open_tenant: Callable[[str], Engine], *, tenant: str, max_open: int = 64) -> None:
         self._open_tenant = open_tenant
         self._max_open = max_open
         self._slots: OrderedDict[str, _Slot] = OrderedDict()
-        """Slots by tenant, least recently used first."""
+        """The pool's entries by tenant, least recently used first."""
         self._lock = threading.Lock()
         self._closers: list[threading.Thread] = []
         self._closing = threading.Event()
@@ -63,12 +63,18 @@ class EnginePool:
         self._flusher.start()
 
     def identify(self, bearer: str | None, loopback: bool) -> Principal:  # noqa: FBT001  (signature of the middleware's Identify)
-        """Return the principal of an access key, or of a keyless loopback request if no key was ever created."""
+        """Return the principal that an access key belongs to.
+
+        If no key was ever created, requests from this machine are accepted without a key.
+        """
         return self.gate.identify(bearer, loopback=loopback)
 
     @contextlib.contextmanager
     def lease(self, tenant: str) -> Iterator[Engine]:
-        """Lease a tenant's engine for the duration of the block. Opening it can block, so do not call this on the event loop."""
+        """Lease a tenant's engine for the duration of the block.
+
+        This opens the engine if needed, which can take a while, so do not call it on the event loop.
+        """
         slot = self._acquire(tenant)
         try:
             yield self._engine_of(tenant, slot)
@@ -117,7 +123,7 @@ class EnginePool:
             self._evict()
 
     def _engine_of(self, tenant: str, slot: _Slot) -> Engine:
-        """Return the engine of a slot, opening it if needed."""
+        """Return the engine of a pool entry, opening it if needed."""
         with slot.opening:
             if slot.engine is None:
                 slot.engine = self._open_tenant(tenant)
@@ -139,14 +145,14 @@ class EnginePool:
             self.drop_erased()
 
     def _flush_keys(self) -> None:
-        """Save when access keys were last used. A failure is only logged; the next flush tries again."""
+        """Save the times at which access keys were last used. A failure is only logged; the next flush tries again."""
         try:
             self.gate.flush_uses()
         except HoldfastError as error:
             log.warning("The last use of access keys could not be saved: %s", error)
 
     def drop_erased(self) -> None:
-        """Drop cached queries that another process has erased. An engine without a worker does not notice erasures itself."""
+        """Drop cached queries whose text was erased by another process. An engine without a worker does not do this itself."""
         with self._lock:
             held = [(tenant, slot) for tenant, slot in self._slots.items() if slot.engine is not None]
             for _, slot in held:

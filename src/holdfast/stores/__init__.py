@@ -1,1 +1,1 @@
-"""The stores. ``sqlite`` is the default, ``postgres`` is for several machines; both build on ``sql``."""
+"""The stores. ``sqlite`` is the default; ``postgres`` serves several machines. Both build on ``sql``."""

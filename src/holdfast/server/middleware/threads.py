@@ -1,4 +1,4 @@
-"""Separate thread limits for work that waits for chat models and for recalls, so that neither blocks other routes."""
+"""Separate thread limits for recalls and for work that waits for chat models, so that neither can block other routes."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -12,26 +12,26 @@ from holdfast.services import services
 
 Result = TypeVar("Result")
 _MAX_CHATS = 64
-"""Maximum number of threads that wait for a chat model. Further chats wait; other routes are not affected."""
+"""Maximum number of threads that wait for a chat model. Further chat requests queue; other routes are not affected."""
 
 _MAX_LOCAL_RECALLS = 2
 """Maximum number of concurrent recalls when this process does all the work.
 
-More threads compete for the CPU. With 50 clients, 2 processes and 2 cores, a limit of 2 served a third more requests
-than a limit of 40, and the 95th percentile of the latency was two thirds as long.
+More threads would only compete for the CPU. With 50 clients, 2 processes and 2 cores, a limit of 2 served a third more
+requests than a limit of 40, and reduced the 95th percentile of the latency by a third.
 """
 _MAX_REMOTE_RECALLS = 40
 """Maximum number of concurrent recalls when most of their time is spent waiting for a database or a remote embedder."""
 
 
 def recall_limiter(memory: Engine) -> anyio.CapacityLimiter:
-    """Return the limiter for recall threads."""
+    """Return the limiter for recall threads. The limit is low if recalls are computed in this process, and high if they wait."""
     computes = services(memory).store.is_local and services(memory).embedding.computes and not services(memory).reranking.waits
     return anyio.CapacityLimiter(_MAX_LOCAL_RECALLS if computes else _MAX_REMOTE_RECALLS)
 
 
 async def run_recall(request: Request, work: Callable[[], Result]) -> Result:
-    """Run a recall in a worker thread, first come, first served."""
+    """Run a recall in a worker thread. If all recall threads are busy, wait for one; requests are served in order of arrival."""
     limiter: anyio.CapacityLimiter = request.app.state.recalls
     return await anyio.to_thread.run_sync(work, limiter=limiter)
 
@@ -42,6 +42,6 @@ def chat_limiter() -> anyio.CapacityLimiter:
 
 
 async def run_chat(request: Request, work: Callable[[], Result]) -> Result:
-    """Run work that may wait for a chat model in a worker thread of its own limit."""
+    """Run work that may wait for a chat model in a worker thread. These threads have a limit of their own."""
     limiter: anyio.CapacityLimiter = request.app.state.chats
     return await anyio.to_thread.run_sync(work, limiter=limiter)

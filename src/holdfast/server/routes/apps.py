@@ -1,4 +1,4 @@
-"""Apps and their memories, with the paths and camelCase names of the apps design."""
+"""Routes for apps and their memories, with the paths and camelCase field names of the apps design."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -25,7 +25,7 @@ _App = Annotated[str, Path(min_length=1, max_length=512, examples=["kitchen"], d
 
 
 class Camel(Model):
-    """Base class of response bodies with camelCase names."""
+    """Base class of response bodies with camelCase field names."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, serialize_by_alias=True)
 
@@ -40,13 +40,13 @@ class App(Camel):
     installed: bool
     """True if the app is installed."""
     memory_count: int
-    """The number of live memories of all its users."""
+    """The number of live memories of the app, of all users."""
     installed_at: datetime | None = None
     """The time the app was installed."""
     uninstalled_at: datetime | None = None
     """The time the app was uninstalled, or null."""
     shares_with: list[str]
-    """The ids of the apps that may read its memories; `*` means every app."""
+    """The ids of the apps that may read the memories of this app; `*` means every app."""
     metadata: dict[str, Any]
     """Additional data stored with the app."""
 
@@ -70,7 +70,7 @@ class AppMemory(Camel):
     updated_at: datetime
     """The time of the last revision."""
     source_conversation_id: str | None = None
-    """The id of the session it was extracted from, if that still exists."""
+    """The id of the session that the memory was extracted from, or null if there is none or it no longer exists."""
     metadata: dict[str, Any]
     """Additional data stored with the memory."""
 
@@ -90,7 +90,7 @@ class Success(Camel):
 
 
 class Deleted(Success):
-    """The request succeeded, with the number of memories that were erased."""
+    """The request succeeded. Contains the number of memories that were erased."""
 
     deleted_count: Annotated[int, Field(examples=[8])]
     """The number of memories that were erased."""
@@ -113,11 +113,11 @@ class Metrics(Camel):
     creations: int
     """The number of memories extracted from sessions."""
     creations_per_hour: float
-    """Memories extracted per hour."""
+    """The average number of memories extracted per hour."""
     compactions: int
     """The number of compactions."""
     compactions_per_app_per_day: float
-    """Compactions per app and day."""
+    """The average number of compactions per app and day."""
     compactions_by_app: dict[str, int]
     """The number of compactions by app."""
     apps: int
@@ -127,13 +127,13 @@ class Metrics(Camel):
     share_of_apps_with_memories: float
     """The fraction of apps with memories, from 0 to 1."""
     conversations: int
-    """The number of sessions with apps."""
+    """The number of sessions that belong to an app."""
     conversations_with_memories: int
     """The number of sessions that received a context block with memories."""
     share_of_conversations_with_memories: float
     """The fraction of sessions that received a context block with memories, from 0 to 1."""
     energy: float
-    """The energy units used, counted by whole days."""
+    """The energy units used by memory. Days are counted in full, even if the period covers only part of a day."""
     energy_share: float | None = None
     """The fraction of the host's energy that memory used, or null if the host does not report it."""
 
@@ -239,7 +239,7 @@ def app_of(id: Annotated[str, Path(description="The id of the session.")], calle
 
 
 def _whole_app(caller: Caller) -> None:
-    """Raise ``Forbidden`` for a key that is bound to a user or agent, because the operation affects all users of the app."""
+    """Raise ``Forbidden`` if the key is bound to a user or agent, because the operation affects all users of the app."""
     who = caller.principal
     if who.user is not None or who.agent is not None:
         caller.may("admin", whole=True)

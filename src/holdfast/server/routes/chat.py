@@ -1,4 +1,4 @@
-"""Chat with an assistant that remembers, with whole or streamed replies."""
+"""Routes to chat with an assistant that uses memories. A reply is returned whole or streamed."""
 
 from collections.abc import AsyncGenerator, Generator
 from functools import partial

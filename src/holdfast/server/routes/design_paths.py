@@ -1,4 +1,4 @@
-"""The paths of the voice device design, at the root and with its field names: chat, sensors and health."""
+"""Routes for chat, sensors and health, with the root paths and field names of the voice device design."""
 
 import socket
 from contextlib import closing
@@ -47,12 +47,12 @@ _RECORDING = {
 
 
 class Said(Model):
-    """The reply of the device. It is empty if the device was not addressed."""
+    """The reply of the device. The text is empty if the user was not speaking to the device."""
 
     response: Annotated[str, Field(examples=["Nice to know, Alex."])]
-    """The text to speak. Empty if the device was not addressed."""
+    """The text to speak. Empty if the user was not speaking to the device."""
     action: Literal["RESPOND", "IGNORE"]
-    """`IGNORE` if the device was not addressed."""
+    """`IGNORE` if the user was not speaking to the device."""
 
 
 class Heard(Said):
@@ -70,18 +70,18 @@ class Ok(Model):
 
 
 class Health(Model):
-    """The health of the server. The other fields are only returned to callers who may read the whole tenant."""
+    """The health of the server. Fields other than `status` are only returned to callers who may read the whole tenant."""
 
     model_config = ConfigDict(json_schema_serialization_defaults_required=False, use_attribute_docstrings=True)
 
     status: Literal["ok", "degraded"]
-    """`degraded` if the local Ollama server cannot be reached."""
+    """`ok`, or `degraded` if the local Ollama server cannot be reached."""
     ollama: bool | None = None
-    """True if the Ollama server accepts connections. Only set if it is the chat model."""
+    """True if the Ollama server accepts connections. Only set if Ollama provides the chat model."""
     chat: str | None = None
-    """The chat model, or `none`."""
+    """The name of the chat model, or `none`."""
     embedder: str | None = None
-    """The embedder, or `none`."""
+    """The name of the embedder, or `none`."""
     store: str | None = None
     """The location of the store."""
     queue: dict[str, int] | None = None
@@ -126,7 +126,7 @@ def sensors(
 ) -> Ok:
     """Update the sensor readings.
 
-    Stores the current readings of the device. They are part of the next prompts.
+    Stores the current readings of the device. They are included in the prompts of the following messages.
     """
     device.store_readings(caller, caller.may("write"), readings)
     return Ok()
@@ -136,7 +136,7 @@ def sensors(
 def health(request: Request) -> Health:
     """Check the health of the server.
 
-    No key is required. Callers who may read the whole tenant also see the state of its parts.
+    No key is required. Callers who may read the whole tenant also see its models, its store and its job queue.
     """
     try:
         principal = principal_of(request.scope)

@@ -26,13 +26,13 @@ _MAX_VALUES: Final = 40
 _MAX_VALUE_CHARACTERS: Final = 200
 _FILLERS: Final = frozenset("a ah aha eh ehm em er este hm hmm hum huh mm mmm mhm oh pues uh uhm um umm".split())
 _ASIDE: Final = re.compile(r"\[[^\]]*\]|\([^)]*\)|\*[^*]*\*|♪[^♪]*♪?")
-"""Sounds that are not speech, as transcribers write them: [BLANK_AUDIO], (music), *coughs*."""
+"""Pattern of the notes that transcribers write for sounds other than speech: [BLANK_AUDIO], (music), *coughs*."""
 _WORD: Final = re.compile(r"[^\W\d_]+|\d+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceReply:
-    """The reply of the device, and whether it was addressed at all."""
+    """The reply of the device, and whether the user was speaking to the device at all."""
 
     response: str
     action: str
@@ -51,7 +51,7 @@ def device_session(caller: Caller, parts: ScopeParts) -> Session:
 
 
 def answer(caller: Caller, parts: ScopeParts, text: str) -> DeviceReply:
-    """Store a message, generate the reply and store it. The model can decide that the device was not addressed."""
+    """Store a message, then generate and store the reply. The model can decide that the user was not speaking to the device."""
     memory, session = caller.memory, device_session(caller, parts)
     language = language_for(memory, session.scope.user)
     agent = Agent(memory, session=session, persona=_persona(language), noise=IGNORE)
@@ -60,7 +60,7 @@ def answer(caller: Caller, parts: ScopeParts, text: str) -> DeviceReply:
 
 
 def ignore(caller: Caller, parts: ScopeParts, heard: str) -> DeviceReply:
-    """Store noise in the log, marked so that nothing is learned from it, and return an empty reply."""
+    """Store noise as a message that is excluded from learning, and return an empty reply."""
     session = device_session(caller, parts)
     session.add("user", heard if heard.strip() else SILENCE, action=IGNORE)
     session.add("assistant", IGNORE, action=IGNORE)
@@ -68,7 +68,7 @@ def ignore(caller: Caller, parts: ScopeParts, heard: str) -> DeviceReply:
 
 
 def store_readings(caller: Caller, parts: ScopeParts, sensors: Mapping[str, Any]) -> None:
-    """Store the current sensor readings with the session."""
+    """Store the current sensor readings in the session's record."""
     session = device_session(caller, parts)
     session.begin()
     with services(caller.memory).store.write(durable=False) as tx:
@@ -78,7 +78,7 @@ def store_readings(caller: Caller, parts: ScopeParts, sensors: Mapping[str, Any]
 
 
 def last_readings(memory: Engine, session: Session) -> str | None:
-    """Return the last sensor readings as one line, or None."""
+    """Return the last stored sensor readings as one line, or None if there are none."""
     record = services(memory).store.session(session.id)
     line = record.metadata.get(_SENSORS) if record else None
     return line if isinstance(line, str) and line else None
@@ -91,7 +91,10 @@ def format_readings(sensors: Mapping[str, Any]) -> str:
 
 
 def _flat(readings: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield each reading with its full name. An object whose full name has five words is kept as a value."""
+    """Yield each reading of nested objects with its full name, such as ``room temperature``.
+
+    Objects are flattened until the full name has five words. A deeper object is yielded as one value.
+    """
     for name, value in readings.items():
         whole = f"{before} {name}".strip()
         if isinstance(value, Mapping) and whole.count(" ") < 4:

@@ -1,4 +1,4 @@
-"""A stream of change events: the counts of memories, messages and jobs, at most once per second."""
+"""A stream of change events with the numbers of memories, messages and jobs, sent at most once per second."""
 
 import threading
 import time
@@ -24,18 +24,21 @@ router = APIRouter(prefix="/v1", tags=["server"], route_class=Route)
 _POLL_SECONDS = 1.0
 _EXAMPLE = 'event: change\ndata: {"memories":12,"messages":40,"jobs":{"done":3}}\n\n'
 _KEEPALIVE_SECONDS = 15.0
-"""Seconds without an event after which a keep-alive line is sent."""
+"""A keep-alive line is sent after this many seconds without an event."""
 
 
 @dataclass(slots=True)
 class ChangeFeed:
-    """Counts for all listeners. The store is queried at most once per second and scope, however many clients listen."""
+    """Caches the counts that all listening clients receive.
+
+    For each scope, the store is queried at most once per second, however many clients listen.
+    """
 
     _known: dict[str, tuple[float, dict[str, Any]]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def counts(self, caller: Caller) -> dict[str, Any]:
-        """Return the counts that a caller may see."""
+        """Return the numbers of memories, messages and jobs that a caller may see."""
         who = caller.principal
         name = repr((who.tenant, who.user, who.app, who.agent))
         with self._lock:
@@ -59,8 +62,8 @@ class ChangeFeed:
 async def events(caller: Calling, request: Request) -> EventStream:
     """Stream changes.
 
-    Sends a `change` event with the number of memories and messages and the jobs by state whenever one of them changes,
-    at most once per second.
+    Sends a `change` event when the number of memories, messages or jobs changes, at most once per second. The event contains
+    the current numbers; jobs are counted by state.
     """
     caller.may("read")
     first = await run_in_threadpool(request.app.state.feed.counts, caller)

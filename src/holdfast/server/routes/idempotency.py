@@ -1,7 +1,7 @@
-"""Routes that check the required right first, and that handle the ``Idempotency-Key`` header.
+"""Routes that check the caller's rights first, and that handle the ``Idempotency-Key`` header.
 
-A client can retry a write that it got no response for with the same key. The same request gets the stored response;
-a different request with the same key is a conflict.
+If a client got no response to a write, it can repeat the request with the same key. The same request returns the stored
+response. A different request with the same key is a conflict.
 """
 
 import asyncio
@@ -35,10 +35,10 @@ Handler: TypeAlias = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class Route(APIRoute):
-    """A route that checks the caller's right before it reads the body, and replays stored responses."""
+    """A route that checks the caller's rights before it reads the body, and returns the stored response to a repeated request."""
 
     def get_route_handler(self) -> Handler:
-        """Return the handler with the checks in front of it."""
+        """Return the handler, wrapped in the check of rights and of the idempotency key."""
         handle = super().get_route_handler()
         right = (self.openapi_extra or {}).get(RIGHT)
 
@@ -56,7 +56,10 @@ class Route(APIRoute):
 
 
 def client_id(request: Request) -> str | None:
-    """Derive a message id from the idempotency key, so that a retry stores the message once even if no response was stored."""
+    """Derive a message id from the idempotency key.
+
+    If the first attempt saved the message but not its response, a retry does not save the message again.
+    """
     key = request.headers.get(HEADER)
     return None if key is None else f"idempotency-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
@@ -92,7 +95,7 @@ async def _once(request: Request, principal: Principal, key: str, handle: Handle
 
 
 async def _keep(answers: StoredResponses, claim: StoredResponse, response: Response, body: bytes | None) -> None:
-    """Store a complete response for retries. After an error or a partial response, drop the claim, so that a retry runs again."""
+    """Store a complete response for retries. After an error or a partial response, release the claim, so that a retry runs."""
     if body is None or response.status_code >= 500:
         await run_in_threadpool(answers.release, claim)
         return

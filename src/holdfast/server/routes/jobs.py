@@ -1,4 +1,4 @@
-"""Background jobs: list them, queue one again, and run them now."""
+"""Routes for background jobs: list them, run one again, and run all queued jobs now."""
 
 from typing import Annotated
 
@@ -34,7 +34,7 @@ def jobs(
 def rerun(id: _Id, caller: Calling) -> responses.Job:
     """Rerun a job.
 
-    Queues the job again. It must be dead or waiting, or have used rules because the chat model was not available.
+    Queues the job again. The job must be dead or waiting, or have fallen back to rules because no chat model was available.
     """
     caller.may("admin", whole=True)
     return convert.job(caller.memory.rerun(id))

@@ -1,4 +1,4 @@
-"""Access keys over HTTP, for administrators."""
+"""Routes for administrators to list, create and revoke access keys."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -18,12 +18,12 @@ _Id = Annotated[str, Path(description="The id of the access key.")]
 
 
 class NewKey(Body):
-    """An access key to create."""
+    """The properties of an access key to create."""
 
     scope: Literal["read", "write", "admin"]
-    """The level of the key. Each level includes the ones before it."""
+    """The level of the key. Each level includes the rights of the lower levels."""
     label: Annotated[Name | None, Field(examples=["the dashboard"])] = None
-    """A name for the key, for people."""
+    """A human-readable name for the key."""
     tenant: Name | None = None
     """The tenant that the key gives access to. Defaults to your own tenant."""
     user: Annotated[Name | None, Field(examples=["ana"])] = None
@@ -44,7 +44,7 @@ class Key(Model):
     scope: Literal["read", "write", "admin"]
     """The level of the key."""
     label: str | None = None
-    """A name for the key, for people."""
+    """A human-readable name for the key."""
     tenant: str
     """The tenant that the key gives access to."""
     user: str | None = None

@@ -1,4 +1,4 @@
-"""Memories: store, list, retrieve, revise, forget, undo and erase."""
+"""Routes for memories: store, list, retrieve, revise, forget, undo and erase."""
 
 import json
 from datetime import datetime
@@ -106,7 +106,8 @@ def forget_one(
 ) -> responses.Forgotten | responses.Receipt:
     """Forget or erase a memory.
 
-    Hides the memory, which can be undone for a limited time. With `erase`, removes it for good and returns a receipt.
+    By default, hides the memory, which can be undone for a limited time. With `erase`, removes it for good and returns a
+    receipt.
     """
     found = caller.memory_found(id, "write")
     if erase:
@@ -128,7 +129,7 @@ def history(id: _Id, caller: Calling) -> responses.History:
 def sources(id: _Id, caller: Calling) -> responses.Sources:
     """List the sources of a memory.
 
-    Returns the messages and memories that it was derived from, if they still exist.
+    Returns the messages and memories that it was derived from. Sources that no longer exist are left out.
     """
     found, store = caller.memory_found(id, "read"), services(caller.memory).store
     messages = store.messages(MessageFilter(ids=found.sources)) if found.sources else []
@@ -175,8 +176,8 @@ def undo(body: requests.Undo, caller: Calling) -> responses.Memories:
 def erase(body: requests.Erase, caller: Calling) -> responses.Receipt:
     """Erase data.
 
-    Removes data for good: a memory, a session, or a message, each with everything derived from it. With an admin key,
-    also all data of a user, app or agent.
+    Removes a memory, a session or a message for good, with everything derived from it. With an admin key, can also remove all
+    data of a user, app or agent.
     """
     one = {name: id for name in ("id", "session", "source") if (id := getattr(body, name)) is not None}
     named = {name: part for name in ("user", "app", "agent") if (part := getattr(body, name)) is not None}

@@ -1,4 +1,4 @@
-"""Recall and context blocks."""
+"""Routes that recall memories and messages, and create context blocks."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ async def recall(body: requests.Recall, caller: Calling, request: Request) -> re
 async def context(body: requests.Context, caller: Calling, request: Request) -> responses.Context:
     """Create a context block.
 
-    Returns the text for a system prompt: pinned memories and the items that are relevant to the query.
+    Returns a text for the system prompt: the pinned memories, and the items that are relevant to the query.
     """
     parts = caller.may("read", user=body.user, app=body.app, agent=body.agent)
 

@@ -1,4 +1,4 @@
-"""Sessions: start, add and list messages, get context, end and erase."""
+"""Routes for sessions: start them, add and list messages, get context, end and erase them."""
 
 from typing import Annotated, Literal
 
@@ -88,7 +88,8 @@ def messages(
 ) -> responses.Messages:
     """List messages.
 
-    Returns messages oldest first: the last `limit` messages, or with `after_seq` the first ones after that sequence number.
+    Returns messages oldest first. By default, these are the last `limit` messages of the session. With `after_seq`, they are
+    the first `limit` messages after that sequence number.
     """
     record = caller.session_found(id, "read")
     session = resume(services(caller.memory), record)
@@ -115,7 +116,7 @@ def context(id: _Id, body: requests.SessionContext, caller: Calling, whose: Whos
 def end(id: _Id, caller: Calling) -> responses.Session:
     """End a session.
 
-    Queues a job that extracts memories from the session. The end and the job are durable when the response is sent.
+    Queues a job that extracts memories from the session. Both are durable when the response is sent.
     """
     record = caller.session_found(id, "write")
     resume(services(caller.memory), record).end()
@@ -133,7 +134,7 @@ def erase(id: _Id, caller: Calling) -> responses.Receipt:
 
 
 def open_session(caller: Caller, id: str | None, parts: ScopeParts, *, right: Literal["read", "write"] = "write") -> Session:
-    """Return a session to continue, or a new one in this scope. Raise ``NotFound`` if the session belongs to another scope."""
+    """Return the session with this id, or a new one in this scope. Raise ``NotFound`` if the session belongs to another scope."""
     memory, name = caller.memory, clean_name(id, what="session id")
     if name is None:
         return memory.session(**parts)

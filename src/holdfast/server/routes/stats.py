@@ -1,4 +1,4 @@
-"""Statistics: counts, latency, digestion lag and spend."""
+"""Route for statistics: counts, latency, digestion lag and spend."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -24,11 +24,11 @@ class Queue(Model):
     """Number of jobs by state."""
 
     queued: int
-    """Jobs that wait."""
+    """The number of jobs that wait to run."""
     running: int
-    """Jobs that run."""
+    """The number of jobs that are running."""
     dead: int
-    """Jobs that failed for good."""
+    """The number of jobs that failed and are not retried."""
 
 
 class RecallTimes(Model):
@@ -69,17 +69,17 @@ class SpendOnDay(Model):
     output_tokens: int
     """The number of tokens generated."""
     seconds: float
-    """The duration of the calls in seconds."""
+    """The total duration of the calls in seconds."""
     cost: float
     """The cost in US dollars."""
     unpriced: int
-    """The number of calls to models whose price is not known. They are not part of `cost`."""
+    """The number of calls to models whose price is not known. `cost` does not include these calls."""
     energy: float
     """The energy units used."""
 
 
 class Tokens(Model):
-    """Tokens over the days in `spend`."""
+    """The number of tokens on all days listed in `spend`."""
 
     input: int
     """The number of tokens sent to models."""
@@ -101,7 +101,7 @@ class Stats(Model):
     queue: Queue
     """The number of jobs by state."""
     digestion_lag_seconds: float
-    """The age in seconds of the oldest job that is not done, or 0."""
+    """The age in seconds of the oldest job that is queued or running; 0 if there is none."""
     recall_ms: RecallTimes
     """The duration of recent recalls."""
     memories_per_day: list[MadeOnDay]
@@ -138,7 +138,7 @@ def stats(caller: Calling, request: Request) -> Stats:
 
 
 def gathered(memory: Engine, latency: Latency) -> Stats:
-    """Return the statistics of one engine."""
+    """Collect the statistics of one engine."""
     now, counts = services(memory).clock.now(), memory.stats()
     since = now - timedelta(days=_DAYS)
     spend = memory.spend(since=since.date().isoformat())
@@ -172,6 +172,6 @@ def queue(jobs: Mapping[str, int]) -> Queue:
 
 
 def lag(memory: Engine, now: datetime) -> float:
-    """Return the age in seconds of the oldest job that is queued or running, or 0."""
+    """Return the age in seconds of the oldest job that is queued or running; 0 if there is none."""
     waiting = memory.jobs(states=["queued", "running"], limit=1)
     return max(0.0, (now - waiting[0].created_at).total_seconds()) if waiting else 0.0

@@ -1,4 +1,4 @@
-"""Topic pages: list, retrieve and edit."""
+"""Routes for topic pages: list, retrieve and edit."""
 
 from typing import Annotated
 
@@ -18,7 +18,7 @@ _Topic = Annotated[str, Path(min_length=1, max_length=512, examples=["garden"], 
 def topics(caller: Calling, whose: Whose) -> responses.Topics:
     """List topics.
 
-    Returns the topics of a scope, last changed first.
+    Returns the topics of a scope. The most recently changed topics come first.
     """
     parts = caller.may("read", **whose.parts)
     items = [

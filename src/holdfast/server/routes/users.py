@@ -1,4 +1,4 @@
-"""The caller, the users, and the kinds of memory."""
+"""Routes for the authenticated caller, the users, and the kinds of memory."""
 
 from typing import Annotated, Literal
 
@@ -39,7 +39,7 @@ class Me(Model):
     preset: Annotated[str, Field(examples=["default"])]
     """The name of the preset."""
     language: Annotated[str | None, Field(examples=["es"])] = None
-    """The language of the user or preset."""
+    """The language of the user, or of the preset if the user has none."""
     version: Annotated[str, Field(examples=["1.0.0"])]
     """The version of Holdfast."""
 
@@ -80,7 +80,7 @@ def user(user: _Name, caller: Calling) -> responses.UserProfile:
 def set_user(user: _Name, body: requests.UserEdit, caller: Calling) -> responses.UserProfile:
     """Update a user.
 
-    Sets the time zone, which decides when a day ends, or the language.
+    Sets the language of the user, or the time zone, which determines when the user's day ends.
     """
     name = caller.may("write", user=user)["user"] or ""
     return _profile(caller.memory.set_user(name, timezone=body.timezone, language=body.language))

@@ -1,1 +1,1 @@
-"""Chroma as an external vector index. Start with ``index.py``; ``protocol.py`` defines what any such index must do."""
+"""Chroma as an external vector index. Start with ``index.py``; ``protocol.py`` defines the interface of external indexes."""

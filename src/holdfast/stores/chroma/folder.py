@@ -1,8 +1,8 @@
-"""The folder next to a store that holds the builds of an index, and their locks.
+"""The folder next to a store that contains the builds of its index, and the locks of these builds.
 
-Only one process at a time may use a build. Each build is a folder whose name is never reused, so a new build always
-starts with new files. Its lock is a SQLite lock on a file next to it, which the operating system releases however
-a process ends.
+A build is one complete version of the index, in a folder of its own. Folder names are never reused, so a new build always
+starts with new files. Only one process at a time may use a build. The lock of a build is a SQLite lock on a file next to
+it, which the operating system releases even if the process is killed.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ _IS_BUILD = re.compile(r"[0-9a-f]{16}(\.lock)?")
 
 
 class BuildLock:
-    """An exclusive lock on a build, held until it is released."""
+    """An exclusive lock on one build of the index. The process holds it until it calls :meth:`release`."""
 
     def __init__(self, build: Path) -> None:
         """Acquire the lock. Raises `IndexBusy` if another process holds it."""
@@ -49,7 +49,7 @@ def folder_of(store: Path) -> Path:
 
 
 def remove_stale(folder: Path, current: Callable[[], Collection[str]]) -> bool:
-    """Remove the builds that are not current. Returns False if another process is still using one of them."""
+    """Remove the builds that are no longer current. Return False if another process is still using one of them."""
     if not folder.is_dir():
         return True
     names = {entry.name.removesuffix(_LOCK) for entry in folder.iterdir() if _IS_BUILD.fullmatch(entry.name)}

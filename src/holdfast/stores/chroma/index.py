@@ -1,7 +1,8 @@
 """Chroma as an external vector index: embedded in a folder next to the store, or on a server.
 
-Chroma receives only keys, partitions and vectors: no text, no embedding function (it would be downloaded), and no
-telemetry. Only one process at a time opens an embedded folder. With two, Chroma misses what the other one wrote.
+Chroma receives only keys, partitions and vectors. It receives no text, its telemetry is off, and it uses no embedding
+function, which it would have to download. Only one process at a time opens an embedded folder, because Chroma does not
+notice what another process writes.
 """
 
 import contextlib
@@ -28,12 +29,12 @@ if TYPE_CHECKING:
 _BATCH = 1000
 """Maximum number of vectors per call to Chroma."""
 _TIMEOUT_SECONDS = 10.0
-"""Timeout for a server's response, in seconds."""
+"""Maximum time to wait for a response of the Chroma server, in seconds."""
 _HNSW = {"space": "cosine", "ef_construction": 128, "ef_search": 160}
 
 
 def chroma_place(setting: str, store: Path) -> IndexPlace:
-    """Return the place that a setting names: ``chroma`` or ``chroma:http://host:8000``."""
+    """Parse the setting for the index location: ``chroma`` (embedded) or ``chroma:http://host:8000`` (server)."""
     if importlib.util.find_spec("chromadb") is None:
         raise ExtraMissing("The index `chroma` needs the package chromadb. Run: pip install 'holdfast[chroma]'")
     _, _, url = setting.partition(":")
@@ -46,7 +47,7 @@ def chroma_place(setting: str, store: Path) -> IndexPlace:
 
 
 class ChromaCollection:
-    """One build of an index, stored as a Chroma collection."""
+    """One build (complete version) of an index, stored as a Chroma collection."""
 
     def __init__(
         self,
@@ -63,12 +64,12 @@ class ChromaCollection:
 
     @property
     def mark(self) -> str:
-        """Mark of the last batch that was applied, completely or in part."""
+        """Mark (identifier) of the last batch that was applied, completely or in part."""
         return str((self._collection.metadata or {}).get("mark", ""))
 
     @contextlib.contextmanager
     def _calling(self) -> Iterator[Any]:
-        """Yield the collection for one call, then update the manifest, because any call can write files."""
+        """Yield the collection for one call. Afterwards, update the recorded file hashes, because any call can write files."""
         with _translate_errors(local=self._manifest is not None):
             yield self._collection
         if self._manifest is not None:
@@ -76,12 +77,12 @@ class ChromaCollection:
 
     @contextlib.contextmanager
     def applying(self) -> Iterator[None]:
-        """Hold the exclusive right to change the index."""
+        """Hold the lock for changes of the index during the block."""
         with self._lock:
             yield
 
     def note(self, mark: str) -> None:
-        """Store the mark of the batch that follows."""
+        """Record the mark (identifier) of the batch that is applied next."""
         with self._calling() as collection:
             collection.modify(metadata={"mark": mark})
 
@@ -97,13 +98,13 @@ class ChromaCollection:
                 )
 
     def remove(self, keys: Sequence[VectorKey]) -> None:
-        """Remove vectors. Ignores keys that it does not have."""
+        """Remove the vectors with these keys. Unknown keys are ignored."""
         for start in range(0, len(keys), _BATCH):
             with self._calling() as collection:
                 collection.delete(ids=[_id(key) for key in keys[start : start + _BATCH]])
 
     def search(self, query: "NDArray[np.float32]", partitions: Collection[int], limit: int) -> list[VectorKey]:
-        """Return the approximate nearest vectors by cosine, only from these partitions."""
+        """Return the keys of the nearest vectors by cosine within these partitions. The result is approximate."""
         with self._calling() as collection:
             found = collection.query(
                 query_embeddings=[query], n_results=limit, where={"partition": {"$in": sorted(partitions)}}, include=[]
@@ -111,12 +112,12 @@ class ChromaCollection:
         return [_key(id) for id in found["ids"][0]]
 
     def count(self) -> int:
-        """Count the vectors."""
+        """Return the number of vectors in the index."""
         with self._calling() as collection:
             return int(collection.count())
 
     def keys(self) -> set[VectorKey]:
-        """Return the keys of all vectors."""
+        """Return the keys of all vectors in the index."""
         found: set[VectorKey] = set()
         total = self.count()
         for offset in range(0, total, _BATCH):
@@ -131,7 +132,7 @@ class ChromaCollection:
 
 @dataclass(slots=True)
 class _Shared:
-    """An open folder, shared by all stores of this process that use it."""
+    """An open Chroma folder, shared by all stores of this process that use it."""
 
     client: Any
     build_lock: BuildLock
@@ -141,7 +142,10 @@ class _Shared:
 
 
 class _Folders:
-    """The folders that this process has open. A forked child never uses Chroma, because its threads stay in the parent."""
+    """The Chroma folders that this process has open.
+
+    A child that is forked while a folder is open cannot use Chroma, because Chroma's threads exist only in the parent.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -150,14 +154,14 @@ class _Folders:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """Set the inherited folders aside without closing or using them."""
+        """In a forked child, keep the inherited folders referenced, but neither use nor close them."""
         self._lock = threading.Lock()
         if self._open:
             self._inherited.append(self._open)
         self._open = {}
 
     def use(self, folder: Path) -> _Shared:
-        """Open a folder, or share it if it is open already."""
+        """Open a folder, or share it if this process already has it open."""
         if self._inherited:
             raise IndexUnavailable("this process was forked from one that has Chroma open")
         with self._lock:
@@ -174,7 +178,7 @@ class _Folders:
             return shared
 
     def leave(self, folder: Path, shared: _Shared) -> None:
-        """Stop using a folder. The last user closes it."""
+        """Stop using a folder. It is closed when its last user leaves."""
         with self._lock:
             if self._open.get(folder) is not shared:
                 return
@@ -203,7 +207,7 @@ class EmbeddedChroma:
         return str(self._folder)
 
     def open(self, build: Build) -> ChromaCollection:
-        """Open a build's folder."""
+        """Open the folder of a build."""
         folder = self._folder / build.build
         if build.mark and not folder.is_dir():
             raise IndexInvalid("its folder is missing")
@@ -219,7 +223,7 @@ class EmbeddedChroma:
         )
 
     def discard(self, build: str, current: Callable[[], Collection[str]]) -> None:  # noqa: ARG002  (required by the protocol)
-        """Remove every build that is not current."""
+        """Remove every build that is no longer current."""
         remove_stale(self._folder, current)
 
 
@@ -239,7 +243,7 @@ class ChromaServer:
         return self.name.partition(":")[2]
 
     def open(self, build: Build) -> ChromaCollection:
-        """Open a build's collection."""
+        """Open the collection of a build."""
         with _translate_errors(local=False):
             client = self._client()
             try:
@@ -250,7 +254,7 @@ class ChromaServer:
         return ChromaCollection(collection, lock=_ServerLock(self._locks / build.build), close=_once(client.close))
 
     def discard(self, build: str, current: Callable[[], Collection[str]]) -> None:
-        """Delete a build's collection if the server is reachable, and stale lock files."""
+        """Delete the collection of a build if the server can be reached. Also delete stale lock files."""
         remove_stale(self._locks, current)
         with contextlib.suppress(IndexUnavailable, IndexInvalid), _translate_errors(local=False):
             client = self._client()
@@ -279,7 +283,7 @@ class ChromaServer:
 
 
 class _ServerLock:
-    """Lock for changes of a server's collection. A local file suffices: all writers run on the store's machine."""
+    """Lock for changes of a collection on a server. A local lock file suffices: all writers run on the store's machine."""
 
     def __init__(self, build: Path) -> None:
         self._build = build
@@ -311,7 +315,7 @@ def _embedded_client(folder: Path) -> Any:
 
 
 def _collection(client: Any, build: Build) -> Any:
-    """Return a build's collection. Creates it only if the build has no changes yet."""
+    """Return the collection of a build. It is created only if nothing was added to the build yet."""
     if build.mark:
         return client.get_collection(_name(build.build), embedding_function=None)
     return client.get_or_create_collection(
@@ -321,9 +325,9 @@ def _collection(client: Any, build: Build) -> Any:
 
 @contextlib.contextmanager
 def _translate_errors(*, local: bool) -> Iterator[None]:
-    """Raise Chroma's errors as `IndexUnavailable` (try later) or `IndexInvalid` (rebuild).
+    """Translate Chroma's errors into `IndexUnavailable` (try later) or `IndexInvalid` (rebuild).
 
-    In our own folder every Chroma error means a rebuild.
+    In an embedded folder, every Chroma error means that the index must be rebuilt.
     """
     import httpx  # noqa: PLC0415  (comes with chromadb)
     from chromadb.errors import ChromaError, NotFoundError  # noqa: PLC0415  (slow to import)
@@ -339,7 +343,7 @@ def _translate_errors(*, local: bool) -> Iterator[None]:
 
 
 def _once(close: Callable[[], None]) -> Callable[[], None]:
-    """Return a function that calls ``close`` the first time only."""
+    """Return a function that calls ``close`` when it is first called, and does nothing after that."""
     pending = [close]
     return lambda: pending.pop()() if pending else None
 

@@ -1,7 +1,7 @@
-"""Hashes of an embedded index's files, so that Chroma never opens damaged ones.
+"""Hashes of an embedded index's files, so that Chroma never opens damaged files.
 
-Chroma's native code trusts its graph files. If they are damaged, or half written by a killed process, it crashes the
-process instead of raising an error. It does check its SQLite file.
+Chroma's native code does not verify its graph files. If they are damaged, or were only half written by a killed process,
+it crashes the process instead of raising an error. Its SQLite file is not hashed, because Chroma checks that file itself.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ _NAME = "manifest.json"
 
 
 class Manifest:
-    """The expected hashes of one build's files."""
+    """The recorded hashes of the files of one build."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -29,7 +29,7 @@ class Manifest:
             return False
 
     def renew(self) -> None:
-        """Record the files' hashes again if a file was written since."""
+        """Record the hashes of the files again if a file was written since they were last recorded."""
         with contextlib.suppress(OSError):  # a file was removed meanwhile, or the disk is full: the next open finds a mismatch
             present = {name: (file.stat().st_size, file.stat().st_mtime_ns) for name, file in self._files()}
             if present == self._recorded:

@@ -1,7 +1,8 @@
 """Interface of an external vector index, and its errors.
 
-The ``vectors`` table is authoritative. An index holds copies of its vectors under their keys, never text, and is fed
-from a queue (``queued_index``). If the index is lost, it is rebuilt, and meanwhile searches run in memory.
+The ``vectors`` table is authoritative. An index contains copies of these vectors, each with its key, and never text.
+Changes reach the index through a queue (``queued_index``). If the index is lost, it is rebuilt. Until then, searches use
+an in-memory index.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -28,7 +29,7 @@ class IndexInvalid(StoreError):
 
 
 class VectorKey(NamedTuple):
-    """Identifies one vector of a model."""
+    """Identifies one vector of a given model."""
 
     partition: int
     item: int
@@ -36,37 +37,37 @@ class VectorKey(NamedTuple):
 
 
 class Build(NamedTuple):
-    """One build of an index, as recorded in the file."""
+    """One build (complete version) of an index, as recorded in the store's file."""
 
     model: int
     place: str
-    """Name of the place that holds it."""
+    """Name of the :class:`IndexPlace` that stores this build."""
     home: str
-    """Path of the store it belongs to, or '' if it is copied along with the store."""
+    """Path of the store that the build belongs to; '' if copying the store also copies the index."""
     build: str
     """Random name of the build."""
     mark: str
-    """Mark of the last batch that was applied, '' if there was none."""
+    """Mark (identifier) of the last batch that was applied; '' if there was none."""
     next: str
-    """Mark of a batch that is being applied, '' if there is none."""
+    """Mark (identifier) of the batch that is being applied; '' if there is none."""
     removed: int
-    """Number of vectors removed since the build started. Its files may still contain them."""
+    """Number of vectors removed since the build started. The files of the build may still contain their data."""
 
 
 class ExternalIndex(Protocol):
-    """One build of an external index of one model's vectors."""
+    """One build (complete version) of an external index. It contains the vectors of one model."""
 
     @property
     def mark(self) -> str:
-        """Mark of the last batch that was applied, completely or in part."""
+        """Mark (identifier) of the last batch that was applied, completely or in part."""
         ...
 
     def applying(self) -> AbstractContextManager[None]:
-        """Hold the exclusive right to change the index. Raises `IndexBusy` if another process is changing it."""
+        """Hold the lock for changes of the index during the block. Raise `IndexBusy` if another process is changing it."""
         ...
 
     def note(self, mark: str) -> None:
-        """Store the mark of the batch that follows."""
+        """Record the mark (identifier) of the batch that is applied next."""
         ...
 
     def add(self, keys: Sequence[VectorKey], vectors: "NDArray[np.float32]") -> None:
@@ -74,22 +75,22 @@ class ExternalIndex(Protocol):
         ...
 
     def remove(self, keys: Sequence[VectorKey]) -> None:
-        """Remove vectors. Ignores keys that it does not have."""
+        """Remove the vectors with these keys. Unknown keys are ignored."""
         ...
 
     def search(self, query: "NDArray[np.float32]", partitions: Collection[int], limit: int) -> list[VectorKey]:
-        """Return the approximate nearest vectors by cosine, only from these partitions.
+        """Return the keys of the nearest vectors by cosine within these partitions. The result is approximate.
 
-        Fewer than ``limit`` results mean that the partitions have no more vectors.
+        If there are fewer than ``limit`` results, the partitions contain no more vectors.
         """
         ...
 
     def count(self) -> int:
-        """Count the vectors."""
+        """Return the number of vectors in the index."""
         ...
 
     def keys(self) -> set[VectorKey]:
-        """Return the keys of all vectors."""
+        """Return the keys of all vectors in the index."""
         ...
 
     def close(self) -> None:
@@ -98,26 +99,26 @@ class ExternalIndex(Protocol):
 
 
 class IndexPlace(Protocol):
-    """A place where builds of indexes are kept."""
+    """A place that stores builds of indexes, such as a folder or a server."""
 
     @property
     def name(self) -> str:
-        """Name of the place, as recorded in the file."""
+        """Name of the place, as recorded in the store's file."""
         ...
 
     @property
     def home(self) -> str:
-        """Path of the store that a build belongs to. Empty if the index is copied along with the file."""
+        """Path of the store that the builds belong to. Empty if copying the store's file also copies the index."""
         ...
 
     def open(self, build: Build) -> ExternalIndex:
-        """Open a build. A new build is empty."""
+        """Open a build, or create it empty if it is new."""
         ...
 
     def discard(self, build: str, current: Callable[[], Collection[str]]) -> None:
-        """Remove a build that is no longer current, if possible now. ``current`` returns the names of the current builds."""
+        """Try to remove a build that is no longer current. ``current`` returns the names of the current builds."""
         ...
 
     def describe(self) -> str:
-        """Return the location as text for messages to people."""
+        """Return the location as text for messages to users."""
         ...

@@ -1,4 +1,4 @@
-"""Copy a whole store, with all tenants, between SQLite and PostgreSQL in either direction, or between two of the same kind.
+"""Copy a whole store, with all tenants, to another store. Each of the two can be SQLite or PostgreSQL.
 
 ``copy_store(open_side(SOURCE), open_side(TARGET, new=True))`` copies, resumes an interrupted copy, or verifies a finished
 one.

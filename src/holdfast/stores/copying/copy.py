@@ -1,7 +1,8 @@
-"""Copy a store table by table in batches, each committed together with its bookmark, then compare both sides.
+"""Copy a store table by table, then compare both sides.
 
-The source is read in one snapshot. A resumed copy reads a later snapshot, and writers may have changed rows that were
-already copied. Tables that differ at the end are therefore copied again from the new snapshot.
+Rows are copied in batches. Each batch is committed together with a bookmark, so that an interrupted copy can resume.
+The source is read in one snapshot. A resumed copy reads a later snapshot, in which rows that were already copied may have
+changed. Tables that differ at the end are therefore copied again from the new snapshot.
 """
 
 import json
@@ -17,17 +18,17 @@ from holdfast.stores.copying.tables import COPIED, MADE_BY_OPENING, TableLayout
 from holdfast.stores.sql.connection import Connection, Row
 
 Progress: TypeAlias = Callable[[str, str, int, int], None]
-"""Called with the step (``copying`` or ``comparing``), the table, the number of rows done, and their total."""
+"""Callback that receives the step (``copying`` or ``comparing``), the table, the number of rows done, and their total."""
 
 _BATCH_ROWS = 1000
-"""Rows per transaction."""
+"""Number of rows copied per transaction."""
 
 
 def copy_store(source: Side, target: Side, *, progress: Progress | None = None, batch: int = _BATCH_ROWS) -> CopyReport:
     """Copy all tenants, resume an interrupted copy, or verify a finished one.
 
-    Raises ``Conflict`` if the target holds other data. If the report says that the sides differ or that the full text is
-    incomplete, the target stays marked as unfinished and cannot be opened.
+    Raises ``Conflict`` if the target holds other data. If the report says that the sides differ or that the full-text index
+    is incomplete, the target stays marked as unfinished and cannot be opened.
     """
     started = time.monotonic()
     if source.place == target.place:
@@ -37,7 +38,7 @@ def copy_store(source: Side, target: Side, *, progress: Progress | None = None, 
 
 
 def tables_of(source: Side, target: Side) -> list[tuple[TableLayout, TableLayout]]:
-    """Return the layout of each copied table in the source and in the target. Raise ``StoreError`` if two do not match."""
+    """Return the layouts of each copied table in source and target. Raise ``StoreError`` if the two layouts do not match."""
     pairs = [(source.layout(table), target.layout(table)) for table in COPIED]
     for here, there in pairs:
         if (here.columns, here.key) != (there.columns, there.key):
@@ -48,7 +49,7 @@ def tables_of(source: Side, target: Side) -> list[tuple[TableLayout, TableLayout
 
 
 class _Copy:
-    """One run of a copy."""
+    """One run that copies a store, resumes a copy, or verifies it."""
 
     def __init__(self, source: Side, target: Side, progress: Progress, batch: int) -> None:
         self._source = source
@@ -61,7 +62,7 @@ class _Copy:
         """Digests of the source tables that this run read completely."""
 
     def run(self, started: float) -> CopyReport:
-        """Copy the missing rows, compare both sides, and release the target for use if they are equal."""
+        """Copy the missing rows and compare both sides. If they are equal, remove the mark that prevents opening the target."""
         known = self._target.prepare()
         begun = self._target.unfinished_source()
         self._totals = {table: self._source.count(table) for table in COPIED}
@@ -103,7 +104,10 @@ class _Copy:
             )
 
     def _may_be_finished(self) -> bool:
-        """Return True if the target may be this copy, already finished. Raise ``Conflict`` if it holds other data."""
+        """Return True if the target may already be a finished copy of this source, and False if it is empty.
+
+        Raise ``Conflict`` if it holds other data.
+        """
         counts = {table: self._target.count(table) for table in COPIED}
         if not any(count for table, count in counts.items() if table not in MADE_BY_OPENING):
             return False
@@ -119,7 +123,7 @@ class _Copy:
         )
 
     def _copy(self, here: TableLayout, there: TableLayout) -> None:
-        """Copy the rows of a table that follow its bookmark."""
+        """Copy the rows of a table that come after its bookmark."""
         table = here.table
         mark = self._target.bookmark(table)
         whole, digest = mark.after is None, Digest(here)
@@ -138,7 +142,7 @@ class _Copy:
             self._seen[table] = digest
 
     def _put(self, connection: Connection, here: TableLayout, there: TableLayout, rows: list[Row]) -> None:
-        """Write rows into the target, with vectors in the target's format."""
+        """Write rows into the target. Vectors are converted to the target's format."""
         values: Sequence[Row] = rows
         if here.vector and self._source.kind != self._target.kind:
             width = len(here.columns)
@@ -152,7 +156,10 @@ class _Copy:
             self._target.index_text(connection, there, rows)
 
     def _compare(self, here: TableLayout, there: TableLayout, *, finished: bool) -> CopiedTable:
-        """Compare a table. If it differs, its rows changed while an earlier run copied them, and it is copied again."""
+        """Compare a table on both sides. If it differs and the copy is unfinished, copy it again.
+
+        A difference means that rows changed in the source after an earlier run had copied them.
+        """
         table = here.table
         source = self._seen.get(table) or self._read(self._source, here)
         target = self._read(self._target, there)

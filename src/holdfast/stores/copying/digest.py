@@ -10,18 +10,18 @@ _BITS = 128
 
 
 class Digest:
-    """Running digest of a table. Tables with the same rows have the same digest in either database."""
+    """Running digest of a table. Tables with the same rows have the same digest, whether in SQLite or in PostgreSQL."""
 
     def __init__(self, layout: TableLayout) -> None:
         self.rows = 0
         self.altered: list[str] = []
-        """Ids of the rows that do not match the hash they carry."""
+        """Ids of the rows that do not match the hash stored with them."""
         self._sum = 0
         self._width = len(layout.columns)
         self._hashed = hash_of_rows(layout)
 
     def add(self, rows: Sequence[Row], codes: Sequence[bytes]) -> None:
-        """Add rows. ``codes`` are their vectors, for a table that has vectors."""
+        """Add rows to the digest. For the table of vectors, ``codes`` contains the int8 code of each row's vector."""
         self.rows += len(rows)
         for place, row in enumerate(rows):
             columns = row[: self._width]

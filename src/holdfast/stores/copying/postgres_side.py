@@ -1,7 +1,7 @@
 """A PostgreSQL database as one side of a copy.
 
-A user that bypasses row level security reads all tenants at once and writes with COPY. Other users see one tenant at a
-time, so rows are read and written tenant by tenant. The list of tenants is read as the owner of the tables.
+If the user bypasses row level security, all tenants are read at once and written with COPY. Other users can see only one
+tenant at a time, so rows are read and written tenant by tenant. Listing the tenants requires the owner of the tables.
 """
 
 import contextlib
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 
 _POSTING_COLUMNS = ("tenant", "partition", "term", "item", "window", "frequency", "length")
 _LOCK_SECONDS = 10
-"""Seconds to wait for a lock."""
+"""Maximum time to wait for a lock, in seconds."""
 _LOCK = 0x486F6C6443
-"""Number of the advisory lock that allows one copy at a time into a database."""
+"""Key of the advisory lock that prevents two copies into one database at the same time."""
 
 
 class PostgresSide(Side):
-    """All tenants' rows in a PostgreSQL database."""
+    """Reads and writes the rows of all tenants in a PostgreSQL database."""
 
     kind: ClassVar[str] = "postgresql"
 
@@ -60,7 +60,7 @@ class PostgresSide(Side):
                 self._inspect()
 
     def _connect(self) -> PostgresSession:
-        """Open a connection without timeouts: copying millions of rows takes longer than servers usually allow."""
+        """Open a connection without timeouts, because copying millions of rows takes longer than servers usually allow."""
         session = PostgresSession(connect(self._url, limits=PoolLimits()))
         for timeout in ("statement_timeout", "idle_in_transaction_session_timeout"):
             session.execute(f"SET {timeout} = 0")
@@ -72,7 +72,7 @@ class PostgresSide(Side):
         return self._reader
 
     def guard(self) -> contextlib.AbstractContextManager[None]:
-        """Translate PostgreSQL's errors."""
+        """Translate PostgreSQL's errors into Holdfast's during the block."""
         return translated()
 
     def _has_tables(self) -> bool:
@@ -88,7 +88,7 @@ class PostgresSide(Side):
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Read everything in one snapshot while other programs may write."""
+        """Run all reads of the block in one snapshot. Other programs may write meanwhile."""
         with self.guard():
             migrate(self._writer.raw)
             self._inspect()
@@ -102,12 +102,12 @@ class PostgresSide(Side):
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[PostgresSession]:
-        """Run a transaction. It is on disk when the block ends."""
+        """Run the block in a transaction. It is on disk when the block ends."""
         with self.guard(), self._writer.raw.transaction():
             yield self._writer
 
     def prepare(self) -> list[Migration]:
-        """Create or migrate the tables, unless a copy into them is unfinished. Return all migrations of this version."""
+        """Create or migrate the tables, unless they contain an unfinished copy. Return all migrations of this version."""
         with self.guard():
             self._lock_out_other_copies()
             sql = "SELECT count(*) FROM migrations WHERE number = ?"
@@ -117,7 +117,7 @@ class PostgresSide(Side):
         return list(migrations("holdfast.stores.postgres"))
 
     def _lock_out_other_copies(self) -> None:
-        """Take the lock of copies, waiting a few seconds for the server to notice that an earlier copy was killed."""
+        """Take the lock that prevents other copies. Wait a few seconds for the server to release the lock of a killed copy."""
         self._writer.execute(f"SET lock_timeout = '{_LOCK_SECONDS}s'")
         self._writer.execute("SELECT pg_advisory_lock(?)", (_LOCK,))
         self._writer.execute("SET lock_timeout = 0")
@@ -125,7 +125,7 @@ class PostgresSide(Side):
     # --- reads ---
 
     def fetch(self, sql: str, values: Sequence[Any]) -> list[Row]:
-        """Read rows in binary format, which reads vectors several times as fast."""
+        """Run a query and return its rows. They are sent in binary format, which is several times as fast for vectors."""
         return self._reader.execute_binary(sql, values).fetchall()
 
     def passes(self) -> Iterator[None]:
@@ -143,9 +143,9 @@ class PostgresSide(Side):
         session.execute("SELECT set_config('holdfast.tenant', ?, false)", (tenant,))
 
     def _find_tenants(self) -> set[str]:
-        """List the tenants as the owner of the tables, by suspending row level security in a transaction that is rolled back.
+        """List the tenants. Only the owner of the tables can do this.
 
-        Each table is locked exclusively for that moment.
+        Row level security is suspended in a transaction that is rolled back. Each table is locked exclusively for that moment.
         """
         tenants: set[str] = set()
         with contextlib.closing(connect(self._url, limits=PoolLimits())) as raw:
@@ -159,7 +159,7 @@ class PostgresSide(Side):
         return tenants
 
     def layout(self, table: str) -> TableLayout:
-        """Return a table's columns and primary key."""
+        """Return the columns and the primary key of a table."""
         key = [
             row[0]
             for row in self._catalog(
@@ -171,7 +171,7 @@ class PostgresSide(Side):
         return layout_of(table, list(self._columns(table)), key)
 
     def _columns(self, table: str) -> dict[str, str]:
-        """Return a table's columns with their types."""
+        """Return the columns of a table with their types."""
         if table not in self._types:
             rows = self._catalog(
                 "SELECT attname, typname FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid "
@@ -186,7 +186,7 @@ class PostgresSide(Side):
             return fetch(self._reader, query, (f"{SCHEMA}.{table}",))
 
     def numbers(self) -> dict[str, int]:
-        """Return the last number used of each sequence."""
+        """Return the last number that each sequence issued."""
         with self.guard():
             last = {
                 name: int(fetch_value(self._reader, f"SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM {name}_numbers"))
@@ -200,7 +200,7 @@ class PostgresSide(Side):
         return last
 
     def text_state(self) -> tuple[int, int]:
-        """Return the number of chunks in the full-text index, and the number that should be there: those that have terms."""
+        """Return two numbers: the chunks in the full-text index, and the chunks that should be in it because they have terms."""
         with self.guard():
             indexed = expected = 0
             for _ in self.passes():
@@ -247,11 +247,11 @@ class PostgresSide(Side):
         self.insert(connection, "postings", _POSTING_COLUMNS, postings)
 
     def empty(self, connection: Connection, table: str) -> None:
-        """Delete all rows of a table; with the chunks, also the full-text index."""
+        """Delete all rows of a table. For the table of chunks, also empty the full-text index."""
         connection.execute(f"TRUNCATE {table}{', postings' if table == 'units' else ''}")
 
     def set_numbers(self, connection: Connection, numbers: Mapping[str, int]) -> None:
-        """Advance each sequence to the given last number."""
+        """Set each sequence so that it continues after the given number."""
         for name, value in numbers.items():
             if value:
                 connection.execute(
@@ -263,7 +263,7 @@ class PostgresSide(Side):
         return [embedding.to_numpy().astype(np.float32) for (embedding,) in stored]
 
     def encode_vectors(self, vectors: "Sequence[NDArray[np.float32]]") -> list[Row]:
-        """Convert vectors to half precision, as stored here."""
+        """Convert vectors to half precision, the format of PostgreSQL stores."""
         return [(HalfVector(vector),) for vector in vectors]
 
     def vector_codes(self, stored: Sequence[Row]) -> list[bytes]:
@@ -293,4 +293,4 @@ WITH RECURSIVE found AS (
 )
 SELECT tenant FROM found WHERE tenant IS NOT NULL
 """
-"""Query for the distinct tenants of a table, found by index lookups instead of a full scan."""
+"""Query for the distinct tenants of a table. It uses index lookups instead of a full scan."""

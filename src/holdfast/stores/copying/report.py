@@ -1,11 +1,11 @@
-"""Report of a copy: the rows copied, and whether both sides are equal."""
+"""Report of a copy: the number of rows copied, and whether both sides are equal."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopiedTable:
-    """One table: its number of rows, how many were copied by this run, and its digest on each side."""
+    """Result for one table: its number of rows, how many of them this run copied, and its digest on each side."""
 
     table: str
     rows: int
@@ -13,7 +13,7 @@ class CopiedTable:
     source: str
     target: str
     altered: tuple[str, ...] = ()
-    """Ids of rows that do not match the hash they carry, on both sides."""
+    """Ids of the copied rows that do not match the hash stored with them."""
 
     @property
     def same(self) -> bool:
@@ -28,14 +28,14 @@ class CopyReport:
     source: str
     target: str
     resumed: bool
-    """True if an earlier run began this copy."""
+    """True if this run continued a copy that an earlier run had begun."""
     tables: tuple[CopiedTable, ...]
     windows: int
     """Number of chunks that the target's full-text index should contain."""
     indexed: int
     """Number of chunks that the target's full-text index contains."""
     numbers: dict[str, int]
-    """Last number used of each sequence."""
+    """The last number that each sequence issued."""
     seconds: float
 
     @property

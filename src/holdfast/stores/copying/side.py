@@ -1,4 +1,4 @@
-"""One side of a copy: a database whose rows are read in key order, or written in batches with a bookmark."""
+"""One side of a copy: the source, whose rows are read in key order, or the target, which is written in batches."""
 
 import contextlib
 import json
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _SOURCE = "*"
-"""Name of the row in ``copying`` that stores the address of the source."""
+"""Name of the row in the table ``copying`` that stores the address of the source."""
 
 
 class Bookmark(NamedTuple):
-    """Progress of a table: the key of the last copied row as JSON, and the number of rows copied."""
+    """Progress of copying a table: the key of the last copied row as JSON, and the number of rows copied."""
 
     after: str | None = None
     rows: int = 0
@@ -32,11 +32,11 @@ class Side(ABC):
 
     kind: ClassVar[str]
     place: str
-    """Address without the password, for reports to the operator."""
+    """Address of the database without the password, for reports to the operator."""
     title: str
-    """Name in error messages: the path of a file, or a generic name for a database."""
+    """Name of the database in error messages: the path of a file, or a generic name for a server."""
     fills: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    """Per table, the columns that are not copied and need another value than their default."""
+    """Values for columns that are not copied and whose default does not fit, by table and column."""
 
     # --- implemented per database ---
 
@@ -47,23 +47,23 @@ class Side(ABC):
 
     @abstractmethod
     def guard(self) -> contextlib.AbstractContextManager[None]:
-        """Translate the database's errors."""
+        """Translate the database's errors into Holdfast's during the block."""
 
     @abstractmethod
     def snapshot(self) -> contextlib.AbstractContextManager[None]:
-        """Read everything in one snapshot."""
+        """Run all reads of the block in one snapshot."""
 
     @abstractmethod
     def writing(self) -> contextlib.AbstractContextManager[Connection]:
-        """Run a transaction. It is on disk when the block ends."""
+        """Run the block in a transaction. It is on disk when the block ends."""
 
     @abstractmethod
     def prepare(self) -> list[Migration]:
-        """Create or migrate the tables, unless a copy into them is unfinished. Return all migrations of this version."""
+        """Create or migrate the tables, unless they contain an unfinished copy. Return all migrations of this version."""
 
     @abstractmethod
     def layout(self, table: str) -> TableLayout:
-        """Return a table's columns and primary key."""
+        """Return the columns and the primary key of a table."""
 
     @abstractmethod
     def insert(self, connection: Connection, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
@@ -75,19 +75,19 @@ class Side(ABC):
 
     @abstractmethod
     def empty(self, connection: Connection, table: str) -> None:
-        """Delete all rows of a table; with the chunks, also the full-text index."""
+        """Delete all rows of a table. For the table of chunks, also empty the full-text index."""
 
     @abstractmethod
     def numbers(self) -> dict[str, int]:
-        """Return the last number used of each sequence."""
+        """Return the last number that each sequence issued."""
 
     @abstractmethod
     def set_numbers(self, connection: Connection, numbers: Mapping[str, int]) -> None:
-        """Advance each sequence to the given last number."""
+        """Set each sequence so that it continues after the given number."""
 
     @abstractmethod
     def text_state(self) -> tuple[int, int]:
-        """Return the number of chunks in the full-text index, and the number that should be there."""
+        """Return two numbers: the chunks in the full-text index, and the chunks that should be in it."""
 
     @abstractmethod
     def decode_vectors(self, stored: Sequence[Row]) -> "list[NDArray[np.float32]]":
@@ -95,11 +95,11 @@ class Side(ABC):
 
     @abstractmethod
     def encode_vectors(self, vectors: "Sequence[NDArray[np.float32]]") -> list[Row]:
-        """Convert vectors to the columns that this database stores."""
+        """Convert vectors to the format in which this database stores them."""
 
     @abstractmethod
     def vector_codes(self, stored: Sequence[Row]) -> list[bytes]:
-        """Return the int8 codes of stored vectors, by which the two sides are compared."""
+        """Return the int8 codes of stored vectors. Both sides have the same codes, so vectors are compared by them."""
 
     @abstractmethod
     def finish(self) -> None:
@@ -110,13 +110,16 @@ class Side(ABC):
         """Close the connections."""
 
     def passes(self) -> Iterator[None]:
-        """Yield once per pass over a table. If only one tenant is visible at a time, reading all rows takes a pass per tenant."""
+        """Yield once for each pass that is needed to read all rows of a table.
+
+        If only one tenant is visible at a time, each tenant needs its own pass.
+        """
         yield None
 
     # --- shared by all ---
 
     def batches(self, layout: TableLayout, after: str | None, size: int) -> Iterator[list[Row]]:
-        """Yield a table's rows in key order and in batches, starting after a bookmark."""
+        """Yield the rows of a table in batches and in key order, starting after a bookmark."""
         last: list[Any] = json.loads(after) if after else []
         for _ in self.passes():
             while rows := self._page(layout, last, size):
@@ -130,18 +133,18 @@ class Side(ABC):
             return self.fetch(sql, (*after, size))
 
     def fetch(self, sql: str, values: Sequence[Any]) -> list[Row]:
-        """Read rows."""
+        """Run a query and return its rows."""
         return fetch(self.reader, sql, values)
 
     def count(self, table: str) -> int:
-        """Count a table's rows of all tenants."""
+        """Count the rows of a table, of all tenants."""
         with self.guard():
             return sum(fetch_value(self.reader, f"SELECT count(*) FROM {table}") for _ in self.passes())
 
     # --- the target's bookmarks ---
 
     def unfinished_source(self) -> str | None:
-        """Return the source of the unfinished copy into this database, or None if there is no such copy."""
+        """Return the address that an unfinished copy into this database reads from, or None if there is no such copy."""
         with self.guard():
             if not fetch_value(self.reader, "SELECT count(*) FROM migrations WHERE number = ?", (COPYING,)):
                 return None
@@ -149,7 +152,7 @@ class Side(ABC):
         return str(found)
 
     def check_schema(self, known: list[Migration]) -> None:
-        """Raise ``StoreError`` if the unfinished copy was begun by a version with another schema."""
+        """Raise ``StoreError`` if the unfinished copy was begun by a Holdfast version with another schema."""
         with self.guard():
             rows = fetch(self.reader, "SELECT number, sha256 FROM migrations WHERE number <> ?", (COPYING,))
         if pending(dict(rows), known):
@@ -158,7 +161,7 @@ class Side(ABC):
             )
 
     def begin(self, source: str) -> None:
-        """Mark the target as unfinished, so that nobody opens it, and delete the rows that opening a store creates."""
+        """Mark the target as unfinished, so that nobody can open it, and delete the rows that were created by opening it."""
         with self.writing() as connection:
             for table in MADE_BY_OPENING:
                 self.empty(connection, table)
@@ -172,7 +175,7 @@ class Side(ABC):
             )
 
     def bookmark(self, table: str) -> Bookmark:
-        """Return the bookmark of a table."""
+        """Return the bookmark of a table: how far it was copied."""
         with self.guard():
             rows = fetch(self.reader, "SELECT place, count FROM copying WHERE name = ?", (table,))
         if not rows:
@@ -182,7 +185,7 @@ class Side(ABC):
         return Bookmark(rows[0][0] or None, rows[0][1])
 
     def move_bookmark(self, connection: Connection, table: str, old: Bookmark, new: Bookmark) -> None:
-        """Move the bookmark of a table, in the transaction that writes the rows. Raise ``Conflict`` if another copy moved it."""
+        """Move the bookmark of a table, in the transaction that writes the rows. Raise ``Conflict`` if another run moved it."""
         connection.execute(
             "UPDATE copying SET place = ?, count = ? WHERE name = ? AND place = ? AND count = ?",
             (new.after or "", new.rows, table, old.after or "", old.rows),
@@ -193,7 +196,7 @@ class Side(ABC):
             )
 
     def end(self, numbers: Mapping[str, int]) -> None:
-        """Set the sequences and remove the mark: the target can be opened from now on."""
+        """Set the sequences and remove the mark of an unfinished copy. From now on, the target can be opened."""
         with self.writing() as connection:
             self.set_numbers(connection, numbers)
             connection.execute("DELETE FROM migrations WHERE number = ?", (COPYING,))

@@ -27,11 +27,11 @@ _UNENCRYPTED_HEADER = b"SQLite format 3"
 
 
 class SQLiteSide(Side):
-    """All tenants' rows in a SQLite file."""
+    """Reads and writes the rows of all tenants in a SQLite file."""
 
     kind: ClassVar[str] = "sqlite"
     fills: ClassVar[Mapping[str, Mapping[str, Any]]] = {"partitions": {"version": 1}}
-    """A target's partitions start at version 1, because version 0 would mean that a partition has no vectors."""
+    """Partitions of the target start at version 1, because version 0 means that a partition has no vectors."""
 
     def __init__(self, path: Path, *, key: str | None = None) -> None:
         try:
@@ -51,12 +51,12 @@ class SQLiteSide(Side):
         return self._connections.reader()
 
     def guard(self) -> contextlib.AbstractContextManager[None]:
-        """Translate SQLite's errors."""
+        """Translate SQLite's errors into Holdfast's during the block."""
         return translate_errors(self._path)
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Read everything in one snapshot while other programs may write."""
+        """Run all reads of the block in one snapshot. Other programs may write meanwhile."""
         with self._connections.exclusive() as connection:
             migrate(connection)
         with self.guard():
@@ -68,11 +68,11 @@ class SQLiteSide(Side):
                 self.reader.execute("ROLLBACK")
 
     def writing(self) -> contextlib.AbstractContextManager[FileConnection]:
-        """Run a transaction. It is on disk when the block ends."""
+        """Run the block in a transaction. It is on disk when the block ends."""
         return self._connections.writing()
 
     def prepare(self) -> list[Migration]:
-        """Create or migrate the tables, unless a copy into them is unfinished. Return all migrations of this version."""
+        """Create or migrate the tables, unless they contain an unfinished copy. Return all migrations of this version."""
         with self._connections.exclusive() as connection:
             exists = fetch_value(connection, "SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'")
             if not exists or not fetch_value(connection, "SELECT count(*) FROM migrations WHERE number = ?", (COPYING,)):
@@ -80,7 +80,7 @@ class SQLiteSide(Side):
         return list(migrations())
 
     def layout(self, table: str) -> TableLayout:
-        """Return a table's columns and primary key."""
+        """Return the columns and the primary key of a table."""
         with self.guard():
             rows = fetch(self.reader, "SELECT name, pk FROM pragma_table_info(?)", (table,))
         key = sorted((place, name) for name, place in rows if place)
@@ -96,13 +96,13 @@ class SQLiteSide(Side):
         fulltext.add_copied(connection, [(row[item], row[window], row[partition], row[terms]) for row in units])
 
     def empty(self, connection: Connection, table: str) -> None:
-        """Delete all rows of a table; with the chunks, also the full-text index."""
+        """Delete all rows of a table. For the table of chunks, also empty the full-text index."""
         connection.execute(f"DELETE FROM {table}")
         if table == "units":
             fulltext.remove_all(connection)
 
     def numbers(self) -> dict[str, int]:
-        """Return the last number used of each sequence."""
+        """Return the last number that each sequence issued."""
         with self.guard():
             used: dict[str, int] = dict(fetch(self.reader, "SELECT name, value FROM sequences"))
             return {
@@ -114,14 +114,14 @@ class SQLiteSide(Side):
             }
 
     def set_numbers(self, connection: Connection, numbers: Mapping[str, int]) -> None:
-        """Advance each sequence to the given last number."""
+        """Set each sequence so that it continues after the given number."""
         connection.executemany(
             "INSERT INTO sequences (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)",
             list(numbers.items()),
         )
 
     def text_state(self) -> tuple[int, int]:
-        """Return the number of chunks in the full-text index, and the number that should be there."""
+        """Return two numbers: the chunks in the full-text index, and the chunks that should be in it."""
         with self.guard():
             indexed, expected = (
                 fetch_value(self.reader, f"SELECT count(*) FROM {name}") for name in ("fulltext_docsize", "units")
@@ -133,7 +133,7 @@ class SQLiteSide(Side):
         return [vector for _, same in groupby(stored, key=lambda row: len(row[1])) for vector in _dequantize(list(same))]
 
     def encode_vectors(self, vectors: "Sequence[NDArray[np.float32]]") -> list[Row]:
-        """Convert vectors to (scale, int8 code), as stored here."""
+        """Convert vectors to pairs of scale and int8 code, the format of SQLite stores."""
         rows: list[Row] = []
         for _, same in groupby(vectors, key=len):
             codes, scales = quantize(np.stack(list(same)))
@@ -141,7 +141,7 @@ class SQLiteSide(Side):
         return rows
 
     def vector_codes(self, stored: Sequence[Row]) -> list[bytes]:
-        """Return the stored int8 codes."""
+        """Return the int8 codes of stored vectors."""
         return [row[1] for row in stored]
 
     def finish(self) -> None:

@@ -1,4 +1,4 @@
-"""The tables that a copy includes, and the columns that are specific to one database."""
+"""The tables that are copied between stores, and the columns that only one database has."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ COPIED = (
     "settings", "users", "apps", "keys", "partitions", "sessions", "messages", "memories", "provenance", "changes", "jobs",
     "units", "models", "vectors", "unembedded", "spend", "idempotency", "backups",
 )  # fmt: skip
-"""Copied tables, in this order: messages before the memories derived from them, texts before their vectors."""
+"""Tables to copy, in this order. Messages come before the memories derived from them, and texts before their vectors."""
 
 LEFT_OUT: Mapping[str, str] = {
     "migrations": "the target has its own schema",
@@ -23,28 +23,28 @@ LEFT_OUT: Mapping[str, str] = {
     "index_queue": "an external index is rebuilt",
     "copying": "bookmarks of the copy itself",
 }
-"""Tables of either database that are not copied, with the reason."""
+"""Tables that are not copied, each with the reason. Some exist only in one of the two databases."""
 
 MADE_BY_OPENING = frozenset({"settings", "models"})
-"""Tables that opening a store writes to. A target with rows only in these counts as empty."""
+"""Tables into which opening a new store writes rows. A target with rows only in these tables counts as empty."""
 
 NUMBERS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "item": (("memories", "item"), ("messages", "seq")),
     "partition": (("partitions", "partition"),),
     "model": (("models", "model"),),
 }
-"""Sequences whose numbers are never reused, and the columns that hold the numbers."""
+"""Sequences whose numbers are never reused. Each is listed with the (table, column) pairs that contain its numbers."""
 
 LOCAL_COLUMNS: Mapping[str, frozenset[str]] = {"partitions": frozenset({"version"})}
 """Columns that describe the state of one database. They are neither copied nor compared."""
 
 VECTOR_COLUMNS = frozenset({"scale", "code", "embedding"})
-"""Columns that store vectors, which differ between the databases. Vectors are compared by their int8 codes."""
+"""Columns that store vectors. The format differs between the databases, so vectors are compared by their int8 codes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableLayout:
-    """A table as a copy reads it: the columns of both sides, the primary key, and the vector columns of this side."""
+    """Columns of a table for copying: those that both sides have, the primary key, and the vector columns of this side."""
 
     table: str
     columns: tuple[str, ...]
@@ -53,7 +53,7 @@ class TableLayout:
 
     @property
     def selected(self) -> tuple[str, ...]:
-        """All columns, in the order of a row."""
+        """Names of all columns, in the order in which rows are read."""
         return self.columns + self.vector
 
     def key_of(self, row: Sequence[Any]) -> list[Any]:
@@ -62,7 +62,7 @@ class TableLayout:
 
 
 def layout_of(table: str, columns: Sequence[str], key: Sequence[str]) -> TableLayout:
-    """Return the layout of a table, given its columns and key in the database."""
+    """Build the layout of a table from its columns and its primary key in the database."""
     local = LOCAL_COLUMNS.get(table, frozenset())
     vector = tuple(name for name in columns if table == "vectors" and name in VECTOR_COLUMNS)
     shared = tuple(sorted(name for name in columns if name not in local and name not in vector))
@@ -70,7 +70,7 @@ def layout_of(table: str, columns: Sequence[str], key: Sequence[str]) -> TableLa
 
 
 def hash_of_rows(layout: TableLayout) -> tuple[list[int], Expected] | None:
-    """Return the positions of the hashed columns and the function for the expected hash; None if rows have no hash."""
+    """Return the positions of the hashed columns and the function that computes the hash. None if the rows have no hash."""
     for table, columns, expected in HASHED:
         if table == layout.table:
             return [layout.columns.index(name) for name in columns.split(", ")], expected

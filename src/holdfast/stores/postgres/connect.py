@@ -1,4 +1,4 @@
-"""Open connections to PostgreSQL: timeouts, row level security, and the pgvector type."""
+"""Open connections to PostgreSQL and set them up: timeouts, row level security, and the pgvector type."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from holdfast.errors import InvalidInput
 from holdfast.stores.sql.connection import Row
 
 ROLE = "holdfast_rows"
-"""Role that connections switch to when their user would bypass row level security. It has only the grants on our tables."""
+"""Role that connections switch to if their user would bypass row level security. It can only use our tables."""
 SCHEMA = "holdfast"
-"""Schema of the tables. A separate one avoids name clashes with other software in the database."""
+"""Schema that contains the tables. A separate schema avoids name clashes with other software in the database."""
 
 _SEARCH_PATH = f"SELECT set_config('search_path', '{SCHEMA}, ' || current_setting('search_path'), false)"
 
@@ -33,7 +33,7 @@ class PoolLimits:
 
 
 class _Adapters:
-    """An adapt context for psycopg that is not tied to a connection."""
+    """A set of psycopg type adapters that is not tied to a connection."""
 
     connection = None
 
@@ -42,7 +42,10 @@ class _Adapters:
 
 
 def check_address(url: str) -> None:
-    """Raise ``InvalidInput`` if an address cannot be parsed. The message does not repeat it: it may contain a password."""
+    """Raise ``InvalidInput`` if an address cannot be parsed.
+
+    The error message does not contain the address, because it may include a password.
+    """
     try:
         conninfo_to_dict(url)
     except psycopg.ProgrammingError:
@@ -50,7 +53,7 @@ def check_address(url: str) -> None:
 
 
 def connect(url: str, *, limits: PoolLimits) -> "psycopg.Connection[Row]":
-    """Open a connection as the user named in the address, with all privileges of that user."""
+    """Open a connection as the user named in the address. It has all privileges of that user."""
     check_address(url)
     raw = psycopg.Connection.connect(
         url,
@@ -81,7 +84,7 @@ def connection_arguments(raw: "psycopg.Connection[Row]", limits: PoolLimits) -> 
 def connection_setup(limits: PoolLimits, *, role: str | None) -> "Callable[[psycopg.Connection[Row]], None]":
     """Return a function that prepares a new connection: timeouts, planner settings, and the restricted role if there is one.
 
-    After it, no tenant is selected yet, so a restricted connection cannot read any rows.
+    The function selects no tenant. Until a tenant is selected, a connection with the restricted role cannot read any rows.
     """
     statements: list[sql.Composable] = [
         sql.SQL(_SEARCH_PATH),

@@ -1,4 +1,4 @@
-"""PostgreSQL's SQL dialect, and the translation of the shared statements into it."""
+"""PostgreSQL's SQL dialect, and the translation of statements that both SQL stores share."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _NO_VALUES = re.compile(r"\bIN \(\)")
 
 @lru_cache(maxsize=4096)
 def translate(sql: str) -> str:
-    """Translate a shared statement for PostgreSQL: number the parameters and quote columns that are reserved words."""
+    """Translate a statement that both stores share: number its parameters, and quote columns that are reserved words."""
     parts = _OUTSIDE_QUOTES.split(sql)
     count = 0
 
@@ -30,17 +30,17 @@ def translate(sql: str) -> str:
 
 
 class PostgresDialect:
-    """PostgreSQL's versions of the expressions that SQLite spells differently."""
+    """PostgreSQL's versions of the expressions that are written differently in SQLite."""
 
     no_limit: int | None = None
 
     def next_number(self, connection: Connection, name: str) -> int:
-        """Return the next number of a sequence. Numbers are never reused; a write that rolls back leaves a gap."""
+        """Return the next number of a sequence. Numbers are never reused; after a rollback, the number stays unused."""
         number: int = fetch_value(connection, f"SELECT nextval('{name}_numbers')")
         return number
 
     def among(self, column: str, values: Sequence[object]) -> Part:
-        """Return the condition that a column equals one of the values, bound as one array."""
+        """Return the condition that a column equals one of the values. The values are bound as one array."""
         return f"{column} = ANY(?)", list(values)
 
     def metadata_entry(self, key: str, operator: str, value: Primitive) -> Part:

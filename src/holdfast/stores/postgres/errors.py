@@ -1,4 +1,4 @@
-"""Translate PostgreSQL's errors into Holdfast's. The messages say what to do and never contain an address."""
+"""Translate PostgreSQL's errors into Holdfast's. The messages say what to do, and never contain the database address."""
 
 import contextlib
 import re
@@ -14,7 +14,7 @@ from holdfast.runtime import forks
 
 
 class ConnectionLost(StoreError):
-    """The connection broke. The transaction in progress was not stored."""
+    """The connection broke. The current transaction was not stored."""
 
 
 def redact_address(url: str) -> str:
@@ -34,7 +34,7 @@ def is_lost(error: psycopg.Error, raw: "psycopg.Connection[tuple[object, ...]] |
 
 
 NAME = "The PostgreSQL store"
-"""How error messages name the store. They can reach users who must not see its address, user or host."""
+"""Name of the store in error messages. It reveals no address, user or host, because messages can reach any user."""
 _NOTHING = "Nothing was stored"
 _TRANSLATIONS: tuple[tuple[tuple[type[Exception], ...], type[HoldfastError], str], ...] = (
     (
@@ -62,7 +62,7 @@ _TRANSLATIONS: tuple[tuple[tuple[type[Exception], ...], type[HoldfastError], str
     ((psycopg.OperationalError, psycopg.InterfaceError), ConnectionLost, f"cannot be reached: {{detail}}. {_NOTHING}"),
     ((psycopg.Error,), StoreError, "reported an error: {detail}"),
 )
-"""Rows of (psycopg errors, error to raise, message). The first row that matches is used."""
+"""Rows of (psycopg errors, error to raise, message). The first row that matches an error is used."""
 _CONNECTING = re.compile(
     r'(?:connection failed: )?connection to server (?:at|on socket) "[^"]*"(?: \([^)]*\))?(?:, port \d+)? failed: '
 )
@@ -71,7 +71,7 @@ _QUOTED = re.compile(r'"[^"]*"|\'[^\']*\'')
 
 @contextlib.contextmanager
 def translated() -> Iterator[None]:
-    """Raise Holdfast errors instead of PostgreSQL's. The process cannot fork inside the block."""
+    """Translate PostgreSQL's errors into Holdfast's during the block. The process cannot fork inside the block."""
     try:
         with forks.fork_guard:
             yield
@@ -83,10 +83,10 @@ def translated() -> Iterator[None]:
 
 
 def _detail(error: psycopg.Error) -> str:
-    """Return the first line of the server's message; further lines may quote values.
+    """Return the first line of the server's message. Further lines are left out, because they may quote stored values.
 
-    Errors raised by the client library carry no server message. Their text quotes host, port, user and database, so quoted
-    parts are replaced.
+    Errors that the client library raises have no server message. Their text quotes the host, port, user and database, so
+    quoted parts are replaced.
     """
     if error.diag.message_primary:
         return error.diag.message_primary.rstrip(".")

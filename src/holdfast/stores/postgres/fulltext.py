@@ -1,8 +1,8 @@
-"""Full-text search in PostgreSQL: one posting per term and chunk, ranked by BM25 over the partitions a reader may see.
+"""Full-text search in PostgreSQL, ranked by BM25 over the partitions that a reader may see.
 
-Terms, candidates and scores are the same as in the SQLite store. Postings are rows of a table whose primary key starts
-with tenant and partition. A GIN index would read the postings of all tenants that use a word, and with row level
-security the planner does not use one, because its operators are not leakproof.
+The index has one posting per term and chunk. Postings are rows of a table whose primary key starts with tenant and
+partition. Terms, candidates and scores are the same as in the SQLite store. A GIN index would read the postings of all
+tenants that use a word. With row level security, the planner would not use it, because its operators are not leakproof.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ _MAX_CHUNKS = 4096
 
 
 class Postings:
-    """Writer of the full-text index within one transaction. Adds its counts to the partitions when the transaction ends."""
+    """Writes the full-text index within one transaction. The counts of the partitions are updated when the transaction ends."""
 
     def __init__(self) -> None:
         self._added: dict[int, list[int]] = {}
@@ -40,7 +40,10 @@ class Postings:
         *,
         heading: str = "",
     ) -> int:
-        """Index the chunks of a (partition, item), each with the terms of the heading, and return their number."""
+        """Index the chunks of an item in a partition and return the number of chunks.
+
+        The terms of the item's heading are added to each chunk.
+        """
         partition, item = place
         spans = chunk_spans(text)
         heading_terms = document_terms(heading, language)
@@ -110,7 +113,10 @@ class Postings:
         counted[1] += terms
 
     def finish(self, connection: PostgresSession, tenant: str) -> None:
-        """Add the counts to the partitions: last, so locks are short, and in a fixed order, so writers cannot deadlock."""
+        """Update the counts of chunks and terms of the partitions.
+
+        This is done last, so that locks are short, and in a fixed order, so that writers cannot deadlock.
+        """
         connection.executemany(
             "UPDATE partitions SET units = units + ?, terms = terms + ? WHERE tenant = ? AND partition = ?",
             [(units, terms, tenant, number) for number, (units, terms) in sorted(self._added.items()) if units or terms],
@@ -124,7 +130,7 @@ def _units(connection: PostgresSession, tenant: str, item: int) -> list[tuple[in
 
 
 class ItemFilter(NamedTuple):
-    """Conditions on the items a search may return. ``filtered`` is True if they may exclude most items."""
+    """Conditions on the items that a search may return. ``filtered`` is True if the conditions may exclude most items."""
 
     clauses: Clauses
     filtered: bool
@@ -140,7 +146,7 @@ def search(
     limit: int,
     item_filter: ItemFilter,
 ) -> list[Match]:
-    """Rank the chunks that share terms with a query and return the best chunk of each item."""
+    """Rank the chunks that have a term in common with a query, and return the best chunk of each item."""
     terms = query_terms(query, languages) if partitions else []
     if not terms:
         return []
@@ -156,7 +162,7 @@ def search(
 
 
 def _frequencies(connection: PostgresSession, place: TenantPartitions, terms: Sequence[frozenset[str]]) -> list[bm25.Counted]:
-    """Return the number of chunks that contain each term in any of its spellings, rarest first."""
+    """Return each term with the number of chunks that contain any of its spellings, rarest first."""
     sql = "SELECT term, count(*) FROM postings WHERE tenant = ? AND partition = ANY(?) AND term = ANY(?) GROUP BY term"
     spellings = sorted(frozenset().union(*terms))
     counts: dict[str, int] = {row[0]: row[1] for row in fetch(connection, sql, (*place, spellings))}
@@ -164,7 +170,7 @@ def _frequencies(connection: PostgresSession, place: TenantPartitions, terms: Se
 
 
 def _totals(connection: PostgresSession, place: TenantPartitions) -> tuple[int, int]:
-    """Return the number of chunks and the number of terms in the partitions."""
+    """Return the total number of chunks and the total number of terms in the partitions."""
     sql = "SELECT sum(units)::bigint, sum(terms)::bigint FROM partitions WHERE tenant = ? AND partition = ANY(?)"
     ((units, terms),) = fetch(connection, sql, place)
     return units or 0, terms or 0
@@ -179,7 +185,7 @@ def _matches(
     totals: tuple[int, int],
     limit: int,
 ) -> dict[int, float]:
-    """Return the chunks that contain the rarest terms, each with the summed rarity of those terms. Runs one statement."""
+    """Return the chunks that contain the rarest terms. Each has a weight, the summed rarity of the terms that it contains."""
     bound = bm25.bound_of(filtered=item_filter.filtered, excluded=0)
     taken = bm25.chosen(known, bound)
     order, ordering = "item DESC, window DESC", list[float]()

@@ -1,4 +1,4 @@
-"""Notifications of new jobs through LISTEN and NOTIFY, so that workers need not poll every second."""
+"""Notifications of new jobs through LISTEN and NOTIFY, so that workers do not have to poll every second."""
 
 import contextlib
 import threading
@@ -18,7 +18,7 @@ _inherited: list[object] = []
 
 
 class Listener:
-    """Sends and receives notifications of new jobs. Receives on a separate connection, opened on first use."""
+    """Sends and receives notifications of new jobs. A separate connection, opened on first use, receives them."""
 
     def __init__(self, connections: PostgresConnections, tenant: str) -> None:
         self._connections = connections
@@ -31,26 +31,29 @@ class Listener:
         self._raw: psycopg.Connection[Row] | None = None
 
     def after_fork(self) -> None:
-        """Start without a connection in the child: two processes on one connection would read each other's responses."""
+        """Start without a connection in a forked child. If both processes used one, they would read each other's responses."""
         _inherited.append(self._raw)
         self._start()
 
     def announce(self) -> None:
-        """Notify the listeners of a new job, in a separate transaction after the job's commit.
+        """Notify the listeners of a new job, in a separate transaction after the job was committed.
 
-        Commits that notify run one after another in the whole database, so this one does not wait for the disk. If a
-        notification is lost, workers still find the job when they poll.
+        In PostgreSQL, only one transaction at a time can commit a notification. This commit therefore does not wait for the disk.
+        If a notification is lost, workers still find the job when they poll.
         """
         with contextlib.suppress(StoreError), self._connections.write(durable=False) as session:
             session.execute("SELECT pg_notify(?, ?)", (_CHANNEL, self._tenant[:2000]))
 
     def wait(self, seconds: float) -> bool:
-        """Wait for a new job of this tenant. Also returns True if the connection was lost, because a job may have been missed."""
+        """Wait for a new job of this tenant and return True if there may be one.
+
+        This includes the case that the connection was lost, because a notification may have been missed.
+        """
         heard = self.tenants(seconds)
         return heard is None or self._tenant[:2000] in heard
 
     def tenants(self, seconds: float) -> Collection[str] | None:
-        """Wait for a new job of any tenant and return the tenants that have one; None if the connection was lost."""
+        """Wait for a new job of any tenant and return the tenants with new jobs. Return None if the connection was lost."""
         self._connections.check_open()
         with self._lock:
             try:

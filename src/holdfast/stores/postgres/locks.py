@@ -1,14 +1,14 @@
-"""Advisory locks that serialize the writes that concern the same user, as SQLite's single writer does.
+"""Advisory locks that serialize writes about the same user, as SQLite's single writer does for all users.
 
-The engine reads in a transaction and writes what follows from it: a key that has one value, a text that is not stored
-twice, the state of a session. So a write takes an advisory lock for each user it reads or writes, before it reads. What
-it read stays true until it commits. The isolation level is READ COMMITTED: each statement sees everything committed
-before the statement began. Different users do not wait for each other. Data that belongs to no user shares one lock, and
-each setting, app, access key and stored response has its own.
+The engine reads in a transaction, and what it writes depends on what it read: a key may have only one value, a text must
+not be stored twice, a session has one state. A write therefore locks each user that it reads or writes, before it reads.
+The data that it read cannot change until it commits. The isolation level is READ COMMITTED: each statement sees
+everything that was committed before the statement began. Writes about different users do not wait for each other. All
+data without a user shares one lock. Each setting, app, access key and stored response has its own lock.
 
-SERIALIZABLE is not used: it can refuse a transaction at its end, and the store cannot repeat it, because the code of the
-transaction belongs to the caller. If two writes take two locks in opposite order, the server detects the deadlock and
-refuses one of them as busy.
+SERIALIZABLE is not used, because it can reject a transaction at COMMIT. The store could not repeat the transaction, since
+its code belongs to the caller. If two writes take two locks in opposite order, the server detects the deadlock, and one
+of the writes fails as busy.
 """
 
 import hashlib
@@ -17,11 +17,11 @@ from collections.abc import Iterable
 from holdfast.stores.postgres.session import PostgresSession
 
 _MAX_LOCKS = 200
-"""Maximum number of locks per write. A write that needs more locks the whole tenant; a server has room for a few thousand."""
+"""Maximum number of locks per write; a server has only a few thousand. If a write needs more, it locks the whole tenant."""
 
 
 class Locks:
-    """The advisory locks of one transaction. The server releases them when it ends."""
+    """The advisory locks of one transaction. The server releases them when the transaction ends."""
 
     def __init__(self, session: PostgresSession, tenant: str) -> None:
         self._session = session
@@ -30,7 +30,7 @@ class Locks:
         self._whole = False
 
     def hold(self, names: Iterable[str]) -> bool:
-        """Take the locks with these names, in a fixed order. Return True if any of them is new to the transaction."""
+        """Take the locks with these names, in a fixed order. Return True if the transaction did not hold all of them before."""
         wanted = {_number(self._tenant, name) for name in names} - self._held
         if not wanted or self._whole:
             return False
@@ -44,13 +44,13 @@ class Locks:
         return True
 
     def hold_all(self) -> None:
-        """Wait until no other write of this tenant is in progress, and block new ones."""
+        """Lock the whole tenant: wait until its other writes have ended, and block new ones."""
         if not self._whole:
             self._session.execute("SELECT pg_advisory_xact_lock(?)", (_number(self._tenant),))
             self._whole = True
 
 
 def _number(*names: str) -> int:
-    """Return the number of a lock. If two names hash to the same number, their writers wait for each other needlessly."""
+    """Return the lock key for a name. If two names hash to the same key, their writers wait for each other needlessly."""
     digest = hashlib.blake2b("\0".join(("holdfast", *names)).encode("utf-8", "surrogatepass"), digest_size=8)
     return int.from_bytes(digest.digest(), "big", signed=True)

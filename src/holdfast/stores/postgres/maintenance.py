@@ -13,13 +13,13 @@ from holdfast.types import Finding
 
 _MIN_SERVER_VERSION = 140000
 _MIN_PGVECTOR = (0, 8, 2)
-"""Minimum pgvector version. The parallel HNSW build of earlier ones can write beyond its buffer."""
+"""Minimum version of pgvector. In earlier versions, the parallel build of an HNSW index can overflow its buffer."""
 _BATCH_ROWS = 2000
-"""Rows per read when a whole table is checked."""
+"""Number of rows per read when a whole table is checked."""
 
 
 def stats(connection: PostgresSession, tenant: str) -> Mapping[str, Any]:
-    """Count a tenant's rows. ``bytes`` is the size of the tables, with the rows of all tenants."""
+    """Count the rows of a tenant. ``bytes`` is the total size of the tables, including the rows of other tenants."""
     size = fetch_value(
         connection,
         "SELECT sum(pg_total_relation_size(pg_class.oid))::bigint FROM pg_class "
@@ -29,7 +29,7 @@ def stats(connection: PostgresSession, tenant: str) -> Mapping[str, Any]:
 
 
 def check(connection: PostgresSession, tenant: str, *, deep: bool) -> list[Finding]:
-    """Check versions, settings, full text and vectors; with ``deep``, also the hash of every row."""
+    """Check versions, settings, the full-text index and vectors. With ``deep``, also check the hash of every row."""
     findings = [
         _server(connection),
         _vector_extension(connection),
@@ -71,7 +71,10 @@ def _vector_extension(connection: PostgresSession) -> Finding:
 
 
 def check_distance(url: str) -> Finding:
-    """Compute one distance on a separate connection. A pgvector built for another CPU would kill the server process."""
+    """Check that pgvector can compute a distance.
+
+    This uses a separate connection, because a pgvector build for another CPU would kill the server process.
+    """
     try:
         with connect(url, limits=PoolLimits()) as raw:
             raw.execute("SELECT '[1,2,3]'::halfvec(3) <#> '[4,5,6]'::halfvec(3)")
@@ -92,7 +95,7 @@ def _setting(connection: PostgresSession, name: str, *, remedy: str) -> Finding:
 
 
 def _checksums(connection: PostgresSession) -> Finding:
-    """Recommend data checksums. Missing ones are no failure, because each message and memory row has its own hash."""
+    """Recommend data checksums if they are off. This is not a failure, because each message and memory row has its own hash."""
     value = _show(connection, "data_checksums")
     advice = None if value == "on" else "Stop the server and run pg_checksums --enable: reading a damaged page is then an error"
     return Finding(check="data checksums", ok=True, detail=value, remedy=advice)

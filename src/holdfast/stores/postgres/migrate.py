@@ -1,7 +1,7 @@
 """Migrate a database to this version's schema.
 
-All pending migrations and their records are applied in one transaction under one lock, so several processes can open
-the same database at once.
+All pending migrations are applied and recorded in one transaction under one lock, so several processes can open the same
+database at once.
 """
 
 import psycopg
@@ -13,7 +13,7 @@ from holdfast.stores.sql.connection import Row
 from holdfast.stores.sql.migrations import Migration, migrations, pending
 
 _LOCK = 0x486F6C6466617374
-"""Number of the advisory lock that allows one migration at a time in a database."""
+"""Key of the advisory lock that prevents two migrations of one database at the same time."""
 _RECORDS = """
 CREATE TABLE IF NOT EXISTS migrations (
     number integer NOT NULL PRIMARY KEY,
@@ -33,9 +33,9 @@ $$
 
 
 def migrate(raw: "psycopg.Connection[Row]") -> str | None:
-    """Apply the pending migrations. Return the role to switch to, or None if there is none to switch to.
+    """Apply the pending migrations. Return the role that connections must switch to, or None to keep the user's own role.
 
-    A role is needed when the user bypasses row level security, and can be used when the user is a member of it.
+    The role is returned if the user bypasses row level security and is a member of the role.
     """
     known = list(migrations("holdfast.stores.postgres"))
     if _pending(raw, known):
@@ -86,9 +86,9 @@ def _is_member(raw: "psycopg.Connection[Row]") -> bool:
 
 
 def _grant(raw: "psycopg.Connection[Row]") -> None:
-    """Create the role that row level security applies to, and grant it the tables.
+    """Create the role that row level security applies to, and grant it access to the tables.
 
-    Do nothing if the user may not create roles; ``check`` reports that then.
+    Does nothing if the user may not create roles. In that case, ``check`` reports the problem.
     """
     try:
         with raw.transaction():

@@ -1,4 +1,4 @@
-"""The connections of one tenant: bounded in number, restricted to the tenant, and reopened after a fork or a loss.
+"""The connections of one tenant. Their number is limited, and they are reopened after a fork or when they are lost.
 
 A read whose connection is lost is repeated once. A write whose connection is lost before COMMIT was sent is rolled back
 by the server. If the connection is lost during COMMIT, the store asks the server on a new connection whether the
@@ -23,7 +23,7 @@ from holdfast.stores.sql.connection import R, Row
 
 
 class _HeldConnection:
-    """The connection that a thread keeps for all reads of a snapshot. It is taken from the pool by the first read."""
+    """The connection that a thread uses for all reads of a snapshot. The first read takes it from the pool."""
 
     def __init__(self) -> None:
         self.lease = contextlib.ExitStack()
@@ -36,7 +36,10 @@ class _HeldConnection:
 
 
 class PostgresConnections:
-    """One tenant's access to the shared pool. At most half of the connections write, so a writer can always read as well."""
+    """One tenant's access to the shared pool.
+
+    At most half of the connections may be used for writes, so that a thread that writes can always get another one to read.
+    """
 
     def __init__(
         self,
@@ -60,7 +63,7 @@ class PostgresConnections:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """Forget the connections of the parent's threads. The shared pool resets itself."""
+        """In a forked child, drop the connections of the parent's threads. The shared pool resets itself."""
         self._local = threading.local()
 
     def check_open(self) -> None:
@@ -70,12 +73,12 @@ class PostgresConnections:
 
     @property
     def session(self) -> PostgresSession:
-        """The connection of this thread, while :meth:`read` is running."""
+        """The connection that this thread uses while :meth:`read` is running."""
         session: PostgresSession = self._local.session
         return session
 
     def read(self, query: Callable[[], R]) -> R:
-        """Call ``query`` with a connection available. Repeat it once if the connection was lost."""
+        """Call ``query`` while this thread has a connection. Repeat it once if the connection was lost."""
         if getattr(self._local, "session", None) is not None:
             return query()
         try:
@@ -97,7 +100,7 @@ class PostgresConnections:
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[PostgresSession]:
-        """Lend a connection for one read; inside :meth:`holding`, always the same one."""
+        """Take a connection for one read. Inside :meth:`holding`, all reads use the same connection."""
         held: _HeldConnection | None = getattr(self._local, "held", None)
         if held is None:
             with self._lent() as raw:
@@ -110,7 +113,10 @@ class PostgresConnections:
 
     @contextlib.contextmanager
     def holding(self) -> Iterator[None]:
-        """Run this thread's reads on one connection. The process cannot fork meanwhile, because the child would share it."""
+        """Run all reads of this thread on one connection during the block.
+
+        The process cannot fork during the block, because the child would share the connection.
+        """
         if getattr(self._local, "held", None) is not None or getattr(self._local, "session", None) is not None:
             yield
             return
@@ -161,7 +167,10 @@ class PostgresConnections:
 
     @contextlib.contextmanager
     def _begun(self, *, durable: bool) -> "Iterator[tuple[psycopg.Connection[Row], str]]":
-        """Begin a transaction and yield its connection and number. A connection that was lost while idle is replaced."""
+        """Begin a transaction and yield its connection and its transaction id.
+
+        If the connection was lost while idle, another one is used.
+        """
         begin = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; "
         if not durable:
             begin += "SET LOCAL synchronous_commit = off; "
@@ -191,7 +200,7 @@ class PostgresConnections:
             raise StoreError(f"{NAME} rolled back this write, because one of its statements failed. Nothing was stored.")
 
     def _resolve_commit(self, number: str, lost: psycopg.Error) -> None:
-        """Return if a transaction was committed. Raise if it was rolled back or its outcome cannot be determined."""
+        """Return if a transaction was committed. Raise an error if it was rolled back, or if its outcome cannot be determined."""
         deadline = time.monotonic() + self.limits.connect_timeout
         while True:
             status = self._status(number)
@@ -218,14 +227,14 @@ class PostgresConnections:
         return str(row[0]) if row is not None and row[0] else "unknown"
 
     def connect(self) -> "psycopg.Connection[Row]":
-        """Open a connection with all privileges of the address's user. The caller closes it."""
+        """Open a connection with all privileges of the user named in the address. The caller must close it."""
         self.check_open()
         with translated():
             return connect(self._url, limits=self.limits)
 
     @contextlib.contextmanager
     def owner(self) -> Iterator[PostgresSession]:
-        """Open a connection with all privileges of the address's user, for maintenance, and close it after the block."""
+        """Open a connection for maintenance, with all privileges of the address's user. It is closed after the block."""
         with translated(), contextlib.closing(self.connect()) as raw:
             yield PostgresSession(raw)
 

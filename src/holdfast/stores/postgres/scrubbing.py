@@ -1,8 +1,8 @@
 """Remove erased data from the server's files, and verify that it is gone.
 
-A deleted row stays in the file of its table until the table is rewritten, and in the write-ahead log until the segment
-is overwritten. This module does both as far as the user's privileges allow. Replicas, archived logs and backups of the
-server are out of reach: docs/scale.md says how long they can keep data.
+A deleted row stays in the file of its table until the table is rewritten, and in the write-ahead log until the log
+segment is overwritten. This module rewrites both, as far as the user's privileges allow. It cannot reach replicas,
+archived logs and backups of the server: docs/scale.md says how long they can keep data.
 """
 
 import contextlib
@@ -20,17 +20,17 @@ from holdfast.stores.sql.connection import fetch, fetch_value
 from holdfast.stores.sql.scrubbing import held
 
 _MAX_REWRITE_BYTES = 256 * 1024 * 1024
-"""Maximum size of a table that is rewritten whole. The table is locked meanwhile."""
+"""Maximum size in bytes of a table that may be rewritten. A rewrite locks the table."""
 _MAX_VECTOR_REWRITE_BYTES = 32 * 1024 * 1024
-"""Maximum size of the table of vectors for a rewrite. Rewriting it also rebuilds its indexes, which takes far longer."""
+"""Maximum size in bytes of the vectors table for a rewrite. It is lower, because a rewrite also rebuilds the indexes."""
 _LOCK_TIMEOUT_SECONDS = 2.0
-"""Seconds to wait for the lock of a table, or for older transactions."""
+"""Maximum time to wait for the lock of a table, or for older transactions to end, in seconds."""
 _MAX_SEGMENTS = 12
-"""Maximum number of log segments to overwrite per scrub, of 16 MB each."""
+"""Maximum number of log segments, of 16 MB each, to overwrite per scrub."""
 
 
 def scrub(session: PostgresSession, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
-    """Rewrite tables and log, then search the server's files for the needles.
+    """Rewrite the tables and the log, then search the server's files for the needles (byte strings from the erased data).
 
     Return (complete, residue). ``complete`` is False if another transaction prevented the rewrite; scrub again later.
     ``residue`` lists the files that still contain a needle, and the places that could not be rewritten or searched.
@@ -55,7 +55,7 @@ def scrub(session: PostgresSession, needles: Sequence[bytes]) -> tuple[bool, tup
 
 
 def _wait_for_old_transactions(session: PostgresSession) -> bool:
-    """Wait for transactions that began before now, since they keep deleted rows in place. Return False after the timeout."""
+    """Wait for older transactions to end, because they keep deleted rows in place. Return False after a timeout."""
     number = fetch_value(session, "SELECT pg_current_xact_id()::xid")
     deadline = time.monotonic() + _LOCK_TIMEOUT_SECONDS
     while fetch_value(
@@ -72,7 +72,7 @@ def _wait_for_old_transactions(session: PostgresSession) -> bool:
 
 
 def _rewrite_tables(session: PostgresSession) -> list[str]:
-    """Rewrite every table that is not too large, and return a notice for each one that is."""
+    """Rewrite every table that is not too large. Return a message for each table that is too large."""
     large = []
     rows = fetch(
         session,
@@ -89,7 +89,7 @@ def _rewrite_tables(session: PostgresSession) -> list[str]:
 
 
 def _rewrite_statistics(session: PostgresSession) -> list[str]:
-    """Replace the planner's statistics of the tables: they contain sample values, also of deleted rows."""
+    """Recompute the planner's statistics, because they contain sample values of rows that may be deleted."""
     if not fetch_value(session, "SELECT rolsuper FROM pg_roles WHERE rolname = current_user"):
         return [f"{NAME}: this user may not clear pg_statistic, where the server keeps sample values"]
     tables = f"SELECT oid FROM pg_class WHERE relnamespace = '{SCHEMA}'::regnamespace"
@@ -139,7 +139,10 @@ def _data_folder(session: PostgresSession) -> Path | None:
 
 
 def _residue(session: PostgresSession, folder: Path, needles: Sequence[bytes]) -> list[str]:
-    """Return the files with a needle that no live row contains. Another user may have stored the same text."""
+    """Return the files that contain erased bytes.
+
+    Bytes that also occur in a live row are not reported, because another user may have stored the same text.
+    """
     database = fetch_value(session, "SELECT oid FROM pg_database WHERE datname = current_database()")
     files = [path for part in (f"base/{database}", "pg_wal") for path in sorted((folder / part).rglob("*")) if path.is_file()]
     found = {path: in_file for path in files if (in_file := held(_blocks(path), needles))}

@@ -1,4 +1,4 @@
-"""A PostgreSQL connection with the interface that the shared statements use."""
+"""Wraps a PostgreSQL connection in the interface that the shared SQL code uses."""
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar
@@ -10,7 +10,7 @@ from holdfast.stores.sql.connection import ResultRows, Row, SQLDialect
 
 
 class FetchedRows:
-    """Result rows that are already in memory."""
+    """The rows of a result, already in memory."""
 
     def __init__(self, rows: list[Row]) -> None:
         self._rows = rows
@@ -28,7 +28,7 @@ class FetchedRows:
 
 
 class PostgresSession:
-    """Runs statements that use ``?`` for parameters. Values are always bound by the server, never put into the SQL text."""
+    """Runs statements that use ``?`` for parameters. Values are always sent separately, never inserted into the SQL text."""
 
     dialect: ClassVar[SQLDialect] = POSTGRES
 
@@ -42,11 +42,11 @@ class PostgresSession:
         return self._run(sql, values, prepare=None)
 
     def execute_binary(self, sql: str, values: Sequence[Any]) -> ResultRows:
-        """Run a statement and receive its rows in binary format, which reads vectors several times as fast."""
+        """Run a statement and return its rows, sent in binary format. This is several times as fast for vectors."""
         return self.raw.cursor(binary=True).execute(translate(sql), tuple(values))
 
     def execute_planned(self, sql: str, values: Sequence[Any]) -> ResultRows:
-        """Run a statement without a prepared plan, so the planner sees the values and can choose a partial index."""
+        """Run a statement without a prepared plan. The planner then sees the values and can choose a partial index."""
         return self._run(sql, values, prepare=False)
 
     def _run(self, sql: str, values: Sequence[Any], *, prepare: bool | None) -> ResultRows:
@@ -55,7 +55,7 @@ class PostgresSession:
         return cursor
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Any]], /) -> ResultRows:
-        """Run a statement for each row of values in one round trip. A SELECT returns the rows of all of them."""
+        """Run a statement once per row of values, in one round trip. For a SELECT, return the result rows of all runs."""
         values = list(rows)
         if not values:
             return FetchedRows([])

@@ -1,4 +1,4 @@
-"""Connection pools that all stores of a process share, so that a hundred tenants do not need a hundred connections."""
+"""Connection pools shared by all stores of a process, so that a hundred tenants do not need a hundred connections."""
 
 import threading
 import time
@@ -20,7 +20,7 @@ _inherited: list[object] = []
 
 
 class SharedPool:
-    """Connections to one address. Each connection sees the rows of one tenant at a time: the last one it was lent to."""
+    """A pool of connections to one address. Each connection sees only the rows of the tenant that it was last lent to."""
 
     def __init__(
         self, url: str, *, limits: PoolLimits, arguments: dict[str, Any], setup: "Callable[[psycopg.Connection[Row]], None]"
@@ -49,7 +49,7 @@ class SharedPool:
         )
 
     def after_fork(self) -> None:
-        """Start an empty pool in the child. psycopg does not close connections that another process opened."""
+        """Start with an empty pool in a forked child. psycopg does not close connections that another process opened."""
         self._pool._closed = True  # noqa: SLF001  (closing it would wait for threads that do not exist in the child)
         _inherited.append((self._pool, self._tenants))
         self._start()
@@ -77,10 +77,10 @@ class SharedPool:
         return raw
 
     def _free(self) -> "psycopg.Connection[Row]":
-        """Wait for a free connection.
+        """Wait for a free connection and return it.
 
-        The pool retries an unreachable server less and less often. Each new ``getconn`` makes it try again at once, so this
-        calls it every few seconds until the connect timeout.
+        psycopg's pool retries an unreachable server less and less often, but each call of ``getconn`` makes it retry at once.
+        This method therefore calls ``getconn`` every few seconds until the connect timeout.
         """
         deadline = time.monotonic() + self._limits.connect_timeout
         while True:
@@ -91,7 +91,7 @@ class SharedPool:
                     raise
 
     def _select_tenant(self, raw: "psycopg.Connection[Row]", tenant: str) -> None:
-        """Restrict a connection to a tenant's rows, unless it already is."""
+        """Restrict a connection to the rows of a tenant. Does nothing if it is already restricted to that tenant."""
         if self._tenants.get(raw) != tenant:
             self._tenants.pop(raw, None)
             raw.execute("SELECT set_config('holdfast.tenant', $1, false)", (tenant,))
@@ -102,11 +102,11 @@ class SharedPool:
         self._pool.putconn(raw)
 
     def drain(self) -> None:
-        """Replace all idle connections. After one was lost, the others most likely are, too."""
+        """Replace all idle connections. If one connection was lost, the others probably were, too."""
         self._pool.drain()
 
     def close(self) -> None:
-        """Close every connection once it is idle."""
+        """Close the pool. Each connection is closed as soon as it is idle."""
         self._pool.close()
 
 
@@ -115,10 +115,10 @@ _lock = threading.Lock()
 
 
 class _LockReset:
-    """Replaces the module's lock in a forked child: the parent's may be held by a thread that does not exist there."""
+    """Replaces the module's lock in a forked child, because the inherited lock may be held by a thread of the parent."""
 
     def after_fork(self) -> None:
-        """Create a new lock."""
+        """Create a new lock in the child."""
         global _lock  # noqa: PLW0603  (one lock per process)
         _lock = threading.Lock()
 
@@ -130,7 +130,7 @@ forks.register(_lock_reset)
 def acquire_pool(
     url: str, *, limits: PoolLimits, arguments: dict[str, Any], setup: "Callable[[psycopg.Connection[Row]], None]"
 ) -> SharedPool:
-    """Return this process's pool for an address, created on first use. Call :func:`release_pool` once when done."""
+    """Return this process's pool for an address. It is created on first use. Call :func:`release_pool` once when done."""
     with _lock:
         pool = _pools.get((url, limits))
         if pool is None:
@@ -140,7 +140,7 @@ def acquire_pool(
 
 
 def release_pool(url: str, limits: PoolLimits, pool: SharedPool) -> None:
-    """Release a pool. The last release closes it."""
+    """Release a pool. It is closed when its last user releases it."""
     with _lock:
         pool.users -= 1
         last = pool.users == 0

@@ -1,4 +1,4 @@
-"""The PostgreSQL store, for many processes and machines at once."""
+"""The PostgreSQL store, which many processes and machines can use at once."""
 
 import contextlib
 import threading
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MIN_INDEXED_VECTORS = 20_000
-"""Minimum number of vectors for which a partition gets an index. Fewer are ranked exactly in a few milliseconds."""
+"""Minimum number of vectors for a partition to get an index. With fewer, comparing all of them takes a few milliseconds."""
 
 
 class PostgresStore(SQLReads):
-    """The rows of one tenant in a PostgreSQL database."""
+    """Store of one tenant in a PostgreSQL database."""
 
     session_type: ClassVar[type[PostgresSession]] = PostgresSession
-    """Class of the connections. A subclass can record statements."""
+    """Class that wraps the connections. Tests can replace it with a subclass that records statements."""
 
     def __init__(
         self,
@@ -75,20 +75,23 @@ class PostgresStore(SQLReads):
 
     @property
     def is_local(self) -> bool:
-        """False: the data is on a server."""
+        """Always False, because the data is on a server."""
         return False
 
     def guard(self, query: Callable[[], R]) -> R:
-        """Call ``query`` with a connection of this tenant. Repeats it once if the connection was lost; translates errors."""
+        """Call ``query`` with a connection of this tenant, and translate errors. Repeats it once if the connection was lost."""
         return self._connections.read(query)
 
     def snapshot(self) -> contextlib.AbstractContextManager[None]:
-        """Run several reads on one connection and cache small lookups. Each read still sees the latest committed rows."""
+        """Run the reads of the block on one connection and cache small lookups.
+
+        Unlike a database snapshot, each read still sees the latest committed rows.
+        """
         return self._connections.holding()
 
     @contextlib.contextmanager
     def write(self, *, durable: bool = True) -> Iterator[PostgresTransaction]:
-        """Run a transaction. It is on disk when the block ends, and rolled back if the block raises."""
+        """Run the block in a transaction. It is on disk when the block ends, and rolled back if the block raises."""
         with self._connections.write(durable=durable) as session:
             transaction = PostgresTransaction(session, tenant=self.tenant)
             yield transaction
@@ -97,16 +100,19 @@ class PostgresStore(SQLReads):
             self._listener.announce()
 
     def wait_for_jobs(self, seconds: float) -> bool:
-        """Wait until any process queues a job for this tenant. Return False if none was queued in the given time."""
+        """Wait until any process queues a job for this tenant. Return False if that does not happen within ``seconds``."""
         return self._listener.wait(seconds)
 
     def wait_for_tenants(self, seconds: float) -> Collection[str] | None:
-        """Wait until a job of any tenant is queued and return the tenants; None if a notification may have been missed."""
+        """Wait until a job of any tenant is queued and return the tenants with new jobs.
+
+        Return None if a notification may have been missed.
+        """
         return self._listener.tenants(seconds)
 
     @guarded
     def find_text(self, query: str, where: SearchFilter, *, languages: Sequence[str], limit: int) -> list[Match]:
-        """Rank by BM25 within the partitions the reader may see."""
+        """Rank items by BM25 within the partitions that the reader may see."""
         seen = partitions.visible(self.connection, where.reader, where.spaces)
         return fulltext.search(
             self.connection,
@@ -120,7 +126,7 @@ class PostgresStore(SQLReads):
 
     @guarded
     def find_vectors(self, model: str, query: "NDArray[np.float32]", where: SearchFilter, *, limit: int) -> list[Match]:
-        """Rank by cosine within the partitions the reader may see. Return the best chunk of each item."""
+        """Rank items by cosine within the partitions that the reader may see. Return the best chunk of each item."""
         number = vector_tables.model_number(self.connection, self.tenant, model)
         seen = partitions.visible(self.connection, where.reader, where.spaces) if number is not None else {}
         if number is None or not seen:
@@ -138,7 +144,7 @@ class PostgresStore(SQLReads):
         )
 
     def _item_filter(self, where: SearchFilter, seen: Mapping[int, Space]) -> ItemFilter:
-        """Return the conditions on kind, metadata, time and excluded session that items must meet."""
+        """Return the conditions that items must meet: kind, metadata, time, and not from the excluded session."""
         conditions = Clauses(POSTGRES, "true")
         filtered = where.kinds is not None or bool(where.where)
         if filtered:
@@ -167,7 +173,7 @@ class PostgresStore(SQLReads):
     ) -> list[MissingVector]:
         """List chunks that have no vector of this model yet.
 
-        With ``reader``, list only the chunks it may see: memories before messages, newest first.
+        With ``reader``, list only the chunks that the reader may see: memories before messages, newest first.
         """
         number = vector_tables.model_number(self.connection, self.tenant, model)
         if number is None or (windows is not None and not windows):
@@ -198,7 +204,7 @@ class PostgresStore(SQLReads):
 
     @guarded
     def similarities(self, model: str, items: Sequence[int]) -> "NDArray[np.float32] | None":
-        """Return the cosine of each pair of items by their first chunks; zero if a vector is missing."""
+        """Return the cosine similarity of each pair of items, computed from their first chunks; zero if a vector is missing."""
         number = vector_tables.model_number(self.connection, self.tenant, model)
         if number is None or not items:
             return None
@@ -206,11 +212,11 @@ class PostgresStore(SQLReads):
 
     @guarded
     def stats(self) -> Mapping[str, Any]:
-        """Count the stored rows. ``bytes`` includes the rows of all tenants."""
+        """Count the rows of this tenant. ``bytes`` includes the rows of all tenants."""
         return maintenance.stats(self.connection, self.tenant)
 
     def check(self, *, deep: bool = True) -> list[Finding]:
-        """Check the server and its settings; with ``deep``, also the hash of every row."""
+        """Check the server and its settings. With ``deep``, also check the hash of every row."""
         return [*self._check_rows(deep=deep), maintenance.check_distance(self.url)]
 
     @guarded
@@ -235,20 +241,23 @@ class PostgresStore(SQLReads):
             self._tidying.release()
 
     def rebuild_index(self) -> int:
-        """Drop this tenant's vector indexes. The next calls of :meth:`tidy` build them again."""
+        """Drop the vector indexes of this tenant. Later calls of :meth:`tidy` build them again."""
         with self._connections.owner() as session:
             vector_indexes.drop(session, vector_indexes.existing(session, self.tenant))
         self._indexes.clear()
         return 0
 
     def scrub(self, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
-        """Rewrite the tables and the log as far as this user's privileges allow. Name the places that cannot be verified."""
+        """Remove erased data from the tables and the log, as far as this user's privileges allow.
+
+        The result names the places that could not be verified.
+        """
         self._connections.check_open()
         with self._connections.owner() as session:
             return scrubbing.scrub(session, needles)
 
     def backup(self, target: Path) -> None:
-        """Raise ``InvalidInput``: a PostgreSQL database is backed up with its own tools."""
+        """Always raise ``InvalidInput``, because a PostgreSQL database is backed up with PostgreSQL's own tools."""
         self._connections.check_open()
         raise InvalidInput(
             f"{target} was not written: Holdfast cannot back up a PostgreSQL store. Use pg_dump (schema holdfast), "

@@ -56,27 +56,27 @@ class PostgresTransaction(SQLTransaction):
             return query()
 
     def finish(self) -> None:
-        """Write the counts that were collected for the end of the transaction."""
+        """Write the counts that were collected during the transaction."""
         self._postings.finish(self._session, self.tenant)
 
     # --- locks ------------------------------------------------------------------------------------------
 
     def _read_locked(self, query: Callable[[], list[S]]) -> list[S]:
-        """Read, lock the users of the rows, and read again until no new user appears."""
+        """Run a query and lock the users of its rows. Repeat this until all users of the rows are locked, and return the rows."""
         while True:
             found = query()
             if not self._locks.hold({_user(row.scope.user) for row in found}):
                 return found
 
     def _hold_owner(self, owner: Mapping[str, str]) -> None:
-        """Lock the named user. For an app or agent, lock the whole tenant: any user may be about to write for it."""
+        """Lock the user that ``owner`` names. For an app or agent, lock the whole tenant, because any user may write for it."""
         if "user" in owner:
             self._locks.hold([_user(owner["user"])])
         elif owner:
             self._locks.hold_all()
 
     def _hold_session(self, id: str) -> None:
-        """Lock the user of a session. For a session that does not exist yet, lock its id."""
+        """Lock the user of a session. If the session does not exist yet, lock the session id."""
         if id not in self._sessions and not self.sessions(SessionFilter(ids=(id,))):
             self._locks.hold([f"session {id}"])
         self._sessions.add(id)
@@ -108,7 +108,7 @@ class PostgresTransaction(SQLTransaction):
         return self._read(wanted, super().messages)
 
     def memories(self, wanted: MemoryFilter) -> list[Memory]:
-        """List the present revision of each memory, or the revision known at a given time."""
+        """List the current revision of each memory, or the revision that was current at a given time."""
         return self._read(wanted, super().memories)
 
     def _read(self, wanted: "MemoryFilter | MessageFilter", query: Callable[..., list[S]]) -> list[S]:
@@ -126,7 +126,7 @@ class PostgresTransaction(SQLTransaction):
     def jobs(
         self, *, states: Collection[JobState] | None = None, ids: Collection[str] | None = None, limit: int | None = None
     ) -> list[Job]:
-        """List jobs, oldest first. Jobs requested by id are locked until the transaction ends."""
+        """List jobs, oldest first. Jobs that are selected by id are locked until the transaction ends."""
         if ids is not None:
             self._session.execute(
                 "SELECT 1 FROM jobs WHERE tenant = ? AND id = ANY(?) ORDER BY id FOR UPDATE", (self.tenant, list(ids))
@@ -134,7 +134,7 @@ class PostgresTransaction(SQLTransaction):
         return super().jobs(states=states, ids=ids, limit=limit)
 
     def user(self, user: str) -> UserProfile:
-        """Return a user's profile, with the defaults for an unknown user."""
+        """Return the profile of a user. An unknown user has the default profile."""
         self._locks.hold([_user(user)])
         return super().user(user)
 
@@ -144,17 +144,17 @@ class PostgresTransaction(SQLTransaction):
         return super().app(app)
 
     def setting(self, name: str) -> str | None:
-        """Return one of the engine's persistent values, or None if it is not set."""
+        """Return a persistent setting of the engine by name, or None if it is not set."""
         self._locks.hold([f"setting {name}"])
         return super().setting(name)
 
     def access_key(self, id: str) -> KeyRecord | None:
-        """Return an access key stored by this tenant, or None."""
+        """Return an access key that this tenant stores, or None if there is none with this id."""
         self._locks.hold([f"key {id}"])
         return super().access_key(id)
 
     def stored_response(self, principal: str, key: str) -> StoredResponse | None:
-        """Return the stored response to a request with this idempotency key, or None."""
+        """Return the stored response for an idempotency key, or None if there is none."""
         self._locks.hold([f"answer {principal} {key}"])
         return super().stored_response(principal, key)
 
@@ -171,22 +171,22 @@ class PostgresTransaction(SQLTransaction):
         super().set_session(session)
 
     def add_message(self, message: Message) -> Message:
-        """Store a message. Its number is taken under the user's lock, so a user's numbers grow in commit order."""
+        """Store a message. Its number is assigned while the user is locked, so the numbers of a user grow in commit order."""
         self._locks.hold([_user(message.scope.user)])
         return super().add_message(message)
 
     def add_revision(self, memory: Memory) -> Memory:
-        """Store a revision as the present one. The previous revision moves to the archive with its terms and vectors."""
+        """Store a new current revision of a memory. The previous revision is archived, with its terms and vectors."""
         self._locks.hold([_user(memory.scope.user)])
         return super().add_revision(memory)
 
     def set_action(self, messages: Collection[str], action: str) -> None:
-        """Set the action of messages that have none, which excludes them from extraction and recall."""
+        """Set the action of messages that have no action yet. An action excludes a message from extraction and recall."""
         self._hold_owners("messages", messages)
         super().set_action(messages, action)
 
     def set_sources(self, id: str, sources: Sequence[str]) -> None:
-        """Reduce the sources of every revision of a memory to these."""
+        """Remove all sources except these from every revision of a memory."""
         self._hold_owners("memories", [id])
         super().set_sources(id, sources)
 
@@ -204,7 +204,7 @@ class PostgresTransaction(SQLTransaction):
         return super().remove_memories(ids)
 
     def remove_messages(self, ids: Collection[str]) -> Mapping[str, int]:
-        """Remove messages with their vectors and terms. Memories derived from them keep their ids as sources."""
+        """Remove messages with their vectors and terms. Memories derived from them still list the message ids as sources."""
         self._hold_owners("messages", ids)
         return super().remove_messages(ids)
 
@@ -215,17 +215,17 @@ class PostgresTransaction(SQLTransaction):
         return super().remove_sessions(ids)
 
     def remove_scope(self, owner: Mapping[str, str]) -> None:
-        """Remove the remaining rows of a scope whose memories and messages were removed.
+        """Remove the remaining rows of a scope. Its memories and messages must already be removed.
 
-        These are jobs, partitions and access keys, and the record of the user or app.
+        The remaining rows are jobs, partitions, access keys, and the record of the user or app.
         """
         self._hold_owner(owner)
         super().remove_scope(owner)
 
     def remove_keys(self, owner: Mapping[str, str]) -> None:
-        """Remove the access keys bound to a scope of this tenant, whichever tenant stored them.
+        """Remove the access keys that are bound to a scope of this tenant, including keys that another tenant stores.
 
-        Row level security permits this while ``holdfast.opens`` names the tenant.
+        Row level security allows this while the setting ``holdfast.opens`` names this tenant.
         """
         self._session.execute("SELECT set_config('holdfast.opens', ?, true)", (self.tenant,))
         super().remove_keys(owner)
@@ -234,26 +234,29 @@ class PostgresTransaction(SQLTransaction):
     # --- models and jobs --------------------------------------------------------------------------------
 
     def use_model(self, model: str) -> int:
-        """Queue every chunk for this model's vectors and return how many wait. Waits for writes that are adding chunks."""
+        """Register an embedding model and, if it is new, queue every chunk for it. Return the number of chunks left to embed.
+
+        Waits until concurrent writes that add chunks have ended.
+        """
         if vector_tables.model_number(self._session, self.tenant, model) is None:
             self._locks.hold_all()
         return super().use_model(model)
 
     def drop_model(self, model: str) -> None:
-        """Remove a model with its vectors and its queue."""
+        """Remove an embedding model, its vectors, and its queue of chunks to embed."""
         self._locks.hold_all()
         super().drop_model(model)
 
     def add_job(self, job: Job) -> bool:
-        """Queue a job. Return False and store nothing if a job with the same effect exists."""
+        """Queue a job. If a job with the same effect exists, store nothing and return False."""
         added = super().add_job(job)
         self.has_new_jobs = self.has_new_jobs or added
         return added
 
     def holds_lease(self, job: Job) -> bool:
-        """Return True if this attempt still owns the job. Nobody can take the job over before the transaction ends.
+        """Return True if this attempt still holds the job's lease. No other worker can take it before the transaction ends.
 
-        The job's user is locked first, in the same order as an erasure of that user does.
+        The job's user is locked first. Erasing a user takes the locks in the same order, so the two cannot deadlock.
         """
         if isinstance(user := job.payload.get("user"), str):
             self._locks.hold([_user(user)])
@@ -263,5 +266,5 @@ class PostgresTransaction(SQLTransaction):
 
 
 def _user(user: str | None) -> str:
-    """Return the name of a user's lock. All data without a user shares one lock."""
+    """Return the lock name for a user. All data without a user shares one lock."""
     return f"user {user or ''}"

@@ -1,4 +1,4 @@
-"""HNSW indexes: one per large partition, built without blocking writes, and dropped when it is no longer needed."""
+"""HNSW indexes of vectors, one per large partition. They are built without blocking writes and dropped when not needed."""
 
 import itertools
 import threading
@@ -11,15 +11,15 @@ from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.sql.connection import fetch, fetch_one, fetch_value
 
 _CACHE_SECONDS = 30.0
-"""Seconds for which the list of indexes is cached."""
+"""Time for which the list of indexes is cached, in seconds."""
 _MAX_DIMENSIONS = 4000
 """Maximum number of dimensions of a half-precision vector that pgvector can index."""
 _BUILD_LOCK = 0x486F6C6448
-"""Number of the advisory lock that allows one build at a time in a database."""
+"""Key of the advisory lock that prevents two index builds in one database at the same time."""
 
 
 class PartitionIndex(NamedTuple):
-    """The index of one partition for the vectors of one model."""
+    """Describes the index of one partition, for the vectors of one model."""
 
     tenant: str
     partition: int
@@ -28,9 +28,9 @@ class PartitionIndex(NamedTuple):
 
 
 class IndexCache:
-    """The indexes that exist, cached for a short time.
+    """Caches the list of existing indexes for a short time.
 
-    A new index is used a little later. An index that was dropped meanwhile only makes searches slower.
+    A new index is therefore used with a short delay. If a listed index was dropped, searches still work, only more slowly.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class IndexCache:
         self._seen: dict[int, tuple[float, dict[int, int]]] = {}
 
     def of(self, connection: PostgresSession, tenant: str, model: int) -> Mapping[int, int]:
-        """Return the partitions that have an index for a model, with the number of dimensions."""
+        """Return the partitions that have an index for a model, each with the number of dimensions of its vectors."""
         with self._lock:
             at, found = self._seen.get(model, (0.0, {}))
         if time.monotonic() - at > _CACHE_SECONDS or not at:
@@ -48,7 +48,7 @@ class IndexCache:
         return found
 
     def clear(self) -> None:
-        """Empty the cache, so that the next search looks the indexes up."""
+        """Empty the cache, so that the next search reads the list of indexes again."""
         with self._lock:
             self._seen.clear()
 
@@ -69,10 +69,9 @@ def existing(connection: PostgresSession, tenant: str) -> list[PartitionIndex]:
 
 
 def missing(connection: PostgresSession, tenant: str, min_vectors: int) -> PartitionIndex | None:
-    """Return one partition with at least ``min_vectors`` vectors of a model and no index for them, or None.
+    """Return one partition that has at least ``min_vectors`` vectors of a model but no index for them, or None.
 
-    Workers call this often, so it does not count the vectors of indexed partitions, and counts others only up to the
-    minimum.
+    Workers call this often. For speed, partitions with an index are not counted, and others only up to the minimum.
     """
     large = fetch(connection, "SELECT partition FROM partitions WHERE tenant = ? AND units >= ?", (tenant, min_vectors))
     if not large:
@@ -108,7 +107,7 @@ def stale(connection: PostgresSession, tenant: str) -> list[PartitionIndex]:
 
 
 def build(session: PostgresSession, index: PartitionIndex) -> bool:
-    """Build an index without blocking writes, after dropping the remains of an interrupted build.
+    """Build an index without blocking writes. The remains of an interrupted build are dropped first.
 
     Return False if another process is building an index.
     """

@@ -1,4 +1,4 @@
-"""Vectors in PostgreSQL: half precision, ranked exactly in small partitions and by HNSW in large ones.
+"""Vectors in PostgreSQL, stored in half precision. Small partitions are ranked exactly, large ones with an HNSW index.
 
 Vectors of different models are stored under different model numbers and never compared. Each large partition has its own
 index, so a search never reads the vectors of other users.
@@ -25,10 +25,10 @@ want = vector_tables.want
 def put(
     connection: PostgresSession, tenant: str, name: str, chunks: Sequence[tuple[int, int]], vectors: "NDArray[np.float32]"
 ) -> int:
-    """Store the vectors of chunks that are still queued; skip chunks whose text was removed meanwhile. Return their number.
+    """Store the vectors of chunks that are still queued, and return the number of stored vectors.
 
-    Only the transaction that deletes a chunk from the queue stores its vector. Concurrent writers wait for each other on
-    that row of the queue.
+    Chunks whose text was removed meanwhile are skipped. A vector is stored only by the transaction that deletes its chunk
+    from the queue, so concurrent writers of one chunk wait for each other.
     """
     model = vector_tables.model_number(connection, tenant, name)
     if model is None or not chunks:
@@ -63,7 +63,8 @@ def put(
 def remove(connection: PostgresSession, tenant: str, partition: int, item: int) -> int:
     """Remove an item's vectors and return their number.
 
-    The queue comes first: a concurrent :func:`put` holds a lock on its row, so its vector is visible afterwards.
+    The item is first removed from the queue. This waits for a concurrent :func:`put`, whose vector is then visible and is
+    removed, too.
     """
     where, values = "tenant = ? AND partition = ? AND item = ?", (tenant, partition, item)
     models = "model IN (SELECT model FROM models WHERE tenant = ?)"
@@ -97,7 +98,7 @@ def search(
     item_filter: ItemFilter,
     indexed: Mapping[int, int],
 ) -> list[Match]:
-    """Rank the items of the partitions by cosine. ``indexed`` maps partitions that have an index to their dimensions."""
+    """Rank the items of the partitions by cosine. ``indexed`` maps each partition with an index to its number of dimensions."""
     parameters = _VectorQuery(tenant, model, HalfVector(_unit(query)), limit, item_filter)
     rows = _exact(connection, parameters, [number for number in partitions if number not in indexed])
     for number in partitions:
@@ -121,7 +122,7 @@ class _VectorQuery(NamedTuple):
 
 
 def _exact(connection: PostgresSession, parameters: _VectorQuery, partitions: list[int]) -> list[Row]:
-    """Rank by comparing every vector."""
+    """Rank the items by comparing the query with every vector."""
     if not partitions:
         return []
     item_filter = parameters.item_filter.clauses
@@ -135,10 +136,10 @@ def _exact(connection: PostgresSession, parameters: _VectorQuery, partitions: li
 
 
 def _nearest(connection: PostgresSession, parameters: _VectorQuery, partition: int, dimensions: int) -> list[Row]:
-    """Rank by the partition's HNSW index, which skips items excluded by the filter and continues behind them.
+    """Rank the items with the partition's HNSW index, which skips items that the filter excludes.
 
-    The index scan stops after a limit. If it returned too few items, the filter leaves only few, and comparing them all
-    is fast.
+    The index scan stops after a limit. If it returned too few items, few items pass the filter, and comparing all of these is
+    fast.
     """
     item_filter = parameters.item_filter.clauses
     found = connection.execute_planned(
@@ -161,7 +162,7 @@ def _unit(query: "NDArray[np.float32]") -> "NDArray[np.float32]":
 
 
 def similarities(connection: PostgresSession, tenant: str, model: int, items: Sequence[int]) -> "NDArray[np.float32] | None":
-    """Return the cosine of each pair of items by their first chunks; zero if a vector is missing."""
+    """Return the cosine similarity of each pair of items, computed from their first chunks; zero if a vector is missing."""
     rows = connection.execute_binary(
         "SELECT units.item, vectors.embedding FROM units JOIN vectors ON vectors.tenant = units.tenant "
         "AND vectors.partition = units.partition AND vectors.model = ? AND vectors.item = units.item AND vectors.window = 0 "

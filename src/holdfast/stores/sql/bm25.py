@@ -1,6 +1,7 @@
-"""BM25 ranking, the same for every store: choose candidates by their rarest terms, then score them.
+"""BM25 ranking, the same for every store: select candidates by the rarest query terms, then score them.
 
-Term statistics come only from the partitions the reader may see, so a ranking does not depend on other users' texts.
+Term statistics come only from the partitions that the reader may see, so a ranking does not depend on the texts of other
+users.
 """
 
 import math
@@ -11,20 +12,20 @@ from holdfast.protocols import Match, Space
 from holdfast.stores.sql.connection import Row
 
 Counted: TypeAlias = tuple[int, frozenset[str]]
-"""A query term: the number of chunks that contain it, and its spellings."""
+"""A query term, as the number of chunks that contain it and the list of its spellings."""
 
 MATCHES = 2000
-"""Approximate maximum number of matching chunks that one query reads."""
+"""Approximate maximum number of matching chunks to read per query."""
 FEW_CHUNKS = 2
-"""Additional matches to read per excluded item: about the number of its chunks."""
+"""Number of additional matches to read per excluded item. This is about the number of chunks of an item."""
 K1, B = 1.2, 0.75
-"""BM25 constants: saturation of the term frequency, and influence of the text length."""
+"""BM25 constants. ``K1`` sets the saturation of the term frequency, ``B`` the influence of the text length."""
 
 
 def bound_of(*, filtered: bool, excluded: int) -> int | None:
-    """Return the maximum number of matches to read, or None for all.
+    """Return the maximum number of matching chunks to read, or None for no maximum.
 
-    A filtered search reads all of them, because a filter could exclude every match within the limit.
+    A filtered search has no maximum, because the filter could exclude every match that was read.
     """
     return None if filtered else MATCHES + excluded * FEW_CHUNKS
 
@@ -32,7 +33,7 @@ def bound_of(*, filtered: bool, excluded: int) -> int | None:
 def chosen(known: Sequence[Counted], bound: int | None) -> list[Counted]:
     """Return the terms that select the candidates: the rarest ones, until together they match about ``bound`` chunks.
 
-    The rarest term is always used. If it alone matches more, only its newest chunks are read.
+    The rarest term is always used. If it matches more than ``bound`` chunks, only the newest of these are read.
     """
     taken: list[Counted] = []
     total = 0
@@ -45,26 +46,26 @@ def chosen(known: Sequence[Counted], bound: int | None) -> list[Counted]:
 
 
 def rarity(count: int) -> float:
-    """Return the weight that a term adds to a candidate that contains it."""
+    """Return the weight that a term contributes to each candidate that contains it. Rarer terms weigh more."""
     return 1 / math.log(2 + count)
 
 
 def is_ranked(known: Sequence[Counted], limit: int) -> bool:
     """Return True if the database should order the matches by BM25 itself.
 
-    That is the case for a single term with more matches than are scored: all candidates have the same weight then, and only
-    term frequency and text length tell them apart.
+    This is the case for a query of one term that has more matches than can be scored. All candidates then have the same
+    weight, and only term frequency and text length distinguish them.
     """
     return len(known) == 1 and _scored(limit) < known[0][0] <= MATCHES
 
 
 def _scored(limit: int) -> int:
-    """Return the number of candidates to score: more than the limit, because the weights ignore frequency and length."""
+    """Return the number of candidates to score. It exceeds the limit, because weights ignore term frequency and text length."""
     return max(5 * limit // 2, 60)
 
 
 def best_of(weights: Mapping[int, float], known: Sequence[Counted], limit: int) -> list[int]:
-    """Return the candidates to score: those with the highest summed rarity, newest first among equals."""
+    """Return the candidates to score: those with the highest summed rarity. Of equal candidates, the newest come first."""
     count = _scored(limit)
     if len(known) == 1:  # already in order
         return list(weights)[:count]
@@ -74,9 +75,10 @@ def best_of(weights: Mapping[int, float], known: Sequence[Counted], limit: int) 
 def rank(
     read: Iterable[Row], partitions: Mapping[int, Space], query: Collection[Counted], totals: tuple[int, int], *, limit: int
 ) -> list[Match]:
-    """Score rows of (item, chunk, partition, terms) by BM25, as a fraction of the score of a full match.
+    """Score rows of (item, chunk, partition, terms) by BM25 and return the best chunk of each item.
 
-    ``totals`` are the numbers of chunks and of terms in the partitions. Returns the best chunk of each item.
+    A score is a fraction of the score of a full match. ``totals`` contains the numbers of chunks and of terms in the
+    partitions.
     """
     units, terms = totals
     average = max(terms / units, 1.0) if units else 1.0

@@ -1,7 +1,7 @@
 """The connection interface of the SQL stores, and the differences between the SQLite and PostgreSQL dialects.
 
-Statements are written once, with ``?`` for each value. Expressions without a common spelling are methods of
-:class:`SQLDialect`.
+Statements are written once for both databases, with ``?`` for each value. Expressions that have no common syntax are
+methods of :class:`SQLDialect`.
 """
 
 import functools
@@ -10,9 +10,9 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
 Row: TypeAlias = tuple[Any, ...]
 Part: TypeAlias = tuple[Any, ...]
-"""A piece of SQL, followed by the values it binds."""
+"""A piece of SQL text, followed by the values bound to its parameters."""
 Primitive: TypeAlias = str | float | None
-"""Types of metadata values that can be compared. ``float`` includes integers and booleans."""
+"""Types of metadata values that can be compared. ``float`` also stands for integers and booleans."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -33,17 +33,17 @@ class ResultRows(Protocol):
 
 
 class SQLDialect(Protocol):
-    """Expressions that SQLite and PostgreSQL spell differently."""
+    """Expressions that are written differently in SQLite and PostgreSQL."""
 
     no_limit: int | None
-    """The value that means no limit after LIMIT."""
+    """The value to bind after LIMIT when the number of rows is not limited."""
 
     def next_number(self, connection: "Connection", name: str) -> int:
-        """Return the next number of a sequence. Numbers are never reused, not even after their row was removed."""
+        """Return the next number of a sequence. Numbers are never reused, even if the row that used one was removed."""
         ...
 
     def among(self, column: str, values: Sequence[object]) -> Part:
-        """Return the condition that a column equals one of the values, of any number."""
+        """Return the condition that a column equals one of the values. There may be any number of values."""
         ...
 
     def metadata_entry(self, key: str, operator: str, value: Primitive) -> Part:
@@ -72,10 +72,10 @@ class Executor(Protocol):
 
 
 class Connection(Executor, Protocol):
-    """The interface of a connection that the shared code uses."""
+    """The connection interface that the code shared by the SQL stores uses."""
 
     known: dict[Hashable, Any] | None
-    """Cache of small lookups during a snapshot; None outside of one."""
+    """Cache for the results of small lookups during a snapshot. None when no snapshot is active."""
 
     @property
     def dialect(self) -> SQLDialect:
@@ -83,7 +83,7 @@ class Connection(Executor, Protocol):
         ...
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Any]], /) -> ResultRows:
-        """Run a statement for each row of values. Return the result rows of all of them."""
+        """Run a statement once per row of values. Return the result rows of all runs."""
         ...
 
     def changes(self) -> int:
@@ -92,7 +92,7 @@ class Connection(Executor, Protocol):
 
 
 class Guarding(Protocol):
-    """An object with a ``guard`` for its queries."""
+    """An object with a ``guard`` method that runs its queries and translates errors."""
 
     def guard(self, query: Callable[[], R]) -> R:
         """Call ``query`` and translate the database's errors."""
@@ -103,7 +103,7 @@ G = TypeVar("G", bound=Guarding)
 
 
 def guarded(method: Callable[Concatenate[G, P], R]) -> Callable[Concatenate[G, P], R]:
-    """Decorate a store's method so that it runs inside ``guard`` and raises Holdfast errors."""
+    """Decorate a method of a store so that it runs inside ``guard``, which translates errors into Holdfast's."""
 
     @functools.wraps(method)
     def call(self: G, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -113,7 +113,7 @@ def guarded(method: Callable[Concatenate[G, P], R]) -> Callable[Concatenate[G, P
 
 
 def cached_fetch(connection: Connection, key: Hashable, fetch_result: Callable[[], R]) -> R:
-    """Return the result of ``fetch_result``. During a snapshot, run it once per key and cache the result."""
+    """Call ``fetch_result`` and return its result. During a snapshot, the result is cached by ``key``."""
     known = connection.known
     if known is None:
         return fetch_result()
@@ -141,7 +141,7 @@ def fetch_value(connection: Executor, sql: str, values: Sequence[Any] = ()) -> A
 
 @functools.cache
 def upsert(table: str, columns: str, *, key: int = 1) -> str:
-    """Return the statement that inserts a row, or replaces the one with the same tenant and first ``key`` columns."""
+    """Return the statement that inserts a row. A row with the same tenant and the same first ``key`` columns is replaced."""
     names = columns.split(", ")
     same = ", ".join(["tenant", *names[:key]])
     rest = ", ".join(f"{name} = excluded.{name}" for name in names[key:])

@@ -13,11 +13,11 @@ HASHED: tuple[tuple[str, str, Expected], ...] = (
     ("memories", MEMORY_COLUMNS, memory_hash),
     ("messages", MESSAGE_COLUMNS, message_hash),
 )
-"""Tables whose rows carry a hash: table, columns, and the function that computes the expected hash."""
+"""Tables whose rows contain a hash, as (table, columns, function that computes the expected hash)."""
 
 
 def stats(connection: Connection, tenant: str) -> dict[str, Any]:
-    """Count a tenant's rows."""
+    """Count the rows of a tenant."""
 
     def single(sql: str) -> Any:
         return fetch_value(connection, sql, (tenant,))
@@ -42,7 +42,7 @@ def stats(connection: Connection, tenant: str) -> dict[str, Any]:
 
 
 def vectors_finding(connection: Connection, tenant: str) -> Finding:
-    """Check that every vector belongs to a chunk."""
+    """Check that every vector belongs to a chunk, and return the finding."""
     waiting = fetch_value(connection, "SELECT count(*) FROM unembedded WHERE tenant = ?", (tenant,))
     stray = fetch_value(
         connection,
@@ -58,7 +58,7 @@ def vectors_finding(connection: Connection, tenant: str) -> Finding:
 
 
 def hashes_finding(table: str, seen: int, bad: Sequence[str]) -> Finding:
-    """Return the finding for a table: how many rows do not match their hash."""
+    """Return the finding for a table: how many of its ``seen`` rows do not match their hash. ``bad`` contains their ids."""
     if bad:
         shown = ", ".join(bad[:5]) + (" ..." if len(bad) > 5 else "")
         return Finding(
@@ -71,7 +71,7 @@ def hashes_finding(table: str, seen: int, bad: Sequence[str]) -> Finding:
 
 
 def altered(rows: Iterable[Sequence[Any]], expected: Expected) -> tuple[int, list[str]]:
-    """Return the number of rows, and the ids of those that do not match their hash."""
+    """Count the rows, and return the count with the ids of the rows that do not match their hash."""
     seen, bad = 0, []
     for row in rows:
         seen += 1

@@ -1,4 +1,4 @@
-"""Translate filters into SQL. All values are bound; only our own column names are formatted into the text."""
+"""Translate filters into SQL. All values are bound as parameters; only our own column names are part of the SQL text."""
 
 import itertools
 from collections.abc import Collection, Mapping, Sequence
@@ -25,7 +25,7 @@ class Clauses:
         self.values: list[Any] = list(values)
 
     def add(self, sql: str, *values: object) -> None:
-        """Add a condition."""
+        """Add a condition with its bound values."""
         self._parts.append(sql)
         self.values.extend(values)
 
@@ -34,7 +34,7 @@ class Clauses:
         self.add(*self.dialect.among(column, list(values)))
 
     def pairs(self, columns: str, pairs: Collection[tuple[int, int]]) -> None:
-        """Add the condition that two columns equal one of the pairs. There must be at least one pair."""
+        """Add the condition that two columns together equal one of the pairs. There must be at least one pair."""
         self.add(f"({columns}) IN (VALUES {', '.join(['(?, ?)'] * len(pairs))})", *itertools.chain.from_iterable(pairs))
 
     @property
@@ -104,7 +104,7 @@ def _add_time(clauses: Clauses, wanted: MemoryFilter) -> None:
 
 
 def add_metadata(clauses: Clauses, where: Where) -> None:
-    """Add conditions on metadata entries. Their keys are bound like any value."""
+    """Add conditions on metadata entries. The names of the entries are bound as parameters, too."""
     for key, wanted in where.items():
         if isinstance(wanted, Mapping):
             for name, value in wanted.items():
@@ -121,7 +121,7 @@ def add_metadata(clauses: Clauses, where: Where) -> None:
 
 
 def _comparison(dialect: SQLDialect, key: str, operator: str, value: object) -> tuple[Any, ...]:
-    """Return one comparison with its bound values. JSON types matter: true is not 1, and '1' is not 1."""
+    """Return one comparison with its bound values. Values of different JSON types are never equal: true is not 1, nor is '1'."""
     if value is not None and not isinstance(value, str | int | float):
         kind = type(value).__name__
         raise InvalidInput(f"Metadata {key!r} cannot be compared with {kind}. Use text, a number, a boolean or None.")
@@ -154,7 +154,7 @@ def message_clauses(connection: Connection, tenant: str, wanted: MessageFilter) 
 
 
 def said_in(clauses: Clauses, column: str, intervals: Sequence[tuple[datetime, datetime]]) -> None:
-    """Add the condition that a timestamp lies in one of the intervals. No intervals means no condition."""
+    """Add the condition that a timestamp lies in one of the intervals. Without intervals, no condition is added."""
     if not intervals:
         return
     either = " OR ".join(f"{column} >= ? AND {column} < ?" for _ in intervals)

@@ -1,4 +1,4 @@
-"""Access keys, and stored responses for repeated requests."""
+"""Reads and writes of access keys, and of the responses stored for repeated requests."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -14,13 +14,13 @@ _RESPONSE_COLUMNS = "principal, key, request, at, status, headers, body"
 
 
 class AccessReads:
-    """Reads of access keys and stored responses."""
+    """The methods of a store that read access keys and stored responses."""
 
     tenant: str
 
     @property
     def connection(self) -> Connection:
-        """The connection to read with."""
+        """The connection that the reads use."""
         raise NotImplementedError
 
     def guard(self, query: Callable[[], R]) -> R:
@@ -29,19 +29,19 @@ class AccessReads:
 
     @guarded
     def access_key(self, id: str) -> KeyRecord | None:
-        """Return an access key stored by this tenant, or None."""
+        """Return an access key that this tenant stores, or None if there is none with this id."""
         row = fetch_one(self.connection, f"SELECT {_KEY_COLUMNS} FROM keys WHERE tenant = ? AND id = ?", (self.tenant, id))
         return None if row is None else _to_key(row)
 
     @guarded
     def access_keys(self) -> list[KeyRecord]:
-        """List the access keys stored by this tenant, oldest first."""
+        """List the access keys that this tenant stores, oldest first."""
         rows = fetch(self.connection, f"SELECT {_KEY_COLUMNS} FROM keys WHERE tenant = ? ORDER BY created_at, id", (self.tenant,))
         return [_to_key(row) for row in rows]
 
     @guarded
     def stored_response(self, principal: str, key: str) -> StoredResponse | None:
-        """Return the stored response to a request with this idempotency key, or None."""
+        """Return the stored response for an idempotency key, or None if there is none."""
         row = fetch_one(
             self.connection,
             f"SELECT {_RESPONSE_COLUMNS} FROM idempotency WHERE tenant = ? AND principal = ? AND key = ?",
@@ -51,27 +51,27 @@ class AccessReads:
 
     @guarded
     def has_stored_responses(self, *, before: datetime) -> bool:
-        """Return True if there are stored responses from before a given time."""
+        """Return True if there are responses that were stored before a given time."""
         sql = "SELECT EXISTS (SELECT 1 FROM idempotency WHERE tenant = ? AND at < ?)"
         return bool(fetch_value(self.connection, sql, (self.tenant, stamp(before))))
 
 
 class AccessWrites(AccessReads):
-    """Writes of access keys and stored responses."""
+    """The methods of a transaction that write access keys and stored responses."""
 
     def set_key(self, record: KeyRecord) -> None:
         """Store or replace an access key."""
         self.connection.execute(upsert("keys", _KEY_COLUMNS), (self.tenant, *_key_row(record)))
 
     def touch_keys(self, used: Mapping[str, datetime]) -> None:
-        """Record when access keys were last used. Ignores keys that were removed."""
+        """Record when access keys were last used. Keys that no longer exist are ignored."""
         self.connection.executemany(
             "UPDATE keys SET last_used_at = ? WHERE tenant = ? AND id = ? AND coalesce(last_used_at, 0) < ?",
             [(stamp(moment), self.tenant, id, stamp(moment)) for id, moment in sorted(used.items())],
         )
 
     def remove_keys(self, owner: Mapping[str, str]) -> None:
-        """Remove the access keys bound to a scope of this tenant, whichever tenant stored them."""
+        """Remove the access keys that are bound to a scope of this tenant, including keys that another tenant stores."""
         named = " AND ".join(f"{part} = ?" for part in owner)
         self.connection.execute(f"DELETE FROM keys WHERE opens = ? AND {named}", (self.tenant, *owner.values()))
 
@@ -80,7 +80,7 @@ class AccessWrites(AccessReads):
         self.connection.execute(upsert("idempotency", _RESPONSE_COLUMNS, key=2), (self.tenant, *_response_row(response)))
 
     def set_stored_response(self, response: StoredResponse) -> bool:
-        """Store the response to a claimed request. Return False and store nothing if the claim no longer exists."""
+        """Store the response to a claimed request. If the claim no longer exists, store nothing and return False."""
         principal, key, request, at, status, headers, body = _response_row(response)
         self.connection.execute(
             "UPDATE idempotency SET status = ?, headers = ?, body = ? "
@@ -92,7 +92,10 @@ class AccessWrites(AccessReads):
     def remove_stored_responses(
         self, *, before: datetime | None = None, principal: str | None = None, key: str | None = None
     ) -> int:
-        """Remove stored responses: all, those before a time, or those of a principal and key. Return their number."""
+        """Remove stored responses and return their number.
+
+        Removes all of them, those stored before a given time, or those of one principal and idempotency key.
+        """
         sql, values = "DELETE FROM idempotency WHERE tenant = ?", list[Any]([self.tenant])
         conditions = (("at < ?", from_time(before)), ("principal = ?", principal), ("key = ?", key))
         for clause, value in conditions:

@@ -1,4 +1,4 @@
-"""Numbered schema migrations: read them from a package, and find those that a store lacks."""
+"""Numbered schema migrations: load them from a package, and find those that were not applied to a store yet."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -8,11 +8,11 @@ from typing import NamedTuple
 from holdfast.errors import StoreCorrupt, StoreError, StoreTooNew
 
 COPYING = 0
-"""Migration number that marks a store as the target of an unfinished copy, so that nobody opens it."""
+"""Special migration number that marks a store as the target of an unfinished copy. Such a store cannot be opened."""
 
 
 class Migration(NamedTuple):
-    """One step of the schema."""
+    """One numbered change of the database schema."""
 
     number: int
     name: str
@@ -25,7 +25,7 @@ class Migration(NamedTuple):
 
 
 def migrations(package: str = "holdfast.stores.sqlite") -> Iterator[Migration]:
-    """Yield every migration of this version in order, from the folder ``schema`` of a package."""
+    """Yield all migrations of this version in order. They are read from the folder ``schema`` of a package."""
     folder = resources.files(package) / "schema"
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if entry.name.endswith(".sql"):
@@ -35,7 +35,7 @@ def migrations(package: str = "holdfast.stores.sqlite") -> Iterator[Migration]:
 
 
 def pending(recorded: Mapping[int, str], known: list[Migration], *, what: str = "file") -> list[Migration]:
-    """Return the migrations that are not recorded yet, after verifying the recorded ones."""
+    """Verify the migrations that a store has recorded, and return those that it has not applied yet."""
     if COPYING in recorded:
         raise StoreError(
             f"A copy into this {what} is not finished (from {recorded[COPYING]}). "

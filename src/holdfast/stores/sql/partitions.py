@@ -1,6 +1,6 @@
-"""Partitions: each one is a scope and a space, identified by a number.
+"""Partitions of the stored items. Each partition is identified by a number and contains one space of one scope.
 
-A reader's visibility is a list of these numbers, so a search reads only rows that the reader may see.
+The partitions that a reader may see are a list of numbers, so a search reads only rows that the reader may see.
 """
 
 from collections.abc import Collection, Mapping
@@ -14,10 +14,10 @@ from holdfast.types import Scope
 def visible(
     connection: Connection, reader: Scope, spaces: Collection[Space], *, apps: Collection[str] | None = None
 ) -> dict[int, Space]:
-    """Return the partitions a reader may see: each part of their scope is shared or equals the reader's.
+    """Return the partitions a reader may see: each part of their scope is shared or equals the reader's part.
 
-    With ``apps``, return only the partitions of these apps. Apps that share with the reader's app share their memories, not
-    their messages.
+    With ``apps``, return only the partitions of these apps. An app that shares with the reader's app shares its memories, but
+    not its messages.
     """
     key = ("visible", reader, tuple(spaces), None if apps is None else frozenset(apps))
     return cached_fetch(connection, key, lambda: _visible(connection, reader, spaces, apps))
@@ -40,7 +40,7 @@ def _visible(connection: Connection, reader: Scope, spaces: Collection[Space], a
 
 
 def owned(connection: Connection, tenant: str, owner: Mapping[str, str], spaces: Collection[Space]) -> list[int]:
-    """Return the partitions whose scope has the named parts, whatever its other parts are."""
+    """Return the partitions whose scope matches the parts that ``owner`` names. Other parts can have any value."""
     named = " ".join(f"AND {part} = ?" for part in _parts(owner))
     sql = f"SELECT partition FROM partitions WHERE tenant = ? {named} AND space IN ({marks(list(spaces))})"
     values = [owner[part] for part in _parts(owner)]
@@ -48,7 +48,7 @@ def owned(connection: Connection, tenant: str, owner: Mapping[str, str], spaces:
 
 
 def exact(connection: Connection, scope: Scope, space: Space) -> int | None:
-    """Return the partition of exactly this scope and space, or None."""
+    """Return the partition with exactly this scope and space, or None if there is none."""
     found: int | None = fetch_value(
         connection,
         "SELECT partition FROM partitions WHERE tenant = ? AND user = ? AND app = ? AND agent = ? AND space = ?",
@@ -86,12 +86,12 @@ def scopes_of(connection: Connection, tenant: str, numbers: Collection[int]) -> 
 
 
 def next_number(connection: Connection, name: str) -> int:
-    """Return the next number of a sequence. Numbers are never reused, not even after their row was removed."""
+    """Return the next number of a sequence. Numbers are never reused, even if the row that used one was removed."""
     return connection.dialect.next_number(connection, name)
 
 
 def _parts(owner: Mapping[str, str]) -> list[str]:
-    """Return the scope parts that an owner names. Raise ``KeyError`` for any other name."""
+    """Return which of app, user and agent an owner names. Raise ``KeyError`` if it names anything else."""
     unknown = set(owner) - {"app", "user", "agent"}
     if unknown:
         raise KeyError(f"not a part of a scope: {', '.join(sorted(unknown))}")

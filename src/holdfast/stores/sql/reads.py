@@ -1,4 +1,4 @@
-"""Reads from the tables. They are the same inside and outside a transaction; only the connection differs."""
+"""Reads from the SQL tables. The same code runs inside and outside a transaction; only the connection differs."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -78,7 +78,7 @@ class SQLReads(AccessReads):
 
     @guarded
     def memories(self, wanted: MemoryFilter) -> list[Memory]:
-        """List the present revision of each memory, or the revision known at a given time."""
+        """List the current revision of each memory, or the revision that was current at a given time."""
         if wanted.pinned and wanted.reader and not self._has_pinned(wanted.reader):
             return []
         clauses = memory_clauses(self.connection, self.tenant, wanted)
@@ -94,7 +94,10 @@ class SQLReads(AccessReads):
         return self._to_memories(self._rows(f"{sql} {order}", (*clauses.values, self._limit(wanted.limit), wanted.offset)))
 
     def _has_pinned(self, reader: Scope) -> bool:
-        """Return True if a reader sees any pinned memory. Every recall asks for them, and most readers have none."""
+        """Return True if a reader sees any pinned memory.
+
+        The result is cached, because every recall needs the pinned memories and most readers have none.
+        """
 
         def has_any() -> bool:
             clauses = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
@@ -113,7 +116,7 @@ class SQLReads(AccessReads):
 
     @guarded
     def places(self, seqs: Collection[int]) -> list[tuple[int, str, str, str | None, datetime]]:
-        """Return (number, session, role, speaker, time) of messages, given their numbers."""
+        """Return (number, session, role, speaker, time) for each message with one of these numbers."""
         clauses = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
         clauses.among("seq", list(seqs))
         rows = self._rows(f"SELECT seq, session, role, speaker, at FROM messages WHERE {clauses.sql}", clauses.values)
@@ -127,7 +130,7 @@ class SQLReads(AccessReads):
 
     @guarded
     def changes(self, *, memory: str | None = None, batch: str | None = None, id: str | None = None) -> list[ChangeRecord]:
-        """List the changes of a memory or of a batch, or the change with an id, oldest first."""
+        """List the changes of one memory, the changes of one batch, or the change with one id, oldest first."""
         column, value = next((c, v) for c, v in (("memory", memory), ("batch", batch), ("id", id)) if v is not None)
         rows = self._rows(
             f"SELECT {CHANGE_COLUMNS} FROM changes WHERE tenant = ? AND {column} = ? ORDER BY at, id", (self.tenant, value)
@@ -150,13 +153,13 @@ class SQLReads(AccessReads):
 
     @guarded
     def user(self, user: str) -> UserProfile:
-        """Return a user's profile, with the defaults for an unknown user."""
+        """Return the profile of a user. An unknown user has the default profile."""
         rows = self._rows("SELECT timezone, language FROM users WHERE tenant = ? AND user = ?", (self.tenant, user))
         return UserProfile(user=user, timezone=rows[0][0], language=rows[0][1]) if rows else UserProfile(user=user)
 
     @guarded
     def user_names(self, *, limit: int | None = None, offset: int = 0) -> list[str]:
-        """List all users who have a profile, memories (live or retired), sessions or messages, in code point order."""
+        """List all users who have a profile, memories (live or retired), sessions or messages, sorted by code point."""
         # A partition may outlive its rows, so it does not prove that the user still has data.
         within = "tenant = partitions.tenant AND {0}.partition = partitions.partition"
         rows = self._rows(
@@ -172,7 +175,7 @@ class SQLReads(AccessReads):
 
     @guarded
     def user_records(self, names: Collection[str], *, unexpired_at: datetime) -> list[UserRecord]:
-        """Count the memories and sessions of each user, ordered by name. Unknown users have zero."""
+        """Count the memories and sessions of each user, ordered by name. The counts of an unknown user are zero."""
         sessions = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
         sessions.among("user", names)
         session_rows = self._rows(
@@ -221,7 +224,7 @@ class SQLReads(AccessReads):
 
     @guarded
     def memories_by_app(self, *, unexpired_at: datetime) -> Mapping[str, int]:
-        """Count the live memories per app. Apps without any are omitted."""
+        """Count the live memories per app. Apps without live memories are left out."""
         rows = self._rows(
             "SELECT partitions.app, count(*) FROM partitions CROSS JOIN memories ON memories.tenant = partitions.tenant "
             "AND memories.partition = partitions.partition AND memories.recorded_to IS NULL AND memories.status = 'live' "
@@ -233,7 +236,7 @@ class SQLReads(AccessReads):
 
     @guarded
     def memories_by_day(self, *, since: datetime) -> list[DayCount]:
-        """Count the memories created since a given time and not removed since, per day and kind, oldest day first."""
+        """Count the memories created since a given time, per day and kind, oldest day first. Removed memories are left out."""
         day = self.connection.dialect.day_of("changes.at")
         rows = self._rows(
             f"SELECT {day}, memories.kind, count(*) FROM changes CROSS JOIN memories "
@@ -245,7 +248,7 @@ class SQLReads(AccessReads):
 
     @guarded
     def changes_by_app(self, *, since: datetime) -> list[AppChanges]:
-        """Count the created memories and the batches of changes since a given time, per app and author."""
+        """Count the created memories and the change batches since a given time, per app and author of the change."""
         rows = self._rows(
             "SELECT partitions.app, changes.actor, count(*) FILTER (WHERE changes.action = 'created'), count(DISTINCT changes.batch) "
             "FROM changes CROSS JOIN memories ON memories.tenant = changes.tenant AND memories.id = changes.memory "
@@ -258,7 +261,7 @@ class SQLReads(AccessReads):
 
     @guarded
     def setting(self, name: str) -> str | None:
-        """Return one of the engine's persistent values, or None if it is not set."""
+        """Return a persistent setting of the engine by name, or None if it is not set."""
         rows = self._rows("SELECT value FROM settings WHERE tenant = ? AND name = ?", (self.tenant, name))
         return rows[0][0] if rows else None
 
@@ -278,7 +281,7 @@ class SQLReads(AccessReads):
 
     @guarded
     def spend(self, *, since: str = "") -> list[Spend]:
-        """List the costs of models, ordered by day."""
+        """List the model costs, ordered by day."""
         rows = self._rows(f"SELECT {SPEND_COLUMNS} FROM spend WHERE tenant = ? AND day >= ? ORDER BY day", (self.tenant, since))
         return [to_spend(row) for row in rows]
 

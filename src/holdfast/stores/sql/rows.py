@@ -1,7 +1,7 @@
 """Convert between rows of the SQL tables and Python objects.
 
-Each message and memory row carries its own hash, because SQLite's integrity check verifies the structure of the file and
-misses most flipped bits in text.
+Each message and memory row contains a hash of itself. SQLite's integrity check verifies only the structure of the file,
+and misses most flipped bits in text.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ JOB_COLUMNS = (
     "id, kind, payload, effect, state, priority, attempt, created_at, not_before, lease_until, worker, finished_at, cost, error"
 )
 SEARCHED_TEXT = "CASE WHEN key IS NULL THEN text ELSE key || ': ' || text END"
-"""SQL for the searchable text of a memory, equal to ``str(memory)``."""
+"""SQL expression for the searchable text of a memory, equal to ``str(memory)``."""
 SPEND_COLUMNS = "day, purpose, model, calls, input_tokens, output_tokens, seconds, cost, unpriced, energy"
 APP_COLUMNS = "app, name, installed_at, uninstalled_at, sharing, metadata"
 CHANGE_COLUMNS = "id, batch, at, action, memory, revision, actor, model, prompt, job, reason"
@@ -39,26 +39,29 @@ _MutableMemory: Any = make_dataclass("_MutableMemory", [field.name for field in 
 _MutableMessage: Any = make_dataclass("_MutableMessage", [field.name for field in fields(Message)], slots=True)
 
 _IN_PLACE = (21, 22, 23, 29, 30)
-"""Memory columns outside the row's hash: expires_at, last_used_at, last_seen_at, recorded_to, hash."""
+"""Positions of the columns that the hash of a memory row does not cover.
+
+These are expires_at, last_used_at, last_seen_at, recorded_to and the hash itself. They can change within a revision.
+"""
 
 
 def to_time(value: int | None) -> datetime | None:
-    """Convert a stored number to a time; None stays None."""
+    """Convert stored microseconds since 1970 to a time. None stays None."""
     return None if value is None else _time(value)
 
 
 def from_time(value: datetime | None) -> int | None:
-    """Convert a time to microseconds since 1970 in UTC, as stored; None stays None."""
+    """Convert a time to microseconds since 1970 in UTC, for storage. None stays None."""
     return None if value is None else (value - _EPOCH) // _MICROSECOND
 
 
 def stamp(value: datetime) -> int:
-    """Convert a time to microseconds since 1970 in UTC, as stored."""
+    """Convert a time to microseconds since 1970 in UTC, for storage."""
     return (value - _EPOCH) // _MICROSECOND
 
 
 def moment(value: int) -> datetime:
-    """Convert a stored number to a time."""
+    """Convert stored microseconds since 1970 to a time."""
     return _time(value)
 
 
@@ -68,24 +71,24 @@ def _time(value: int) -> datetime:
 
 
 def dump(value: object) -> str:
-    """Return a value as compact JSON with sorted keys and unescaped letters."""
+    """Return a value as compact JSON. Keys are sorted, and non-ASCII letters are not escaped."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
 def row_hash(values: Sequence[object]) -> bytes:
-    """Return the hash of a row's values. It depends on their types as well as their contents."""
+    """Return the hash of a row's values. It covers the types of the values as well as their contents."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(repr(tuple(values)).encode("utf-8", "surrogatepass"))
     return digest.digest()
 
 
 def memory_hash(row: Sequence[Any]) -> bytes:
-    """Return the expected hash of a memory row."""
+    """Compute the hash that a memory row should contain."""
     return row_hash([value for place, value in enumerate(row) if place not in _IN_PLACE])
 
 
 def message_hash(row: Sequence[Any]) -> bytes:
-    """Return the expected hash of a message row."""
+    """Compute the hash that a message row should contain."""
     return row_hash(row[:-1])
 
 
@@ -208,7 +211,7 @@ def change_row(change: ChangeRecord) -> tuple[Any, ...]:
 
 
 def to_change(row: Sequence[Any], after: Memory | None) -> ChangeRecord:
-    """Convert a row in the order of ``CHANGE_COLUMNS`` to a change, with the revision that it created."""
+    """Convert a row in the order of ``CHANGE_COLUMNS`` to a change, including the revision that the change created."""
     author = Author(actor=row[6], model=row[7], prompt=row[8], job=row[9])
     return ChangeRecord(
         id=row[0], batch=row[1], at=_time(row[2]), action=cast("Any", row[3]), memory=row[4], revision=row[5],
@@ -217,10 +220,10 @@ def to_change(row: Sequence[Any], after: Memory | None) -> ChangeRecord:
 
 
 def to_scope(tenant: str, app: str, user: str, agent: str) -> Scope:
-    """Convert stored scope parts to a scope; '' means shared."""
+    """Convert stored scope parts to a scope. An empty part means that it is shared."""
     return Scope(tenant=tenant, app=app or None, user=user or None, agent=agent or None)
 
 
 def marks(values: Sequence[object] | set[Any] | frozenset[Any]) -> str:
-    """Return one question mark per value, separated by commas."""
+    """Return SQL placeholders for the values: one question mark each, separated by commas."""
     return ", ".join("?" * len(values))

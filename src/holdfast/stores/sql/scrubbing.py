@@ -1,4 +1,4 @@
-"""Search blocks of bytes for erased text."""
+"""Search blocks of bytes for needles, which are byte strings from erased data."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,10 +6,10 @@ import numpy as np
 
 
 def held(blocks: Iterable[bytes], needles: Sequence[bytes]) -> set[bytes]:
-    """Return the needles that occur in the blocks. All are searched in one pass.
+    """Return the needles that occur in the blocks. All needles are searched in one pass.
 
-    A match of the first eight bytes, compared as integers, is verified against the whole needle. Needles must have at least
-    eight bytes.
+    The first eight bytes of a needle are compared as an integer. If they match, the whole needle is compared. Needles must
+    have at least eight bytes.
     """
     heads = np.unique(np.array([int.from_bytes(needle[:8], "little") for needle in needles], dtype=np.uint64))
     max_length = max(map(len, needles))

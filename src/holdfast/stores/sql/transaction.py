@@ -1,4 +1,4 @@
-"""A write transaction: rows, full text, the queue of missing vectors and the history change together."""
+"""A write transaction of the SQL stores. It keeps rows, full-text index, embedding queue and history consistent."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
 
 
 class TextIndex(Protocol):
-    """Writer of the full-text index."""
+    """Interface for writing the full-text index."""
 
     def index(
         self, connection: Any, tenant: str, place: tuple[int, int], text: str, language: str | None, *, heading: str = ""
     ) -> int:
-        """Index the chunks of a (partition, item) and return their number."""
+        """Index the chunks of an item in a partition, and return the number of chunks."""
         ...
 
     def unindex(self, connection: Any, tenant: str, item: int) -> None:
@@ -54,21 +54,21 @@ class TextIndex(Protocol):
         ...
 
     def move(self, connection: Any, tenant: str, item: int, new_item: int, partition: int) -> int:
-        """Move an item's chunks to another item number and partition, and return their number."""
+        """Move an item's chunks to another item number and partition, and return the number of chunks."""
         ...
 
 
 class VectorTable(Protocol):
-    """Writer of the vectors and of the queue of missing ones."""
+    """Interface for writing the vectors, and the queue of chunks that have no vector yet."""
 
     def want(self, connection: Any, tenant: str, partition: int, item: int, chunks: int) -> None:
-        """Queue the chunks of a new item for every model in use."""
+        """Queue the chunks of a new item for embedding with every model in use."""
         ...
 
     def put(
         self, connection: Any, tenant: str, name: str, chunks: Sequence[tuple[int, int]], vectors: "NDArray[np.float32]"
     ) -> int:
-        """Store the vectors of chunks that are still queued, and return their number."""
+        """Store the vectors of chunks that are still queued, and return the number of stored vectors."""
         ...
 
     def remove(self, connection: Any, tenant: str, partition: int, item: int) -> int:
@@ -80,25 +80,25 @@ class VectorTable(Protocol):
         ...
 
     def use_model(self, connection: Any, tenant: str, name: str) -> int:
-        """Queue every chunk for a model's vectors, and return how many wait."""
+        """Register an embedding model and, if it is new, queue every chunk for it. Return the number of chunks left to embed."""
         ...
 
     def drop_model(self, connection: Any, tenant: str, name: str) -> None:
-        """Remove a model with its vectors and its queue."""
+        """Remove an embedding model, its vectors, and its queue of chunks to embed."""
         ...
 
 
 class SQLTransaction(SQLReads, AccessWrites):
-    """A write transaction. The store commits it."""
+    """A write transaction on a SQL store. The store commits it."""
 
     _text: TextIndex
     _vectors: VectorTable
     _by_partition: ClassVar[tuple[str, ...]]
-    """Tables whose rows are removed with a partition; ``partitions`` itself is the last."""
+    """Tables whose rows are removed together with a partition. The table ``partitions`` itself comes last."""
     _row_lock: ClassVar[str] = ""
-    """SQL suffix that locks the selected row until the transaction ends. Empty for a database with a single writer."""
+    """SQL suffix that locks the selected row until the transaction ends. Empty if the database has a single writer."""
     _free_row_lock: ClassVar[str] = ""
-    """SQL suffix that selects and locks the first row not locked by others. Empty for a database with a single writer."""
+    """SQL suffix that selects and locks the first row that nobody else has locked. Empty if the database has a single writer."""
 
     def __init__(self, connection: Connection, *, tenant: str) -> None:
         self._connection = connection
@@ -118,7 +118,7 @@ class SQLTransaction(SQLReads, AccessWrites):
         self._replace("sessions", SESSION_COLUMNS, session_row(session))
 
     def add_message(self, message: Message) -> Message:
-        """Store a message, index its text and queue its vectors. Return it with its sequence number."""
+        """Store a message, index its text and queue it for embedding. Return the message with its sequence number."""
         stored = replace(message, seq=partitions.next_number(self._connection, "item"))
         partition = partitions.ensure(self._connection, stored.scope, "message")
         self._insert("messages", MESSAGE_COLUMNS, message_row(stored, partition))
@@ -127,7 +127,7 @@ class SQLTransaction(SQLReads, AccessWrites):
         return stored
 
     def add_revision(self, memory: Memory) -> Memory:
-        """Store a revision as the present one. The previous revision moves to the archive with its terms and vectors."""
+        """Store a new current revision of a memory. The previous revision is archived, with its terms and vectors."""
         connection = self._connection
         before = fetch_one(
             connection,
@@ -157,7 +157,7 @@ class SQLTransaction(SQLReads, AccessWrites):
         )
 
     def _archive_text(self, item: int, partition: int, successor: Memory) -> None:
-        """Move the text of an old revision out of the partitions that live searches read."""
+        """Move the text of an old revision to the archive partition, which ordinary searches do not read."""
         archive = partitions.ensure(self._connection, successor.scope, "archive")
         if archive != partition:
             self._text.move(self._connection, self.tenant, item, item, archive)
@@ -174,13 +174,13 @@ class SQLTransaction(SQLReads, AccessWrites):
         self._vectors.want(self._connection, self.tenant, partition, item, count)
 
     def touch(self, ids: Collection[str], *, used: datetime | None = None, seen: datetime | None = None) -> None:
-        """Record when memories were last used or last stated again."""
+        """Record when memories were last used by a recall, or last stated again."""
         for column, moment in (("last_used_at", used), ("last_seen_at", seen)):
             if moment is not None:
                 self._update_present(column, stamp(moment), ids)
 
     def set_action(self, messages: Collection[str], action: str) -> None:
-        """Set the action of messages that have none, which excludes them from extraction and recall."""
+        """Set the action of messages that have no action yet. An action excludes a message from extraction and recall."""
         for batch in batches(messages):
             rows = fetch(
                 self._connection,
@@ -195,11 +195,11 @@ class SQLTransaction(SQLReads, AccessWrites):
                 )
 
     def set_expiry(self, ids: Collection[str], expires_at: datetime) -> None:
-        """Set the expiry of memories that are renewed by use."""
+        """Set the expiry time of memories whose lifetime is renewed by use."""
         self._update_present("expires_at", stamp(expires_at), ids)
 
     def set_sources(self, id: str, sources: Sequence[str]) -> None:
-        """Reduce the sources of every revision of a memory to these."""
+        """Remove all sources except these from every revision of a memory."""
         place = MEMORY_COLUMNS.split(", ").index("sources")
         for found in fetch(
             self._connection, f"SELECT {MEMORY_COLUMNS} FROM memories WHERE tenant = ? AND id = ?", (self.tenant, id)
@@ -223,16 +223,16 @@ class SQLTransaction(SQLReads, AccessWrites):
             )
 
     def add_change(self, change: ChangeRecord) -> None:
-        """Add a change to the history."""
+        """Record a change in the history."""
         self._insert("changes", CHANGE_COLUMNS, change_row(change))
 
     def add_job(self, job: Job) -> bool:
-        """Queue a job. Return False and store nothing if a job with the same effect exists."""
+        """Queue a job. If a job with the same effect exists, store nothing and return False."""
         self._insert("jobs", JOB_COLUMNS, job_row(job), clash="ON CONFLICT (tenant, effect) DO NOTHING")
         return self._connection.changes() == 1
 
     def lease_job(self, *, worker: str, now: datetime, until: datetime, kinds: Collection[str] | None = None) -> Job | None:
-        """Lease the most urgent job that is due or whose lease expired. Return None if there is none."""
+        """Lease the most urgent job that is due or whose lease has expired. Return None if there is no such job."""
         chosen = "" if kinds is None else f"AND kind IN ({marks(list(kinds))})"
         row = fetch_one(
             self._connection,
@@ -252,7 +252,7 @@ class SQLTransaction(SQLReads, AccessWrites):
         self._replace("jobs", JOB_COLUMNS, job_row(job))
 
     def holds_lease(self, job: Job) -> bool:
-        """Return True if this attempt still owns the job."""
+        """Return True if this attempt still holds the lease of the job."""
         state = fetch_one(
             self._connection,
             f"SELECT worker, attempt FROM jobs WHERE tenant = ? AND id = ? AND state = 'running' {self._row_lock}",
@@ -268,15 +268,15 @@ class SQLTransaction(SQLReads, AccessWrites):
         return self._connection.changes()
 
     def put_vectors(self, model: str, chunks: Sequence[tuple[int, int]], vectors: "NDArray[np.float32]") -> int:
-        """Store the vectors of (item, chunk) pairs that are still queued, and return their number."""
+        """Store the vectors of (item, chunk) pairs that are still queued, and return the number of stored vectors."""
         return self._vectors.put(self._connection, self.tenant, model, chunks, vectors)
 
     def use_model(self, model: str) -> int:
-        """Queue every chunk for a model's vectors, and return how many wait."""
+        """Register an embedding model and, if it is new, queue every chunk for it. Return the number of chunks left to embed."""
         return self._vectors.use_model(self._connection, self.tenant, model)
 
     def drop_model(self, model: str) -> None:
-        """Remove a model with its vectors and its queue."""
+        """Remove an embedding model, its vectors, and its queue of chunks to embed."""
         self._vectors.drop_model(self._connection, self.tenant, model)
 
     def add_spend(self, spend: Spend) -> None:
@@ -303,7 +303,7 @@ class SQLTransaction(SQLReads, AccessWrites):
         self._replace("apps", APP_COLUMNS, app_row(record))
 
     def set_setting(self, name: str, value: str) -> None:
-        """Store one of the engine's persistent values."""
+        """Store a persistent setting of the engine."""
         self._replace("settings", "name, value", (name, value))
 
     def remove_memories(self, ids: Collection[str]) -> Mapping[str, int]:
@@ -321,7 +321,7 @@ class SQLTransaction(SQLReads, AccessWrites):
         return counts
 
     def remove_messages(self, ids: Collection[str]) -> Mapping[str, int]:
-        """Remove messages with their vectors and terms. Memories derived from them keep their ids as sources."""
+        """Remove messages with their vectors and terms. Memories derived from them still list the message ids as sources."""
         counts = {"messages": 0, "vectors": 0}
         for batch in batches(ids):
             where, values = f"tenant = ? AND id IN ({marks(batch)})", (self.tenant, *batch)
@@ -344,9 +344,9 @@ class SQLTransaction(SQLReads, AccessWrites):
         return counts
 
     def remove_scope(self, owner: Mapping[str, str]) -> None:
-        """Remove the remaining rows of a scope whose memories and messages were removed.
+        """Remove the remaining rows of a scope. Its memories and messages must already be removed.
 
-        These are jobs, partitions and access keys, and the record of the user or app.
+        The remaining rows are jobs, partitions, access keys, and the record of the user or app.
         """
         if set(owner) == {"user"}:
             self._connection.execute("DELETE FROM users WHERE tenant = ? AND user = ?", (self.tenant, owner["user"]))
@@ -368,7 +368,7 @@ class SQLTransaction(SQLReads, AccessWrites):
                 self.set_app(replace(other, shares_with=tuple(name for name in other.shares_with if name != app)))
 
     def _unindex(self, item: int) -> int:
-        """Remove an item from full text and vectors, whatever its partition. Return the number of its vectors."""
+        """Remove an item from the full-text index and the vectors, in any partition. Return the number of removed vectors."""
         partition: int | None = fetch_value(
             self._connection, "SELECT partition FROM units WHERE tenant = ? AND item = ?", (self.tenant, item)
         )
@@ -386,7 +386,7 @@ class SQLTransaction(SQLReads, AccessWrites):
 
 
 def batches(values: Collection[str], size: int = 500) -> Iterator[list[str]]:
-    """Yield the values in lists that are short enough to bind."""
+    """Yield the values in lists that are short enough to be bound in one statement."""
     ordered = list(values)
     for start in range(0, len(ordered), size):
         yield ordered[start : start + size]

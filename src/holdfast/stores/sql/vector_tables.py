@@ -1,4 +1,4 @@
-"""The tables of both SQL stores for vectors: numbered models, and the queue of chunks without a vector."""
+"""The tables that both SQL stores use for vectors: the numbered embedding models, and the queue of chunks to embed."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def model_number(connection: Connection, tenant: str, name: str) -> int | None:
-    """Return the number of a model in use, or None."""
+    """Return the number of an embedding model, or None if it is not in use."""
     sql = "SELECT model FROM models WHERE tenant = ? AND name = ?"
     found: int | None = cached_fetch(connection, ("model", tenant, name), lambda: fetch_value(connection, sql, (tenant, name)))
     return found
 
 
 def use_model(connection: Connection, tenant: str, name: str) -> int:
-    """Register a model and queue every chunk for its vectors. Return how many chunks wait."""
+    """Register an embedding model and, if it is new, queue every chunk for it. Return the number of chunks left to embed."""
     number = model_number(connection, tenant, name)
     if number is None:
         number = next_number(connection, "model")
@@ -35,7 +35,7 @@ def use_model(connection: Connection, tenant: str, name: str) -> int:
 
 
 def drop_model(connection: Connection, tenant: str, name: str) -> None:
-    """Remove a model with its vectors and its queue."""
+    """Remove an embedding model, its vectors, and its queue of chunks to embed."""
     number = model_number(connection, tenant, name)
     if number is None:
         return
@@ -48,7 +48,7 @@ def drop_model(connection: Connection, tenant: str, name: str) -> None:
 
 
 def want(connection: Connection, tenant: str, partition: int, item: int, chunks: int) -> None:
-    """Queue the chunks of a new item for every model in use."""
+    """Queue the chunks of a new item for embedding with every model in use."""
     for (model,) in fetch(connection, "SELECT model FROM models WHERE tenant = ?", (tenant,)):
         connection.executemany(
             "INSERT INTO unembedded (tenant, model, partition, item, window) VALUES (?, ?, ?, ?, ?)",
@@ -57,7 +57,7 @@ def want(connection: Connection, tenant: str, partition: int, item: int, chunks:
 
 
 def pairwise(items: Sequence[int], found: Sequence[int], vectors: "NDArray[np.float32]") -> "NDArray[np.float32]":
-    """Return the cosine of each pair of items; zero for items without a vector."""
+    """Return the cosine similarity of each pair of items; zero if one of them has no vector."""
     place = {item: n for n, item in enumerate(items)}
     matrix = np.zeros((len(items), vectors.shape[1]), dtype=np.float32)
     matrix[[place[item] for item in found]] = vectors

@@ -1,7 +1,7 @@
 """Cache of the items that a search filter allows.
 
-Both arms of a recall need the same set, and the next recall may too. In a scope of 100,000 memories, reading the set
-takes many times as long as searching within it.
+Text search and vector search of one recall need the same set of items, and the next recall may need it, too. In a scope of
+100,000 memories, reading the set takes many times as long as searching within it.
 """
 
 import weakref
@@ -17,28 +17,28 @@ if TYPE_CHECKING:
 
 
 class AllowedItems(NamedTuple):
-    """The allowed items, as a set for lookups and as a sorted array for numpy."""
+    """The items that a filter allows, both as a set for lookups and as a sorted array for numpy."""
 
     items: frozenset[int]
     ascending: "NDArray[np.int64]"
 
     @classmethod
     def of(cls, items: frozenset[int]) -> "AllowedItems":
-        """Build both forms from a set of item numbers."""
+        """Build the set and the array from item numbers."""
         return cls(items, np.sort(np.fromiter(items, dtype=np.int64, count=len(items))))
 
 
 class AllowedItemsCache:
-    """The result of the last filter. It is valid until another connection writes to the file.
+    """Caches the result of the last filter until another connection writes to the file.
 
-    Only read-only connections use it, so SQLite's ``data_version`` shows every write.
+    Only read-only connections use the cache, so SQLite's ``data_version`` changes with every write.
     """
 
     def __init__(self) -> None:
         self._cached: tuple[weakref.ref[FileConnection], int, Hashable, AllowedItems] | None = None
 
     def get(self, connection: "FileConnection", query: Hashable, read: Callable[[], Iterable[int]]) -> AllowedItems:
-        """Return the items that a filter allows. Call ``read`` unless the cached result is still valid."""
+        """Return the items that a filter allows. If the cached result is not valid, call ``read`` to get them."""
         # Read the version before the rows: after a write in between, the entry counts as outdated and is read again.
         version = connection.pragma("data_version")
         cached = self._cached

@@ -1,4 +1,4 @@
-"""Connections to one SQLite file: one writer per process, one reader per thread, new ones after a fork.
+"""Connections to one SQLite file: one writer per process, and one reader per thread. A forked child opens new ones.
 
 A commit is on disk when it returns (WAL with ``synchronous=FULL``). Deleted data is overwritten (``secure_delete``).
 If another process holds the lock, a call waits up to 60 seconds before it fails.
@@ -19,10 +19,10 @@ from holdfast.runtime import forks
 from holdfast.stores.sqlite.dialect import FileConnection
 
 BUSY_SECONDS = 60.0
-"""Seconds to wait for a lock before a call fails."""
+"""Maximum time to wait for a lock before a call fails, in seconds."""
 
 _inherited: list[object] = []
-"""Connections that a child process got from a fork during a transaction. Closing them would disturb the parent."""
+"""Connections that a child inherited from a fork during a transaction. They stay open: closing them would disturb the parent."""
 
 
 class SQLiteConnections:
@@ -42,7 +42,7 @@ class SQLiteConnections:
         self._readers: weakref.WeakSet[FileConnection] = weakref.WeakSet()
 
     def before_fork(self) -> None:
-        """Close idle connections, so that the child does not inherit the parent's view of file locks."""
+        """Close idle connections, so that a child does not inherit the parent's file locks."""
         for reader in list(self._readers):
             reader.close()
         self._local = threading.local()
@@ -51,12 +51,12 @@ class SQLiteConnections:
             self._writer = None
 
     def after_fork(self) -> None:
-        """Start without connections in the child. Inherited ones are kept referenced and never used."""
+        """Start without connections in a forked child. Inherited connections are kept open but never used."""
         _inherited.extend([self._writer, self._local, *self._readers])
         self._start()
 
     def reader(self) -> FileConnection:
-        """Return this thread's read-only connection. Opens it on first use."""
+        """Return the read-only connection of this thread, opened on first use."""
         if self._closed:
             raise StoreClosed(f"{self.path} is closed. Open the store again.")
         connection: FileConnection | None = getattr(self._local, "connection", None)
@@ -69,7 +69,7 @@ class SQLiteConnections:
 
     @contextlib.contextmanager
     def fresh(self) -> Iterator[FileConnection]:
-        """Open a connection for one use. The full-text integrity check must not see a cached index structure."""
+        """Open a new connection for one use, such as the full-text integrity check, which must not use cached index data."""
         if self._closed:
             raise StoreClosed(f"{self.path} is closed. Open the store again.")
         with translate_errors(self.path):
@@ -81,9 +81,10 @@ class SQLiteConnections:
 
     @contextlib.contextmanager
     def writing(self, *, durable: bool = True) -> Iterator[FileConnection]:
-        """Hold the process's write lock and a transaction. Commits at the end and rolls back on an error.
+        """Run the block in a write transaction, holding the write lock of this process. Roll back on an error.
 
-        ``durable=False`` commits without syncing to disk. Use it for data that can be derived again, such as vectors.
+        With ``durable=False``, the commit does not wait for the disk. Use this for data that can be derived again, such as
+        vectors.
         """
         with self._write_lock, translate_errors(self.path):
             if self._closed:
@@ -107,7 +108,7 @@ class SQLiteConnections:
     def try_writing(self, *, durable: bool = True) -> Iterator[FileConnection]:
         """Like ``writing``, but raise ``StoreBusy`` if another thread of this process is writing.
 
-        For writes during a search, which must not wait for a writer and must not delay a fork.
+        This is for writes during a search, which must neither wait for a writer nor delay a fork.
         """
         if not self._write_lock.acquire(blocking=False):
             raise StoreBusy(f"Another thread is writing to {self.path}. Nothing was written; try again.")
@@ -119,7 +120,7 @@ class SQLiteConnections:
 
     @contextlib.contextmanager
     def exclusive(self) -> Iterator[FileConnection]:
-        """Hold the process's write lock without a transaction, for VACUUM and checkpoints."""
+        """Hold the write lock of this process during the block, without a transaction. VACUUM and checkpoints need this."""
         with self._write_lock, translate_errors(self.path):
             if self._closed:
                 raise StoreClosed(f"{self.path} is closed. Open the store again.")
@@ -133,7 +134,7 @@ class SQLiteConnections:
         return self._writer
 
     def close(self) -> None:
-        """Close every connection. Closing the last one checkpoints the write-ahead log into the file."""
+        """Close every connection. When the last one closes, SQLite moves the write-ahead log into the file."""
         with self._write_lock, forks.fork_guard:
             self._closed = True
             for connection in [*self._readers, self._writer]:
@@ -169,7 +170,7 @@ def unlock(connection: apsw.Connection, key: str) -> None:
 
 
 def check_readable(connection: apsw.Connection, path: Path, *, encrypted: bool) -> None:
-    """Raise an error if the file cannot be read as it is or with the given key. Writes nothing."""
+    """Raise an error if the file cannot be read, with the key if one is given. Writes nothing."""
     try:
         connection.execute("SELECT count(*) FROM sqlite_schema").get  # noqa: B018  (runs the query)
     except apsw.NotADBError as error:
@@ -188,7 +189,7 @@ def check_readable(connection: apsw.Connection, path: Path, *, encrypted: bool) 
 
 @contextlib.contextmanager
 def translate_errors(path: Path) -> Iterator[None]:
-    """Raise SQLite's errors as Holdfast's, with advice. Also blocks forks while the block runs."""
+    """Translate SQLite's errors into Holdfast's, with advice. The process cannot fork during the block."""
     try:
         with forks.fork_guard:
             yield
@@ -233,7 +234,7 @@ def close_when_idle(connection: apsw.Connection) -> None:
 
 
 def enable_wal(connection: apsw.Connection) -> None:
-    """Switch a file to WAL mode. Retries on a lock, because SQLite's busy handler does not cover this statement."""
+    """Switch a file to WAL mode. Retry while it is locked, because SQLite's busy handler does not cover this statement."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -247,7 +248,7 @@ def enable_wal(connection: apsw.Connection) -> None:
 
 
 def set_busy_timeout(connection: apsw.Connection) -> None:
-    """Let a connection wait for locks. It retries at short random intervals so that no process starves."""
+    """Make a connection wait for locks. It retries at short random intervals, so that no process starves."""
     started = 0.0
 
     def wait(attempt: int) -> bool:

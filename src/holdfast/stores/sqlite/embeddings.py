@@ -1,8 +1,8 @@
-"""Vectors in the file, and the in-memory indexes that search them.
+"""Vectors in the SQLite file, and the in-memory indexes that search them.
 
-The ``vectors`` table is authoritative. Each change of a partition's vectors increments the partition's ``version`` and adds
-the item to a short log. Each process uses them to update its index before a search. Vectors of different models have
-different model numbers and are never compared.
+The ``vectors`` table is authoritative. Each change of a partition's vectors increments the partition's ``version`` and
+adds the item to a short log. Before a search, each process uses version and log to update its index. Vectors of different
+models have different model numbers and are never compared.
 """
 
 import itertools
@@ -29,17 +29,20 @@ use_model = vector_tables.use_model
 want = vector_tables.want
 
 _LOG_LENGTH = 1000
-"""Number of changes logged per partition. An index further behind is reloaded from the table."""
+"""Number of changes that are logged per partition. An index that missed more changes is reloaded from the table."""
 _CACHE_BYTES = 512 * 1024 * 1024
-"""Maximum size in bytes of all cached indexes."""
+"""Maximum total size of all cached indexes, in bytes."""
 _RECENT_INDEXES = 8
-"""Number of recently searched indexes in which ``codes_of`` looks for vectors before they are read from the file."""
+"""Number of recently used indexes in which ``codes_of`` looks for vectors."""
 
 
 def put(
     connection: FileConnection, tenant: str, name: str, chunks: Sequence[tuple[int, int]], vectors: "NDArray[np.float32]"
 ) -> int:
-    """Store vectors of chunks that still wait for one. Skips chunks whose text was removed meanwhile."""
+    """Store the vectors of chunks that are still queued, and return the number of stored vectors.
+
+    Chunks whose text was removed meanwhile are skipped.
+    """
     model = model_number(connection, tenant, name)
     if model is None or not chunks:
         return 0
@@ -67,7 +70,7 @@ def put(
 
 
 def remove(connection: FileConnection, tenant: str, partition: int, item: int) -> int:
-    """Remove an item's vectors. Returns how many there were."""
+    """Remove an item's vectors and return their number."""
     removed = 0
     for (model,) in fetch(connection, "SELECT model FROM models WHERE tenant = ?", (tenant,)):
         where = (tenant, partition, model, item)
@@ -80,7 +83,7 @@ def remove(connection: FileConnection, tenant: str, partition: int, item: int) -
 
 
 def move(connection: FileConnection, tenant: str, old: tuple[int, int], new: tuple[int, int]) -> None:
-    """Move an item's vectors to another (partition, item), where the same text has a new number."""
+    """Move an item's vectors to another (partition, item) with the same text."""
     for table in ("vectors", "unembedded"):
         for (model,) in fetch(connection, "SELECT model FROM models WHERE tenant = ?", (tenant,)):
             connection.execute(
@@ -109,7 +112,7 @@ def _log(connection: FileConnection, tenant: str, partition: int, item: int) -> 
 
 
 class IndexCache:
-    """This process's vector indexes. Each is updated when a search uses it."""
+    """Caches the vector indexes of this process. An index is brought up to date when a search uses it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -118,7 +121,7 @@ class IndexCache:
         self._total = 0
 
     def clear(self) -> None:
-        """Drop all indexes, so that no erased data stays in memory."""
+        """Drop all indexes, so that erased data does not stay in memory."""
         with self._lock:
             self._indexes.clear()
             self._sizes.clear()
@@ -151,7 +154,7 @@ class IndexCache:
         return found[:limit]
 
     def _current(self, connection: FileConnection, tenant: str, model: int, partitions: Sequence[int]) -> dict[int, VectorIndex]:
-        """Return the partitions' indexes. Outdated ones are updated within one snapshot of the file."""
+        """Return the indexes of the partitions. Outdated indexes are first updated, within one snapshot of the file."""
         ready = self._ready(model, _versions(connection, tenant, partitions))
         if ready is not None:
             return ready
@@ -166,9 +169,9 @@ class IndexCache:
         return current
 
     def _ready(self, model: int, versions: Mapping[int, int]) -> dict[int, VectorIndex] | None:
-        """Return the indexes if all are current, otherwise None.
+        """Return the indexes of the partitions if all are up to date, otherwise None.
 
-        Most searches find current indexes, and do not have to wait while another thread loads one.
+        This is the common case. Such a search does not wait while another thread loads an index.
         """
         with self._lock:
             found = {partition: self._indexes.get((partition, model)) for partition, version in versions.items() if version}
@@ -182,7 +185,7 @@ class IndexCache:
         return ready
 
     def _update(self, connection: FileConnection, tenant: str, model: int, partition: int, version: int) -> VectorIndex | None:
-        """Return a partition's index at this version. None if the partition has no vectors of the model."""
+        """Return the index of a partition, updated to this version. None if the partition has no vectors of the model."""
         have, index = self._indexes.get((partition, model), (-1, None))
         if index is None or version - have > _LOG_LENGTH - 100:
             index = _load(connection, tenant, model, partition)
@@ -202,21 +205,24 @@ class IndexCache:
         return index
 
     def _record_size(self, key: tuple[int, int], index: VectorIndex) -> None:
-        """Record an index's size, which a search can change. Summing all sizes each time would cost more than a search."""
+        """Update the total size with the size of one index, which a search can change.
+
+        Adding up the sizes of all indexes each time would take longer than a search.
+        """
         size = index.nbytes
         self._total += size - self._sizes.get(key, 0)
         self._sizes[key] = size
 
     def _evict(self, *, keep: int) -> None:
-        """Evict the least recently used indexes beyond the limit, except the ``keep`` newest."""
+        """Evict the least recently used indexes until the cache is within its size limit. The ``keep`` newest always stay."""
         while self._total > _CACHE_BYTES and len(self._indexes) > keep:
             key, _ = self._indexes.popitem(last=False)
             self._total -= self._sizes.pop(key, 0)
 
     def codes_of(self, model: int, items: Sequence[int]) -> "tuple[list[int], NDArray[np.int8]] | None":
-        """Return the items and the codes of their first chunks, or None unless all of them are in memory.
+        """Return the items with the int8 codes of their first chunks. Return None if any of them is not in memory.
 
-        Searches only recently used indexes. That is safe: an item's vector never changes while the item exists.
+        Only recently used indexes are searched, and they need not be up to date: an item's vector never changes.
         """
         with self._lock:
             recent = itertools.islice(reversed(self._indexes.items()), _RECENT_INDEXES)
@@ -233,14 +239,14 @@ class IndexCache:
 
 
 def _versions(connection: FileConnection, tenant: str, partitions: Sequence[int]) -> dict[int, int]:
-    """Return each partition's version, which counts the changes of its vectors."""
+    """Return the version of each partition. It increases with each change of the partition's vectors."""
     sql = f"SELECT partition, version FROM partitions WHERE tenant = ? AND partition IN ({marks(partitions)})"
     values = (tenant, *partitions)
     return cached_fetch(connection, ("versions", values), lambda: dict(connection.execute(sql, values)))
 
 
 def _load(connection: FileConnection, tenant: str, model: int, partition: int) -> VectorIndex | None:
-    """Load all vectors of a partition into a new index. None if there are none."""
+    """Load all vectors of a partition into a new index. Return None if there are no vectors."""
     rows = fetch(
         connection,
         "SELECT item, window, scale, code FROM vectors WHERE tenant = ? AND partition = ? AND model = ?",
@@ -260,7 +266,7 @@ def _load(connection: FileConnection, tenant: str, model: int, partition: int) -
 
 
 def _reload_item(connection: FileConnection, owner: tuple[str, int, int, int], index: VectorIndex) -> None:
-    """Replace one item's vectors in an index with those in the file."""
+    """Replace the vectors of one item in an index with those in the file."""
     rows = fetch(
         connection,
         "SELECT window, scale, code FROM vectors WHERE tenant = ? AND partition = ? AND model = ? AND item = ?",

@@ -1,8 +1,8 @@
-"""Full-text index: writes, and BM25 search over the partitions that a reader may see.
+"""Full-text index: updates, and BM25 search over the partitions that a reader may see.
 
-Terms are indexed with their partition's number as a prefix. So one user's search neither reads another user's postings
-nor depends on their statistics. Rare terms select the candidates and all terms score them, which bounds the work
-for a query of common words.
+Each indexed term has the number of its partition as a prefix. A search therefore neither reads the postings of other
+users nor depends on their statistics. Rare terms select the candidates, and all terms score them. This bounds the work
+for a query that consists of common words.
 """
 
 import json
@@ -25,15 +25,18 @@ _MAX_CHUNKS = 4096
 _FEW_ALLOWED = 200
 """If a filter allows at most this many items, score all of them. That is faster than searching the full-text index."""
 FEW_SEGMENTS = 3
-"""Number of new segments since the last complete merge that makes another merge worthwhile."""
+"""Number of index segments that are left unmerged. Merging is worthwhile only if there are more."""
 _MERGED_AT_ONCE = 128
-"""Pages merged per transaction. Other writers wait a few milliseconds at most."""
+"""Number of pages merged per transaction, so that other writers wait only a few milliseconds."""
 
 
 def index(
     connection: apsw.Connection, tenant: str, place: tuple[int, int], text: str, language: str | None, *, heading: str = ""
 ) -> int:
-    """Index the chunks of a (partition, item), each with the heading's terms. Returns the number of chunks."""
+    """Index the chunks of an item in a partition and return the number of chunks.
+
+    The terms of the item's heading are added to each chunk.
+    """
     partition, item = place
     spans = chunk_spans(text)
     above = document_terms(heading, language)
@@ -57,7 +60,7 @@ def unindex(connection: apsw.Connection, tenant: str, item: int) -> None:
 
 
 def move(connection: apsw.Connection, tenant: str, item: int, new_item: int, partition: int) -> int:
-    """Reindex an item's chunks under another item number and partition, with the stored terms. Returns the number of chunks."""
+    """Move an item's chunks to another item number and partition, and return the number of chunks. Uses the stored terms."""
     units = fetch(connection, "SELECT window, start, length, terms FROM units WHERE tenant = ? AND item = ?", (tenant, item))
     unindex(connection, tenant, item)
     for window, start, length, terms in units:
@@ -77,9 +80,9 @@ def search(
     allowed: AllowedItems | None = None,
     excluded: Collection[int] = (),
 ) -> list[Match]:
-    """Rank the items that share terms with a query, each by its best chunk.
+    """Rank the items that have a term in common with a query, each by its best chunk.
 
-    Uses the word cache when it holds all the partitions, and the full-text index otherwise.
+    Uses the word cache if it contains all the partitions, and the full-text index otherwise.
     """
     wanted = query_terms(query, languages) if partitions else []
     if not wanted:
@@ -105,7 +108,7 @@ def search(
 def _matches(
     connection: FileConnection, partitions: Mapping[int, Space], known: list[bm25.Counted], *, bound: int | None, limit: int
 ) -> dict[int, float]:
-    """Return the rowids that contain the rarest terms, each with the summed rarity of its terms."""
+    """Return the rowids of chunks that contain the rarest terms, each with the summed rarity of those terms."""
     weights: dict[int, float] = {}
     order = "rank" if bm25.is_ranked(known, limit) else "rowid DESC"
     sql = f"SELECT rowid FROM fulltext WHERE fulltext MATCH ? ORDER BY {order} LIMIT ?"
@@ -129,7 +132,7 @@ def _rank(
     *,
     limit: int,
 ) -> list[Match]:
-    """Score candidates by BM25 with the statistics of the visible partitions."""
+    """Score candidates by BM25, using the term statistics of the visible partitions."""
     if not read:
         return []
     numbers = list(partitions)
@@ -139,7 +142,7 @@ def _rank(
 
 
 def _units_of(connection: FileConnection, tenant: str, items: Sequence[int]) -> list[Row]:
-    """Return item, chunk, partition and terms of every chunk of these items."""
+    """Return (item, chunk, partition, terms) of every chunk of these items."""
     sql = (
         "SELECT units.item, units.window, units.partition, units.terms FROM json_each(?) AS wanted CROSS JOIN units "
         "ON units.tenant = ? AND units.item = wanted.value"
@@ -148,7 +151,7 @@ def _units_of(connection: FileConnection, tenant: str, items: Sequence[int]) -> 
 
 
 def _read_units(connection: FileConnection, tenant: str, rows: Sequence[int]) -> list[Row]:
-    """Return item, chunk, partition and terms of each rowid, in order. One statement takes half the time of many."""
+    """Return (item, chunk, partition, terms) for each rowid, in order. One statement takes half as long as many."""
     sql = (
         "SELECT units.item, units.window, units.partition, units.terms FROM json_each(?) AS wanted CROSS JOIN units "
         f"ON units.tenant = ? AND units.item = wanted.value / {_MAX_CHUNKS} AND units.window = wanted.value % {_MAX_CHUNKS}"
@@ -157,7 +160,7 @@ def _read_units(connection: FileConnection, tenant: str, rows: Sequence[int]) ->
 
 
 def quote_fts(partitions: Mapping[int, Space], spellings: Collection[str]) -> str:
-    """Return one query term in full-text syntax: every spelling in every partition, each quoted."""
+    """Return the full-text query for one term: each spelling in each partition, quoted."""
     return " OR ".join(
         '"' + _prefixed(partition, spelling).replace('"', '""') + '"'
         for partition in partitions
@@ -179,23 +182,23 @@ def _frequencies(
 
 
 def segments(connection: apsw.Connection) -> list[int]:
-    """Return the sizes of the index's segments. Every search reads all of them."""
+    """Return the sizes of the index's segments. Every search has to read all segments."""
     return [row[0] for row in connection.execute("SELECT count(*) FROM fulltext_idx GROUP BY segid")]
 
 
 def should_merge_all(sizes: Sequence[int]) -> bool:
-    """Return True if merging all segments is worthwhile: several small ones that add up to a quarter of the largest.
+    """Return True if all segments should be merged: several small ones add up to at least a quarter of the largest.
 
-    A single segment is fastest to search, but a full merge rewrites the largest one too. It must stay rare enough not to
-    wear out the memory card of a small board.
+    Searching a single segment is fastest, but a full merge also rewrites the largest segment. It must be rare, because
+    frequent writes wear out the memory card of a small board.
     """
     return len(sizes) > FEW_SEGMENTS and 4 * (sum(sizes) - max(sizes)) >= max(sizes)
 
 
 def merge(connection: apsw.Connection, *, everything: bool) -> bool:
-    """Merge some pages. Returns False when nothing is left to merge.
+    """Merge some pages of the index. Return False when nothing is left to merge.
 
-    ``everything`` starts a merge of all segments, which later calls continue. Otherwise only small segments are merged.
+    With ``everything``, start a merge of all segments, which later calls continue. Otherwise, merge only small segments.
     """
     before = connection.total_changes()
     # A negative page count starts a merge of all segments at any level; a positive one continues such a merge.
@@ -216,7 +219,10 @@ def _add_unit(connection: apsw.Connection, row: tuple[str, int, int, int, int, i
 
 
 def add_copied(connection: Connection, units: Iterable[tuple[int, int, int, str]]) -> None:
-    """Index chunks (item, chunk, partition, terms) whose rows and counts were copied from another store."""
+    """Index chunks that were copied from another store, given as (item, chunk, partition, terms).
+
+    Their rows and counts must already be copied.
+    """
     connection.executemany(
         "INSERT INTO fulltext (rowid, terms) VALUES (?, ?)",
         ((item * _MAX_CHUNKS + window, _prefixed(partition, terms)) for item, window, partition, terms in units),
@@ -224,7 +230,7 @@ def add_copied(connection: Connection, units: Iterable[tuple[int, int, int, str]
 
 
 def remove_all(connection: Connection) -> None:
-    """Empty the index for all tenants."""
+    """Remove the full-text entries of all tenants."""
     connection.execute("INSERT INTO fulltext (fulltext) VALUES ('delete-all')")
 
 
