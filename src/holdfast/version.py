@@ -1,3 +1,3 @@
-"""The version of this package; it imports nothing."""
+"""The version of this package. This module imports nothing."""
 
 __version__ = "0.1.0"

@@ -1,7 +1,7 @@
-"""Writes memories: every change, from a user, a job or an import, is checked and stored here.
+"""Writes memories. Every change, from a user, a job or an import, is checked and stored here.
 
-Identity: within one scope, kind, key and folded text identify a memory. Storing the same again refreshes it. A new value
-for a key that holds one value supersedes the old one.
+Within one scope, a memory is identified by its kind, key and folded text. Storing the same memory again refreshes it. If
+a key can have only one value, a new value supersedes the old one.
 """
 
 from collections.abc import Collection, Sequence
@@ -30,7 +30,10 @@ class Writer:
     now: datetime
 
     def apply(self, changes: Sequence[Change], *, shown: Collection[str] | None = None) -> list[Memory]:
-        """Store changes; returns the memory that each change left. ``shown`` limits the existing ids they may touch."""
+        """Store changes, and return the resulting memory of each.
+
+        If ``shown`` is given, the changes may touch only these existing memories.
+        """
         batch = new_id("bat", self.now)
         for change in changes:
             for id in _touched(change) if shown is not None else ():
@@ -39,7 +42,7 @@ class Writer:
         return [self._put(change, batch) if isinstance(change, Put) else self._retire(change, batch) for change in changes]
 
     def identity(self, put: Put) -> str:
-        """Return the content hash that a new memory would have."""
+        """Return the content hash that a memory created by this change would have."""
         kind = self.preset.kind(put.kind)
         return content_hash(kind.name, self._key(kind, put.key), _text(put))
 
@@ -63,11 +66,14 @@ class Writer:
         return self._store(memory, batch, "created", put.reason)
 
     def _replaced(self, put: Put) -> list[Memory]:
-        """Return the memories that a change replaces. Pinned ones stay: only a user unpins them."""
+        """Return the memories that a change replaces. Pinned memories are left out, because only a user may unpin them."""
         return [memory for memory in self._live_memories(put, ids=put.replaces) if not memory.pinned] if put.replaces else []
 
     def _supersede(self, memory: Memory, others: Sequence[Memory], batch: str, *, reasons: tuple[str, str]) -> Memory:
-        """Retire the memories that this one replaces. If one of them is newer, return this memory as superseded by it instead."""
+        """Retire the memories that this one replaces.
+
+        If one of them is newer, it stays, and this memory is returned as superseded by it.
+        """
         newest = max(others, key=lambda other: other.valid_from, default=None)
         if newest is not None and newest.valid_from > memory.valid_from:
             return replace(
@@ -95,7 +101,7 @@ class Writer:
         return self.tx.memories(MemoryFilter(exactly=put.scope, unexpired_at=self.now, **wanted))
 
     def _refresh(self, memory: Memory, put: Put, kind: Kind, batch: str) -> Memory:
-        """Update a memory that was stated again. New sources or fields add a revision."""
+        """Update a memory that was stated again. If it has new sources or fields, a revision is added."""
         added = {name: value for name, value in self._given_fields(put).items() if getattr(memory, name) != value}
         new_sources = tuple(source for source in put.sources if source not in memory.sources)
         expires_at = put.expires_at or self._expiry(kind, memory, self.now)
@@ -108,7 +114,7 @@ class Writer:
         return replace(memory, last_seen_at=self.now, expires_at=expires_at)
 
     def _given_fields(self, put: Put) -> dict[str, Any]:
-        """Return the fields besides the text that a change sets."""
+        """Return the fields that a change sets, except the text."""
         given = {
             "importance": None if put.importance is None else _importance(put.importance),
             "tags": _tags(put) or None,
@@ -148,7 +154,7 @@ class Writer:
         return replace(memory, expires_at=put.expires_at or self._expiry(kind, memory, self.now))
 
     def _min_trust(self, sources: Sequence[str]) -> float:
-        """Return the lowest trust of the sources, or 1 without sources."""
+        """Return the lowest trust of the sources, or 1 if there are no sources."""
         if not sources:
             return 1.0
         trusts = [message.trust for message in self.tx.messages(MessageFilter(ids=sources))]
@@ -204,7 +210,7 @@ class Writer:
         return self._store(self._stamped(retired), batch, "retired", retire.reason)
 
     def undo(self, change: ChangeRecord) -> list[Memory]:
-        """Undo a change together with the others of its batch, newest first."""
+        """Undo a change, together with all other changes of its batch. The newest change is undone first."""
         batch = new_id("bat", self.now)
         return [self._undo_one(other, batch) for other in reversed(self.tx.changes(batch=change.batch))]
 
@@ -231,7 +237,7 @@ class Writer:
         return self._store(self._stamped(undone), batch, "restored", f"undo of {change.id}")
 
     def _refuse_twin(self, memory: Memory) -> None:
-        """Raise Conflict if another live memory has taken the place of one that would be restored."""
+        """Raise ``Conflict`` if a memory cannot be restored because another live memory has taken its place."""
         kind = self.preset.kind(memory.kind)
         wanted = MemoryFilter(exactly=memory.scope, content_hash=memory.content_hash)
         if kind.keyed == "one":
@@ -267,7 +273,7 @@ class Writer:
 
 
 def _text(put: Put) -> str:
-    """Return the text to store: cleaned, and without secrets. The key counts as context that can reveal a secret."""
+    """Return the cleaned text to store, with secrets redacted. The key is checked too: as a label it can reveal a secret."""
     text, label = clean_text(put.text), f"{put.key}: "
     whole = redact(label + text).text if put.key else ""
     return whole.removeprefix(label) if whole.startswith(label) else redact(text).text
@@ -299,7 +305,7 @@ def _reasons(put: Put) -> tuple[str, str]:
 
 
 def _touched(change: Change) -> tuple[str, ...]:
-    """Return the ids of the existing memories that a change names."""
+    """Return the ids of the existing memories that a change would modify."""
     named = () if change.id is None else (change.id,)
     return (*named, *change.replaces) if isinstance(change, Put) else named
 

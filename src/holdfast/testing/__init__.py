@@ -7,7 +7,7 @@
     memory = holdfast.open(path, embedder=HashEmbedder(), clock=FrozenClock("2026-03-01"), worker="none")
 
 To test a custom store, subclass :class:`StoreSuite`; to test a custom embedder, subclass :class:`EmbedderSuite`. The suites
-need pytest, the doubles do not.
+need pytest. The test doubles work without it.
 """
 
 from typing import TYPE_CHECKING, Any

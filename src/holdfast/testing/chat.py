@@ -22,14 +22,15 @@ class RecordedCall:
 
     @property
     def text(self) -> str:
-        """The text of all turns, for assertions."""
+        """The text of all messages of the call, for assertions."""
         return "\n".join(turn.text for turn in self.turns)
 
 
 class ScriptedChat:
-    """A chat model that returns the given answers in order, or the result of ``respond``. An answer that is an error is raised.
+    """A chat model for tests that returns the given answers in order, or the result of ``respond``.
 
-    ``asked`` is the list of recorded calls. When the answers run out, a call raises ``ModelError``.
+    If an answer is an exception, it is raised. When the answers run out, a call raises ``ModelError``. ``asked`` is the list
+    of recorded calls.
     """
 
     def __init__(

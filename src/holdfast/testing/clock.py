@@ -12,7 +12,7 @@ class FrozenClock:
         self._now = as_utc(now)
 
     def now(self) -> datetime:
-        """Return the time of the clock."""
+        """Return the clock's current time."""
         return self._now
 
     def set(self, now: datetime | str) -> None:

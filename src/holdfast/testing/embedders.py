@@ -43,10 +43,10 @@ _TEXTS = (
 
 
 class EmbedderSuite:
-    """Tests of the :class:`holdfast.protocols.Embedder` protocol."""
+    """Tests that every implementation of the :class:`holdfast.protocols.Embedder` protocol must pass."""
 
     def test_it_has_a_name_a_length_and_a_sensible_calibration(self, embedder: Embedder) -> None:
-        """Both calibration values are cosines, and the matching pair's is higher."""
+        """The embedder has a name and dimensions. Of its two calibration cosines, the one for matching texts is higher."""
         unrelated, matching = embedder.calibration
         assert embedder.name
         assert embedder.dimensions > 0
@@ -60,7 +60,7 @@ class EmbedderSuite:
             assert vectors.dtype == np.float32
 
     def test_no_texts_give_no_rows(self, embedder: Embedder) -> None:
-        """An empty list of texts returns a matrix without rows."""
+        """For an empty list of texts, the embedder returns a matrix without rows."""
         assert embedder.embed([], role="document").shape == (0, embedder.dimensions)
 
     def test_every_vector_has_unit_length(self, embedder: Embedder) -> None:
@@ -69,12 +69,12 @@ class EmbedderSuite:
             _assert_unit(embedder.embed(_TEXTS, role=role))
 
     def test_odd_texts_are_embedded_like_any_other(self, embedder: Embedder) -> None:
-        """Unusual texts neither raise nor produce NaN."""
+        """Unusual texts raise no error and produce no NaN."""
         for role in _ROLES:
             _assert_unit(embedder.embed(ODD_TEXTS, role=role))
 
     def test_the_same_text_always_has_the_same_vector(self, embedder: Embedder) -> None:
-        """Repeated calls return the same vectors, also with other calls in between."""
+        """Repeated calls return the same vectors, even with other calls in between."""
         for role in _ROLES:
             first = embedder.embed(_TEXTS, role=role)
             embedder.embed(["something else"], role=role)
@@ -88,7 +88,7 @@ class EmbedderSuite:
             assert np.array_equal(together, np.stack(alone))
 
     def test_changing_a_result_changes_no_later_one(self, embedder: Embedder) -> None:
-        """The caller may modify a returned array; later results do not change."""
+        """If the caller modifies a returned array, later results do not change."""
         for role in _ROLES:
             given = embedder.embed(_TEXTS, role=role)
             expected = given.copy()
@@ -96,7 +96,7 @@ class EmbedderSuite:
             assert np.array_equal(expected, embedder.embed(_TEXTS, role=role))
 
     def test_a_question_finds_its_answer(self, embedder: Embedder) -> None:
-        """The nearest document to each question is its answer."""
+        """The document nearest to each question is the one that answers it."""
         documents = embedder.embed(_TEXTS, role="document")
         questions = embedder.embed(
             ["Which city do I live in now?", "What does she like to drink?", "When is the backup made?"],

@@ -1,4 +1,4 @@
-"""Factories for test records, with defaults for every field."""
+"""Factories for test records, with a default for every field."""
 
 import itertools
 from collections.abc import Callable, Mapping
@@ -15,11 +15,11 @@ ANA = Scope(user="ana")
 BOB = Scope(user="bob")
 
 OpenStore: TypeAlias = Callable[..., Store]
-"""Opens another handle on the same store, for an optional ``tenant``."""
+"""Type of a function that opens another handle on the same store, for an optional ``tenant``."""
 Alter: TypeAlias = Callable[[str, str], None]
-"""Replaces a stored text with another of the same length, bypassing the store."""
+"""Type of a function that replaces a stored text with one of the same length, bypassing the store."""
 RowCounts: TypeAlias = Callable[[], Mapping[str, int]]
-"""Returns the number of rows of every table."""
+"""Type of a function that returns the number of rows of every table."""
 
 _numbers = itertools.count(1)
 
@@ -36,7 +36,7 @@ def a_message(text: str, *, scope: Scope = ANA, session: str = "ses_1", at: date
 
 
 def a_memory(text: str, *, scope: Scope = ANA, at: datetime = AT, **more: Any) -> Memory:
-    """Return a live fact with a new id. All its times are ``at``."""
+    """Return a live fact with a new id. All its times are ``at`` by default."""
     times = {name: more.pop(name, at) for name in ("created_at", "updated_at", "valid_from", "recorded_at")}
     id = more.pop("id", None) or f"mem_{next(_numbers)}"
     return Memory(id=id, scope=scope, kind=more.pop("kind", "fact"), text=text, **times, **more)
@@ -49,7 +49,7 @@ def a_change(memory: Memory, *, batch: str = "bat_1", **more: Any) -> ChangeReco
 
 
 def a_job(effect: str, *, at: datetime = AT, **more: Any) -> Job:
-    """Return a job that is due now."""
+    """Return a job that is due at ``at``."""
     id = more.pop("id", None) or f"job_{next(_numbers):06}"
     values = {"kind": "digest", "payload": {}, "not_before": at, **more}
     return Job(id=id, effect=effect, created_at=at, **values)
@@ -62,7 +62,7 @@ def remember(store: Store, *memories: Memory) -> list[Memory]:
 
 
 def say(store: Store, *messages: Message) -> list[Message]:
-    """Store messages in one transaction, and create the sessions they need."""
+    """Store messages in one transaction, and create their sessions if needed."""
     with store.write() as tx:
         for message in messages:
             if tx.session(message.session) is None:

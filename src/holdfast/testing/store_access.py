@@ -11,7 +11,7 @@ CLAIM = StoredResponse(principal="key k1", key="retry-1", request=b"\x00hash", a
 
 
 class AccessPromises:
-    """Access keys and stored responses."""
+    """Tests that every store must pass for access keys and for stored responses to idempotent requests."""
 
     def test_a_key_comes_back_as_it_was_stored(self, store: Store, open_store: OpenStore) -> None:
         """Every field is read back through another handle. Storing a key again replaces it, and other tenants do not see it."""
@@ -41,7 +41,7 @@ class AccessPromises:
             assert (other.access_keys(), other.access_key("k2")) == ([], None)
 
     def test_uses_are_noted_and_bring_no_key_back(self, store: Store, open_store: OpenStore) -> None:
-        """``touch_keys`` keeps the latest time, creates no key, and does not change another tenant's key."""
+        """``touch_keys`` records the latest use of a key. It creates no key and does not change another tenant's key."""
         with store.write() as tx:
             tx.set_key(KEY)
             tx.touch_keys({"k1": AT + DAY, "absent": AT})
@@ -51,7 +51,7 @@ class AccessPromises:
         assert store.access_keys() == [replace(KEY, last_used_at=AT + DAY)]
 
     def test_a_removed_scope_takes_along_the_keys_that_are_bound_to_it(self, store: Store, open_store: OpenStore) -> None:
-        """Removing a scope removes the keys bound to it, also those stored by another tenant. Other keys stay."""
+        """Removing a scope removes the keys bound to it, including those stored by another tenant. Other keys stay."""
         anas = replace(KEY, id="ana", tenant="acme", user="ana")
         in_app = replace(anas, id="app", app="kitchen")
         bobs, elsewhere = replace(anas, id="bob", user="bob"), replace(anas, id="elsewhere", tenant="default")
@@ -69,7 +69,7 @@ class AccessPromises:
         assert acme.access_keys() == []
 
     def test_an_answer_is_kept_for_a_claim_and_comes_back_whole(self, store: Store, open_store: OpenStore) -> None:
-        """A response is read back with its exact bytes, by principal and idempotency key, and only within its tenant."""
+        """A stored response is found by principal and idempotency key, with its exact bytes, and only within its tenant."""
         answer = replace(CLAIM, status=201, headers={"content-type": "a/b"}, body=b"\xff\x00{}")
         with store.write() as tx:
             tx.add_stored_response(CLAIM)
@@ -80,7 +80,7 @@ class AccessPromises:
         assert open_store(tenant="other").stored_response("key k1", "retry-1") is None
 
     def test_an_answer_is_kept_only_while_its_own_claim_stands(self, store: Store) -> None:
-        """A response is stored only for its own claim: not without one, not for a later one, and not twice."""
+        """A response is stored once, and only under its own request's claim: not without a claim or under a later one."""
         later = replace(CLAIM, at=AT + DAY)
         with store.write() as tx:
             assert not tx.set_stored_response(replace(CLAIM, status=200))
@@ -94,7 +94,7 @@ class AccessPromises:
         assert kept.status == 200
 
     def test_answers_are_removed_by_age_by_name_or_all(self, store: Store, open_store: OpenStore) -> None:
-        """Responses can be removed by age, by name, or all. Other tenants' responses stay."""
+        """Stored responses can be removed by age, by name, or all at once. Other tenants' responses stay."""
         other = open_store(tenant="other")
         with other.write() as tx:
             tx.add_stored_response(CLAIM)

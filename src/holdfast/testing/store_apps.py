@@ -11,7 +11,7 @@ HALL = Scope(app="hall")
 
 
 class AppPromises:
-    """App records, sharing between apps, and counts per app."""
+    """Tests that every store must pass for app records, sharing between apps, and counts per app."""
 
     def test_an_app_comes_back_as_it_was_stored(self, store: Store, open_store: OpenStore) -> None:
         """Every field is read back through another handle. Storing an app again replaces it, and other tenants do not see it."""
@@ -29,7 +29,10 @@ class AppPromises:
         assert (open_store(tenant="other").apps(), open_store(tenant="other").app("kitchen")) == ([], None)
 
     def test_sharing_is_found_by_the_app_it_is_with(self, store: Store, open_store: OpenStore) -> None:
-        """Apps that share by name or with all are found; the reading app itself and uninstalled apps are not."""
+        """A search for apps that share with a reader finds those that name it or share with all.
+
+        The reading app itself and uninstalled apps are not found.
+        """
         with store.write() as tx:
             tx.set_app(AppRecord(app="kitchen", shares_with=("hall",)))
             tx.set_app(AppRecord(app="open", shares_with=("*",)))
@@ -60,7 +63,7 @@ class AppPromises:
             assert ("ana's pangolin" in {m.text for m in store.memories(MemoryFilter(reader=own))}) == (user == "ana")
 
     def test_live_memories_are_counted_by_app(self, store: Store) -> None:
-        """Memories of all users count; retired and expired memories and memories of no app do not."""
+        """Live memories of all users are counted. Retired and expired memories, and memories without an app, are not."""
         (old,) = remember(store, a_memory("retired", scope=KITCHEN))
         remember(
             store,
@@ -74,7 +77,7 @@ class AppPromises:
         assert store.memories_by_app(unexpired_at=AT) == {"kitchen": 2, "hall": 1}
 
     def test_changes_are_counted_by_app_and_author(self, store: Store) -> None:
-        """Only changes since the given time count. Several changes of one batch count as one batch."""
+        """Only changes since the given time are counted. Several changes in one batch are counted as one batch."""
         one, two, before = remember(
             store, a_memory("one", scope=KITCHEN), a_memory("two", scope=KITCHEN), a_memory("before", scope=HALL)
         )
@@ -92,7 +95,7 @@ class AppPromises:
         assert store.changes_by_app(since=AT + 2 * DAY) == []
 
     def test_memories_are_counted_by_the_day_they_were_made_on(self, store: Store) -> None:
-        """Each new memory counts once, by kind. Later revisions and earlier memories do not count."""
+        """Each new memory is counted once, by kind. Later revisions, and memories from before the period, are not counted."""
         one, two, before = remember(store, a_memory("one"), a_memory("two"), a_memory("before"))
         with store.write() as tx:
             tx.add_change(a_change(one, batch="bat_1", at=AT))

@@ -29,10 +29,10 @@ from holdfast.types import Scope, UserProfile
 
 
 class RemovalPromises:
-    """Removal without traces."""
+    """Tests that every store must pass for removal: no trace of a removed record is left."""
 
     def test_a_removed_memory_leaves_no_row_in_any_table(self, store: Store, row_counts: RowCounts | None) -> None:
-        """Revisions, changes, sources, terms, vectors and queue entries are removed with the memory."""
+        """Removing a memory also removes its revisions, changes, sources, terms, vectors and queue entries."""
         before = self._settled(store, row_counts)
         (first,) = remember(store, a_memory("a pangolin", sources=("msg_1",)))
         embed_all(store, "a", {"a pangolin": 0})
@@ -49,7 +49,7 @@ class RemovalPromises:
         assert _differing(row_counts() if row_counts else {}, before) == {}
 
     def test_a_removed_message_leaves_no_row_in_any_table(self, store: Store, row_counts: RowCounts | None) -> None:
-        """Terms, vectors and queue entries are removed with the message."""
+        """Removing a message also removes its terms, vectors and queue entries."""
         before = self._settled(store, row_counts)
         message, waiting = say(store, a_message("a pangolin", session="kept"), a_message("not yet embedded", session="kept"))
         with store.write() as tx:
@@ -61,7 +61,7 @@ class RemovalPromises:
         assert _differing(row_counts() if row_counts else {}, before) == {}
 
     def test_a_removed_session_takes_its_jobs_along(self, store: Store) -> None:
-        """Removing a session removes its jobs, and no others."""
+        """Removing a session removes its jobs, but not those of other sessions."""
         with store.write() as tx:
             for id in ("ses_1", "ses_2"):
                 tx.add_session(a_session(id))
@@ -81,7 +81,7 @@ class RemovalPromises:
         assert store.user("bob").timezone == "Asia/Tokyo"
 
     def test_removing_what_is_not_there_counts_nothing(self, store: Store) -> None:
-        """Removing unknown ids, or an empty list, counts zero rows."""
+        """Removing unknown ids, or an empty list, reports zero removed rows."""
         with store.write() as tx:
             for removed in (
                 tx.remove_memories(["x"]),
@@ -93,7 +93,7 @@ class RemovalPromises:
             tx.remove_scope({"user": "nobody"})
 
     def test_many_rows_are_removed_at_once(self, store: Store) -> None:
-        """More rows than one statement can bind are removed, and no others."""
+        """A removal works for more rows than one statement can bind, and removes no other rows."""
         stored = remember(store, *(a_memory(f"number {n}") for n in range(600)))
         with store.write() as tx:
             counts = tx.remove_memories([memory.id for memory in stored[:-1]])
@@ -109,7 +109,10 @@ class RemovalPromises:
         assert find(store, "parrot") == ["a parrot"]
 
     def _settled(self, store: Store, row_counts: RowCounts | None) -> Mapping[str, int]:
-        """Write to every table once, so that rows that stay by design (partitions, counters) exist, and return the row counts."""
+        """Write to every table once and return the row counts.
+
+        Some rows stay by design (partitions, counters). They must exist before the counts are compared.
+        """
         with store.write() as tx:
             tx.use_model("a")
             tx.add_session(a_session("kept"))
@@ -123,10 +126,10 @@ class RemovalPromises:
 
 
 class SnapshotPromises:
-    """Consistent reads in a snapshot."""
+    """Tests that every store must pass for snapshots: all reads in a snapshot are consistent."""
 
     def test_a_snapshot_reads_what_was_stored_before_it(self, store: Store, open_store: OpenStore) -> None:
-        """A snapshot sees earlier writes of another handle. A nested snapshot belongs to the outer one."""
+        """A snapshot sees earlier writes of another handle. A nested snapshot is part of the outer one."""
         remember(store, a_memory("one"))
         other = open_store()
         with other.snapshot(), other.snapshot():
@@ -143,10 +146,10 @@ class SnapshotPromises:
 
 
 class MaintenancePromises:
-    """Statistics, checks and backups."""
+    """Tests that every store must pass for statistics, checks and backups."""
 
     def test_statistics_count_what_is_there(self, store: Store) -> None:
-        """``stats()`` counts rows, also by kind and status."""
+        """``stats()`` counts the stored rows, in total and by kind and status."""
         _, two = remember(store, a_memory("one"), a_memory("two", kind="event", scope=Scope(user="bob", app="kitchen")))
         remember(store, replace(two, status="forgotten", recorded_at=AT + DAY))
         say(store, a_message("three"))
@@ -162,7 +165,7 @@ class MaintenancePromises:
         assert stats["bytes"] > 0
 
     def test_a_healthy_store_passes_its_check(self, store: Store) -> None:
-        """``check()`` finds nothing after all kinds of writes."""
+        """``check()`` finds no problem after all kinds of writes."""
         with store.write() as tx:
             tx.use_model("a")
         one, two = remember(store, a_memory("one"), a_memory("two"))
@@ -204,13 +207,13 @@ class MaintenancePromises:
         assert store.backups() == [str(target.resolve())]
 
     def test_the_store_says_where_it_is(self, store: Store) -> None:
-        """``location`` is not empty, for messages to people."""
+        """``location`` is not empty, because messages to people show it."""
         assert store.location
         assert store.tenant == "default"
 
 
 class TenantPromises:
-    """Separation of tenants in one store."""
+    """Tests that every store must pass for the separation of tenants."""
 
     def test_a_tenant_sees_nothing_of_another(self, store: Store, open_store: OpenStore) -> None:
         """No read returns another tenant's rows, not even by id."""

@@ -13,7 +13,7 @@ from holdfast.types import Scope, Spend, UserProfile, UserRecord
 
 
 class SessionPromises:
-    """Session records."""
+    """Tests that every store must pass for session records."""
 
     def test_a_session_comes_back_as_it_was_stored(self, store: Store, open_store: OpenStore) -> None:
         """Every field is read back through another handle."""
@@ -23,7 +23,7 @@ class SessionPromises:
         assert open_store().session("ses_1") == session
 
     def test_an_unknown_session_is_none(self, store: Store) -> None:
-        """An unknown id returns None and raises no error."""
+        """Reading a session with an unknown id returns None and raises no error."""
         assert store.session("ses_absent") is None
 
     def test_a_session_takes_a_new_state(self, store: Store) -> None:
@@ -35,7 +35,7 @@ class SessionPromises:
         assert store.session("ses_1") == changed
 
     def test_sessions_are_listed_by_last_activity_newest_first(self, store: Store) -> None:
-        """The order depends on the last activity, not on the order of creation."""
+        """Sessions are ordered by their last activity, not by their creation."""
         with store.write() as tx:
             for id, hours in (("old", 1), ("newest", 3), ("middle", 2)):
                 tx.add_session(a_session(id, last_at=AT + timedelta(hours=hours)))
@@ -56,7 +56,7 @@ class SessionPromises:
 
 
 class MessagePromises:
-    """Message records."""
+    """Tests that every store must pass for message records."""
 
     def test_a_message_comes_back_as_it_was_stored(self, store: Store, open_store: OpenStore) -> None:
         """Every field is read back, with the assigned sequence number."""
@@ -75,13 +75,13 @@ class MessagePromises:
         assert open_store().messages(MessageFilter(session="ses_1")) == [stored]
 
     def test_sequence_numbers_only_grow(self, store: Store) -> None:
-        """Sequence numbers follow the order of writing, whatever the messages' times are."""
+        """Sequence numbers follow the order of writing, even if the messages have other times."""
         stored = say(store, a_message("one", at=AT + DAY), a_message("two"), a_message("three", session="other"))
         assert [m.seq for m in stored] == sorted({m.seq for m in stored})
         assert stored[0].seq > 0
 
     def test_a_sequence_number_is_never_used_again(self, store: Store, open_store: OpenStore) -> None:
-        """A removed message's number is not reused, also not by another handle."""
+        """The number of a removed message is not reused, not even by another handle."""
         (last,) = say(store, a_message("soon gone"))
         with store.write() as tx:
             tx.remove_messages([last.id])
@@ -89,7 +89,7 @@ class MessagePromises:
         assert after.seq > last.seq
 
     def test_messages_are_listed_oldest_first(self, store: Store) -> None:
-        """Messages are ordered by sequence number, also with ``newest``."""
+        """Messages are ordered by sequence number, even if ``newest`` selects only the last ones."""
         say(store, *(a_message(text) for text in ("one", "two", "three")))
         assert [m.text for m in store.messages(MessageFilter(session="ses_1"))] == ["one", "two", "three"]
         assert [m.text for m in store.messages(MessageFilter(session="ses_1", newest=2))] == ["two", "three"]
@@ -113,14 +113,14 @@ class MessagePromises:
         assert store.messages(MessageFilter(exactly=Scope(app="nowhere"))) == []
 
     def test_a_client_id_is_taken_once_a_session(self, store: Store) -> None:
-        """A second message with the same client id is refused in one session and accepted in another."""
+        """A second message with the same client id is refused in the same session, but accepted in another one."""
         say(store, a_message("one", client_id="c1"), a_message("elsewhere", session="other", client_id="c1"))
         with pytest.raises(Exception):  # noqa: B017
             say(store, a_message("again", client_id="c1"))
         assert [m.text for m in store.messages(MessageFilter(session="ses_1"))] == ["one"]
 
     def test_a_message_without_an_action_can_be_given_one(self, store: Store) -> None:
-        """``set_action`` changes only the action of messages without one, and the deep check still passes."""
+        """``set_action`` sets the action of messages that have none and changes nothing else. The deep check still passes."""
         plain, noise = say(store, a_message("one"), a_message("two", action="noise"))
         with store.write() as tx:
             tx.set_action([plain.id, noise.id, "msg_absent"], "forgotten")
@@ -141,7 +141,7 @@ class MessagePromises:
 
 
 class MemoryPromises:
-    """Memory records and their revisions."""
+    """Tests that every store must pass for memory records and their revisions."""
 
     def test_a_memory_comes_back_as_it_was_stored(self, store: Store, open_store: OpenStore) -> None:
         """Every field is read back through another handle."""
@@ -171,7 +171,7 @@ class MemoryPromises:
         assert open_store().memories(MemoryFilter(ids=(memory.id,))) == [stored]
 
     def test_a_change_adds_a_revision_and_closes_the_one_before(self, store: Store) -> None:
-        """Only the current revision is listed; ``revisions`` returns both."""
+        """After a change, only the current revision is listed; ``revisions`` returns both."""
         (first,) = remember(store, a_memory("lives in Lyon"))
         (second,) = remember(store, replace(first, text="lives in Porto", recorded_at=AT + DAY, updated_at=AT + DAY))
         assert second.revision == 2
@@ -182,7 +182,7 @@ class MemoryPromises:
         ]
 
     def test_known_at_gives_the_revision_of_that_time(self, store: Store) -> None:
-        """``known_at`` returns the revision that was recorded at that time."""
+        """With ``known_at``, a read returns the revision that was current at that time."""
         (first,) = remember(store, a_memory("lives in Lyon"))
         remember(store, replace(first, text="lives in Porto", recorded_at=AT + DAY))
         for moment, texts in (
@@ -194,14 +194,14 @@ class MemoryPromises:
             assert [m.text for m in store.memories(MemoryFilter(known_at=moment))] == texts
 
     def test_as_of_gives_what_was_valid_then(self, store: Store) -> None:
-        """``as_of`` selects ``valid_from <= time < valid_to``, and no memory after its expiry."""
+        """``as_of`` selects memories with ``valid_from <= time < valid_to``, and leaves out those that had expired by then."""
         remember(store, a_memory("Lyon", valid_to=AT + DAY, status="superseded"), a_memory("Porto", valid_from=AT + DAY))
         remember(store, a_memory("today only", expires_at=AT + DAY))
         for moment, texts in ((AT - DAY, set()), (AT, {"Lyon", "today only"}), (AT + DAY, {"Porto"})):
             assert {m.text for m in store.memories(MemoryFilter(as_of=moment, statuses=["live", "superseded"]))} == texts
 
     def test_only_live_memories_are_listed_unless_asked(self, store: Store) -> None:
-        """Retired memories are listed only when ``statuses`` includes theirs."""
+        """Retired memories are listed only if ``statuses`` includes their status."""
         (memory,) = remember(store, a_memory("old news"))
         remember(store, replace(memory, status="forgotten", retired_at=AT + DAY, recorded_at=AT + DAY))
         assert store.memories(MemoryFilter()) == []
@@ -209,7 +209,7 @@ class MemoryPromises:
         assert [m.text for m in store.memories(MemoryFilter(statuses=None))] == ["old news"]
 
     def test_a_reader_sees_what_is_shared_or_its_own(self, store: Store) -> None:
-        """A reader sees a memory if each part of its scope is missing or equal to the reader's."""
+        """A reader sees a memory if each part of the memory's scope is either empty or equal to the reader's."""
         scopes = [
             Scope(app=app, user=user, agent=agent)
             for app in (None, "kitchen", "hall")
@@ -280,12 +280,12 @@ class MemoryPromises:
             store.jobs(limit=limit)
 
     def test_counting_equals_listing_without_its_limit(self, store: Store) -> None:
-        """``count_memories`` ignores the limit, so that a page can show the total."""
+        """``count_memories`` ignores the limit, so that a paged list can show the total."""
         remember(store, *(a_memory(f"number {n}") for n in range(5)))
         assert store.count_memories(MemoryFilter(reader=ANA, limit=2)) == 5
 
     def test_last_use_and_last_statement_are_noted_in_place(self, store: Store) -> None:
-        """``touch`` adds no revision and changes no other memory."""
+        """``touch`` records the times without adding a revision, and changes no other memory."""
         one, two = remember(store, a_memory("one"), a_memory("two"))
         with store.write(durable=False) as tx:
             tx.touch([one.id], used=AT + DAY)
@@ -294,7 +294,7 @@ class MemoryPromises:
         assert store.revisions(two.id) == [two]
 
     def test_expiry_is_pushed_in_place(self, store: Store) -> None:
-        """``set_expiry`` adds no revision."""
+        """``set_expiry`` changes the expiry time without adding a revision."""
         (one,) = remember(store, a_memory("one", expires_at=AT))
         with store.write() as tx:
             tx.set_expiry([one.id], AT + DAY)
@@ -321,10 +321,10 @@ class MemoryPromises:
 
 
 class SettingPromises:
-    """Users, settings and spend."""
+    """Tests that every store must pass for users, settings and the record of spend."""
 
     def test_costs_add_up_by_day_purpose_and_model(self, store: Store, open_store: OpenStore) -> None:
-        """Spend is summed by day, purpose and model, per tenant."""
+        """Spend is summed by day, purpose and model, separately for each tenant."""
         first = Spend(day="2026-03-01", purpose="digest", model="m", calls=1, input_tokens=10, output_tokens=2, cost=0.5)
         with store.write() as tx:
             tx.add_spend(first)
@@ -347,7 +347,7 @@ class SettingPromises:
         assert open_store().user("ana") == UserProfile(user="ana", timezone="America/Lima", language="es")
 
     def test_users_are_listed_by_name_with_what_they_have(self, store: Store, open_store: OpenStore) -> None:
-        """Everyone with a profile, a memory, a session or a message is listed once, per tenant."""
+        """Every user of the tenant who has a profile, a memory, a session or a message is listed once."""
         (old,) = remember(store, a_memory("retired", scope=Scope(user="retired")))
         remember(
             store,

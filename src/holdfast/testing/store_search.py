@@ -15,7 +15,7 @@ ODD_TOKENS = (
     "AND", "OR", "NOT", "NEAR", "$HOME", "--flag", "100%", "x=y", "<b>", "`code`", "\u6771\u4eac", "\u05e9\u05dc\u05d5\u05dd", "\u0645\u0631\u062d\u0628\u0627", "🎉", "naïve", "Straße",
     "p1x", "I/O", "R&D", "node.js", "/etc/hosts", "C:\\temp", "+34-600-123-456", "2026-03-01", "O'Brien", "rock'n'roll",
 )  # fmt: skip
-"""Tokens that break naive full-text queries. A query with one of them must find its row."""
+"""Tokens that break naive full-text queries. A query for such a token must find the text that contains it."""
 
 
 def find(
@@ -28,7 +28,7 @@ def find(
 
 
 def texts_of(store: Store, items: Sequence[int]) -> list[str]:
-    """Return the texts of items, which may be messages or any revisions of memories, in the given order."""
+    """Return the texts of items in the given order. An item is a message or any revision of a memory."""
     texts = {message.seq: message.text for message in store.messages(MessageFilter(seqs=items))}
     memories = [revision for memory in store.memories(MemoryFilter(statuses=None)) for revision in store.revisions(memory.id)]
     texts.update({memory.item: memory.text for memory in memories})
@@ -36,10 +36,10 @@ def texts_of(store: Store, items: Sequence[int]) -> list[str]:
 
 
 class TextPromises:
-    """Search by words."""
+    """Tests that every store must pass for full-text search."""
 
     def test_words_are_found_in_memories_and_messages(self, store: Store) -> None:
-        """``spaces`` selects memories, messages or both."""
+        """``spaces`` selects whether memories, messages or both are searched."""
         remember(store, a_memory("the parrot is green"))
         say(store, a_message("a parrot can talk"))
         assert set(find(store, "parrot")) == {"the parrot is green", "a parrot can talk"}
@@ -77,7 +77,7 @@ class TextPromises:
         ],
     )
     def test_word_forms_and_accents_do_not_matter(self, store: Store, stored: str, query: str) -> None:
-        """Inflected forms and missing accents match, in English and Spanish."""
+        """A query matches other inflections of its words, and words without their accents, in English and Spanish."""
         language = "en" if stored.isascii() and "gustan" not in stored else "es"
         remember(store, a_memory(stored, language=language), a_memory("nothing of that"))
         assert find(store, query) == [stored]
@@ -98,7 +98,7 @@ class TextPromises:
         assert [m.text for m in store.memories(MemoryFilter())] == ["a row"]
 
     def test_scope_is_part_of_the_search(self, store: Store) -> None:
-        """Better matches that the reader may not see do not displace the reader's own."""
+        """The reader's own matches are found, even if there are better ones that the reader may not see."""
         remember(
             store, *(a_memory(f"parrot {n}", scope=BOB) for n in range(300)), a_memory("my own parrot, among many other words")
         )
@@ -114,7 +114,7 @@ class TextPromises:
         assert find(store, "parrot", spaces=("memory",), where={"room": "hall"}) == ["two parrots"]
 
     def test_a_filter_does_not_lose_rows_behind_better_matches(self, store: Store) -> None:
-        """Filters apply before the limit, so that filtered rows do not displace matching ones."""
+        """Filters apply before the limit, so that better matches that a filter rejects do not use up the limit."""
         expected = a_memory("a parrot with a great many other words around it", metadata={"room": "hall"})
         remember(store, expected, *(a_memory(f"parrot {n}") for n in range(450)))
         assert find(store, "parrot", spaces=("memory",), where={"room": "hall"}) == [expected.text]
@@ -130,7 +130,7 @@ class TextPromises:
         assert find(store, "parrot", spaces=["memory"], said=days) == ["the parrot is green"]
 
     def test_tidying_comes_to_an_end_and_changes_no_answer(self, store: Store) -> None:
-        """Repeated ``tidy()`` calls end, and search results stay the same."""
+        """Repeated calls of ``tidy()`` reach a point where nothing is left to do. Search results stay the same."""
         for n in range(40):
             remember(store, a_memory(f"parrot {n} of the harbour"))
         before = find(store, "parrot 7 harbour")
@@ -158,7 +158,7 @@ class TextPromises:
         assert find(store, "parrot") == ["the parrot is green"]
 
     def test_a_word_deep_in_a_long_message_is_found_with_its_window(self, store: Store) -> None:
-        """The match names the chunk of a long message that contains the word."""
+        """The match says which chunk of the long message contains the word."""
         text = "Nothing to see here. " * 2000 + "The password hint is a pangolin. " + "More of nothing. " * 2000
         (message,) = say(store, a_message(text))
         (match,) = store.find_text("pangolin", SearchFilter(reader=ANA, spaces=["message"]), languages=("en",), limit=5)

@@ -25,14 +25,14 @@ def towards(*angles: float) -> "Vectors":
 
 
 def embed_all(store: Store, model: str, angles: dict[str, float]) -> int:
-    """Store a vector for every waiting chunk, at the angle given for its text. Return the number of vectors stored."""
+    """Store a vector for every chunk without one, at the angle given for its text. Return the number of vectors stored."""
     waiting = store.missing_vectors(model, limit=100)
     with store.write(durable=False) as tx:
         return tx.put_vectors(model, [(w.item, w.chunk) for w in waiting], towards(*(angles[w.text] for w in waiting)))
 
 
 def nearest(store: Store, model: str, angle: float, reader: Scope = ANA, **more: Any) -> list[str]:
-    """Return the texts whose vectors are nearest to an angle, nearest first."""
+    """Return the texts whose vectors are closest to an angle, closest first."""
     spaces: tuple[Space, ...] = more.pop("spaces", ("memory", "message"))
     limit = more.pop("limit", 10)
     where = SearchFilter(reader=reader, spaces=spaces, **more)
@@ -40,16 +40,16 @@ def nearest(store: Store, model: str, angle: float, reader: Scope = ANA, **more:
 
 
 class VectorPromises:
-    """Search by vectors of one model at a time."""
+    """Tests that every store must pass for vector search, which uses the vectors of one embedding model at a time."""
 
     def test_nothing_waits_for_a_model_nobody_wants(self, store: Store) -> None:
-        """An unregistered model has no waiting chunks and finds nothing."""
+        """For an unregistered model, no chunk waits to be embedded, and a search finds nothing."""
         remember(store, a_memory("one"))
         assert store.missing_vectors("a", limit=10) == []
         assert nearest(store, "a", 0) == []
 
     def test_everything_stored_and_to_come_waits_for_a_wanted_model(self, store: Store) -> None:
-        """Earlier and later texts wait for a registered model. Registering it twice changes nothing."""
+        """Texts stored before and after a model is registered wait to be embedded by it. Registering it twice changes nothing."""
         remember(store, a_memory("one"))
         with store.write() as tx:
             assert tx.use_model("a") == 1
@@ -65,13 +65,13 @@ class VectorPromises:
         assert store.models() == ["b", "a"]
 
     def test_a_readers_newest_wait_first(self, store: Store) -> None:
-        """Waiting chunks that a reader may see are listed newest first."""
+        """Chunks that wait to be embedded and that a reader may see are listed newest first."""
         _want(store, "a")
         remember(store, a_memory("old"), a_memory("new"), a_memory("bob's", scope=BOB))
         assert [w.text for w in store.missing_vectors("a", reader=ANA, limit=10)] == ["new", "old"]
 
     def test_chosen_windows_that_wait_are_listed(self, store: Store) -> None:
-        """With ``windows``, only these chunks are listed, if they have no vector and the reader may see them."""
+        """With ``windows``, only the given chunks are listed, and only if they have no vector and the reader may see them."""
         _want(store, "a")
         done, old, new, others = remember(store, a_memory("done"), a_memory("old"), a_memory("new"), a_memory("bob's", scope=BOB))
         with store.write(durable=False) as tx:
@@ -84,7 +84,7 @@ class VectorPromises:
         assert store.missing_vectors("a", reader=ANA, windows=[], limit=10) == []
 
     def test_vectors_rank_by_cosine(self, store: Store) -> None:
-        """The score is the cosine, within 0.01."""
+        """The score of a match is its cosine with the query, within 0.01."""
         _want(store, "a")
         remember(store, a_memory("near"), a_memory("far"), a_memory("opposite"))
         assert embed_all(store, "a", {"near": 10, "far": 60, "opposite": 180}) == 3
@@ -107,7 +107,7 @@ class VectorPromises:
         assert store.stats()["vectors"] == 1
 
     def test_two_models_stand_side_by_side_and_never_meet(self, store: Store) -> None:
-        """Two models with different dimensions can be searched independently."""
+        """Vectors of two models with different dimensions are stored and searched independently."""
         remember(store, a_memory("one"), a_memory("two"))
         _want(store, "a")
         embed_all(store, "a", {"one": 0, "two": 90})
@@ -143,7 +143,7 @@ class VectorPromises:
         assert store.missing_vectors("a", limit=10) == []
 
     def test_a_dropped_model_can_come_back(self, store: Store) -> None:
-        """All texts wait again for a dropped model that is registered again."""
+        """If a dropped model is registered again, all texts wait to be embedded by it again."""
         remember(store, a_memory("one"))
         _want(store, "a")
         embed_all(store, "a", {"one": 0})
@@ -172,7 +172,7 @@ class VectorPromises:
         assert nearest(store, "a", 0, spaces=["archive"]) == ["one"]
 
     def test_scope_kinds_and_metadata_limit_a_search_by_vectors(self, store: Store) -> None:
-        """Scope, ``kinds`` and ``where`` filter before the limit applies."""
+        """Scope, ``kinds`` and ``where`` are applied before the limit."""
         _want(store, "a")
         remember(
             store,
@@ -198,7 +198,7 @@ class VectorPromises:
         assert [(match.item, match.chunk) for match in matches] == [(message.seq, 2)]
 
     def test_another_handle_follows_every_change_of_the_vectors(self, store: Store, open_store: OpenStore) -> None:
-        """A handle with a loaded index sees vectors that another handle adds, moves or removes."""
+        """A handle that has loaded its index still sees vectors that another handle adds, moves or removes."""
         other = open_store()
         _want(store, "a")
         one, _ = remember(store, a_memory("one"), a_memory("two"))
@@ -214,7 +214,7 @@ class VectorPromises:
         assert nearest(other, "a", 0, spaces=["archive"]) == []
 
     def test_similarities_are_pairwise_cosines(self, store: Store) -> None:
-        """The cosine is 0 where a vector is missing."""
+        """``similarities`` returns the cosine of each pair of items, or 0 if a vector is missing."""
         _want(store, "a")
         one, two = remember(store, a_memory("one"), a_memory("two"))
         embed_all(store, "a", {"one": 0, "two": 60})
@@ -234,7 +234,7 @@ METADATA: dict[str, Any] = {"text": "b", "int": 3, "real": 2.5, "yes": True, "no
 
 
 class MetadataPromises:
-    """Metadata filters: all JSON primitive types, all comparisons, any key."""
+    """Tests that every store must pass for metadata filters, with all JSON primitive types, all comparisons and any key."""
 
     @pytest.mark.parametrize(
         ("where", "found"),
@@ -294,17 +294,17 @@ class MetadataPromises:
         ],
     )
     def test_a_hostile_key_is_a_key_like_any_other(self, store: Store, key: str) -> None:
-        """Keys are bound as parameters and never formatted into a statement."""
+        """Any string works as a metadata key, because keys are bound as parameters and never formatted into a statement."""
         remember(store, a_memory("the one", metadata={key: 1}), a_memory("another", metadata={"x": 1}))
         assert [m.text for m in store.memories(MemoryFilter(where={key: 1}))] == ["the one"]
         assert [m.text for m in store.memories(MemoryFilter(where={key: {"$gte": 1}}))] == ["the one"]
 
     def test_an_unknown_comparison_is_refused(self, store: Store) -> None:
-        """The error lists the known comparisons."""
+        """An unknown comparison raises an error that lists the known ones."""
         with pytest.raises(InvalidInput, match=r"\$gte"):
             store.memories(MemoryFilter(where={"a": {"$regex": "x"}}))
 
     def test_a_value_that_is_no_primitive_is_refused(self, store: Store) -> None:
-        """The error names the key."""
+        """A filter value that is not a JSON primitive raises an error that names the key."""
         with pytest.raises(InvalidInput, match="'a'"):
             store.memories(MemoryFilter(where={"a": object()}))

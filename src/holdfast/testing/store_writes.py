@@ -16,7 +16,7 @@ _LEASE = timedelta(minutes=5)
 
 
 class TransactionPromises:
-    """Atomic and durable transactions."""
+    """Tests that every store must pass for transactions, which are atomic and durable."""
 
     def test_an_exception_leaves_nothing(self, store: Store, row_counts: RowCounts | None) -> None:
         """A transaction that raises leaves no row in any table."""
@@ -59,7 +59,7 @@ class TransactionPromises:
         assert find(store, "there") == ["from there"]
 
     def test_what_was_written_is_there_after_reopening(self, store: Store, open_store: OpenStore) -> None:
-        """Data survives closing and reopening, also with ``durable=False``."""
+        """Data is still there after closing and reopening the store, even if written with ``durable=False``."""
         remember(store, a_memory("lasting"))
         with store.write(durable=False) as tx:
             tx.set_setting("color", "red")
@@ -85,7 +85,7 @@ class TransactionPromises:
         assert len(seqs) == len(set(seqs)) == 40
 
     def test_a_closed_store_says_so(self, store: Store) -> None:
-        """Reads, writes and searches raise ``StoreClosed``. Closing again is harmless."""
+        """Reads, writes and searches on a closed store raise ``StoreClosed``. Closing it again is harmless."""
         store.close()
         store.close()
         with pytest.raises(StoreClosed):
@@ -99,10 +99,10 @@ class TransactionPromises:
 
 
 class JobPromises:
-    """Durable jobs and their leases."""
+    """Tests that every store must pass for durable jobs and their leases."""
 
     def test_the_same_effect_is_queued_once(self, store: Store) -> None:
-        """A second job with the same effect is refused, also after the first is done."""
+        """A second job with the same effect is refused, even after the first one is done."""
         with store.write() as tx:
             assert tx.add_job(a_job("digest:1", id="first"))
             assert not tx.add_job(a_job("digest:1", id="second"))
@@ -130,7 +130,7 @@ class JobPromises:
         assert open_store().jobs() == [job]
 
     def test_jobs_are_listed_oldest_first_by_state(self, store: Store) -> None:
-        """``states`` filters jobs, and ``limit`` keeps the oldest."""
+        """``states`` selects the jobs to list, oldest first; ``limit`` returns the oldest of them."""
         with store.write() as tx:
             tx.add_job(a_job("late", at=AT + DAY, id="late"))
             tx.add_job(a_job("early", id="early"))
@@ -166,7 +166,7 @@ class JobPromises:
             assert tx.lease_job(worker="you", now=AT + _LEASE / 2, until=AT + DAY) is None
 
     def test_a_job_whose_lease_ran_out_is_taken_over(self, store: Store) -> None:
-        """After the lease expires, another worker takes the job, and the first no longer holds it."""
+        """After the lease expires, another worker can lease the job, and the first worker no longer holds it."""
         with store.write() as tx:
             tx.add_job(a_job("x"))
             mine = tx.lease_job(worker="me", now=AT, until=AT + _LEASE)
@@ -179,7 +179,7 @@ class JobPromises:
             assert tx.holds_lease(yours)
 
     def test_the_same_worker_does_not_hold_an_earlier_attempt(self, store: Store) -> None:
-        """The attempt number is part of the lease."""
+        """A lease is valid for one attempt only: a worker that leases a job again does not hold the earlier attempt."""
         with store.write() as tx:
             tx.add_job(a_job("x"))
             first = tx.lease_job(worker="me", now=AT, until=AT)

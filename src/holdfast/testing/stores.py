@@ -52,7 +52,7 @@ class StoreSuite(
     SnapshotPromises,
     TenantPromises,
 ):
-    """Tests of the :class:`holdfast.protocols.Store` protocol."""
+    """Tests that every implementation of the :class:`holdfast.protocols.Store` protocol must pass."""
 
     @pytest.fixture
     def store(self, open_store: OpenStore) -> Store:
@@ -61,10 +61,13 @@ class StoreSuite(
 
     @pytest.fixture
     def row_counts(self) -> RowCounts | None:
-        """Return a function that counts the rows of every table; None skips these checks. A subclass may override it."""
+        """Return a function that counts the rows of every table, or None to skip these checks. A subclass may override it."""
         return None
 
     @pytest.fixture
     def alter_text(self) -> Alter | None:
-        """Return a function that changes a stored text, bypassing the store; None skips the tests. A subclass may override it."""
+        """Return a function that changes a stored text, bypassing the store, or None to skip the tests that need it.
+
+        A subclass may override this fixture.
+        """
         return None

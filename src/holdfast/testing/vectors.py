@@ -1,4 +1,4 @@
-"""An embedder without weights: texts with common words have similar vectors."""
+"""An embedder for tests that needs no model. Texts with words in common have similar vectors."""
 
 import hashlib
 from collections.abc import Sequence
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 class HashEmbedder:
-    """Embeds a text as a bag of stemmed words, each hashed to one signed dimension. Fast, and the same on every machine."""
+    """Embeds a text as a bag of stemmed words, each hashed to one signed dimension.
+
+    It is fast and returns the same vectors on every machine.
+    """
 
     calibration = (0.0, 0.6)
 
@@ -41,6 +44,6 @@ class HashEmbedder:
 
 @lru_cache(maxsize=65536)
 def _place(term: str) -> tuple[int, int]:
-    """Return the hash that selects a term's dimension, and the term's sign."""
+    """Return the hash that selects a term's dimension, and the sign (1 or -1) of its contribution."""
     digest = hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest[:7], "little"), 1 if digest[7] & 1 else -1

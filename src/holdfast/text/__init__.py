@@ -1,1 +1,1 @@
-"""Text as data: cleaning, languages, search terms, dates, names. Start with ``clean.py``."""
+"""Text processing: cleaning, language detection, search terms, dates and names. Start with ``clean.py``."""

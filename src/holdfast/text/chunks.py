@@ -1,8 +1,8 @@
 """Split a long text into overlapping chunks that fit an embedder.
 
 A chunk ends at a paragraph, sentence, line or word boundary if there is one in its last fifth. Splitting is
-deterministic and covers every character, up to MAX_CHUNKS, which the largest accepted text stays far below at the
-default size.
+deterministic and covers every character, up to MAX_CHUNKS chunks. At the default size, the largest accepted text stays
+far below that limit.
 """
 
 import re
@@ -43,7 +43,10 @@ def chunk_spans(text: str, size: int = 1600, overlap: int = 200) -> list[tuple[i
 
 
 def _end_of_chunk(text: str, start: int, size: int) -> int:
-    """Return the last boundary in the final fifth. This minimum step bounds the number of chunks."""
+    """Return the last boundary in the final fifth of the chunk, or its maximum end if there is none.
+
+    Earlier boundaries are ignored: they would make chunks shorter, and so increase their number.
+    """
     floor, limit = start + size - size // 5, start + size
     for boundary in _BOUNDARIES:
         ends = [match.end() for match in boundary.finditer(text, floor, limit)]
@@ -53,6 +56,6 @@ def _end_of_chunk(text: str, start: int, size: int) -> int:
 
 
 def _start_of_next(text: str, earliest: int, end: int) -> int:
-    """Return the start of the next chunk, at a whole word and without a gap."""
+    """Return the start of the next chunk. It begins with a whole word and leaves no gap after this chunk."""
     match = _SPACE.search(text, earliest, end)
     return match.end() if match else earliest

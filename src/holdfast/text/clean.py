@@ -10,7 +10,7 @@ from typing import Any
 from holdfast.errors import InvalidInput, TextTooLong
 
 MAX_TEXT = 4 * 1024 * 1024
-"""Maximum characters of one message or memory."""
+"""Maximum number of characters of a message or memory."""
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _LINE_BREAKS = re.compile(r"[\s\x1c-\x1f\x85\u2028\u2029]+")
@@ -81,7 +81,7 @@ def _clean_value(key: str, value: Any) -> Any:
 
 
 def clean_query(query: str, *, limit: int = 20_000) -> str:
-    """Return the first ``limit`` characters of a query in storable form. A query may be empty."""
+    """Return the first ``limit`` characters of a query, with NUL and lone surrogates replaced. A query may be empty."""
     if not isinstance(query, str):
         raise InvalidInput(f"the query must be a string, not {type(query).__name__}.")
     return _UNSTORABLE.sub("\ufffd", query[:limit])
@@ -100,7 +100,7 @@ def escape_line(text: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Return the text for comparison, without case, accents, width and surrounding punctuation."""
+    """Return the text in a form for comparison, which ignores case, accents, character width and surrounding punctuation."""
     plain = one_line(text).casefold()
     if not plain.isascii():
         plain = "".join(c for c in unicodedata.normalize("NFKD", plain) if not unicodedata.combining(c))
@@ -108,13 +108,13 @@ def fold(text: str) -> str:
 
 
 def content_hash(*parts: str | None) -> str:
-    """Return a hash of folded parts, equal for texts that differ only in form."""
+    """Return a hash of the folded parts. It is equal for texts that differ only in case, accents or outer punctuation."""
     joined = "\x1f".join("" if part is None else fold(part) for part in parts)
     return hashlib.sha256(joined.encode()).hexdigest()[:32]
 
 
 def count_tokens(text: str) -> int:
-    """Estimate the tokens of a text for any tokenizer, erring on the high side."""
+    """Estimate the number of tokens of a text for any tokenizer. The estimate tends to be too high."""
     dense = len(_DENSE_SCRIPT.findall(text))
     plain = sum(c.isascii() for c in text)
     other = len(text) - dense - plain

@@ -1,4 +1,4 @@
-"""Dates in words: how long ago something was, and a day as people say it."""
+"""Express dates in words: how long ago something was, and a calendar day."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -31,7 +31,10 @@ _DAYS: Final = {
 
 
 def ago(then: datetime, now: datetime, language: str | None = None) -> str:
-    """Return ``2 days ago``, in the largest unit that fits twice, or once for days, hours and minutes."""
+    """Return how long ago a time was, such as ``2 days ago``.
+
+    Uses the largest unit of which at least two have passed; for days, hours and minutes, one is enough.
+    """
     passed = max(now - then, timedelta())
     for size, unit in _UNITS:
         number = passed // size

@@ -36,7 +36,7 @@ _MAGNITUDES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detail:
-    """One detail: a normalized ``key``, one spelling (``short``), and that spelling with the counted noun (``full``)."""
+    """One detail of a text: a normalized ``key``, its spelling (``short``), and its spelling with the counted noun (``full``)."""
 
     key: str
     short: str
@@ -44,12 +44,12 @@ class Detail:
 
 
 def details(text: str) -> frozenset[str]:
-    """Return the normalized details of a text: lower case, no accents, months in English."""
+    """Return the normalized details of a text, in lower case, without accents, and with months in English."""
     return frozenset(find_details(text))
 
 
 def find_details(text: str) -> dict[str, Detail]:
-    """Return the details of a text by key, in their first spelling and in no particular order."""
+    """Return the details of a text by key, each in its first spelling. They are in no particular order."""
     rest = _CODE.sub(" ", text)
     found: dict[str, Detail] = {}
     for pattern, key_of in _PATTERNS:
@@ -71,14 +71,14 @@ def find_details(text: str) -> dict[str, Detail]:
 
 
 def missing(wanted: Iterable[str], text: str) -> set[str]:
-    """Return the details that a text lacks. A name also counts as present within a longer name."""
+    """Return the wanted details that a text lacks. A name that is part of a longer name in the text is not missing."""
     have = details(text)
     words = f" {_words(text)} "
     return {key for key in wanted if key not in have and (any(c.isdigit() for c in key) or f" {_words(key)} " not in words)}
 
 
 def kept(source: str, summary: str) -> float:
-    """Return the share of a text's details that its summary keeps; 1 if the text has none."""
+    """Return the share of a text's details that its summary keeps. If the text has no details, it is 1."""
     wanted = details(source)
     return 1.0 - len(missing(wanted, summary)) / len(wanted) if wanted else 1.0
 
@@ -143,7 +143,7 @@ def _month(match: re.Match[str]) -> str:
 
 
 def _is_monthly(match: re.Match[str]) -> bool:
-    """Return True for "in May" and "June", False for "you may" and "march on"."""
+    """Return True if the match is a month ("in May", "June"), False if it is another word ("you may", "march on")."""
     word = match["month"]
     if not word[0].isupper():
         return False

@@ -1,4 +1,4 @@
-"""Identify a text's language by its stop words. Small and offline; docs/project/decisions.md has its accuracy."""
+"""Identify a text's language by its stop words. It works offline; docs/project/decisions.md states its accuracy."""
 
 import re
 from collections import Counter
@@ -42,7 +42,7 @@ STOP_WORDS: dict[str, frozenset[str]] = {
 }
 _DEFAULT_LANGUAGES = ("en", "es")
 _MIN_VOTES = 2
-"""Other languages need two votes: "au" is French, and part of "tea au lait"."""
+"""Minimum number of stop words for a language other than English or Spanish. One is not enough: "tea au lait" is English."""
 _WORD = re.compile(r"[^\W\d_]+")
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
 _SPANISH_SIGNS = re.compile("[¿¡ñ]", re.IGNORECASE)
@@ -54,7 +54,7 @@ _SPANISH_CONTENT_WORDS = frozenset(
     "buenos buenas casa compre cuales cuentame cumplo dime encanta gusta gustan gustaria hablo hijo hija llama llamo "
     "marido mujer necesito odio prefiero puedo quiero recuerda recuerdame suelo tenemos trabajo vamos vivimos vivo".split()
 )
-"""Common Spanish words about oneself, in addition to the stop words."""
+"""Common words of Spanish statements about oneself, used as evidence of Spanish in addition to the stop words."""
 _ACCENTS = str.maketrans("áàâäãéèêëíìîïóòôöõúùûüçñ", "aaaaaeeeeiiiiooooouuuucn")
 
 
@@ -106,7 +106,7 @@ def _is_foreign(sample: str) -> bool:
 
 
 def _name_positions(words: list[str]) -> set[int]:
-    """Return the positions of words in names: "Las" in "Las Vegas" is no evidence of a language."""
+    """Return the positions of words that belong to names. They do not count as evidence: "Las Vegas" is not Spanish."""
     if sum(word.isupper() for word in words) * 2 > len(words):
         return set()
     capital = [word[:1].isupper() for word in words] + [False]

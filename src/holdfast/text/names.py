@@ -14,17 +14,17 @@ _TITLES = frozenset(
     "dr dra mr mrs ms sr sra srta prof lic ing don dona uncle aunt auntie tia tio doctor doctora senor senora profesor profesora".split()
 )
 _OPENERS = frozenset("new buenos san santa saint".split())
-"""Ordinary words that can start a name: "New York", "Buenos Aires"."""
+"""Ordinary words that can be the first word of a name, as in "New York" or "Buenos Aires"."""
 _NAMED = re.compile(r"\b(?:named|called|name is|name's|se llama|llamad[oa]|me llamo|nombre es) ([^\W\d_]{3,})\b(?!['’])")
 _COMMON_WORDS = STOP_WORDS["en"] | STOP_WORDS["es"] | ORDINARY
 _MAX_NAME_TOKENS = 8
 _MAX_SIGNS = 6
-"""Maximum punctuation marks skipped before a word; more are not quotes and brackets."""
+"""Number of leading punctuation marks after which a word no longer counts as the first word of the text."""
 _BEFORE_START = frozenset(':"“«¿¡.?!…;')
 
 
 def find_names(text: str) -> list[str]:
-    """Return the names of a text in their first spelling, without names that are part of a longer one."""
+    """Return the names in a text, each in its first spelling. A name that is part of a longer one is left out."""
     if _is_shouted(text):
         return []
     plain = _HONORIFIC.sub(r"\1", text)
@@ -48,7 +48,7 @@ def _parts(name: str) -> Iterator[str]:
 
 
 class _KnownNames:
-    """Evidence from the whole text: words seen as names in mid-sentence, and words seen in lower case."""
+    """Evidence from the whole text: words that occur as names in mid-sentence, and words that occur in lower case."""
 
     def __init__(self, sentences: list[list[str]]) -> None:
         self.small: set[str] = set()
@@ -78,7 +78,7 @@ def _names_in(tokens: list[str], known: _KnownNames) -> Iterator[str]:
 
 
 def _run(tokens: list[str], at: int, known: _KnownNames) -> int:
-    """Return the number of tokens of the name that starts here, or 0."""
+    """Return the number of tokens of the name that starts at this position, or 0 if none does."""
     if not _is_capital(tokens[at]) or (_opens(tokens, at) and not _is_name_at_start(tokens, at, known)):
         return 0
     end = at + 1
@@ -92,7 +92,7 @@ def _run(tokens: list[str], at: int, known: _KnownNames) -> int:
 
 
 def _connector(tokens: list[str], at: int) -> int:
-    """Return the number of tokens that connect the name to a following capital: "Museum of Art", "María de la Paz"."""
+    """Return the number of tokens that connect two parts of a name, such as 1 in "Museum of Art" and 2 in "María de la Paz"."""
     for linked in CONNECTORS:
         size = len(linked.split())
         if " ".join(tokens[at : at + size]) == linked:
@@ -118,7 +118,7 @@ def _is_name_at_start(tokens: list[str], at: int, known: _KnownNames) -> bool:
 
 
 def _opens(tokens: list[str], at: int) -> bool:
-    """Return True if a word starts a sentence or quotation, ignoring punctuation before it."""
+    """Return True if a word is the first of a sentence or quotation. Punctuation before it is ignored."""
     if at == 0 or tokens[at - 1] in _BEFORE_START:
         return True
     before = tokens[max(0, at - _MAX_SIGNS) : at]

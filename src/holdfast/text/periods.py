@@ -22,7 +22,7 @@ _UNITS: Final = {
     "mes": 30, "meses": 30, "year": 365, "years": 365, "ano": 365, "anos": 365,
 }  # fmt: skip
 _SLACK_DAYS: Final = {1: 0.6, 7: 3, 30: 9, 365: 60}
-"""Tolerance in days for "N units ago", by the unit's length in days."""
+"""Tolerance in days for "N units ago". The keys are the lengths of the units in days."""
 _VAGUE_AMOUNTS: Final = {"a": 1, "an": 1, "one": 1, "un": 1, "una": 1, "couple": 2, "par": 2, "few": 3, "several": 4, "unos": 3, "unas": 3, "varios": 4, "varias": 4}  # fmt: skip
 _HOLIDAYS: Final = {
     "christmas eve": (12, 24), "christmas": (12, 25), "new year's eve": (12, 31), "new years eve": (12, 31), "halloween": (10, 31),
@@ -37,7 +37,10 @@ _CONVERSATION_WORDS: Final = frozenset(
     "conto contamos contaron contado comentar comentamos comentado comente charlar charlamos charlando charlado conversar conversamos "
     "conversacion conversaciones paso hice hiciste hicimos estuve estuvimos resume resumen resumir".split()
 )
-"""Words about the conversation itself, without accents. A question with no others asks for everything said."""
+"""Words about the conversation itself, without accents ("talk", "said").
+
+A question that contains only such words and stop words asks for everything said in the period.
+"""
 
 _AMOUNT: Final = rf"(?P<amount>\d{{1,3}}|{'|'.join(sorted({*NUMBERS, *_VAGUE_AMOUNTS}, key=len, reverse=True))})"
 _UNIT: Final = rf"(?P<unit>{'|'.join(sorted(_UNITS, key=len, reverse=True))})"
@@ -49,7 +52,7 @@ _HINTS: Final = frozenset({
     *_UNITS, *MONTHS, *DAYS, *(word for feast in _HOLIDAYS for word in _WORD.findall(feast)), "yesterday", "anteayer", "antier",
     "ayer", "anoche", "night", "today", "tonight", "morning", "afternoon", "evening", "hoy", "manana", "tarde", "noche", "weekend",
 })  # fmt: skip
-"""Words that can name a time. A question with none of them and no digit is skipped."""
+"""Words that can name a time. A question with no such word and no digit is not parsed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ class Period:
 
 
 def periods_of(question: str, now: datetime) -> list[Period]:
-    """Return the periods a question names, relative to ``now``. Most questions name none."""
+    """Return the periods that a question names, relative to ``now``. For most questions the list is empty."""
     text = fold(question).replace("\u2019", "'")
     if _HINTS.isdisjoint(_WORD.findall(text)) and not any(map(str.isdigit, text)):
         return []
@@ -81,7 +84,10 @@ def periods_of(question: str, now: datetime) -> list[Period]:
 
 
 def _asks_nothing(rest: str) -> bool:
-    """Return True if the question without its times asks only what was said: "what did we talk about"."""
+    """Return True if the rest of the question only asks what was said, as in "what did we talk about".
+
+    The rest is the question without the periods it names.
+    """
     words = _WORD.findall(rest)
     about_talk = any(word in _CONVERSATION_WORDS for word in words) or {"did", "do"} <= set(words)
     return about_talk and all(
@@ -167,7 +173,7 @@ def _holiday(match: re.Match[str], now: datetime) -> _Spans:
 
 
 def _on(month: int, day: int, now: datetime, year: str | None) -> _Spans:
-    """Yield the day in the given year, or else its latest occurrence up to ``now``."""
+    """Yield the span of a day in the given year. Without a year, use the latest such day that is not after ``now``."""
     for number in [int(year)] if year else [now.year, now.year - 1]:
         try:
             found = datetime(number, month, day, tzinfo=UTC)

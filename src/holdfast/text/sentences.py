@@ -11,17 +11,17 @@ _NEVER_LAST = frozenset(
     "mr mrs ms dr prof st rev hon gen col capt sgt lt jr messrs mme sr sra srta sres dra dn dña d lic ing arq fr hno vs cf "
     "eg e.g ie i.e viz approx aprox ca tel tfno avda av c ctra pza esq ud uds vd vds ee ej p.ej gral cía sto sta".split()
 )
-"""Abbreviations that never end a sentence."""
+"""Abbreviations whose period never ends a sentence."""
 _NUMBERED = frozenset(
     "no nr núm num nº n p pp pág págs pag fig art cap vol ed sec ch vers v jan feb mar apr jun jul aug sep sept oct nov dec".split()
 )
-"""Abbreviations before a number. Before anything else the period ends a sentence ("No. I won't.")."""
+"""Abbreviations whose period does not end a sentence if a number follows. Otherwise it does ("No. I won't.")."""
 _PERHAPS_LAST = frozenset("etc a.m p.m inc ltd co corp s.a s.l u.s u.k ee.uu uu b.c a.d ph.d a.c d.c m".split())
-"""Abbreviations that end a sentence if a capital follows."""
+"""Abbreviations whose period ends a sentence if a capital letter follows."""
 _CONTEXT_CHARS = 40
-"""Characters examined around a period; abbreviations are short."""
+"""Number of characters examined on each side of a period. Few are enough, because abbreviations are short."""
 _MIN_WRAPPED_CHARS = 45
-"""A line of at least this length that ends in mid-sentence was wrapped."""
+"""Minimum length of a line that counts as wrapped if it ends in mid-sentence."""
 _MAX_UNPUNCTUATED_WORDS = 24
 _MIN_PIECE_WORDS = 5
 _CONJUNCTIONS = frozenset(
@@ -33,8 +33,8 @@ _CONJUNCTIONS = frozenset(
 def split_sentences(text: str) -> list[str]:
     """Return the sentences of a text, in order, each on one line and without its bullet.
 
-    Abbreviations, decimals, addresses and ellipses do not end a sentence. Dictation without
-    punctuation is split at conjunctions to bound the length of each piece.
+    Abbreviations, decimals, addresses and ellipses do not end a sentence. Dictation without punctuation is split at
+    conjunctions, so that no piece becomes too long.
     """
     return [piece for line in _lines(text) for sentence in _cut(line) for piece in _split_at_conjunctions(sentence)]
 

@@ -1,7 +1,7 @@
 """Search terms of a text: stemmed words, and tokens with symbols kept whole.
 
-``v2.5``, ``C++`` and ``a/b.py`` are indexed as their words and as one token, spelled with letters and
-digits only. So no character of a text or query reaches the full-text engine as syntax.
+A token such as ``v2.5``, ``C++`` or ``a/b.py`` is indexed as its words and also as one term. That term is spelled with
+letters and digits only, so no character of a text or query reaches the full-text engine as syntax.
 """
 
 import re
@@ -45,7 +45,7 @@ def document_terms(text: str, language: str | None) -> list[str]:
 
 
 def query_terms(query: str, languages: Sequence[str]) -> list[frozenset[str]]:
-    """Return the terms of a query: per word its stems in each language, without stop words.
+    """Return the terms of a query: for each word except stop words, its stems in each language.
 
     The language of a short question is often unclear, so every word is stemmed in each plausible one.
     """
@@ -65,7 +65,7 @@ def query_terms(query: str, languages: Sequence[str]) -> list[frozenset[str]]:
 
 
 def _tokens(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield pairs of a token and whether it is a plain word that can be stemmed."""
+    """Yield each token, and True if it is a plain word that can be stemmed."""
     for chunk in unicodedata.normalize("NFKC", text).casefold().split():
         if chunk.isascii() and chunk.isalnum():  # fast path for most words, with the same result
             yield chunk[:_MAX_TERM], True
@@ -87,7 +87,7 @@ def _tokens(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _pairs(run: str) -> Iterator[str]:
-    """Yield overlapping character pairs of text without spaces, and the words around it."""
+    """Yield terms for scripts that write no spaces: overlapping character pairs, single characters, and any other words."""
     for piece in _NO_SPACES.split(run):
         if piece:
             yield piece[:_MAX_TERM]
@@ -106,7 +106,7 @@ def _spell(token: str) -> str:
 
 @lru_cache(maxsize=65536)
 def _stem(word: str, language: str) -> str:
-    """Return a word's stem without accents. Stemmers keep state, so each thread has its own."""
+    """Return the stem of a word, without accents. Stemmers are not thread-safe, so each thread has its own."""
     stemmers = _thread.__dict__.setdefault("stemmers", {})
     if language not in stemmers:
         stemmers[language] = Stemmer.Stemmer(_STEMMERS[language], 0)  # results are cached here

@@ -164,7 +164,7 @@ ORDINARY = frozenset(
         "clave curso mencionado"
     ).split()
 )
-"""Words whose capital at the start of a sentence is no evidence of a name."""
+"""Words that are not taken for names merely because they are capitalized at the start of a sentence."""
 
 GIVEN_NAMES = frozenset(
     "ana anna maria carmen rosa lucia laura marta elena sara sarah paula pilar teresa isabel cristina beatriz silvia raquel andrea alba irene "
@@ -187,6 +187,6 @@ PERSON_VERBS = frozenset(
     "sent wrote recommended suggested texted emailed mentioned insisted dijo dice quiere vive viene vino piensa cree prefiere trabaja "
     "mando pidio recomendo sugirio llega cumple propuso insistio nacio".split()
 )
-"""Verbs with a person as subject: a capitalized opener before one of these is a name."""
+"""Verbs whose subject is a person. A capitalized word before one of them, at the start of a sentence, is a name."""
 
 CONNECTORS = ("de la", "de los", "de las", "of the", "de", "del", "of", "van der", "van", "von", "da", "di", "&")

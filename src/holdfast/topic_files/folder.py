@@ -1,4 +1,4 @@
-"""Safe access to a folder of small files: nothing outside it is touched, and no link is followed."""
+"""Access to a folder of small files. No file outside the folder is read or written, and no link is followed."""
 
 import contextlib
 import os
@@ -25,13 +25,13 @@ class Stamp(NamedTuple):
 
 
 class Folder:
-    """One folder. Subfolders, links and special files are ignored."""
+    """Access to the files of one folder. Subfolders, links and special files are ignored."""
 
     def __init__(self, path: Path) -> None:
         self.path = path.expanduser().resolve()
 
     def listing(self) -> dict[str, Stamp]:
-        """Return the stamps of the pages and the index, by file name in sorted order."""
+        """Return the stamps (see `Stamp`) of the pages and the index, keyed and sorted by file name."""
         found: dict[str, Stamp] = {}
         with contextlib.suppress(FileNotFoundError), os.scandir(self.path) as entries:
             for entry in entries:
@@ -42,13 +42,13 @@ class Folder:
         return dict(sorted(found.items()))
 
     def names(self) -> set[str]:
-        """Return all names in the folder, of files and of anything else."""
+        """Return all names in the folder, including those of subfolders and links."""
         with contextlib.suppress(FileNotFoundError):
             return {path.name for path in self.path.iterdir()}
         return set()
 
     def stamp(self, name: str) -> Stamp | None:
-        """Return the stamp of a regular file; None if there is none."""
+        """Return the stamp (see `Stamp`) of a regular file, or None if there is no such file."""
         try:
             status = os.lstat(self._inside(name))
         except FileNotFoundError:
@@ -71,7 +71,7 @@ class Folder:
         return data if self.stamp(name) == before and len(data) == before.size else None
 
     def prepare(self, data: bytes, *, like: str | None = None) -> Path:
-        """Write bytes to a temporary file in the folder and sync it to disk. ``like`` names a file whose permissions it gets."""
+        """Write bytes to a temporary file in the folder and sync it to disk. It gets the permissions of the file ``like``."""
         self.path.mkdir(parents=True, exist_ok=True)
         path = self.path / f"{_TEMPORARY[0]}{secrets.token_hex(8)}{_TEMPORARY[1]}"
         with os.fdopen(os.open(path, _WRITE, 0o666), "wb") as file:

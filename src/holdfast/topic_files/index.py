@@ -1,4 +1,7 @@
-"""Render and parse the index of recent topics, newest first: ``2026-02-12T14:30:00|cooking|rice recipes``."""
+"""Render and parse the index of recent topics. Its lines are sorted newest first.
+
+A line consists of time, topic and note: ``2026-02-12T14:30:00|cooking|rice recipes``.
+"""
 
 import re
 from collections.abc import Sequence
@@ -29,19 +32,19 @@ def topic_and_note(text: str) -> tuple[str, str]:
 
 
 def newest(notes: Sequence[Memory], max_notes: int = MAX_NOTES) -> list[Memory]:
-    """Return the notes to list in the index, newest first."""
+    """Return the newest ``max_notes`` notes that have a topic, newest first."""
     listed = [memory for memory in notes if memory.topic and flat(memory.topic)]
     return sorted(listed, key=lambda memory: (memory.valid_from, memory.created_at, memory.id), reverse=True)[:max_notes]
 
 
 def render_index(notes: Sequence[Memory], *, layout: Sequence[str] = (), max_notes: int = MAX_NOTES) -> str:
-    """Return the text of the index; rows that a person added come first."""
+    """Return the text of the index. Rows that the user added are placed first."""
     lines = [f"{line.at}|{line.text}" for line in map(note_line, newest(notes, max_notes))]
     return "".join(f"{row}\n" for row in (*layout, *lines))
 
 
 def parse_index(text: str) -> Page:
-    """Parse an index. A row without a time counts as written now; a row without a topic is kept as layout."""
+    """Parse an index. A row without a time counts as written now. A row without a topic is kept, but creates no note."""
     rows = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     ended = rows[-1] == ""
     if ended:

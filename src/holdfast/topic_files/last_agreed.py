@@ -1,4 +1,4 @@
-"""The record of the last sync: ids, digests and open questions. It contains no texts and no names."""
+"""The record of the last sync: ids, digests and open questions. It contains no text or name in plain form."""
 
 import hashlib
 import json

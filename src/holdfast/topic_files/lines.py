@@ -13,11 +13,11 @@ ADDED: Final = "written by hand into a file"
 
 
 class LineFormat(Protocol):
-    """Conversion between lines and memories, for pages or for the index."""
+    """Converts between lines and memories. There is one implementation for pages and one for the index."""
 
     @property
     def titled(self) -> bool:
-        """True if the file has a title, which names the topic of all its lines."""
+        """True if the file has a title. The title names the topic of all its lines."""
         ...
 
     def line(self, memory: Memory) -> Line:
@@ -25,7 +25,7 @@ class LineFormat(Protocol):
         ...
 
     def revised(self, memory: Memory, line: Line | None, *, topic: str | None, at: str | None) -> Put:
-        """Return the change that makes a memory match a line. Without a line, its text stays."""
+        """Return the change that makes a memory match a line. If ``line`` is None, the memory's text is left unchanged."""
         ...
 
     def created(self, line: Line, topic: str) -> Put:
@@ -35,7 +35,7 @@ class LineFormat(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageLines:
-    """Lines of topic pages."""
+    """Converts between the lines of topic pages and memories."""
 
     scope: Scope
     kind: str
@@ -47,7 +47,7 @@ class PageLines:
         return page_line(memory)
 
     def revised(self, memory: Memory, line: Line | None, *, topic: str | None, at: str | None) -> Put:
-        """Return a revision. If the line still starts with the memory's key, the key is kept."""
+        """Return a revision of the memory. Its key is kept if the line still starts with that key."""
         key, text = memory.key, memory.text
         if line is not None:
             head = f"{flat(key)}: " if key else ""
@@ -56,7 +56,7 @@ class PageLines:
         return _revision(memory, text, key=key, topic=topic, at=_moment(at, self.now))
 
     def created(self, line: Line, topic: str) -> Put:
-        """Return a new memory. A date in the future is part of the text, not the date of the memory."""
+        """Return a new memory. A date in the future is kept in the text and is not used as the memory's date."""
         at, text = _moment(line.at, self.now), line.text
         if line.at and at is None:
             text = f"{text} ({line.at})"
@@ -67,7 +67,7 @@ class PageLines:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexLines:
-    """Lines of the index."""
+    """Converts between the lines of the index and notes."""
 
     scope: Scope
     kind: str
@@ -80,7 +80,7 @@ class IndexLines:
         return note_line(memory)
 
     def revised(self, memory: Memory, line: Line | None, *, topic: str | None, at: str | None) -> Put:
-        """Return a revision of a note or of its topic."""
+        """Return a revision that changes a note's text or its topic."""
         line_topic, text = topic_and_note(line.text) if line else (topic, memory.text)
         text = memory.text if text == flat(memory.text) else text
         return _revision(memory, text, key=memory.key, topic=line_topic, at=_moment(at, self.now))
@@ -119,7 +119,10 @@ def _revision(memory: Memory, text: str, *, key: str | None, topic: str | None, 
 
 
 def _moment(at: str | None, now: datetime) -> datetime | None:
-    """Return the time stated in a line; None if there is none or it is over a day ahead. Today's date becomes ``now``."""
+    """Return the time stated in a line. Today's date becomes ``now``.
+
+    Return None if the line states no time, or one that is more than a day in the future.
+    """
     if at is None:
         return None
     moment = datetime.fromisoformat(at).replace(tzinfo=UTC)

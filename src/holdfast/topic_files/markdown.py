@@ -25,7 +25,7 @@ _FENCES: Final = ("```", "~~~")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One memory in a file: its text, its date or time, and the rows as they were typed."""
+    """One memory in a file: its text, its date or time, and its rows as the user typed them."""
 
     text: str
     at: str | None = None
@@ -34,7 +34,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Parsed content of a file: layout rows and lines, in order."""
+    """Parsed content of a file: rows of layout, and lines that stand for memories, in order."""
 
     title: str | None = None
     parts: tuple[str | Line, ...] = ()
@@ -44,7 +44,7 @@ class Page:
 
     @property
     def lines(self) -> tuple[Line, ...]:
-        """The lines, without the layout."""
+        """The lines that stand for memories, without the layout."""
         return tuple(part for part in self.parts if isinstance(part, Line))
 
     @property
@@ -85,7 +85,7 @@ def render_page(topic: str, memories: Sequence[Memory]) -> str:
 
 
 def update_page(page: Page, ids: Sequence[str | None], topic: str, memories: Sequence[Memory]) -> str:
-    """Return a page updated to these memories; ``ids`` are the memory ids of its lines.
+    """Return the text of a page, updated to match these memories. ``ids`` are the memory ids of its lines.
 
     Layout, order and unchanged lines stay as typed. Lines without a memory are removed, and new lines are inserted by date.
     """
@@ -109,7 +109,10 @@ def update_page(page: Page, ids: Sequence[str | None], topic: str, memories: Seq
 
 
 def _insert(rows: list[tuple[tuple[str, ...], Memory | None]], memory: Memory) -> None:
-    """Insert a memory after the last line that is not newer, else before the first line; on a page without lines, at the end."""
+    """Insert a line for a memory after the last line that is not newer.
+
+    If all lines are newer, it becomes the first line. On a page without lines, it is added at the end.
+    """
     new = ((render_line(page_line(memory)),), memory)
     places = [place for place, (_, other) in enumerate(rows) if other is not None]
     older = [place for place in places if (other := rows[place][1]) and other.valid_from <= memory.valid_from]
@@ -124,7 +127,7 @@ def _insert(rows: list[tuple[tuple[str, ...], Memory | None]], memory: Memory) -
 
 
 def parse_page(text: str) -> Page:
-    """Parse a page. Other bullets or none, missing dates, headings and wrapped lines are accepted."""
+    """Parse a page. The user may use other bullets or none, leave out dates, add headings, and wrap lines."""
     newline = "\r\n" if "\r\n" in text else "\n"
     rows = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     ended = rows[-1] == ""
@@ -162,7 +165,7 @@ def _title(rows: Sequence[str]) -> tuple[str | None, set[int]]:
 
 
 def _blocks(rows: Sequence[str]) -> set[int]:
-    """Return the rows inside code blocks, comments and front matter. A block that is never closed does not count."""
+    """Return the numbers of the rows inside code blocks, comments and front matter. Unclosed blocks are ignored."""
     inside: set[int] = set()
     number = 0
     while number < len(rows):
@@ -175,7 +178,10 @@ def _blocks(rows: Sequence[str]) -> set[int]:
 
 
 def _closing(rows: Sequence[str], start: int) -> int | None:
-    """Return the last row of the block that starts in a row; None if no block starts there or it is never closed."""
+    """Return the number of the last row of the block that starts at ``start``.
+
+    Return None if no block starts there, or if it is never closed.
+    """
     row = rows[start].strip()
     if row.startswith("<!--"):
         return next((n for n in range(start, len(rows)) if "-->" in rows[n][4 if n == start else 0 :]), None)
@@ -199,7 +205,7 @@ def _is_layout(row: str) -> bool:
 
 
 def _line(rows: Sequence[str]) -> Line:
-    """Join wrapped rows into one line, without its bullet and with the date at its end split off."""
+    """Join wrapped rows into one line. The bullet is removed, and a date at the end is split off."""
     bullet = _BULLET.match(rows[0])
     first = rows[0][bullet.end() :] if bullet else rows[0]
     text = flat(" ".join(row.strip() for row in (first, *rows[1:])))
@@ -222,7 +228,10 @@ def digest(text: str) -> str:
 
 
 def ids_of(page: Page, known: Sequence[tuple[str, str]]) -> list[str | None]:
-    """Return the memory id of each line, found by its digest among ``known`` (id, digest) pairs; None if unknown."""
+    """Return the memory id of each line, or None if it is unknown.
+
+    Lines are identified by the digest of their text. ``known`` contains pairs of id and digest.
+    """
     waiting: dict[str, list[str]] = {}
     for id, text_digest in known:
         waiting.setdefault(text_digest, []).append(id)

@@ -12,7 +12,7 @@ MIN_EDIT_SIMILARITY: Final = 0.6
 MIN_MOVE_SIMILARITY: Final = 0.8
 """Minimum similarity of two texts on different pages to count as one memory that moved."""
 _MAX_COMPARED_CHARACTERS: Final = 300
-"""Maximum characters of each text to compare."""
+"""Maximum number of characters that are compared of each text."""
 _MAX_PAIRS: Final = 4000
 """Maximum number of pairs to compare by similarity; beyond it, only equal texts are paired."""
 
@@ -20,7 +20,7 @@ _MAX_PAIRS: Final = 4000
 def match(
     base: Sequence[BaseLine], lines: Sequence[Line], *, before: Mapping[str, str], now: Mapping[str, str]
 ) -> dict[int, int]:
-    """Return the base position of each matched position in the file.
+    """Match the lines of a file with the base lines. Return the position of the base line for each matched line.
 
     ``before`` and ``now`` are the texts of the memories, by id, at the last sync and today.
     """
@@ -52,7 +52,7 @@ def _same(lines: Sequence[Line], digests: Sequence[str], matches: Mapping[int, i
 
 
 def _in_place(lines: Sequence[Line], texts: Sequence[str], matches: dict[int, int]) -> None:
-    """Add matches for similar lines that have the same neighbor as an unmatched base line."""
+    """Match lines by position: a line after or before a matched line matches the corresponding base line if it is similar."""
     taken = set(matches.values())
     steps = [(range(len(lines)), 1), (range(len(lines) - 1, -1, -1), -1)]
     for places, step in steps:
@@ -87,7 +87,7 @@ def pair_similar(new: Sequence[str], old: Sequence[str], *, min_ratio: float) ->
 
 
 def similarity(one: str, other: str, min_ratio: float = MIN_EDIT_SIMILARITY) -> float:
-    """Return the similarity of two texts, 0 to 1; a value below ``min_ratio`` may be reported as 0."""
+    """Return the similarity of two texts, from 0 to 1. If it is below ``min_ratio``, the result may be 0."""
     if not one or not other:
         return 0.0
     matcher = SequenceMatcher(None, other[:_MAX_COMPARED_CHARACTERS], one[:_MAX_COMPARED_CHARACTERS], autojunk=False)

@@ -1,7 +1,8 @@
 """Three-way merge of edited files with the memories they mirror. It computes changes and writes nothing.
 
-The base is the state of the last sync. A change on one side wins; if both sides changed, both texts are kept. A deleted line
-forgets its memory. If many lines are gone at once, or a file looks truncated, the file is ignored until a person has answered.
+The base is the state of the last sync. A change on one side wins; if both sides changed, both texts are kept. Deleting
+a line forgets its memory. If many lines are gone at once, or a file looks truncated, a question is raised, and the file
+is ignored until the user answers it.
 """
 
 from collections.abc import Collection, Mapping
@@ -16,9 +17,9 @@ from holdfast.topic_files.record import BaseLine, BasePage, File, MergedPage, Me
 from holdfast.types import Change, Retire
 
 MAX_UNCONFIRMED_LINES: Final = 3
-"""Maximum number of lines that can be deleted from a page of any length without a question."""
+"""Maximum number of lines that the user can delete from a page of any length without being asked to confirm."""
 MAX_UNCONFIRMED_FRACTION: Final = 3
-"""Deleting at most one in this many lines of a page needs no question."""
+"""Denominator of the share of a page that the user can delete without being asked to confirm: one third of its lines."""
 FORGOTTEN: Final = "deleted by hand from its file"
 
 
@@ -35,9 +36,9 @@ class _FileMerge:
     moved_out: set[int] = field(default_factory=set)
     held: bool = False
     spared: bool = False
-    """True if a person refused: memories of deleted lines are kept."""
+    """True if the user refused the deletion of lines. Their memories are kept."""
     restored: bool = False
-    """True if a person refused: the file is ignored and written again."""
+    """True if the user refused the file as a whole. It is ignored and written again."""
 
     @property
     def lines(self) -> tuple[Line, ...]:
@@ -66,7 +67,7 @@ def merge(
     missing: Collection[str] = (),
     answers: Mapping[str, bool] | None = None,
 ) -> MergeResult:
-    """Merge changed ``files`` and ``missing`` ones. ``answers`` are a person's answers, by question id."""
+    """Merge changed and missing files with the stored memories. ``answers`` maps question ids to the user's answers."""
     works = [_FileMerge(key=key, file=file, base=base.get(key)) for key, file in files.items()]
     works += [_FileMerge(key=key, file=None, base=base[key]) for key in missing]
     return _Merging(works, base, known, lines, answers or {}).run()
@@ -119,7 +120,7 @@ class _Merging:
     # --- matching -------------------------------------------------------------------------------------------
 
     def _topic(self, work: _FileMerge) -> str:
-        """Return the file's topic: the base topic while the title is unchanged, else the topic that the title names."""
+        """Return the file's topic: the one at the last sync if the title is unchanged, else the one that the title names."""
         if not self._lines.titled:
             return ""
         title = work.file.page.title if work.file else None
@@ -154,7 +155,7 @@ class _Merging:
     # --- questions ------------------------------------------------------------------------------------------
 
     def _ask(self) -> None:
-        """Hold back files that need a person's answer."""
+        """Raise questions about suspicious files. These files are not merged until the user answers."""
         missing = [work for work in self._works if work.file is None and self._losses(work)]
         is_everything = len(missing) > 1 and len(missing) == len([page for page in self._base.values() if page.lines])
         if is_everything:
@@ -169,7 +170,7 @@ class _Merging:
         self._ask_about_total()
 
     def _ask_about_total(self) -> None:
-        """Hold back files if the deletions of all files together exceed the limits."""
+        """Raise questions if the deletions in all files together exceed the limits. These files wait for the user's answer."""
         with_losses = [work for work in self._works if not (work.held or work.restored or work.spared) and self._losses(work)]
         unanswered = [
             work for work in with_losses if self._answers.get(self._question_for(work, "gone").id) is None and work.file
@@ -195,7 +196,7 @@ class _Merging:
             work.restored |= answer is False and question.why != "gone"
 
     def _losses(self, work: _FileMerge) -> int:
-        """Return the number of memories that the deleted lines would forget."""
+        """Return the number of memories that would be forgotten because their lines were deleted from the file."""
         return sum(self._forgettable(work.base_lines[place]) for place in work.gone)
 
     def _forgettable(self, line: BaseLine) -> bool:
@@ -218,7 +219,7 @@ class _Merging:
         return "gone" if losses > MAX_UNCONFIRMED_LINES and losses * MAX_UNCONFIRMED_FRACTION > len(work.base_lines) else None
 
     def _is_cut(self, work: _FileMerge) -> bool:
-        """Return True if a file ends in the middle of a line of the base."""
+        """Return True if a file ends in the middle of a line that was complete at the last sync."""
         if work.file is None or work.file.page.ended:
             return False
         last = work.file.page.parts[-1]
@@ -258,7 +259,7 @@ class _Merging:
                 self._changes.append(self._lines.revised(memory, None, topic=work.topic, at=None))
 
     def _slot(self, work: _FileMerge, place: int, line: Line) -> str | int | None:
-        """Add the change for a line, and return the id of its memory, or the position of the change that creates it."""
+        """Add the change for a line. Return the id of the line's memory, or the position of the change that creates it."""
         if place in work.found and work.base:
             return self._merged(work, work.base_lines[work.found[place]], line, work.base.topic)
         if place in work.moved_in:
@@ -266,7 +267,7 @@ class _Merging:
         return self._new(work, line)
 
     def _merged(self, work: _FileMerge, before: BaseLine, line: Line, home: str) -> str | int | None:
-        """Merge a line that was in the base."""
+        """Merge a line that already existed at the last sync."""
         memory, edited = self._known.live.get(before.id), digest(line.text) != before.digest
         if memory is None:
             if not edited:
@@ -287,7 +288,7 @@ class _Merging:
         return memory.id
 
     def _new(self, work: _FileMerge, line: Line) -> str | int | None:
-        """Merge a new line: link it to a known memory that has no line yet, or create a memory."""
+        """Merge a new line. If a known memory without a line has the same text, link the line to it; else create a memory."""
         same = self._by_text.get(line.text)
         if same is None:
             return self._add(line, self._topic_of_new(work))
@@ -309,7 +310,7 @@ class _Merging:
         return len(self._changes) - 1
 
     def _topic_of_new(self, work: _FileMerge) -> str:
-        """Return the topic of a new line: the file's topic, or its general subtopic if the topic was split meanwhile."""
+        """Return the topic of a new line: the file's topic, or its general subtopic if it has been split since the last sync."""
         if not self._lines.titled or work.base is None or digest(work.topic) != work.base.topic:
             return work.topic
         live = [self._known.live[line.id].topic for line in work.base_lines if line.id in self._known.live]
@@ -317,7 +318,7 @@ class _Merging:
         return general(work.topic) if is_gone and any(live) else work.topic
 
     def _forget(self, work: _FileMerge) -> None:
-        """Forget memories of deleted lines. One that changed in the store since the last sync is kept and written again."""
+        """Forget the memories of deleted lines. A memory that changed in the store since the last sync is kept instead."""
         for place in work.gone if not work.spared else ():
             line = work.base_lines[place]
             if line.id in self._claimed or line.id not in self._now:

@@ -1,4 +1,4 @@
-"""Mirrored folders of topic pages: a root folder for shared memories, with a subfolder per user or app in use."""
+"""Mirrored folders of topic pages. The root folder has the shared memories, with a subfolder for each user or app in use."""
 
 import contextlib
 import hashlib
@@ -43,7 +43,7 @@ class FolderMirrors:
         self.use(Scope(tenant=store.tenant))
 
     def _find_root(self) -> Path | None:
-        """Return the root folder; a relative path starts at the store's folder."""
+        """Return the root folder. A relative path is resolved against the store's folder."""
         if self._preset.topics is None or self._preset.topics_dir is None:
             return None
         path = Path(self._preset.topics_dir).expanduser()
@@ -86,7 +86,7 @@ class FolderMirrors:
         return _combine(files.sync() for files in self._in_use())
 
     def before_erasing(self, owner: Mapping[str, str]) -> list[TopicFiles]:
-        """Import pending edits of the scopes that an erasure may touch, so that they are erased too. Returns their files."""
+        """Import pending edits of the scopes that an erasure may touch, so that they are erased too. Return the scopes' files."""
         if self.root is None:
             return []
         for memory in self._store.memories(MemoryFilter(owner=owner, has_topic=True, statuses=None)):
@@ -97,11 +97,11 @@ class FolderMirrors:
         return touched
 
     def questions(self) -> tuple[FileQuestion, ...]:
-        """Return the questions that wait for an answer."""
+        """Return the questions about edited files that the user has not answered yet."""
         return tuple(question for files in self._in_use() for question in files.questions())
 
     def answer(self, question: str, *, yes: bool) -> SyncReport:
-        """Answer a question: yes accepts the file as edited, no keeps the memories and writes the file again."""
+        """Answer a question. Yes accepts the file as edited; no keeps the memories and writes the file again."""
         for files in self._in_use():
             if question in {asked.id for asked in files.questions()}:
                 return files.confirm(question) if yes else files.refuse(question)
@@ -113,7 +113,10 @@ class FolderMirrors:
 
 
 def _folder_id(root: Path) -> str:
-    """Return the random name stored in a folder on first use. It tells apart folders with the same path on two machines."""
+    """Return the random id that is stored in a folder on first use.
+
+    It distinguishes folders that have the same path on two machines.
+    """
     path, name = root / _NAME_FILE, secrets.token_hex(16)
     try:
         root.mkdir(parents=True, exist_ok=True)

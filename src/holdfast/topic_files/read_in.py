@@ -1,4 +1,4 @@
-"""Import edited files: turn their changes into changes of memories, in one transaction."""
+"""Import edited files: convert the edits into changes of memories, and store them in one transaction."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ _ACTOR = "file"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileImportResult:
-    """The new record, the number of changes, and the ids of memories that changed on both sides."""
+    """Result of an import: the new record, the number of changes, and the ids of memories that changed on both sides."""
 
     record: Record
     changes: int = 0
@@ -29,7 +29,7 @@ class FileImportResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Files:
-    """Pages or the index: the base, the changed and missing files, and files that a person refused."""
+    """The files of one type (pages or index): their base, the changed and the missing ones, and those that the user refused."""
 
     base: Mapping[str, BasePage]
     changed: Mapping[str, File]
@@ -48,7 +48,7 @@ class FileImport:
         self._writer = Writer(tx=tx, preset=preset, author=Author(actor=_ACTOR), now=now)
 
     def run(self, record: Record, reading: FolderChanges, answers: Mapping[str, bool]) -> FileImportResult:
-        """Merge pages and index into the store; the result has the record of the files' new state."""
+        """Merge the pages and the index into the store. The result contains the new record of the files' state."""
         topics = self._preset.topics
         assert topics is not None
         lines = PageLines(scope=self._scope, kind=topics.kind, now=self._now)
@@ -89,7 +89,7 @@ class FileImport:
     def _rename_notes(
         self, before: Mapping[str, BasePage], after: Mapping[str, BasePage], kind: str, merged: MergeResult
     ) -> None:
-        """Move the notes of the index to the new topic of a page that was renamed."""
+        """If a page was renamed, move the notes of its old topic in the index to the new topic."""
         renamed = {before[key].topic: page.topic for key, page in merged.pages.items() if key in before}
         renamed = {
             old: new for old, new in renamed.items() if old != digest(new) and all(page.topic != old for page in after.values())
@@ -130,7 +130,10 @@ class FileImport:
         before: dict[str, str],
         topics: dict[str, str],
     ) -> None:
-        """Add the text and topic of a line at the last sync, from its memory or a revision of it. An erased memory has none."""
+        """Add the text and topic that a line had at the last sync, read from its memory's revisions.
+
+        Nothing is added if the memory was erased.
+        """
         if memory is not None and topic in topics and digest(lines.line(memory).text) == line.digest:
             before[line.id] = lines.line(memory).text
             return
@@ -143,7 +146,7 @@ class FileImport:
     # --- applying -------------------------------------------------------------------------------------------
 
     def _apply(self, change: Change) -> str:
-        """Apply one change as its own batch, so that it can be undone alone. Returns the id of the line's memory."""
+        """Apply one change as its own batch, so that it can be undone on its own. Return the id of the line's memory."""
         if isinstance(change, Retire):
             return self._writer.apply([change])[0].id
         if change.id is None:
@@ -161,7 +164,7 @@ class FileImport:
         return next((memory for memory in self._tx.memories(wanted) if memory.id != put.id), None)
 
     def _restore(self, put: Put) -> str | None:
-        """Restore a memory that was deleted from a file and has a line again; it keeps its id and history."""
+        """Restore a memory whose line was deleted and has been added again. It keeps its id and history."""
         identity = self._writer.identity(put)
         if self._tx.memories(MemoryFilter(exactly=put.scope, content_hash=identity, unexpired_at=self._now)):
             return None

@@ -14,14 +14,14 @@ from holdfast.topic_files.markdown import digest, parse_page
 from holdfast.topic_files.record import File, PendingQuestion
 
 MAX_UNCONFIRMED_BYTES: Final = 1024 * 1024
-"""Maximum bytes of a file that is read without a question."""
+"""Maximum size in bytes of a file that is read without asking the user."""
 MAX_FILE_BYTES: Final = 16 * MAX_UNCONFIRMED_BYTES
-"""Maximum bytes of a file that is read after a person has confirmed."""
+"""Maximum size in bytes of a file that is read after the user has confirmed it."""
 
 
 @dataclass(slots=True, kw_only=True)
 class FolderChanges:
-    """Differences between the folder and the record, by file key."""
+    """Differences between the folder and the record of the last sync, by file key."""
 
     pages: dict[str, File] = field(default_factory=dict)
     index: dict[str, File] = field(default_factory=dict)
@@ -29,9 +29,9 @@ class FolderChanges:
     missing_index: set[str] = field(default_factory=set)
     questions: list[PendingQuestion] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
-    """Digests of the files that a person refused, by file key."""
+    """Digests of the files whose edits the user refused, by file key."""
     stamps: dict[str, Stamp] = field(default_factory=dict)
-    """Stamps of the changed files when they were read, by name."""
+    """Stamps (see `Stamp`) of the changed files at the time they were read, by file name."""
 
     @property
     def is_empty(self) -> bool:
@@ -40,7 +40,7 @@ class FolderChanges:
 
 
 def read(folder: Folder, record: Record, answers: Mapping[str, bool]) -> FolderChanges:
-    """Read all files, and return those that differ from the record. Files that are being written are left for the next sync."""
+    """Read all files, and return those that differ from the record. A file that is being written is left for the next sync."""
     reading = FolderChanges()
     listing = folder.listing()
     for name, stamp in listing.items():
@@ -52,7 +52,7 @@ def read(folder: Folder, record: Record, answers: Mapping[str, bool]) -> FolderC
 
 
 def settle(folder: Folder, reading: FolderChanges, seconds: float) -> None:
-    """Wait, then drop the files that changed meanwhile: they are still being written."""
+    """Wait a moment, then leave out the files that changed meanwhile, because they are still being written."""
     if not reading.stamps:
         return
     time.sleep(seconds)
@@ -102,7 +102,7 @@ def _accepted(question: PendingQuestion, answers: Mapping[str, bool], reading: F
 
 
 def decode(data: bytes) -> str | None:
-    """Decode a file as UTF-8 or UTF-16; None if it is neither, or contains a NUL character."""
+    """Decode a file as UTF-8 or UTF-16. Return None if it is neither, or contains a NUL character."""
     for start, encoding in ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"), (b"", "utf-8-sig")):
         if data.startswith(start):
             try:

@@ -40,7 +40,7 @@ class File:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredState:
-    """State of the store: live memories, their texts at the last sync (both by id), and topic names by digest."""
+    """State of the store: live memories by id, their texts at the last sync by id, and topic names by digest."""
 
     live: Mapping[str, Memory]
     before: Mapping[str, str] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class StoredState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingQuestion:
-    """A question for a person: the file, the reason, and the number of deleted lines out of all."""
+    """A question for the user: the file, the reason, the number of deleted lines, and the number of lines before."""
 
     file: str
     why: Why
@@ -59,18 +59,18 @@ class PendingQuestion:
 
     @property
     def id(self) -> str:
-        """Id of the question; it stays the same while the file does not change."""
+        """Id of the question. It stays the same until the file changes."""
         return "q" + digest(f"{self.file}|{self.why}|{self.sha}")[:11]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergedPage:
-    """An imported file: each line with its memory id, or with the position of the change that creates the memory."""
+    """An imported file. Each line has its memory id, or the position of the change that creates the memory."""
 
     topic: str
     sha: str
     title: str = ""
-    """Empty if the file must be written again."""
+    """Title of the file, or an empty string if the file must be written again."""
     lines: tuple[tuple[Line, str | int], ...] = ()
 
 
@@ -85,4 +85,4 @@ class MergeResult:
     """Ids of memories whose line moved to another file."""
     questions: tuple[PendingQuestion, ...] = ()
     conflicts: tuple[str, ...] = ()
-    """Ids of memories that changed on both sides."""
+    """Ids of memories that changed both in a file and in the store."""

@@ -1,7 +1,8 @@
 """Two-way sync between a folder of Markdown pages and the live memories that have a topic.
 
-Files are read, and new ones written under temporary names, before the transaction starts. Inside it, changes apply only if files,
-store and record are still unchanged. After a crash at any point, the next sync reaches the same result.
+Files are read before the transaction starts, and new ones are written under temporary names. Inside the transaction,
+changes are applied only if files, store and record are still unchanged. After a crash at any point, the next sync
+reaches the same result.
 """
 
 import logging
@@ -27,7 +28,7 @@ log = logging.getLogger("holdfast")
 
 _MAX_TRIES: Final = 5
 _FULL_READ_EVERY: Final = 20
-"""Number of syncs that may be skipped as unchanged before all files are read, because modification times can be wrong."""
+"""Maximum number of successive syncs that are skipped as unchanged. The next one reads all files: file times can be wrong."""
 _QUESTION_TEXTS: Final[Mapping[str, str]] = {
     "gone": "{gone} of the {of} lines were deleted from {name}. Confirm to forget them; refuse to restore them.",
     "deleted": "{name} was deleted, with {gone} lines. Confirm to forget them; refuse to restore the page.",
@@ -42,7 +43,7 @@ _QUESTION_TEXTS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileQuestion:
-    """A suspicious change in the files, which has no effect until a person answers."""
+    """A question about a suspicious change in a file. The change has no effect until the user answers."""
 
     id: str
     file: str
@@ -57,14 +58,14 @@ class SyncReport:
     """Result of one sync."""
 
     read_in: int = 0
-    """Number of changes of memories imported from files."""
+    """Number of memory changes imported from files."""
     written: int = 0
     """Number of files written or removed."""
     conflicts: tuple[str, ...] = ()
     """Ids of memories that changed both in a file and in the store; both texts are kept."""
     questions: tuple[FileQuestion, ...] = ()
     problems: tuple[str, ...] = ()
-    """Errors of the operating system while reading or writing; the next sync tries again."""
+    """Operating system errors that occurred while reading or writing. The next sync tries again."""
 
 
 class TopicFiles:
@@ -127,22 +128,22 @@ class TopicFiles:
         return SyncReport(written=written, questions=self.questions())
 
     def questions(self) -> tuple[FileQuestion, ...]:
-        """Return the questions that wait for an answer."""
+        """Return the questions that the user has not answered yet."""
         record = self._record(self._store.setting(self._setting))
         return tuple(self._question(question, record) for question in record.questions)
 
     def confirm(self, question: str) -> SyncReport:
-        """Accept the file as edited."""
+        """Answer a question with yes: accept the file as edited."""
         return self._answer(question, yes=True)
 
     def refuse(self, question: str) -> SyncReport:
-        """Keep the memories, and write the file again."""
+        """Answer a question with no: keep the memories, and write the file again."""
         return self._answer(question, yes=False)
 
     # --- the two steps --------------------------------------------------------------------------------------
 
     def import_changes(self, answers: Mapping[str, bool] | None = None) -> FileImportResult:
-        """Read the folder and apply the edits; return the result."""
+        """Read the folder and apply the user's edits. Return the result of the import."""
         answers = answers or {}
         for _ in range(_MAX_TRIES):
             stored = self._store.setting(self._setting)
@@ -156,7 +157,7 @@ class TopicFiles:
         return FileImportResult(record=self._record(self._store.setting(self._setting)))
 
     def apply(self, reading: FolderChanges, stored: str | None, answers: Mapping[str, bool]) -> FileImportResult | None:
-        """Apply the edits that were read; return None if another process has changed the record since."""
+        """Apply edits that were read from the folder. Return None if another process has changed the record since."""
         record = self._record(stored)
         with self._store.write() as tx:
             if tx.setting(self._setting) != stored:
@@ -187,7 +188,7 @@ class TopicFiles:
         return Planner(self._folder, record, stored_pages).plan(), versions
 
     def put(self, plan: WritePlan, stored: str | None, versions: Mapping[str, int]) -> bool:
-        """Write the planned files if record, store and files are unchanged since the plan; return False otherwise."""
+        """Write the planned files. Return False, and write nothing, if record, store or files have changed since the plan."""
         prepared = [
             (write, self._folder.prepare(write.data, like=write.name if write.stamp else None))
             for write in plan.writes
@@ -219,7 +220,7 @@ class TopicFiles:
     # --- helpers --------------------------------------------------------------------------------------------
 
     def _run(self, answers: Mapping[str, bool]) -> SyncReport:
-        """Import and write in turn until nothing is left to do, so that the last state seen is current."""
+        """Import and write in turn until there is nothing left to do."""
         read_in, written = 0, 0
         conflicts: tuple[str, ...] = ()
         for _ in range(_MAX_TRIES):
@@ -251,7 +252,10 @@ class TopicFiles:
         return SyncReport(questions=self.questions(), problems=(str(error),))
 
     def _fingerprint(self) -> tuple[object, ...]:
-        """Return a value that changes with files and memories: file stamps, and the newest and number of memories per kind."""
+        """Return a value that changes when files or memories change.
+
+        It combines the file stamps with the newest memory and the number of memories of each kind.
+        """
         files: dict[str, Stamp] = self._folder.listing()
         now = self._clock.now()
         marks: list[object] = []
@@ -296,7 +300,7 @@ class TopicFiles:
             tx.set_setting(self._setting, text)
 
     def _question(self, question: PendingQuestion, record: Record) -> FileQuestion:
-        """Return the question as text. A missing file is named after its topic."""
+        """Return the text of a question. A missing file is named after its topic."""
         names = {file_key(name): name for name in (*self._folder.names(), INDEX_FILE)}
         name = names.get(question.file) or self._lost_name(question, record)
         return FileQuestion(

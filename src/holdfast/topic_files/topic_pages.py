@@ -1,4 +1,4 @@
-"""Topic pages without files: the same Markdown, and the same merge of edits."""
+"""Topic pages without files. They have the same Markdown as the files, and edits are merged in the same way."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class TopicPage:
 
 
 class TopicPages:
-    """Topic pages of a store, available as ``memory.topics``."""
+    """Lists, returns and edits the topic pages of a store. Available as ``memory.topics``."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class TopicPages:
         return sorted(pages.values(), key=lambda page: page.updated_at, reverse=True)
 
     def page(self, topic: str, *, user: str | None = None, app: str | None = None, agent: str | None = None) -> TopicPage:
-        """Return one page, by its topic or its title."""
+        """Return the page with this topic or title."""
         pages = self._pages(self._store, self._scope(user=user, app=app, agent=agent))
         name = topic_called(clean_name(topic, what="topic") or "", pages)
         if name not in pages:
@@ -76,10 +76,10 @@ class TopicPages:
         app: str | None = None,
         agent: str | None = None,
     ) -> TopicPage:
-        """Save an edited page. Pass the text that the edit started from as ``base`` if the page may have changed since.
+        """Save an edited page. If the page may have changed since the edit began, pass the text from before the edit as ``base``.
 
-        A changed line revises its memory, a new line creates one, and a deleted line forgets it. A changed title renames the
-        topic. An edit that deletes much of a page raises ``Conflict`` unless ``confirm`` is True.
+        A changed line revises its memory, a new line creates a memory, and deleting a line forgets its memory. A changed title
+        renames the topic. An edit that deletes much of a page raises ``Conflict`` unless ``confirm`` is True.
         """
         if len(markdown) > _MAX_PAGE_CHARACTERS:
             raise InvalidInput(
@@ -117,7 +117,7 @@ class TopicPages:
             )
 
     def _before(self, reads: Reads, scope: Scope, page: TopicPage, base: str | None) -> BasePage:
-        """Return the page that the edit started from, each line with the id of its memory."""
+        """Return the page as it was before the edit, with the memory id of each line."""
         lines = [(memory.id, page_line(memory)) for memory in page.lines]
         if base is not None:
             ids = {digest(page_line(memory).text): memory.id for memory in self._all_revisions(reads, scope, page)}
@@ -165,7 +165,7 @@ class TopicPages:
 
 
 def _parse_form(markdown: str, topic: str) -> Page:
-    """Parse a page typed in a form. If its title or final newline is missing, they are added."""
+    """Parse a page that was typed in a form. A missing title or final newline is added."""
     text = markdown if markdown.endswith("\n") else f"{markdown}\n"
     page = parse_page(text)
     return page if page.title is not None else parse_page(f"# {page_title(topic)}\n\n{text}")

@@ -14,12 +14,12 @@ from holdfast.topic_files.record import BaseLine, BasePage
 from holdfast.types import Memory
 
 _REWRITE: Final = digest("")
-"""Digest of the title of a file that must be written again."""
+"""Title digest that marks a file that must be written again (the digest of an empty title)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileWrite:
-    """One file to write, or to remove if ``data`` is None, provided that its stamp is unchanged."""
+    """One file to write, or to remove if ``data`` is None. It is skipped if the file's stamp has changed."""
 
     name: str
     data: bytes | None
@@ -28,18 +28,18 @@ class FileWrite:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredPages:
-    """Content of the store: memories by topic, the notes of the index, and ids that were erased."""
+    """Content of the store: memories by topic, the notes of the index, and the ids of erased memories."""
 
     topics: Mapping[str, Sequence[Memory]]
     notes: Sequence[Memory] | None
-    """None if no index is kept."""
+    """Notes to list in the index, or None if there is no index."""
     erased: frozenset[str]
     max_notes: int
 
 
 @dataclass(slots=True)
 class WritePlan:
-    """The files to write, and the record of the files' state after that."""
+    """The files to write, and the record of the folder's state after writing them."""
 
     record: Record
     writes: list[FileWrite] = field(default_factory=list)
@@ -47,7 +47,7 @@ class WritePlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PresentFile:
-    """A file as it is now."""
+    """A file as it is in the folder now."""
 
     name: str
     stamp: Stamp
@@ -59,7 +59,7 @@ class _PresentFile:
 
 
 class Planner:
-    """Finds the differences between the folder and the store."""
+    """Compares the folder with the store, and plans the files to write."""
 
     def __init__(self, folder: Folder, record: Record, stored_pages: StoredPages) -> None:
         self._folder = folder
@@ -87,7 +87,7 @@ class Planner:
         return self._plan
 
     def _is_open(self, key: str) -> bool:
-        """Return True while a question is open; it closes when the page it is about was erased."""
+        """Return True if the question about a file is still open. It is closed when its page was erased."""
         known = {**self._record.pages, **self._record.index}
         left = {**self._plan.record.pages, **self._plan.record.index}
         return bool(left) if not key else key not in known or key in left
@@ -105,7 +105,7 @@ class Planner:
     # --- pages ----------------------------------------------------------------------------------------------
 
     def _keep(self, key: str, page: BasePage, topic: str | None) -> bool:
-        """Update one known page; return True if its topic still has a page after that."""
+        """Update one known page. Return True if its topic still has a page afterwards."""
         present = self._present(key)
         if present is None or key in self._held or bytes_digest(present.data) != page.sha:
             return self._purge(key, page, present, self._plan.record.pages)
@@ -131,7 +131,7 @@ class Planner:
         self._plan.record.pages[key] = _page_record(parse_page(text), data, topic, memories)
 
     def _close(self, key: str, page: BasePage, present: _PresentFile) -> None:
-        """Remove a page without memories. If a person wrote anything else on it, or only its title, keep that."""
+        """Remove a page that has no memories left. Layout that the user wrote is kept, and so is a page with only a title."""
         read = parse_page(present.text)
         if not page.lines and not read.lines:
             self._plan.record.pages[key] = page
@@ -187,7 +187,7 @@ class Planner:
     # --- erasing --------------------------------------------------------------------------------------------
 
     def _purge(self, key: str, page: BasePage, present: _PresentFile | None, pages: dict[str, BasePage]) -> bool:
-        """Keep a file with pending edits or an open question, but remove its erased lines. Return True if the page remains."""
+        """Remove erased lines from a file with pending edits or an open question. Return True if the page remains."""
         erased = {line.digest for line in page.lines if line.id in self._stored.erased}
         left = replace(page, lines=tuple(line for line in page.lines if line.id not in self._stored.erased))
         if not erased:
@@ -206,7 +206,7 @@ class Planner:
 
 
 def _without(present: _PresentFile, erased: set[str], known: set[str], *, is_index: bool) -> bytes:
-    """Return a file's bytes without the erased lines. A truncated last line is dropped too: it may be part of an erased one."""
+    """Return a file's bytes without the erased lines. A truncated last line is dropped too: it may belong to an erased one."""
     page = (parse_index if is_index else parse_page)(present.text)
     rows: list[str] = []
     for place, part in enumerate(page.parts):

@@ -1,7 +1,7 @@
 """The value types of Holdfast.
 
-All are immutable and know nothing of stores or models. Times are aware datetimes in UTC. A user's time zone matters only
-where a day ends, see :class:`UserProfile`.
+All are immutable and independent of stores and models. Times are timezone-aware datetimes in UTC. A user's time zone only
+determines when the user's day ends; see :class:`UserProfile`.
 """
 
 from holdfast.types.common import (

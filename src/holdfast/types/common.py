@@ -8,11 +8,11 @@ MessageOrigin: TypeAlias = Literal["user", "assistant", "tool", "web", "file"]
 MemoryStatus: TypeAlias = Literal["live", "superseded", "forgotten", "expired"]
 SessionStatus: TypeAlias = Literal["open", "idle", "ended"]
 KeyLevel: TypeAlias = Literal["read", "write", "admin"]
-"""Rights of an access key. Each level includes the ones before it."""
+"""Access level of an access key. Each level includes the rights of the ones before it."""
 JobState: TypeAlias = Literal["queued", "running", "done", "dead"]
 Metadata: TypeAlias = Mapping[str, Any]
 Where: TypeAlias = Mapping[str, Any]
-"""A metadata filter: ``{"room": "kitchen"}``, ``{"room": ["kitchen", "hall"]}``, ``{"level": {"$gte": 3}}``."""
+"""A metadata filter, such as ``{"room": "kitchen"}``, ``{"room": ["kitchen", "hall"]}`` or ``{"level": {"$gte": 3}}``."""
 TRUST: Mapping[MessageOrigin, float] = {
     "user": 1.0,
     "assistant": 0.8,
@@ -20,7 +20,7 @@ TRUST: Mapping[MessageOrigin, float] = {
     "tool": 0.4,
     "web": 0.2,
 }
-"""Trust in a message by its origin. A derived memory gets the lowest trust of its sources."""
+"""Trust in a message, from 0 to 1, by its origin. A derived memory gets the lowest trust of its sources."""
 _MAX_REPR_CHARACTERS = 60
 """Maximum number of characters of a text in a repr, because reprs end up in logs and tracebacks."""
 

@@ -18,15 +18,15 @@ class Kind:
 
     name: str
     meaning: str
-    """Description for prompts and for people."""
+    """Description of the kind, shown to models and to people."""
     keyed: Keyed = "no"
-    """Whether memories have a key, and whether a key holds one value or many."""
+    """Whether memories of this kind have a key, and whether a key can have one value or many."""
     pinned: bool = False
     """True if new memories of this kind are pinned."""
     lifetime: Lifetime | None = None
-    """Time until a memory expires; None for never."""
+    """Time until a memory of this kind expires; None if it never does."""
     renewed_by_use: bool = False
-    """True if each use starts the lifetime again."""
+    """True if each use of a memory restarts its lifetime."""
     background: bool = False
     """True if memories of this kind are left out of recall while the messages they summarize are kept."""
 
@@ -44,44 +44,44 @@ class Memory:
     """Name of the attribute it describes, such as ``city``."""
     topic: str | None = None
     importance: float = 5.0
-    """From 0 to 10."""
+    """Importance, from 0 to 10."""
     tags: tuple[str, ...] = ()
     metadata: Metadata = field(default_factory=dict)
     origin: MemoryOrigin = "explicit"
-    """How it came in: extracted (``auto``), by a call (``explicit``), by an import, or from a topic file."""
+    """How it was created: extracted (``auto``), by a call (``explicit``), by an import, or from a topic file."""
     trust: float = 1.0
-    """From 0 to 1, at most the trust of its least trusted source."""
+    """Trust, from 0 to 1. It is at most the trust of its least trusted source."""
     sources: tuple[str, ...] = ()
     """Ids of the messages and memories it was derived from."""
     pinned: bool = False
-    """True if every context block contains it."""
+    """True if it is included in every context block."""
     language: str | None = None
     status: MemoryStatus = "live"
     created_at: datetime
     updated_at: datetime
     valid_from: datetime
-    """Time from which it is true."""
+    """Time from which its statement is true."""
     valid_to: datetime | None = None
-    """Time until which it was true; None if it still is."""
+    """Time until which its statement was true; None if it is still true."""
     expires_at: datetime | None = None
     last_used_at: datetime | None = None
     """Time of the last recall that returned it."""
     last_seen_at: datetime | None = None
-    """Time when it was last stated."""
+    """Time when a message or call last stated it."""
     retired_at: datetime | None = None
     replaced_by: str | None = None
     """Id of the memory that superseded it."""
     reason: str | None = None
-    """Why it was retired."""
+    """Reason why it was retired."""
     content_hash: str = ""
-    """Hash of kind, key and text, by which a repeated statement is recognized."""
+    """Hash of kind, key and text. It is used to recognize a repeated statement."""
     revision: int = 1
     recorded_at: datetime
     """Time when this revision was stored."""
     recorded_to: datetime | None = None
-    """Time when the next revision replaced it; None for the current one."""
+    """Time when the next revision replaced this one; None for the current revision."""
     item: int = 0
-    """The store's number for this revision. Full text and vectors refer to it."""
+    """The store's number for this revision. The full-text index and the vectors refer to it."""
 
     def __str__(self) -> str:
         return f"{self.key}: {self.text}" if self.key else self.text
@@ -117,12 +117,12 @@ class Put:
     replaces: tuple[str, ...] = ()
     reason: str | None = None
     emptied: frozenset[Literal["tags", "metadata"]] = frozenset()
-    """Fields to clear in a new revision. Without this, an empty value means "keep the old one"."""
+    """Fields to clear in a new revision. A field that is empty but not listed here keeps its old value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retire:
-    """A proposed change: retire a memory, with the new status and the reason."""
+    """A proposed change: retire a memory, that is, give it a new status and the reason."""
 
     id: str
     status: MemoryStatus
@@ -136,16 +136,16 @@ Change: TypeAlias = Put | Retire
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author:
-    """Author of a batch of changes, stored with each change."""
+    """Origin of a batch of changes: actor, model, prompt and job. It is stored with each change."""
 
     actor: str
-    """Source of the changes, such as ``user``, ``import`` or a kind of job."""
+    """Who made the changes: ``user``, ``import`` or a kind of job, for example."""
     model: str | None = None
-    """Chat model, if one proposed the changes."""
+    """Chat model that proposed the changes, if any."""
     prompt: str | None = None
-    """Version of the prompt, or of the rules."""
+    """Version of the prompt or rules that produced the changes."""
     job: str | None = None
-    """Id of the job."""
+    """Id of the background job that made the changes, if any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,24 +29,24 @@ class SessionRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One message of a session. ``seq`` grows within a store and is never reused."""
+    """One message of a session. ``seq`` increases with each message of a store and is never reused."""
 
     id: str
     session: str
     scope: Scope
     role: str
-    """``user``, ``assistant``, ``tool`` or ``system``."""
+    """Role of the sender: ``user``, ``assistant``, ``tool`` or ``system``."""
     text: str
     at: datetime
     seq: int = 0
-    """The store's number for this message."""
+    """Sequence number that the store assigned to this message."""
     speaker: str | None = None
     """Name of the speaker, if several people share a role."""
     client_id: str | None = None
     """The caller's id for this message, which makes adding it idempotent."""
     origin: MessageOrigin = "user"
     action: str | None = None
-    """Marks a message that is neither extracted from nor recalled, such as a command."""
+    """Marker such as ``IGNORE``. A message with an action is used neither for extraction nor for recall."""
     language: str | None = None
 
     @property
@@ -69,11 +69,11 @@ class UserProfile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserRecord:
-    """A user in a list of users, with counts."""
+    """An entry in the list of users: the user's name, counts, and last activity."""
 
     user: str
     memories: int = 0
-    """Live memories of the user, in all apps."""
+    """Number of live memories of the user, in all apps."""
     sessions: int = 0
     last_at: datetime | None = None
     """Time of the last session activity or the last change of a memory, whichever is later."""
@@ -85,11 +85,11 @@ class AppRecord:
 
     app: str
     name: str | None = None
-    """Display name."""
+    """Display name of the app."""
     installed_at: datetime | None = None
     uninstalled_at: datetime | None = None
     shares_with: tuple[str, ...] = ()
-    """Apps that may read its memories; ``*`` means every app."""
+    """Apps that may read this app's memories; ``*`` means every app."""
     metadata: Metadata = field(default_factory=dict)
 
 
@@ -103,7 +103,7 @@ class KeyRecord:
     level: KeyLevel
     label: str | None = None
     tenant: str
-    """The tenant it gives access to."""
+    """The tenant that the key gives access to."""
     user: str | None = None
     app: str | None = None
     agent: str | None = None
@@ -124,7 +124,7 @@ class StoredResponse:
     principal: str
     key: str
     request: bytes = field(repr=False)
-    """Hash of the request. A different request under the same key is an error."""
+    """Hash of the request. Reusing the idempotency key for a different request is an error."""
     at: datetime
     status: int | None = None
     """HTTP status, or None while the first request is still running."""

@@ -12,7 +12,7 @@ from holdfast.types.records import Message
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """Why a hit was found: the arm, its rank in that arm (from 1), and the arm's score."""
+    """Why a hit was found: the arm (retrieval method) that found it, the hit's rank in that arm, from 1, and the arm's score."""
 
     arm: str
     rank: int
@@ -31,15 +31,15 @@ class Hit:
     score: float
     """Probability, from 0 to 1, that the hit answers the query. Comparable across embedders and store sizes."""
     similarity: float | None = None
-    """Cosine of the hit's vector and the query's, if both have one."""
+    """Cosine of the hit's vector and the query's vector, if both exist."""
     why: tuple[Reason, ...] = ()
     excerpt: str | None = None
     """The matching part of a long message."""
     successor: Memory | None = None
-    """The live memory that superseded what this message states."""
+    """If the message states an outdated fact, the live memory that superseded this fact."""
 
     def score_by(self, arm: str) -> float | None:
-        """Return the score of one arm, or None if that arm did not find the hit."""
+        """Return the score of one arm (retrieval method), or None if that arm did not find the hit."""
         return next((reason.score for reason in self.why if reason.arm == arm), None)
 
     @property
@@ -78,16 +78,16 @@ class Hit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """A context block for a system prompt, within its token budget."""
+    """A block of memories and messages for a system prompt, within a token budget."""
 
     text: str
     tokens: int
     stable: str
-    """First part of the text. It changes only when pinned memories change, so that prompt caches stay valid."""
+    """First part of the block. It changes only when pinned memories change, so that prompt caches stay valid."""
     changing: str
     hits: tuple[Hit, ...] = ()
     left_out: tuple[Hit, ...] = ()
-    """Hits that did not fit into the budget."""
+    """Hits that did not fit into the token budget."""
 
     def __str__(self) -> str:
         return self.text
@@ -98,7 +98,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """Result of an erasure: counts of removed data, and the result of the scan afterwards."""
+    """Result of an erasure: counts of removed data, and what a scan of the files found afterwards."""
 
     target: Mapping[str, str]
     at: datetime
@@ -109,14 +109,17 @@ class Receipt:
     jobs: int = 0
     vectors: int = 0
     rebuilt: int = 0
-    """Memories that also had other sources, and were rebuilt from those."""
+    """Number of memories that also had other sources and were rebuilt from those."""
     status: Literal["erased", "pending"] = "erased"
-    """``pending`` means the rows are gone, but an open reader still holds old pages. They are overwritten when it ends."""
+    """``erased``, or ``pending`` if the rows are gone but an open reader still needs old pages of the file.
+
+    The old pages are overwritten when the reader ends.
+    """
     verified: bool = False
     residue: tuple[str, ...] = ()
     """Files in which the scan still found erased bytes."""
     backups: tuple[str, ...] = ()
-    """Known backups from before the erasure. They still contain the data."""
+    """Known backups from before the erasure. They still contain the erased data."""
 
     def __repr__(self) -> str:
         target = ", ".join(f"{name} {short_repr(value)}" for name, value in self.target.items())
@@ -136,27 +139,27 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
-    """Counts of what a store holds."""
+    """Counts of the data in a store."""
 
     messages: int
     sessions: Mapping[str, int]
-    """Sessions by status."""
+    """Number of sessions by status."""
     memories: int
-    """Live memories."""
+    """Number of live memories."""
     memories_by_kind: Mapping[str, int]
     retired: Mapping[str, int]
-    """Retired memories by status."""
+    """Number of retired memories by status."""
     users: int
     apps: int
     jobs: Mapping[str, int]
-    """Jobs by state."""
+    """Number of jobs by state."""
     vectors: int
     waiting_for_vectors: int
-    """Chunks that are not embedded yet."""
+    """Number of chunks that are not embedded yet."""
     models: tuple[str, ...]
-    """Embedders whose vectors the store keeps."""
+    """Names of the embedders whose vectors are stored."""
     bytes: int
-    """Size of the store on disk."""
+    """Size of the store on disk in bytes."""
 
     @classmethod
     def of(cls, counts: Mapping[str, Any]) -> "Stats":

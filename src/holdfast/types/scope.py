@@ -5,14 +5,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Owner of data: a tenant, and optionally an app, a user and an agent. A missing part means shared."""
+    """Owner of data: a tenant, and optionally an app, a user and an agent.
+
+    Data without one of these parts is shared: without a user, for example, all users of the app share it.
+    """
 
     tenant: str = "default"
     app: str | None = None
     user: str | None = None
     agent: str | None = None
     also_apps: tuple[str, ...] = ()
-    """For readers only: other apps that share their memories with this app."""
+    """Other apps that share their memories with this app. Used only in the scope of a reader."""
 
     def sees(self, owner: "Scope") -> bool:
         """Return True if a reader in this scope may read data of ``owner``."""

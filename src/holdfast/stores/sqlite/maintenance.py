@@ -17,16 +17,16 @@ from holdfast.stores.sqlite.dialect import FileConnection
 from holdfast.types import Finding
 
 _REWRITE_UP_TO = 256 * 1024 * 1024
-"""Maximum size in bytes of a file that is always vacuumed after an erasure. A larger one only if the scan finds residue."""
+"""Maximum size in bytes of a file that is vacuumed after every erasure. A larger file is vacuumed only if residue is found."""
 
 
 def stats(connection: FileConnection, tenant: str, path: Path) -> Mapping[str, Any]:
-    """Count a tenant's rows, and the bytes of the file."""
+    """Return the number of a tenant's rows, and the size of the file in bytes."""
     return {**counts.stats(connection, tenant), "bytes": sum(file.stat().st_size for file in store_files(path))}
 
 
 def check(connection: FileConnection, tenant: str, path: Path, *, deep: bool) -> list[Finding]:
-    """Check structure, full text and vectors. ``deep`` also verifies every row's hash."""
+    """Check the file's structure, full-text index and vectors. ``deep`` also verifies the hash of every row."""
     findings = [
         Finding(check="sqlite", ok=True, detail=f"SQLite {apsw.sqlite_lib_version()}, apsw {apsw.apsw_version()}"),
         _structure(connection),
@@ -78,7 +78,10 @@ def _hashes(connection: FileConnection, tenant: str, table: str, columns: str, e
 
 
 def scrub(connection: FileConnection, path: Path, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
-    """Overwrite removed data. Returns whether the log could be emptied, and the files that still contain a needle."""
+    """Overwrite removed data, and scan the files for the needles (byte strings that were erased).
+
+    Return True if the log could be emptied, and the names of the files that still contain a needle.
+    """
     connection.execute("PRAGMA synchronous = FULL")
     if path.stat().st_size <= _REWRITE_UP_TO:
         connection.execute("VACUUM")
@@ -93,7 +96,7 @@ def scrub(connection: FileConnection, path: Path, needles: Sequence[bytes]) -> t
 
 
 def _residue(connection: FileConnection, path: Path, needles: Sequence[bytes]) -> tuple[str, ...]:
-    """Return the files that contain a needle which no present row contains. Another row may hold the same text."""
+    """Return the files that still contain an erased byte string. Strings that also occur in a stored row are ignored."""
     found = files_holding(connection, path, needles)
     explained = {needle for needle in set().union(*found.values()) if _occurs_in_rows(connection, needle)}
     return tuple(file for file, here in found.items() if here - explained)
@@ -134,7 +137,7 @@ def store_files(path: Path) -> list[Path]:
 
 
 def files_holding(connection: FileConnection, path: Path, needles: Sequence[bytes]) -> dict[str, set[bytes]]:
-    """Return the needles of at least 8 bytes that occur in the file and in its log, by file name."""
+    """Search the file and its log for the needles of at least 8 bytes. Return the needles found, by file name."""
     long_enough = [needle for needle in needles if len(needle) >= 8]
     if not long_enough:
         return {}
@@ -144,14 +147,17 @@ def files_holding(connection: FileConnection, path: Path, needles: Sequence[byte
 
 
 def _blocks(connection: FileConnection, which: int, file: Path, step: int = 1 << 22) -> Iterator[bytes]:
-    """Read a file in blocks through SQLite. If this process opened and closed it directly, it would lose its locks on it."""
+    """Read a file in blocks through SQLite.
+
+    Opening and closing the file directly would release the locks that this process holds on it.
+    """
     size = file.stat().st_size
     for offset in range(0, size, step):
         yield connection.read("main", which, offset, min(step, size - offset))[1]
 
 
 def backup(connection: FileConnection, target: Path) -> None:
-    """Write a compact copy without removed data. The copy needs no log file."""
+    """Write a compact copy of the file that contains no removed data. The copy needs no log file."""
     if target.exists():
         raise InvalidInput(f"{target} already exists. No backup was written; choose a new file name.")
     try:

@@ -1,7 +1,8 @@
-"""Migrations: bring a file to this version's schema.
+"""Migrations: upgrade a file to the schema of this version.
 
-Migrations are numbered ``.sql`` files that are only ever appended. Each runs in one transaction with the record that
-it ran. If a recorded migration has changed since, or is unknown to this version, opening fails before anything is written.
+Migrations are numbered ``.sql`` files. New ones are appended, and existing ones never change. Each migration runs in one
+transaction, which also records that it ran. If a recorded migration has changed or is unknown to this version, opening
+fails before anything is written.
 """
 
 from holdfast.errors import StoreError
@@ -10,7 +11,7 @@ from holdfast.stores.sql.migrations import Migration, migrations, pending
 from holdfast.stores.sqlite.dialect import FileConnection
 
 APPLICATION_ID = 0x486F6C64
-"""Identifies Holdfast files in the SQLite header."""
+"""Number in the SQLite header that identifies Holdfast files."""
 _RECORDS = """
 CREATE TABLE IF NOT EXISTS migrations (
     number INTEGER NOT NULL PRIMARY KEY,
@@ -21,7 +22,7 @@ CREATE TABLE IF NOT EXISTS migrations (
 
 
 def migrate(connection: FileConnection) -> None:
-    """Apply the pending migrations, each in its own transaction. Raises an error for files of other programs."""
+    """Apply the pending migrations, each in its own transaction. Raise an error if another program created the file."""
     known = list(migrations())
     # Count tables before reading the id: a process that creates the file now commits both in one transaction.
     if fetch_value(connection, "SELECT count(*) FROM sqlite_schema") and connection.pragma("application_id") != APPLICATION_ID:
@@ -46,7 +47,7 @@ def _pending(connection: FileConnection, known: list[Migration]) -> list[Migrati
 
 
 class _immediate:  # noqa: N801  (reads as a statement)
-    """Context manager for a write transaction on a bare connection."""
+    """Run a block in a write transaction on a bare connection."""
 
     def __init__(self, connection: FileConnection) -> None:
         self._connection = connection

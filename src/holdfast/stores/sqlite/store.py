@@ -44,13 +44,13 @@ class SQLiteTransaction(SQLTransaction):
         self.path = path
 
     def guard(self, ask: Callable[[], R]) -> R:
-        """Run a read. Raises SQLite's errors as Holdfast's and blocks forks meanwhile."""
+        """Run a read. SQLite errors are raised as Holdfast errors, and forks wait until the read is done."""
         with translate_errors(self.path):
             return ask()
 
 
 class SQLiteStore(SQLReads):
-    """One tenant's data in one file."""
+    """A store that keeps one tenant's data in a SQLite file, which other tenants may share."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class SQLiteStore(SQLReads):
             self._external = QueuedIndex(self._connections, tenant, memory=self._indexes, place=index, pace=pace)
         self._merging = False
         self._settled = 1
-        """Segments of the full-text index after the last complete merge."""
+        """Number of segments of the full-text index after the last complete merge."""
         self._tidied: tuple[int, int] | None = None
         with self._connections.exclusive() as connection:
             migrate(connection)
@@ -100,7 +100,7 @@ class SQLiteStore(SQLReads):
         return self._external is None
 
     def guard(self, ask: Callable[[], R]) -> R:
-        """Run a read. Raises SQLite's errors as Holdfast's and blocks forks meanwhile."""
+        """Run a read. SQLite errors are raised as Holdfast errors, and forks wait until the read is done."""
         if self.connection.known is not None:  # inside a snapshot, which is guarded as a whole
             return ask()
         with translate_errors(self.path):
@@ -108,7 +108,7 @@ class SQLiteStore(SQLReads):
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Run several reads in one snapshot. With an external index there is no snapshot."""
+        """Run several reads in one snapshot. If an external index is used, each read sees the newest data instead."""
         if self._external is not None or self.connection.known is not None:
             yield
             return
@@ -160,7 +160,7 @@ class SQLiteStore(SQLReads):
         )
 
     def _allowed(self, where: SearchFilter, seen: Mapping[int, Space]) -> AllowedItems | None:
-        """Return the items that match the filter's kinds, metadata and time, or None if there is no such filter."""
+        """Return the items that match the filter's kinds, metadata and time. None if the filter restricts none of these."""
         if where.said and "message" in where.spaces:
             return self._messages_in_periods(where, seen)
         if where.kinds is None and not where.where:
@@ -188,7 +188,7 @@ class SQLiteStore(SQLReads):
         )
 
     def _excluded(self, where: SearchFilter) -> set[int]:
-        """Return the messages of the session that the filter excludes."""
+        """Return the messages of the session that the filter leaves out."""
         if where.without_session is None or "message" not in where.spaces:
             return set()
         rows = self._rows("SELECT seq FROM messages WHERE tenant = ? AND session = ?", (self.tenant, where.without_session))
@@ -216,7 +216,7 @@ class SQLiteStore(SQLReads):
         return [MissingVector(item, window, text) for item, window in found if (text := self._chunk(item, window)) is not None]
 
     def _chunk(self, item: int, window: int) -> str | None:
-        """Return the text of one chunk as it is embedded, with its speaker. None if it was just removed."""
+        """Return the text to embed for one chunk, including the speaker's name. None if the chunk was just removed."""
         found: str | None = fetch_value(
             self.connection,
             "SELECT owner.heading || substr(owner.text, units.start + 1, units.length) FROM units, ("
@@ -229,7 +229,7 @@ class SQLiteStore(SQLReads):
 
     @guarded
     def similarities(self, model: str, items: Sequence[int]) -> "NDArray[np.float32] | None":
-        """Return the cosine of each pair of items by their first chunks, 0 where a vector is missing."""
+        """Return the cosine of each pair of items, computed from their first chunks. It is 0 if a vector is missing."""
         number = vector_tables.model_number(self.connection, self.tenant, model)
         if number is None or not items:
             return None
@@ -259,9 +259,9 @@ class SQLiteStore(SQLReads):
             return [*findings, *index_maintenance.check(self._connections, self.tenant, self._external, deep=deep)]
 
     def tidy(self) -> bool:
-        """Do one step of work that makes searches faster. Returns False if there is none.
+        """Do one step of work that makes searches faster. Return False if there is nothing to do.
 
-        Merges segments of the full-text index, feeds an external index, and loads words into memory.
+        A step merges segments of the full-text index, updates an external index, or loads a partition's words into memory.
         """
         return self._merge_some() or self._feed_some() or self._load_words()
 
@@ -278,7 +278,10 @@ class SQLiteStore(SQLReads):
 
     @guarded
     def rebuild_index(self) -> int:
-        """Rebuild the external index. Returns its number of vectors. Without one, remove any leftovers and return 0."""
+        """Rebuild the external index and return its number of vectors.
+
+        If the store uses no external index, remove what is left of earlier ones and return 0.
+        """
         if self._external is not None:
             return self._external.rebuild()
         index_maintenance.remove_all(self._connections, self.tenant, self.path)
@@ -319,7 +322,7 @@ class SQLiteStore(SQLReads):
         return complete and clean, residue
 
     def _clear_caches(self) -> None:
-        """Clear the in-memory caches. Blocks forks meanwhile, which would copy held locks."""
+        """Clear the in-memory caches. Forks wait meanwhile, because they would copy locks that are held."""
         with forks.fork_guard:
             self._indexes.clear()
             self.words.clear()
@@ -334,7 +337,7 @@ class SQLiteStore(SQLReads):
 
     @guarded
     def backups(self) -> list[str]:
-        """List the known backups of all tenants, because each backup contains the whole file."""
+        """List the known backups. Those of other tenants are included, because each backup contains the whole file."""
         return [row[0] for row in self._rows("SELECT path FROM backups GROUP BY path ORDER BY max(at)")]
 
     def close(self) -> None:

@@ -2,8 +2,8 @@
 
 Most users have few texts. Finding their words in memory is several times faster than looking up each word of a query in
 the full-text index; the file is only read to see whether anything changed. Small partitions are loaded on their first
-search. Large ones take longer, so they are loaded when the process is idle, and only after enough searches that loading
-would have been cheaper.
+search. Large ones take longer to load. They are loaded when the process is idle, once they have been searched so often
+that loading them earlier would have saved time.
 """
 
 import threading
@@ -19,9 +19,9 @@ from holdfast.stores.sqlite.dialect import FileConnection
 from holdfast.stores.sqlite.words import PartitionState, PartitionTerms, rank
 
 _EAGER_TERMS = 20_000
-"""Maximum number of terms of a partition that is loaded on its first search, which takes 10 to 20 ms."""
+"""Maximum number of terms of a partition that is loaded on its first search. Loading that many takes 10 to 20 ms."""
 _TERMS_PER_SEARCH = 10_000
-"""Number of terms that could be loaded in the time that one search saves when it runs in memory."""
+"""Number of terms that can be loaded in the time that one search saves by running in memory."""
 _MAX_BYTES = 32 * 1024 * 1024
 """Maximum size of the cache in bytes."""
 
@@ -34,7 +34,7 @@ class _SearchStart(NamedTuple):
 
 
 class WordCache:
-    """This process's cache of words."""
+    """Cache of the words of partitions, shared by the threads of this process."""
 
     def __init__(
         self, *, eager_terms: int = _EAGER_TERMS, terms_per_search: int = _TERMS_PER_SEARCH, max_bytes: int = _MAX_BYTES
@@ -45,7 +45,7 @@ class WordCache:
         self._lock = threading.Lock()
         self._words: OrderedDict[int, PartitionTerms] = OrderedDict()
         self._waiting: dict[int, int] = {}
-        """Large partitions that were searched, each with the number of terms that its searches would have paid for."""
+        """Large partitions that wait to be loaded, each with the number of terms that its searches so far justify loading."""
         self._total = 0
         self._scrubs = 0
         self._clearings = 0
@@ -63,7 +63,7 @@ class WordCache:
 
     @property
     def is_used(self) -> bool:
-        """True if the cache holds a partition or one waits to be loaded."""
+        """True if the cache holds a partition, or a partition waits to be loaded."""
         return bool(self._words or self._waiting)
 
     def clear(self) -> None:
@@ -85,7 +85,7 @@ class WordCache:
     ) -> list[Match] | None:
         """Rank the items that share terms with a query by BM25, each by its best chunk.
 
-        Returns None if a partition is not in memory and too large to be loaded now.
+        Return None if a partition is not in memory and is too large to be loaded now.
         """
         if "archive" in partitions.values():
             return None
@@ -116,12 +116,12 @@ class WordCache:
         return False
 
     def _is_due(self, number: int, state: PartitionState) -> bool:
-        """Return True if a waiting partition should be loaded now, or has become small enough not to wait."""
+        """Return True if a waiting partition was searched often enough to be loaded, or is now small enough not to wait."""
         with self._lock:
             return self._waiting.get(number, 0) >= state.terms or state.terms <= self._eager_terms
 
     def _begin(self, connection: FileConnection) -> _SearchStart:
-        """Clear the cache if any process erased data since the last search. Returns the state in which this search begins."""
+        """Clear the cache if any process erased data since the last search. Return the state in which this search begins."""
         clearings = self._clearings
         scrubs, last_item = _counters(connection)
         if scrubs != self._scrubs:
@@ -133,7 +133,10 @@ class WordCache:
     def _current(
         self, connection: FileConnection, tenant: str, number: int, state: PartitionState, start: _SearchStart
     ) -> PartitionTerms | None:
-        """Return a partition's words in its present state, or None if they must wait to be loaded. Only new chunks are read."""
+        """Return the up-to-date words of a partition, or None if it is too large to be loaded now.
+
+        If only additions were made since the words were cached, only the new chunks are read.
+        """
         with self._lock:
             words = self._words.get(number)
             if words is not None:
@@ -150,7 +153,7 @@ class WordCache:
         return None
 
     def _count_search(self, number: int, start: _SearchStart) -> None:
-        """Count a search of a large partition, and drop its outdated entry."""
+        """Count a search of a large partition that is not loaded, and drop its outdated cache entry if there is one."""
         with self._lock:
             self._waiting[number] = self._waiting.get(number, 0) + self._terms_per_search
             words = self._words.get(number)
@@ -166,7 +169,7 @@ class WordCache:
         )
 
     def _keep(self, number: int, words: PartitionTerms, start: _SearchStart) -> PartitionTerms:
-        """Cache a partition's words and evict the least recently used beyond the limit. Returns the words."""
+        """Cache and return a partition's words. Evict the least recently used partitions beyond the limit."""
         # Without a snapshot, another process may have written between the two reads.
         if not words.is_whole or words.nbytes > self._max_bytes:
             return words
@@ -185,7 +188,7 @@ class WordCache:
 
 
 def _counters(connection: FileConnection) -> tuple[int, int]:
-    """Return the number of erasures in the file, and the highest item number."""
+    """Return the number of erasures in the file so far, and the file's highest item number."""
     sql = "SELECT name, value FROM sequences WHERE name IN ('scrub', 'item')"
 
     def read() -> tuple[int, int]:
@@ -196,7 +199,7 @@ def _counters(connection: FileConnection) -> tuple[int, int]:
 
 
 def _states(connection: FileConnection, tenant: str, numbers: tuple[int, ...]) -> dict[int, PartitionState]:
-    """Return the present state of each partition."""
+    """Return the current state of each partition."""
 
     def read() -> dict[int, PartitionState]:
         newest = "SELECT max(item) FROM units WHERE units.tenant = partitions.tenant AND units.partition = partitions.partition"
@@ -210,7 +213,7 @@ def _states(connection: FileConnection, tenant: str, numbers: tuple[int, ...]) -
 def _added(
     connection: FileConnection, tenant: str, number: int, words: PartitionTerms | None, state: PartitionState
 ) -> list[Row] | None:
-    """Return the chunks added since the cached state. None if additions alone do not explain the present state."""
+    """Return the chunks added since the cached state, or None if the partition also changed in other ways."""
     if words is None or state.chunks < words.state.chunks or state.newest < words.state.newest:
         return None
     added = _units(connection, tenant, number, after=words.state.newest)

@@ -1,4 +1,4 @@
-"""The words of a partition in memory, and BM25 over all of its chunks.
+"""An inverted index of a partition's words in memory, and BM25 ranking of all its chunks.
 
 Results and their order are exactly those of :func:`holdfast.stores.sql.bm25.rank`.
 """
@@ -26,26 +26,29 @@ if TYPE_CHECKING:
     Numbers: TypeAlias = array[int]
 
 Postings: TypeAlias = "Numbers"
-"""Flat array of pairs: the row of a chunk that contains the term, and how often it does."""
+"""Postings of one term, as a flat array of pairs: the row of a chunk that contains the term, and the count in that chunk."""
 WeightedTerms: TypeAlias = "tuple[float, list[tuple[int, list[Postings]]]]"
-"""The weight of a term, and per partition the postings of each of its spellings."""
+"""The weight of one query term and, for each partition, the postings of each spelling of the term."""
 FoundChunk: TypeAlias = tuple[float, int, int, int]
-"""Score, item, chunk and partition. Score and item are negated, so that sorting puts the best and newest first."""
+"""A scored chunk: score, item, chunk and partition.
+
+Score and item are negated, so that sorting puts the best and newest first.
+"""
 
 _MAX_SCALAR_CHUNKS = 512
-"""Up to this many chunks are scored in plain Python. For few, numpy's overhead is larger than its gain."""
+"""Maximum number of chunks that are scored in plain Python, which is faster than numpy for so few."""
 _OVERFETCH = 4
-"""Chunks examined per requested match, because an item can have several."""
+"""Number of chunks examined per requested match. It is more than 1, because an item can have several chunks."""
 _PER_TERM, _PER_WORD, _PER_CHUNK = 8, 140, 16
 """Estimated bytes per posting, per distinct word, and per chunk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionState:
-    """Counts that identify a partition's state. Item numbers increase and are never reused.
+    """Counts that identify the state of a partition.
 
-    So an addition raises ``newest``, and a removal without an addition lowers ``chunks``. This does not hold for archives,
-    where an old revision arrives with the number it had before.
+    Item numbers increase and are never reused. So an addition raises ``newest``, and a removal without an addition lowers
+    ``chunks``. This does not hold for archives, where an old revision arrives with the number it had before.
     """
 
     chunks: int
@@ -54,13 +57,13 @@ class PartitionState:
 
     @property
     def nbytes(self) -> int:
-        """Size of its postings in bytes."""
+        """Estimated size of the partition's postings in bytes."""
         return _PER_TERM * self.terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionTerms:
-    """An inverted index of one partition's chunks in one state."""
+    """An inverted index of the chunks of one partition, as they were at the time of ``state``."""
 
     state: PartitionState
     items: "Numbers"
@@ -68,13 +71,13 @@ class PartitionTerms:
     lengths: "Numbers"
     places: Mapping[str, Postings]
     last_item: int = 0
-    """Highest item number of the whole file when this was read. It orders two versions by age."""
+    """Highest item number of the whole file when the chunks were read. It shows which of two versions is newer."""
 
     @classmethod
     def of(
         cls, rows: Sequence[Row], state: PartitionState, before: "PartitionTerms | None" = None, *, last_item: int = 0
     ) -> "PartitionTerms":
-        """Index the (item, chunk, terms) of new chunks, appended to those of ``before``."""
+        """Build an index from rows of (item, chunk, terms). If ``before`` is given, the rows are appended to its chunks."""
         start = len(before.items) if before else 0
         new: dict[str, Postings] = {}
         lengths = array("I")
@@ -101,7 +104,7 @@ class PartitionTerms:
 
     @property
     def is_whole(self) -> bool:
-        """True if the chunks match the counts in ``state``. They differ if another process wrote between reading the two."""
+        """True if the chunks match the counts in ``state``. They differ if another process wrote between the two reads."""
         terms = int(np.frombuffer(self.lengths, dtype=np.uint32).sum()) if self.lengths else 0
         newest = int(np.frombuffer(self.items, dtype=np.int64).max()) if self.items else 0
         return (len(self.items), terms, newest) == (self.state.chunks, self.state.terms, self.state.newest)
@@ -124,7 +127,7 @@ def rank(
     allowed: AllowedItems | None = None,
     excluded: Collection[int] = (),
 ) -> list[Match]:
-    """Return the items whose chunks match the terms best. Scores are shares of the score of a full match."""
+    """Return the items whose chunks match the terms best. A chunk that matches every term fully scores 1."""
     total = sum(each.state.chunks for each in words.values())
     average = max(sum(each.state.terms for each in words.values()) / total, 1.0) if total else 1.0
     terms = _weighted(words, wanted, total)
@@ -184,7 +187,10 @@ def _score_arrays(
     allowed: AllowedItems | None,
     excluded: Collection[int],
 ) -> list[FoundChunk]:
-    """Return the best chunks of at least ``limit`` items, or of all that contain a term, scored with numpy."""
+    """Return the best chunk of each of the top items, scored with numpy.
+
+    Returns at least ``limit`` items, or all items that contain a term if there are fewer.
+    """
     found: dict[int, tuple[NDArray[np.intp], NDArray[np.float64]]] = {}
     gone = np.sort(np.fromiter(excluded, dtype=np.int64, count=len(excluded)))
     for number, each in words.items():
@@ -207,7 +213,7 @@ def _score_arrays(
 
 
 def _scores(words: PartitionTerms, terms: "Sequence[tuple[float, list[Postings]]]", average: float) -> "NDArray[np.float64]":
-    """Return the score of every chunk, 0 where it contains none of the terms."""
+    """Return the score of every chunk. It is 0 if the chunk contains none of the terms."""
     lengths = np.frombuffer(words.lengths, dtype=np.uint32)
     scores = np.zeros(len(lengths))
     for share, postings in terms:
@@ -217,7 +223,7 @@ def _scores(words: PartitionTerms, terms: "Sequence[tuple[float, list[Postings]]
 
 
 def _counted(postings: Sequence[Postings]) -> "tuple[NDArray[np.uint32], NDArray[np.uint32]]":
-    """Return the chunks that contain any of a term's spellings, and the total count in each."""
+    """Return the chunks that contain any spelling of a term, and the number of occurrences in each."""
     pairs = [np.frombuffer(each, dtype=np.uint32) for each in postings]
     if len(pairs) == 1:
         return pairs[0][0::2], pairs[0][1::2]

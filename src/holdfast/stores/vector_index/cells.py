@@ -1,13 +1,13 @@
-"""Candidate search above 150,000 rows: only the cells near the query are compared.
+"""Candidate search above 150,000 rows: only the cells (clusters of rows) nearest to the query are compared.
 
-k-means on a sample learns a few hundred cell centers, on the first search after loading (seconds for a million rows).
-Each row belongs to its nearest center. Sketches are stored in cell order, so a cell is one slice of memory. A search
-takes the cells nearest to the query until they hold a fixed share of all rows, compares the sketches there, and leaves
-the scoring of the best ones to `VectorIndex`.
+The first search after loading learns a few hundred cell centers by k-means on a sample, which takes seconds for a
+million rows. Each row belongs to its nearest center. Sketches (short bit codes of the vectors) are stored in cell order,
+so a cell is one slice of memory. A search takes the nearest cells until they hold a fixed share of all rows and compares
+the sketches in them. `VectorIndex` then scores the best ones.
 
-New and changed rows go into a tail after the cells, which every search compares too. A long tail is sorted into the
-cells. Once half of the rows have changed since the centers were learned, `fits()` returns False and the index builds a
-new `CellSieve`.
+New and changed rows are appended after the cells, in the tail. Every search compares the tail as well. A long tail is
+sorted into the cells. Once half of the rows have changed since the centers were learned, `fits()` returns False and the
+index builds a new `CellSieve`.
 """
 
 from __future__ import annotations
@@ -29,21 +29,23 @@ if TYPE_CHECKING:
 _CELLS: Final = 512
 """Maximum number of cells."""
 _ROUNDS: Final = 5
-"""Iterations of k-means."""
+"""Number of k-means iterations."""
 _SHARE_READ: Final = 0.25
-"""Share of all rows that one search compares. Measured on real sentences: of the true best ten, 0.94 are in the nearest
-tenth of the rows, 0.98 in a fifth, 0.99 in a quarter.
+"""Share of all rows that one search compares.
+
+Measured on real sentences, the nearest tenth of the rows contains 0.94 of the true best ten, a fifth contains 0.98, and
+a quarter contains 0.99.
 """
 _TAIL_SHARE: Final = 32
-"""The tail is sorted in when it exceeds 1/32 of all places."""
+"""Denominator of the tail's maximum share: a tail longer than 1/32 of all places is sorted into the cells."""
 _GONE: Final = -1
-"""Marks a place whose row was removed or moved."""
+"""Row number that marks a free place, whose row was removed or moved."""
 
 
 class CellSieve:
-    """Candidate search over sketches in cell order, with a tail of new rows.
+    """Candidate search over sketches that are stored in cell order, followed by a tail of new rows.
 
-    A *place* is a position in `_sketches`. `_row_at[place]` is its row, or -1 if the row is gone.
+    A *place* is a position in `_sketches`. `_row_at[place]` is the row stored there, or -1 if the place is free.
     `_place_of[row]` is the inverse.
     """
 
@@ -79,7 +81,7 @@ class CellSieve:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of sketches, places and centers."""
+        """Size of the sketches, places and centers in bytes."""
         arrays: tuple[NDArray[Any], ...] = (self._row_at, self._place_of, self._centers.vectors)
         return self._sketches.nbytes + sum(array.nbytes for array in arrays)
 
@@ -169,7 +171,7 @@ class CellSieve:
 
 
 class _Centers:
-    """Cell centers. Nearness is by distance, not cosine, because centers are shorter than unit length."""
+    """The cell centers. Nearness is measured by distance, not by cosine, because centers are shorter than unit length."""
 
     __slots__ = ("_half", "vectors")
 
@@ -181,7 +183,7 @@ class _Centers:
         return len(self.vectors)
 
     def closeness(self, vectors: Floats) -> Floats:
-        """Return a matrix of nearness, larger for nearer: one row per vector, one column per center."""
+        """Return a matrix with one row per vector and one column per center. A larger value means nearer."""
         closeness: Floats = vectors @ self.vectors.T
         closeness -= self._half
         return closeness
@@ -210,7 +212,7 @@ def _learn(rows: VectorRows, sample_per_cell: int) -> Floats:
 
 
 def _grown(places: Places, min_rows: int) -> Places:
-    """Return a longer copy, with an eighth of spare capacity except on the first allocation."""
+    """Return a longer copy of the array. It has an eighth of spare capacity, except on the first allocation."""
     grown = np.full(min_rows + (min_rows // 8 if len(places) else 0), _GONE, np.int32)
     grown[: len(places)] = places
     return grown

@@ -34,11 +34,11 @@ __all__ = ["VectorIndex", "VectorMatch", "dequantize", "quantize"]
 
 _ONE: Final = np.float32(1)
 _LARGEST: Final = 127
-"""Largest absolute value of a code."""
+"""Largest absolute value of an int8 code."""
 
 
 class VectorMatch(NamedTuple):
-    """An item, its chunk nearest to the query, and their cosine."""
+    """A search result: an item, its chunk nearest to the query, and the cosine of that chunk and the query."""
 
     item: int
     chunk: int
@@ -59,13 +59,13 @@ def quantize(vectors: Floats) -> tuple[Codes, Floats]:
 
 
 def dequantize(codes: Codes, scales: Floats) -> Floats:
-    """Return the vectors that were quantized to these codes and scales, each number to within half a scale."""
+    """Restore vectors from their codes and scales. The error of each number is at most half a scale."""
     vectors: Floats = codes.astype(np.float32) * scales[:, None]
     return vectors
 
 
 class VectorIndex:
-    """Searchable vectors of one partition. Thread-safe; the owner applies changes."""
+    """Searchable vectors of one partition. Searches are thread-safe; the owner of the index applies the changes."""
 
     __slots__ = ("_lock", "_rows", "_sieve", "_tuning")
 
@@ -82,7 +82,7 @@ class VectorIndex:
 
     @property
     def dimensions(self) -> int:
-        """Dimensions of a vector."""
+        """Number of dimensions of each vector."""
         return self._rows.dimensions
 
     @property
@@ -116,7 +116,7 @@ class VectorIndex:
             self._put(item, chunk, code, scale)
 
     def remove(self, item: int) -> int:
-        """Remove all chunks of an item. Returns how many there were."""
+        """Remove all chunks of an item. Return the number of chunks removed."""
         with self._lock:
             rows = self._rows.find(item)
             for row in rows[::-1].tolist():  # from the end, so that no move affects a row that is still to be removed
@@ -126,14 +126,14 @@ class VectorIndex:
             return len(rows)
 
     def prepare(self) -> None:
-        """Build the search structures now instead of in the next search. Takes seconds for a million vectors after a load."""
+        """Build the search structures now instead of in the next search. After loading a million vectors, this takes seconds."""
         with self._lock:
             self._current_sieve()
 
     # --- searches ---------------------------------------------------------------------------------------------
 
     def search(self, query: Floats, k: int, *, allowed: Items | None = None) -> list[VectorMatch]:
-        """Return the `k` items nearest to the query, best first, only from `allowed` if given.
+        """Return the `k` items nearest to the query, best first. If `allowed` is given, only these items are searched.
 
         `allowed` is fastest in ascending order without duplicates.
         """
@@ -148,7 +148,7 @@ class VectorIndex:
             return self._search_allowed(query, k, allowed)
 
     def vectors_of(self, items: Sequence[int] | Items) -> Floats:
-        """Return the vector of each item's first chunk, one per row; zeros for a missing item."""
+        """Return a matrix with the vector of each item's first chunk. The row of a missing item is zero."""
         vectors = np.zeros((len(items), self.dimensions), np.float32)
         with self._lock:
             for place, item in enumerate(items):
@@ -159,7 +159,7 @@ class VectorIndex:
         return vectors
 
     def first_codes(self, items: Sequence[int]) -> tuple[list[int], Codes]:
-        """Return the items that have a vector for chunk 0, and the stored code of each."""
+        """Return those of the items that have a vector for their first chunk, and the stored codes of these vectors."""
         with self._lock:
             rows = self._rows.find_all(np.array(sorted(set(items)), np.int64))
             rows = rows[self._rows.chunks[rows] == 0]

@@ -1,9 +1,9 @@
 """The table of a vector index: one row per (item, chunk), as dense numpy columns in memory.
 
 Rows are numbered 0 to `count - 1` without gaps: a removal moves the last row into the free place. So every scan covers
-one contiguous slice, and memory can shrink. An item's rows are found by binary search in a sorted copy of the item
-column, plus a scan of the few rows added or moved since it was sorted. A dictionary of a million pairs would take half as
-much memory as the vectors.
+one contiguous slice, and memory can shrink. The rows of an item are found by binary search in a sorted copy of the item
+column, plus a scan of the few rows added or moved since it was sorted. A dictionary would be simpler, but for a million
+pairs it would take half as much memory as the vectors.
 
 Not thread-safe; `VectorIndex` holds the lock.
 """
@@ -24,9 +24,9 @@ Chunks = NDArray[np.int32]
 RowNumbers = NDArray[np.intp]
 
 _BLOCK: Final = 256
-"""Rows converted to floats at a time: 256 x 384 floats fit in the second-level cache."""
+"""Number of rows converted to floats at a time. 256 rows of 384 floats fit into the second-level cache of the CPU."""
 _TAIL_SHARE: Final = 16
-"""The item column is sorted again when the unsorted rows exceed 1/16 of all."""
+"""Denominator of a share: the item column is sorted again when more than 1/16 of the rows are unsorted."""
 
 
 class VectorRows:
@@ -62,7 +62,7 @@ class VectorRows:
 
     @property
     def nbytes(self) -> int:
-        """Bytes in use, including spare capacity."""
+        """Size of the columns in bytes, including spare capacity."""
         columns: list[NDArray[Any]] = [*self._columns(), self._sorted, self._order, self._moved]
         return sum(column.nbytes for column in columns)
 
@@ -129,7 +129,7 @@ class VectorRows:
     # --- lookups ----------------------------------------------------------------------------------------
 
     def find(self, item: int) -> RowNumbers:
-        """Return the rows of one item in ascending order, empty if there are none."""
+        """Return the row numbers of one item in ascending order. The result is empty if the item has no rows."""
         low = np.searchsorted(self._sorted, item)
         high = np.searchsorted(self._sorted, item, side="right")
         tail = np.flatnonzero(self.items[self._settled : self.count] == item) + self._settled
@@ -147,7 +147,7 @@ class VectorRows:
         return rows[contains(items, self.items[rows])]
 
     def _present(self, rows: RowNumbers, item: int) -> RowNumbers:
-        """Keep the rows that still belong to the item. Since the sort, some were removed and their numbers reused."""
+        """Return those of the rows that still belong to the item. Row numbers may have been reused since the last sort."""
         rows = rows[rows < self.count]
         return np.unique(rows[self.items[rows] == item])
 
@@ -183,14 +183,14 @@ class VectorRows:
         return products
 
     def exact_products(self, rows: RowNumbers, query: Floats) -> Floats:
-        """Return the query's inner product with each row, summed in a fixed order: equal vectors have equal products."""
+        """Return the query's inner product with each row. The sums use a fixed order, so equal vectors have equal products."""
         products: Floats = np.einsum("ij,j->i", self.codes.take(rows, axis=0).astype(np.float32), query)
         products *= self.scales.take(rows)
         return products
 
 
 def contains(ascending: Items, values: Items) -> NDArray[np.bool_]:
-    """Return a mask of the `values` that occur in `ascending`."""
+    """Return a boolean mask that is True for the `values` that occur in the sorted array `ascending`."""
     if not len(ascending):
         return np.zeros(len(values), np.bool_)
     places = np.searchsorted(ascending, values)

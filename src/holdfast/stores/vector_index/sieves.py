@@ -1,15 +1,15 @@
 """Candidate search for small and medium indexes: floats for few rows, sketches for many.
 
-A sieve is the first stage of a search. `candidates(query, want)` returns row numbers that contain the best `want` rows
-(`FloatSieve`: always; the others: almost always), and `VectorIndex` then scores them from the stored codes. A sieve
-follows every change of its `VectorRows`, and `fits()` returns False when it should be rebuilt. `cells` has the sieve
-for very many rows.
+A sieve is the first stage of a search. `candidates(query, want)` returns row numbers that include the best `want` rows
+(`FloatSieve`: always; the others: almost always). `VectorIndex` then scores these rows from the stored codes. A sieve
+follows every change of its `VectorRows`, and `fits()` returns False when it should be rebuilt. The sieve for very many
+rows is in `cells`.
 
-A sketch describes a vector relative to the partition's mean: the sign of each dimension of the difference as one bit,
-the distance from the mean, and the product with the mean. Vectors at a small angle differ in few bits, and counting bits
-is much cheaper than multiplying floats. The mean and the two numbers matter, because sentence embeddings share a large
-common part. Among 9,000 real sentences, 600 candidates by sign bits alone contained 0.971 of the true best ten; by
-sketches, all of them.
+A sketch describes a vector relative to the partition's mean. It has the sign of each dimension of the difference as one
+bit, the distance from the mean, and the product with the mean. Vectors at a small angle differ in few bits, and counting
+bits is much cheaper than multiplying floats. The mean and the two numbers matter, because sentence embeddings share a
+large common part. In a test with 9,000 real sentences, the best 600 candidates by sign bits alone contained 0.971 of the
+true best ten. The best 600 by sketches contained all of them.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ if TYPE_CHECKING:
 BitWords = NDArray[np.uint64]
 
 PASS: Final = 4096
-"""Rows converted to floats at a time when a sieve is built."""
+"""Number of rows converted to floats at a time when a sieve is built."""
 
 _SPAN: Final = 32_768
-"""Rows whose bits are compared at a time, so that temporary arrays stay in the cache."""
+"""Number of rows whose bits are compared at a time, so that temporary arrays stay in the CPU cache."""
 _WORDS_IN_BYTE: Final = 3
-"""64-bit words whose differing bits are summed in one byte (3 * 64 < 256), because adding bytes is cheap."""
+"""Number of 64-bit words whose differing bits are counted in one byte. 3 * 64 < 256, and adding bytes is cheap."""
 _ROUNDING: Final = np.float32(1e-5)
-"""Rounding error between two ways of computing a product."""
+"""Maximum rounding difference between two ways of computing the same product."""
 
 
 class Sieve(Protocol):
-    """Candidate search as `VectorIndex` uses it."""
+    """Interface of the candidate search that `VectorIndex` calls."""
 
     @property
     def nbytes(self) -> int:
-        """Bytes in use, without the rows."""
+        """Size of the sieve in bytes, without the rows it searches."""
         ...
 
     def fits(self) -> bool:
-        """Return True if this sieve still suits the present rows."""
+        """Return True if this sieve still suits the current rows, False if it should be rebuilt."""
         ...
 
     def width(self, k: int) -> int:
-        """Return the number of candidates to request for the best `k`."""
+        """Return the number of candidates to request in order to find the best `k` items."""
         ...
 
     def added(self, start: int) -> None:
@@ -63,7 +63,7 @@ class Sieve(Protocol):
         ...
 
     def removed(self, row: int, moved: int) -> None:
-        """Handle the removal of a row. Row `moved`, formerly the last, now has its number."""
+        """Handle the removal of a row. The last row, whose number was `moved`, has taken the number `row`."""
         ...
 
     def candidates(self, query: Floats, want: int) -> RowNumbers:
@@ -72,7 +72,7 @@ class Sieve(Protocol):
 
 
 class FloatSieve:
-    """Exact candidate search: every row as floats."""
+    """Exact candidate search, which keeps every row as floats."""
 
     __slots__ = ("_matrix", "_rows", "_tuning")
 
@@ -83,7 +83,7 @@ class FloatSieve:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of floats."""
+        """Size of the float rows in bytes."""
         return self._matrix.nbytes
 
     def fits(self) -> bool:
@@ -91,7 +91,7 @@ class FloatSieve:
         return self._rows.count <= self._tuning.exact_limit
 
     def width(self, k: int) -> int:
-        """Return `k` plus a few, because an item can have several chunks."""
+        """Return a little more than `k`, because an item can have several chunks."""
         return k + 8
 
     def added(self, start: int) -> None:
@@ -114,7 +114,7 @@ class FloatSieve:
             self._matrix = self._matrix[:moved].copy()
 
     def candidates(self, query: Floats, want: int) -> RowNumbers:
-        """Return the best `want` rows."""
+        """Return the `want` rows with the greatest inner product with the query."""
         return best_places(np.vecdot(self._matrix[: self._rows.count], query), want)
 
 
@@ -134,11 +134,11 @@ class BitSieve:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of sketches."""
+        """Size of the sketches in bytes."""
         return self._sketches.nbytes
 
     def fits(self) -> bool:
-        """Return True if the number of rows is in range and the mean is not outdated by changes."""
+        """Return True if the number of rows is in range and few enough rows have changed since the mean was computed."""
         # After as many changes as there were rows, the mean may describe vectors that were removed.
         tuning = self._tuning
         return tuning.exact_limit // 2 < self._rows.count <= tuning.bits_limit and self._changes <= self._built
@@ -148,7 +148,7 @@ class BitSieve:
         return sketch_width(self._rows, k, self._tuning)
 
     def added(self, start: int) -> None:
-        """Sketch the new rows."""
+        """Compute the sketches of the new rows."""
         count = self._rows.count
         self._changes += count - start
         if count > len(self._sketches):
@@ -156,17 +156,17 @@ class BitSieve:
         self._fill(start)
 
     def changed(self, row: int) -> None:
-        """Sketch the row again."""
+        """Compute the sketch of the changed row again."""
         self._changes += 1
         self._sketches[row] = self._sketcher.sketch(self._rows.vectors(slice(row, row + 1)))
 
     def removed(self, row: int, moved: int) -> None:
-        """Move the last sketch into the free place."""
+        """Move the last sketch into the place of the removed row."""
         self._changes += 1
         self._sketches[row] = self._sketches[moved]
 
     def candidates(self, query: Floats, want: int) -> RowNumbers:
-        """Return the best `want` rows by sketch."""
+        """Return the `want` rows that are nearest to the query according to their sketches."""
         return best_places(self._sketcher.estimates(self._sketches[: self._rows.count], query), want)
 
     def _fill(self, start: int) -> None:
@@ -179,7 +179,7 @@ class BitSieve:
 class Sketches:
     """Sketches of many vectors, one per column: sign bits in 64-bit words, distance from the mean, product with the mean.
 
-    Each array is contiguous along the vectors, because one query is always compared with many sketches.
+    The values of all vectors are contiguous in each array, because one query is always compared with many sketches.
     """
 
     __slots__ = ("bits", "distances", "products")
@@ -199,7 +199,7 @@ class Sketches:
 
     @property
     def nbytes(self) -> int:
-        """Bytes in use."""
+        """Size of the arrays in bytes."""
         return self.bits.nbytes + self.distances.nbytes + self.products.nbytes
 
     def __getitem__(self, places: slice | int) -> Sketches:
@@ -213,7 +213,7 @@ class Sketches:
         self.products[chosen] = given.products
 
     def grown(self, capacity: int, used: int) -> Sketches:
-        """Return a copy of the first `used` sketches with this capacity."""
+        """Return a copy of the first `used` sketches, with room for more."""
         grown = Sketches.empty(len(self.bits), capacity)
         grown[:used] = self[:used]
         return grown
@@ -224,7 +224,7 @@ class Sketches:
 
     @staticmethod
     def joined(parts: Sequence[Sketches]) -> Sketches:
-        """Return the concatenation of the parts."""
+        """Return the concatenation of several `Sketches`."""
         return Sketches(
             np.concatenate([part.bits for part in parts], axis=1),
             np.concatenate([part.distances for part in parts]),
@@ -233,7 +233,7 @@ class Sketches:
 
 
 class Sketcher:
-    """Sketches vectors relative to the mean of some rows, and estimates inner products from sketches."""
+    """Computes the sketches of vectors relative to a mean, and estimates inner products from sketches."""
 
     __slots__ = ("_dimensions", "_mean", "words")
 
@@ -268,7 +268,7 @@ class Sketcher:
 
 
 def _differences(words: BitWords, wanted: BitWords) -> NDArray[np.uint16]:
-    """Return the number of bits in which each column differs from `wanted`."""
+    """Return, for each column, the number of bits that differ from `wanted`."""
     count = words.shape[1]
     differences = np.zeros(count, np.uint16)
     differing = np.empty(min(count, _SPAN), np.uint64)
@@ -288,7 +288,7 @@ def _differences(words: BitWords, wanted: BitWords) -> NDArray[np.uint16]:
 
 
 def sketch_width(rows: VectorRows, k: int, tuning: Tuning) -> int:
-    """Return the number of best rows by sketch that contain the true best `k`, as measured on real sentences.
+    """Return how many of the best rows by sketch are needed to include the true best `k`, as measured on real sentences.
 
     Short vectors have few bits, so sketches rank them less reliably. They are also cheaper to score, so more are taken.
     """
@@ -297,7 +297,7 @@ def sketch_width(rows: VectorRows, k: int, tuning: Tuning) -> int:
 
 
 def best_places(values: Floats, want: int) -> RowNumbers:
-    """Return the positions of the greatest `want` values, plus any within rounding error of the last one."""
+    """Return the positions of the `want` greatest values, plus any value within rounding error of the smallest of them."""
     if want >= len(values):
         return np.arange(len(values))
     threshold = np.partition(values, len(values) - want)[len(values) - want]

@@ -1,6 +1,6 @@
 """Thresholds of the vector index: when it switches to another search method, and how many rows each method reads.
 
-The defaults suit every store. Other values serve tests and measurements with few rows.
+The defaults suit every store. Tests and measurements use other values, so that few rows are enough.
 """
 
 from __future__ import annotations
@@ -13,30 +13,32 @@ __all__ = ["DEFAULT", "Tuning"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuning:
-    """Limits of one `VectorIndex`, fixed for its lifetime."""
+    """Thresholds of one `VectorIndex`, fixed for its lifetime."""
 
     exact_limit: int = 4096
-    """Maximum number of rows for the exact search, which up to here is about as fast as sketches."""
+    """Maximum number of rows for exact search. Up to this number, exact search is about as fast as comparing sketches."""
     bits_limit: int = 150_000
-    """Maximum number of rows whose sketches are all compared. Up to here that takes less than a millisecond longer than cells,
-    and the first search need not wait for cells to be built. At 100,000 rows that is half of its time.
+    """Maximum number of rows for the search that compares all sketches. A larger index uses cells.
+
+    Up to this number, comparing all sketches takes less than a millisecond longer than using cells, and the first search
+    need not wait for the cells to be built. At 100,000 rows, that wait would be half of its time.
     """
     few_allowed: int = 24
-    """Up to this number times the square root of all rows, every allowed item is scored, which is cheaper than a sieve."""
+    """If at most this number * sqrt(number of rows) items are allowed, all are scored, which is cheaper than a sieve."""
     width_per_result: int = 20
-    """Candidates by sketch per requested result. Measured on real sentences: they contain the true best."""
+    """Number of candidates by sketch per requested result. In measurements with real sentences, they included the true best."""
     width_per_root: int = 4
-    """Additional candidates, times the square root of all rows, because with more rows sketches confuse more of them."""
+    """Number of additional candidates per sqrt(number of rows). With more rows, sketches are less selective."""
     min_width: int = 1
-    """Minimum number of candidates, at least 1, because a search with too few results multiplies it and repeats."""
+    """Minimum number of candidates. It must be at least 1, because a search that finds too few results multiplies it."""
     sample_per_cell: int = 32
-    """Sample rows per cell for k-means: enough for a mean, few enough to learn in seconds."""
+    """Number of sample rows per cell for k-means. It is enough for a good mean, and k-means still takes only seconds."""
     min_read: int = 16_384
-    """Minimum number of rows that a search of cells compares. Fewer would save little time and could miss good ones."""
+    """Minimum number of rows that a search in cells compares. Fewer would save little time and could miss good rows."""
     min_tail: int = 4096
-    """Minimum length of the tail before it is sorted into the cells, which copies all sketches."""
+    """Minimum length of the tail before it is sorted into the cells. Sorting copies all sketches, so it should be rare."""
     moved_limit: int = 4096
-    """Maximum number of added or moved rows that each lookup of an item scans. Beyond it, the item column is sorted again."""
+    """Maximum number of added or moved rows, which each lookup of an item scans. Beyond it, the item column is sorted again."""
 
 
 DEFAULT: Final = Tuning()

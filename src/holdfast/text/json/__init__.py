@@ -1,1 +1,1 @@
-"""Read the JSON that models write, however broken, and fit it to a schema. Start with ``find.py``."""
+"""Parse the JSON in model answers, even if it is broken, and fit it to a schema. Start with ``find.py``."""

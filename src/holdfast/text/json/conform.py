@@ -1,8 +1,8 @@
-"""Fit data to a schema: keep valid parts, drop the others one by one and report them.
+"""Fit data to a schema: keep the valid parts, drop each invalid part, and report the flaws.
 
 The schema is a subset of JSON Schema: ``type`` (one or several), ``properties``, ``required``, ``items``, ``enum``,
-``minimum``, ``maximum``, ``maxItems``, ``minLength``, ``maxLength``, ``additionalProperties``. Flaws
-name the place and the problem, never the text, because they are logged.
+``minimum``, ``maximum``, ``maxItems``, ``minLength``, ``maxLength``, ``additionalProperties``. The report of a flaw
+states the position and the problem but never the text, because flaws are logged.
 """
 
 import math
@@ -17,7 +17,7 @@ _MAX_FLAWS = 20
 
 
 class _Unfit(ValueError):
-    """A value that no safe conversion makes valid."""
+    """Raised for a value that cannot be converted safely to a valid one."""
 
     def __init__(self, where: str, why: str) -> None:
         super().__init__(f"{where or 'the answer'} {why}")
@@ -25,7 +25,7 @@ class _Unfit(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
-    """A valid value and its flaws. ``lost`` counts only dropped values that the schema defines."""
+    """A valid value, and the flaws found on the way. ``lost`` is the number of dropped values that the schema defines."""
 
     value: Any
     flaws: tuple[str, ...] = ()
@@ -33,9 +33,9 @@ class _Fit:
 
 
 def conform(data: Any, schema: Schema) -> tuple[Any, tuple[str, ...]]:
-    """Return the valid part of the data and the flaws.
+    """Return the valid part of the data, and a list of flaws.
 
-    Raise ValueError if the data had content and none of it is valid.
+    Raise ValueError if the data has values but none of them is valid.
     """
     fit = _fit(data, schema, "")
     dropped_all = isinstance(data, Mapping | list) and bool(data) and fit.value in ({}, [])
@@ -50,7 +50,7 @@ def _limit_flaws(flaws: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _has_values(value: Any) -> bool:
-    """Return True if nested containers hold any scalar."""
+    """Return True if the data contains any scalar, at any depth."""
     waiting = [value]
     while waiting:
         each = waiting.pop()
@@ -61,7 +61,7 @@ def _has_values(value: Any) -> bool:
 
 
 def _fit(value: Any, schema: Schema, where: str) -> _Fit:
-    """Fit by the first type that accepts the value as is, or else after a safe conversion."""
+    """Fit a value to the first of the schema's types that accepts it as it is, or else after a safe conversion."""
     types = _types(schema)
     if not types:
         return _Fit(_match_enum(value, schema, where))
@@ -84,7 +84,7 @@ def _types(schema: Schema) -> tuple[str, ...]:
 
 
 def _match_enum(value: Any, schema: Schema, where: str) -> Any:
-    """Return the enum's value, ignoring case and surrounding spaces."""
+    """Return the enum value that equals the given one, ignoring case and surrounding spaces."""
     if "enum" not in schema:
         return value
     for allowed in schema["enum"]:
@@ -132,7 +132,10 @@ def _inside(where: str, name: str) -> str:
 
 
 def _as_object(value: Any, schema: Schema, where: str) -> Mapping[str, Any]:
-    """Return the mapping, also from a JSON string, a one-item list, or a bare list of its only array."""
+    """Return the value as a mapping.
+
+    Also accepts a JSON string, a list with one mapping, or, if the schema has a single array property, that array itself.
+    """
     if isinstance(value, str):
         value = _parse_if_json(value)
     if isinstance(value, Mapping):
@@ -170,7 +173,7 @@ def _fit_array(value: Any, schema: Schema, where: str) -> _Fit:
 
 
 def _as_array(value: Any, rule: Schema, where: str) -> list[Any]:
-    """Return the list, also from a JSON string, an object with one list, or a single item."""
+    """Return the value as a list. Also accepts a JSON string, an object that contains one list, or a single item."""
     if isinstance(value, list):
         return value
     if value is None:

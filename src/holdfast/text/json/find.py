@@ -1,4 +1,4 @@
-"""Find JSON in a model's answer, inside prose and fences, and repair it where that is safe.
+"""Find JSON in a model's answer, even inside prose or code fences, and repair it where that is safe.
 
 ``read_json`` returns the value; ``conform`` keeps the parts that a schema allows.
 """
@@ -15,7 +15,7 @@ from holdfast.text.json.parse import Budget, Parsed, parse_at, parse_scalar
 __all__ = ["MAX_CHARS", "ParsedText", "conform", "read", "read_json"]
 
 MAX_CHARS = 1_000_000
-"""Maximum characters read from an answer. A longer answer counts as truncated."""
+"""Maximum number of characters read from an answer. A longer answer counts as truncated."""
 
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)[\w+-]*", re.MULTILINE)
 _START = re.compile(
@@ -36,12 +36,12 @@ class ParsedText:
 
 
 def read_json(text: str) -> Any:
-    """Return the repaired JSON value in a model's answer, or raise ValueError."""
+    """Return the JSON value in a model's answer, repaired if needed. Raise ValueError if there is none."""
     return read(text).value
 
 
 def read(text: str) -> ParsedText:
-    """Return the JSON value in a model's answer and whether it is complete, or raise ValueError."""
+    """Return the JSON value in a model's answer, and whether the value is complete. Raise ValueError if there is none."""
     seen = _without_thoughts(text[:MAX_CHARS])
     quoted = _quoted_whole(seen)
     if quoted is not None:
@@ -58,7 +58,7 @@ def read(text: str) -> ParsedText:
 
 
 def _without_thoughts(text: str) -> str:
-    """Drop the thinking before the answer, which may contain drafts. Its opening tag can be missing."""
+    """Return the answer without the model's thinking before it, which may contain drafts. Its opening tag can be missing."""
     opening = _THOUGHTS.match(text)
     closing = re.search(f"</{opening[1]}>", text, re.IGNORECASE) if opening else _END_OF_THOUGHTS.search(text)
     if closing is None:
@@ -69,12 +69,12 @@ def _without_thoughts(text: str) -> str:
 
 
 def _is_in_value(text: str, position: int) -> bool:
-    """Return True if a complete JSON value in the text spans the position."""
+    """Return True if the position lies inside a complete JSON value."""
     return any(parsed.whole and parsed.start < position < parsed.end for parsed in _containers(text, Budget()))
 
 
 def _quoted_whole(text: str) -> str | None:
-    """Return the string if the whole answer is one. Brackets inside it are text."""
+    """Return the string if the whole answer is one JSON string, else None. Brackets inside such a string are plain text."""
     if not text.lstrip().startswith('"'):
         return None
     try:
@@ -85,7 +85,7 @@ def _quoted_whole(text: str) -> str | None:
 
 
 def _runs(text: str, budget: Budget) -> Iterator[list[Parsed]]:
-    """Yield the containers in a text. Adjacent objects form one run."""
+    """Yield the JSON containers in a text, as lists. Adjacent objects are in one list."""
     run: list[Parsed] = []
     for parsed in _containers(text, budget):
         if run and _is_adjacent(text, run[-1], parsed):
@@ -117,7 +117,7 @@ def _containers(text: str, budget: Budget) -> Iterator[Parsed]:
 
 
 def _single_scalar(pieces: Sequence[str]) -> Any:
-    """Return the last piece that is exactly one number, literal or string."""
+    """Return the value of the last piece that consists of exactly one number, literal or string."""
     for piece in reversed(pieces):
         try:
             return parse_scalar(piece.strip())

@@ -1,7 +1,8 @@
 """Lenient parser for one JSON value at a known position.
 
-Valid JSON goes through the standard decoder. Anything else goes through a parser that never recurses: it closes open
-containers, accepts literals of other languages and skips what it cannot parse. It never completes a truncated string or number.
+Valid JSON goes through the standard decoder. Anything else goes through a parser that never recurses. It closes open
+containers, accepts literals of other languages, and skips what it cannot parse. It never completes a truncated string
+or number.
 """
 
 import json
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 MAX_DEPTH = 64
-"""Nesting limit. Deeper levels are cut off so that recursive callers cannot overflow."""
+"""Maximum nesting depth. Deeper levels are cut off, so that recursive callers cannot overflow the stack."""
 
 _TOKEN = re.compile(
     r"""\s*(?:(?P<open>[\[{])|(?P<close>[\]}])|(?P<mark>[,:])|(?P<quote>["'“])"""
@@ -59,13 +60,13 @@ _SWALLOWED = {
     )
     for quote, end in _CLOSING_QUOTE.items()
 }
-"""JSON inside a string, which means that the string's own closing quote is missing or was not recognized."""
+"""Patterns that find JSON inside a string, by quote character. A match means that the string's closing quote was missed."""
 _KEY = {quote: re.compile(rf"(?=((?:[^\\{end}]|\\.)*))\1{end}", re.DOTALL) for quote, end in _CLOSING_QUOTE.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
-    """A value and its span. ``whole`` is False if parts were skipped or the text was truncated."""
+    """A parsed value and its span. ``whole`` is False if parts were skipped or the text was truncated."""
 
     value: Any
     start: int
@@ -75,14 +76,14 @@ class Parsed:
 
 @dataclass(slots=True)
 class _OpenContainer:
-    """An open container. An object has a ``key`` while it waits for that key's value."""
+    """A container that is not closed yet. In an object, ``key`` is set while that key has no value."""
 
     holds: list[Any] | dict[str, Any]
     closer: str
     key: str | None = None
 
     def put(self, value: Any) -> bool:
-        """Add a value. Return False if an object has no key for it."""
+        """Add a value. Return False if the container is an object that has no key for it."""
         if isinstance(self.holds, list):
             self.holds.append(value)
             return True
@@ -95,7 +96,7 @@ class _OpenContainer:
 
 @dataclass(slots=True)
 class Budget:
-    """Remaining budget for one text: tokens and failed attempts."""
+    """Limits for parsing one text: the number of tokens and of failed attempts that are left."""
 
     tokens_left: int = 1_000_000
     failures_left: int = 24
@@ -144,7 +145,7 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def _parse_bare_word(word: str) -> Any:
-    """Return the value of an unquoted word, or ``_MISSING``."""
+    """Return the value of an unquoted word, or ``_MISSING`` if it is no number or literal."""
     number = _NUMBER.fullmatch(word)
     if number is None:
         return _LITERALS.get(word.lstrip("+-").casefold(), _MISSING)
@@ -199,7 +200,7 @@ class _Parser:
     whole: bool = True
 
     def run(self) -> Parsed | None:
-        """Parse until the first container closes or the text or budget ends."""
+        """Parse until the first container is closed, or until the text or the budget ends."""
         self._open(self.text[self.start])
         self.at = self.start + 1
         while self.stack and self._step():
@@ -213,7 +214,7 @@ class _Parser:
         return Parsed(value=self.root, start=self.start, end=self.last_good, whole=False)
 
     def _close_truncated(self) -> None:
-        """Close the open containers and drop empty ones at the end."""
+        """Close the containers that are open where the text ends, and drop those that are still empty."""
         self.whole = False
         for parent, last in zip(self.stack[-2::-1], self.stack[:0:-1], strict=True):
             holds: Any = parent.holds
@@ -256,7 +257,7 @@ class _Parser:
         return True
 
     def _close(self, bracket: str) -> None:
-        """Close the nearest container of this type and any unclosed ones inside it."""
+        """Close the innermost container of this type, and any unclosed ones inside it."""
         if self.stack[-1].key is not None:
             self.whole = False
         if all(opened.closer != bracket for opened in self.stack):
@@ -290,7 +291,7 @@ class _Parser:
         return True
 
     def _drop_to(self, position: int) -> bool:
-        """Drop a string without a closing quote and continue at the JSON that it swallowed."""
+        """Drop a string that lacks its closing quote, and continue with the JSON that was taken for part of the string."""
         self.stack[-1].key = None
         self.whole = False
         self.at = position

@@ -1,7 +1,7 @@
 """Detect secrets by their labels: passwords, PINs, tokens and seed phrases, in English and Spanish.
 
-Not every mention is a secret: "my password is too short". So the value must look like a secret, be quoted, or be a
-single word that ends the sentence and is not a description.
+A label alone is not enough: "my password is too short" contains no secret. The value after the label must look like a
+secret, be quoted, or be a single word that ends the sentence and is not a description.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import TypeAlias
 from holdfast.text.language import STOP_WORDS
 
 Span: TypeAlias = tuple[int, int, str]
-"""Start, end and kind of a secret."""
+"""Start and end position of a secret, and its kind."""
 
 _END = r"(?![^\W_])"
 _PASSWORDS = r"pass(?:word|code|phrase|wd)|pwd|contrase(?:ñ|n|n\u0303)a|clave\sde\sacceso"
@@ -77,7 +77,7 @@ _NOT_SECRET_WORDS = frozenset(
 
 
 def labelled(text: str) -> Iterator[Span]:
-    """Yield the spans of labeled secrets."""
+    """Yield the spans of the secrets that follow a label such as "password"."""
     lowered = text.replace("İ", "i").lower()  # "İ" is the only letter that gets longer in lower case
     for match in _after(text, lowered, _SEED, "recovery", "seed", "mnemonic", "backup", "wallet", "frase", "palabras"):
         if _is_seed(match["plain"]):
@@ -98,7 +98,10 @@ def labelled(text: str) -> Iterator[Span]:
 
 
 def _after(text: str, lowered: str, pattern: re.Pattern[str], *stems: str) -> Iterator[re.Match[str]]:
-    """Yield the matches at words that start with a stem. Searching for plain stems first keeps long texts fast."""
+    """Yield the matches of a pattern at words that start with one of the stems.
+
+    The stems are plain strings and are searched first, because searching for the pattern in a long text would be slow.
+    """
     for stem in stems:
         at = lowered.find(stem)
         while at >= 0:
@@ -119,7 +122,7 @@ def _span(match: re.Match[str], kind: str) -> Span:
 
 
 def _bare(word: str) -> str:
-    """Return a word without sentence punctuation. Keep "!", which is often part of a password."""
+    """Return a word without the punctuation at its end. A final "!" is kept, because it is often part of a password."""
     return word.rstrip(".,;:)?\"'`]}>|*")
 
 
@@ -185,6 +188,6 @@ def _describes_password(words: list[str]) -> bool:
 
 
 def _is_seed(phrase: str) -> bool:
-    """Return True for a seed phrase, False for a sentence. Seed lists contain some common words."""
+    """Return True if the words are a seed phrase and not a sentence, which would contain more than two stop words."""
     common = STOP_WORDS["en"] | STOP_WORDS["es"]
     return sum(word.casefold() in common for word in phrase.split()) <= 2

@@ -1,7 +1,8 @@
 """Redact secrets before a text is stored or sent to a model.
 
 Secrets are detected by shape (a provider's key, a token, a card number) and by label ("my password is ..."; see
-``labels.py``). Text that only looks random stays, because people talk about hashes, ids and numbers. An IBAN is no secret, and neither is a public key.
+``labels.py``). Text that merely looks random is kept, because people talk about hashes, ids and numbers. IBANs and
+public keys are not secrets.
 """
 
 import re
@@ -23,7 +24,10 @@ class Redacted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Shape:
-    """The shape of a secret. It starts with one of the ``hints``; group 1, if any, is the part to redact."""
+    """A pattern for one kind of secret. Every match starts with one of the ``hints``, which are plain strings.
+
+    If the pattern has a group, only group 1 is redacted.
+    """
 
     kind: str
     hints: tuple[str, ...]
@@ -32,7 +36,10 @@ class _Shape:
 
 
 _MAX_ROUNDS = 4
-"""A redaction can expose another secret: a label directly after a card number starts a word only then."""
+"""Maximum number of redaction rounds. Several may be needed, because a redaction can expose another secret.
+
+For example, a label directly after a card number is recognized as a word only when the number has been replaced.
+"""
 
 
 def redact(text: str) -> Redacted:
@@ -48,7 +55,7 @@ def redact(text: str) -> Redacted:
 
 
 def _without(text: str, spans: list[Span], found: dict[str, None]) -> str:
-    """Replace the spans. Overlapping spans are merged into the first."""
+    """Replace each span with its kind. Overlapping spans are replaced together, by the kind of the first."""
     pieces: list[str] = []
     at = 0
     for start, end, kind in spans:
@@ -60,7 +67,10 @@ def _without(text: str, spans: list[Span], found: dict[str, None]) -> str:
 
 
 def _shaped(text: str) -> Iterator[Span]:
-    """Yield the spans of secrets with a known shape. Searching for the hints first keeps long texts fast."""
+    """Yield the spans of secrets that match a known pattern.
+
+    For speed on long texts, each pattern is tried only where one of its hints (plain strings it starts with) occurs.
+    """
     for shape in _SHAPES:
         group = min(shape.pattern.groups, 1)
         for hint in shape.hints:
@@ -77,7 +87,7 @@ def _cards(text: str) -> Iterator[Span]:
 
 
 def _has_digits(match: re.Match[str]) -> bool:
-    """Return True if the match has at least three digits. Names of several words, such as package names, have fewer."""
+    """Return True if the match has at least three digits. Package names and similar hyphenated names have fewer."""
     return sum(letter.isdigit() for letter in match[0]) >= 3
 
 

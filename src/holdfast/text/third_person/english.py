@@ -60,16 +60,16 @@ def _without_first_person(text: str, lower: str, place: str) -> str | None:
 
 
 class _Rewriter:
-    """Rewriter for one clause. The first mention becomes the subject, later ones "they" and "their"."""
+    """Rewrites one clause. The first mention of the speaker becomes the subject, later ones become "they" and "their"."""
 
     def __init__(self, place: str) -> None:
         self._place = place
         self._named = False
         self._verb_next = False
         self._agrees = 1
-        """Index of the verb form: 0 after the subject, 1 after "they"."""
+        """Index of the verb form to use: 0 (singular) after the speaker's name or "the user", 1 (plural) after "they"."""
         self._free = False
-        """True if a second verb of the same subject may follow "and"."""
+        """True if "and" or "but" may be followed by a second verb with the same subject."""
 
     def turn(self, text: str) -> str | None:
         out: list[str] = []

@@ -10,7 +10,7 @@ from holdfast.text.third_person.spanish import speaks_as_woman, turn_spanish
 
 _THE_USER = {"en": "The user", "es": "El usuario"}
 _PLACEHOLDER = "\x00"
-"""Placeholder for the subject."""
+"""Character that stands for the subject in a rewritten clause until the subject is inserted."""
 _SPANISH_AT = re.compile(rf"\b[aA] {_PLACEHOLDER}")
 _SPANISH_OF = re.compile(rf"\bde {_PLACEHOLDER}")
 _SPANISH_OWNED = re.compile(
@@ -63,7 +63,7 @@ def third_person(text: str, language: str, *, subject: str | None = None) -> str
 
 
 def observed(text: str, language: str, *, subject: str | None = None) -> str:
-    """Return an observation that the user confirmed, as a third-person sentence."""
+    """Return an observation about the user, which the user confirmed, as a third-person sentence."""
     if language == "en" and _TO_YOU.search(text):
         as_own = _YOU.sub(lambda match: _AS_OWN[match[0].lower()], text.replace("’", "'"))
         turned = _turned(_OBSERVER.sub("", as_own), language)
@@ -74,7 +74,7 @@ def observed(text: str, language: str, *, subject: str | None = None) -> str:
 
 
 def bare_predicate(text: str, language: str, *, key: str | None = None) -> str:
-    """Return the predicate without its subject ("works at Google"), or the name if the key is a name."""
+    """Return the predicate of a statement without its subject ("works at Google"). For a name key, return only the name."""
     if key in _NAME_KEYS and (found := _NAME.get(language, _NAME["en"]).match(text.strip())):
         return found["name"]
     turned = _turned(text, language)

@@ -70,7 +70,7 @@ def turn_spanish(text: str, place: str) -> str | None:
 
 
 def _owned(found: re.Match[str], place: str) -> str | None:
-    """Rewrite a clause that starts with a possessive: "mi hermana" becomes "la hermana de" the speaker."""
+    """Rewrite a clause that starts with a possessive: "mi hermana" becomes "la hermana de" plus the speaker."""
     words = found["rest"].split(" ")
     length = 2 if words[0].lower() in _ADJECTIVES and len(words) > 1 else 1
     noun, rest = words[:length], words[length:]
@@ -87,12 +87,12 @@ def _owned(found: re.Match[str], place: str) -> str | None:
 
 
 def speaks_as_woman(text: str) -> bool:
-    """Return True if the grammar shows a female speaker: "soy alérgica"."""
+    """Return True if the grammar shows that the speaker is female, as in "soy alérgica"."""
     return _FEMININE_SPEAKER.search(text) is not None
 
 
 class _Rewriter:
-    """Rewriter for one clause."""
+    """Rewrites one Spanish clause in the third person."""
 
     def __init__(self, place: str, *, named: bool = False) -> None:
         self._place = place
@@ -150,7 +150,10 @@ class _Rewriter:
 
 
 def _third(word: str, *, sure: bool) -> str | None:
-    """Return a first-person verb in the third person. Regular verbs need ``sure``, since they look like nouns."""
+    """Return a first-person verb in the third person, or None if the word may not be a verb.
+
+    ``sure`` means that the word is known to be a verb. Otherwise regular forms are not converted, because they can be nouns.
+    """
     if word in _IRREGULAR:
         return (
             _IRREGULAR[word]

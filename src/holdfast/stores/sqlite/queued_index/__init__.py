@@ -1,1 +1,1 @@
-"""External vector indexes, kept up to date through a queue in the file. Start with ``index.py``."""
+"""External vector indexes, updated through a queue in the SQLite file. Start with ``index.py``."""

@@ -1,8 +1,8 @@
 """Feed an external index from the queue: start, open, verify, update and discard its builds.
 
-Changes are applied in batches, and each batch has a random id, its mark. The file records the mark before and after a
-batch, the index in between. If the process dies at any point, the same batch is applied again. A store restored to an
-earlier state does not know the index's mark, so it rebuilds the index.
+Changes are applied in batches. Each batch has a random id, its mark. First the file records the mark, then the index
+does. After the changes are applied, the file records that the batch is done. If the process dies at any point, the same
+batch is applied again. A store restored to an earlier state does not know the index's mark, so it rebuilds the index.
 """
 
 import logging
@@ -31,22 +31,25 @@ _log = logging.getLogger("holdfast")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """Limits on the work of searches and updates."""
+    """Limits on the work that one search or one update of an external index may do."""
 
     max_scanned: int = 512
-    """Maximum number of queued vectors that a search scans itself, in addition to the index."""
+    """Maximum number of queued vectors that a search compares itself, because the index does not have them yet."""
     max_applied_first: int = 0
-    """Queued vectors beyond ``max_scanned`` that a search may apply to the index first. 0, because Chroma can take seconds."""
+    """Number of queued vectors beyond ``max_scanned`` up to which a search first applies a batch to the index.
+
+    The default is 0, because applying a batch to Chroma can take seconds.
+    """
     batch_size: int = 256
     """Maximum number of changes per batch."""
     retry_seconds: float = 30.0
     """Seconds to wait before an unavailable index is tried again."""
     max_results: int = 4096
-    """Maximum number of results a search requests from the index. If that is not enough, it searches in memory."""
+    """Maximum number of results that a search requests from the index. If they are not enough, it searches in memory."""
 
 
 class IndexFeed:
-    """The external indexes of one tenant's models in one place."""
+    """Manages the external indexes of one tenant, one per embedding model, in one place (a folder or a server)."""
 
     def __init__(self, connections: SQLiteConnections, tenant: str, place: IndexPlace, pace: Pace) -> None:
         self.tenant = tenant
@@ -57,7 +60,7 @@ class IndexFeed:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """Start with no open index. The indexes that the parent has open stay with the parent."""
+        """Forget the open indexes in a forked process. They stay open in the parent."""
         self._lock = threading.RLock()
         self._open: dict[int, tuple[str, ExternalIndex]] = {}
         self._verified: set[str] = set()
@@ -70,7 +73,7 @@ class IndexFeed:
     # --- builds ---------------------------------------------------------------------------------------------
 
     def build(self, model: int) -> Build | None:
-        """Return the current build. Starts one if there is none in this place, and returns None if that is not possible now."""
+        """Return the model's current build, or start one if there is none in this place. None if it cannot be started now."""
         found = queue.builds(self.connection, self.tenant).get(model)
         if found is not None and self._is_ours(found):
             return found
@@ -81,7 +84,7 @@ class IndexFeed:
             return None
 
     def start_build(self, model: int) -> Build:
-        """Start a new build, queue all vectors for it, and discard the previous one."""
+        """Start a new build of a model's index, queue all vectors for it, and discard the previous build."""
         with self._connections.try_writing() as writer:
             old = queue.builds(writer, self.tenant).get(model)
             new = queue.start_build(writer, self.tenant, model, place=self.place.name, home=self.place.home)
@@ -89,7 +92,7 @@ class IndexFeed:
         return new
 
     def models(self) -> list[int]:
-        """Return the models in use. Discards the builds of other models."""
+        """Return the embedding models in use, and discard the builds of models that are no longer used."""
         in_use = queue.models(self.connection, self.tenant)
         builds = queue.builds(self.connection, self.tenant)
         for model in set(builds) - set(in_use):
@@ -111,7 +114,7 @@ class IndexFeed:
             self.place.discard(build.build, lambda: queue.builds_of_all(self.connection))
 
     def close(self, *, keep: Collection[str] = ()) -> None:
-        """Close the open indexes except these builds."""
+        """Close all open indexes except the builds in ``keep``."""
         with self._lock:
             for model, (build, index) in list(self._open.items()):
                 if build not in keep:
@@ -157,7 +160,7 @@ class IndexFeed:
     # --- applying changes --------------------------------------------------------------------------------------------
 
     def has_queued(self, model: int) -> bool:
-        """Return True if the queue holds a change."""
+        """Return True if any change is queued for the model."""
         return bool(queue.waiting(self.connection, self.tenant, model, limit=1))
 
     def apply_batch(self, build: Build, partitions: Collection[int] | None = None) -> bool:
@@ -201,7 +204,7 @@ class IndexFeed:
         return True
 
     def count_differences(self, build: Build) -> int:
-        """Count the vectors that only the index or only the file has, without the queued ones."""
+        """Count the vectors that only the index or only the file contains. Vectors with a queued change are not counted."""
         if not build.mark:
             return 0
         index = self.opened(build)

@@ -1,7 +1,7 @@
 """Search with an external index.
 
-A search queries the index, adds the queued vectors, and ranks both by the vectors in the file. So it misses nothing new
-and returns nothing removed. If the index cannot answer, the in-memory index does.
+A search queries the index, adds the queued vectors, and ranks both by the vectors in the file. So new vectors are found
+and removed ones are not. If the index cannot be used, the search uses the in-memory index.
 """
 
 import logging
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("holdfast")
 _MAX_REBUILDS = 3
-"""Maximum number of rebuilds per process because of a damaged index. After that, searches run in memory."""
+"""Maximum number of times that a process rebuilds a damaged index. After that, searches run in memory."""
 
 
 class QueuedIndex:
-    """Search over one tenant's vectors in an external index that is fed from the queue."""
+    """Searches one tenant's vectors with an external index that is updated through the queue."""
 
     def __init__(
         self, connections: SQLiteConnections, tenant: str, *, memory: IndexCache, place: IndexPlace, pace: Pace | None = None
@@ -46,7 +46,7 @@ class QueuedIndex:
 
     @property
     def place(self) -> IndexPlace:
-        """The place where the index is kept."""
+        """The folder or server that holds the index."""
         return self._feed.place
 
     def search(
@@ -61,7 +61,7 @@ class QueuedIndex:
         allowed: "NDArray[np.int64] | None" = None,
         excluded: Collection[int] = (),
     ) -> list[Match]:
-        """Rank the items of the partitions by cosine."""
+        """Rank the items of the given partitions by their cosine with the query."""
         found = None
         if partitions and self._is_usable():
             try:
@@ -109,7 +109,10 @@ class QueuedIndex:
         return None
 
     def _searchable_build(self, model: int, partitions: Collection[int]) -> Build | None:
-        """Return the build if its queue is short enough to scan. May apply one batch first; returns None if it stays too long."""
+        """Return the model's build, or None if too many of its vectors are queued for a search to scan them.
+
+        A batch may be applied first to shorten the queue.
+        """
         build = self._feed.build(model)
         if build is None:
             return None
@@ -143,7 +146,7 @@ class QueuedIndex:
     # --- maintenance -----------------------------------------------------------------------------------
 
     def tidy(self) -> bool:
-        """Apply one batch of queued changes. Returns False if there are none or it is not possible now."""
+        """Apply one batch of queued changes. Return False if nothing is queued or the index cannot be updated now."""
         if not self._is_usable():
             return False
         try:
@@ -164,7 +167,7 @@ class QueuedIndex:
         return False
 
     def rebuild(self) -> int:
-        """Rebuild every index from the stored vectors, without embedding again. Returns the number of vectors."""
+        """Rebuild every index from the stored vectors. No text is embedded again. Return the number of vectors."""
         models = self._feed.models()
         for model in models:
             build = self._feed.start_build(model)
@@ -177,7 +180,7 @@ class QueuedIndex:
         return sum(queue.count(self._feed.connection, self._feed.tenant, model) for model in models)
 
     def sync(self) -> bool:
-        """Apply all queued changes and verify that the index has no other vectors. Returns False if that is not possible now."""
+        """Apply all queued changes, and return True if the index then has the same vectors as the file."""
         try:
             for build in queue.builds(self._feed.connection, self._feed.tenant).values():
                 if not self._feed.apply_all(build) or self._feed.count_differences(build):
@@ -188,7 +191,7 @@ class QueuedIndex:
         return True
 
     def check(self, *, deep: bool) -> Finding:
-        """Report the state of the index. ``deep`` also compares its keys with the file."""
+        """Report the state of the index. ``deep`` also compares the keys of its vectors with those in the file."""
         builds = queue.builds(self._feed.connection, self._feed.tenant)
         waiting = sum(queue.count_waiting(self._feed.connection, self._feed.tenant, model) for model in builds)
         where = f"{self.place.name.partition(':')[0]} at {self.place.describe()}"
@@ -218,7 +221,7 @@ def _ranked(
     limit: int,
     allowed: "NDArray[np.int64] | None",
 ) -> list[Match]:
-    """Rank candidates like the in-memory index: by exact cosine, each item once."""
+    """Rank candidates by exact cosine and return each item once, like the in-memory index."""
     if not stored:
         return []
     keys = list(stored)

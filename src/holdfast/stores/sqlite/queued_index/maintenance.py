@@ -1,4 +1,4 @@
-"""Scrubbing, removal and checks of external indexes, also for stores that do not search with one."""
+"""Scrub, remove and check external indexes, including those that a store no longer uses for search."""
 
 from pathlib import Path
 
@@ -10,14 +10,14 @@ from holdfast.stores.sqlite.queued_index.index import QueuedIndex
 from holdfast.types import Finding
 
 EMBEDDED = "chroma"
-"""Place name of an index in a folder next to the store."""
+"""Name of the place for an embedded index, which is kept in a folder next to the store."""
 
 
 def scrub(connections: SQLiteConnections, tenant: str, path: Path, index: QueuedIndex | None) -> bool:
-    """Remove erased vectors from all external indexes. Returns False if one still holds some or cannot be checked.
+    """Remove erased vectors from all external indexes. Return False if an index still holds some or cannot be checked.
 
-    Chroma keeps removed vectors in its files. So an embedded index with removals is rebuilt in a new folder and the old
-    folder is deleted. Until the new one is filled, searches run in memory.
+    Chroma keeps removed vectors in its files. So an embedded index that had removals is rebuilt in a new folder, and the old
+    folder is deleted. Until the new index is filled, searches run in memory.
     """
     clean = True
     # Do not hold fork_guard while waiting for the write lock: the thread that holds the lock may be about to fork.
@@ -46,7 +46,7 @@ def _is_synced(index: QueuedIndex) -> bool:
 
 
 def remove_all(connections: SQLiteConnections, tenant: str, path: Path) -> None:
-    """Stop using external indexes and remove the folder of an embedded one."""
+    """Stop using external indexes. If one was embedded, its folder is deleted."""
     with connections.writing() as writer:
         for model in queue.builds(writer, tenant):
             queue.drop_build(writer, tenant, model)

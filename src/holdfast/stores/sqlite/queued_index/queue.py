@@ -1,4 +1,4 @@
-"""Tables for external indexes in the file: the current builds, and the queue of changes for them."""
+"""The tables for external indexes in the SQLite file: the current builds, and the queue of changes for them."""
 
 import secrets
 from collections.abc import Collection, Iterable, Sequence
@@ -12,21 +12,21 @@ from holdfast.stores.sql.rows import marks
 
 
 class VectorChange(NamedTuple):
-    """A queued change of one vector. The mark differs for each later change of the same vector."""
+    """A queued change of one vector. Each later change of the same vector has a new ``mark``."""
 
     key: VectorKey
     mark: int
 
 
 class StoredVector(NamedTuple):
-    """A vector as stored in the file."""
+    """A vector as it is stored in the file: a scale and int8 codes."""
 
     scale: float
     code: bytes
 
 
 def builds(connection: apsw.Connection, tenant: str) -> dict[int, Build]:
-    """Return the tenant's current builds by model."""
+    """Return the tenant's current builds, keyed by the number of the embedding model."""
     rows = fetch(connection, "SELECT model, place, home, build, mark, next, removed FROM indexes WHERE tenant = ?", (tenant,))
     return {row[0]: Build(*row) for row in rows}
 
@@ -37,7 +37,7 @@ def builds_of_all(connection: apsw.Connection) -> set[str]:
 
 
 def models(connection: apsw.Connection, tenant: str) -> list[int]:
-    """Return the numbers of the tenant's models."""
+    """Return the numbers of the embedding models that the tenant uses."""
     return [row[0] for row in connection.execute("SELECT model FROM models WHERE tenant = ?", (tenant,))]
 
 
@@ -66,7 +66,7 @@ def drop_build(connection: apsw.Connection, tenant: str, model: int) -> None:
 def waiting(
     connection: apsw.Connection, tenant: str, model: int, *, partitions: Collection[int] | None = None, limit: int
 ) -> list[VectorChange]:
-    """Return up to ``limit`` queued changes (all if -1), of these partitions or of all."""
+    """Return up to ``limit`` queued changes (all if -1). If ``partitions`` is given, only their changes are returned."""
     chosen = "" if partitions is None else f" AND partition IN ({marks(list(partitions))})"
     rows = fetch(
         connection,
@@ -77,13 +77,13 @@ def waiting(
 
 
 def count_waiting(connection: apsw.Connection, tenant: str, model: int) -> int:
-    """Count the queued changes of a model."""
+    """Count the queued changes of an embedding model's vectors."""
     total: int = fetch_value(connection, "SELECT count(*) FROM index_queue WHERE tenant = ? AND model = ?", (tenant, model))
     return total
 
 
 def start_batch(connection: apsw.Connection, tenant: str, build: Build, mark: str) -> None:
-    """Record that a batch with this mark is about to be applied. Needs a write transaction."""
+    """Record that the batch with this mark (its random id) is about to be applied. Needs a write transaction."""
     connection.execute(
         "UPDATE indexes SET next = ? WHERE tenant = ? AND model = ? AND build = ?", (mark, tenant, build.model, build.build)
     )
@@ -92,7 +92,7 @@ def start_batch(connection: apsw.Connection, tenant: str, build: Build, mark: st
 def finish_batch(connection: apsw.Connection, tenant: str, build: Build, changes: Iterable[VectorChange], mark: str) -> None:
     """Record that a batch was applied and remove its changes from the queue. Needs a write transaction.
 
-    Vectors that changed again meanwhile stay queued.
+    A vector that changed again in the meantime stays queued.
     """
     connection.execute(
         "UPDATE indexes SET mark = ?, next = '' WHERE tenant = ? AND model = ? AND build = ?",
@@ -106,7 +106,7 @@ def finish_batch(connection: apsw.Connection, tenant: str, build: Build, changes
 
 
 def stored(connection: apsw.Connection, tenant: str, model: int, keys: Iterable[VectorKey]) -> dict[VectorKey, StoredVector]:
-    """Return the vectors that exist under these keys."""
+    """Return the stored vectors with these keys. Keys without a vector are left out."""
     rows = connection.executemany(
         "SELECT partition, item, window, scale, code FROM vectors "
         "WHERE tenant = ? AND model = ? AND partition = ? AND item = ? AND window = ?",
@@ -116,7 +116,7 @@ def stored(connection: apsw.Connection, tenant: str, model: int, keys: Iterable[
 
 
 def some_stored(connection: apsw.Connection, tenant: str, model: int, limit: int) -> dict[VectorKey, StoredVector]:
-    """Return up to ``limit`` nonzero vectors of a model."""
+    """Return up to ``limit`` stored vectors of an embedding model that are not zero."""
     rows = fetch(
         connection,
         "SELECT partition, item, window, scale, code FROM vectors WHERE tenant = ? AND model = ? AND scale > 0 LIMIT ?",
@@ -126,19 +126,19 @@ def some_stored(connection: apsw.Connection, tenant: str, model: int, limit: int
 
 
 def keys_of(connection: apsw.Connection, tenant: str, model: int) -> set[VectorKey]:
-    """Return the keys of all vectors of a model."""
+    """Return the keys of all stored vectors of an embedding model."""
     rows = connection.execute("SELECT partition, item, window FROM vectors WHERE tenant = ? AND model = ?", (tenant, model))
     return {VectorKey(*row) for row in rows}
 
 
 def count(connection: apsw.Connection, tenant: str, model: int) -> int:
-    """Count the vectors of a model."""
+    """Count all stored vectors of an embedding model, whether queued or already indexed."""
     total: int = fetch_value(connection, "SELECT count(*) FROM vectors WHERE tenant = ? AND model = ?", (tenant, model))
     return total
 
 
 def indexed_keys(connection: apsw.Connection, tenant: str, model: int, partitions: Sequence[int]) -> set[VectorKey]:
-    """Return the keys of the partitions' vectors that are not queued."""
+    """Return the keys of the vectors in these partitions that have no queued change."""
     rows = connection.execute(
         "SELECT partition, item, window FROM vectors "
         f"WHERE tenant = ? AND model = ? AND partition IN ({marks(partitions)}) AND NOT EXISTS ("
@@ -150,5 +150,5 @@ def indexed_keys(connection: apsw.Connection, tenant: str, model: int, partition
 
 
 def subtract_removed(connection: apsw.Connection, tenant: str, model: int, *, up_to: int) -> None:
-    """Record that ``up_to`` removed vectors are no longer in a build's files. Needs a write transaction."""
+    """Reduce the count of removed vectors that are still in a build's files. Needs a write transaction."""
     connection.execute("UPDATE indexes SET removed = removed - ? WHERE tenant = ? AND model = ?", (up_to, tenant, model))
