@@ -9,6 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.parsing import parse
+
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "project" / "promises.md"
 _MAX_SHOWN = 5
@@ -29,7 +31,7 @@ def claims() -> dict[str, list[str]]:
     """Return the tests for each promise, as ``path::name``. A mark on a module counts for all its tests."""
     found: dict[str, list[str]] = defaultdict(list)
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
-        for name, rows in _marked(ast.parse(path.read_text("utf-8"))):
+        for name, rows in _marked(parse(path)):
             for row in rows:
                 found[row].append(f"{path.relative_to(ROOT / 'tests').as_posix()}::{name}")
     return found

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import holdfast
+from tests.parsing import parse
 
 ROOT = Path(holdfast.__file__).parent
 REPOSITORY = Path(__file__).parent.parent
@@ -52,7 +53,7 @@ def _modules() -> list[Path]:
 def _imports(path: Path) -> set[str]:
     """Return every absolute import of a file, including imports in functions and under TYPE_CHECKING."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(parse(path)):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -183,16 +183,16 @@ def plain_url(server: Server) -> str:
     url = server.new(empty=True)
     name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
     with psycopg.connect(url, autocommit=True) as connection:
-        if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = 'plain'").fetchone():
-            connection.execute("CREATE ROLE plain LOGIN")
+        if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = 'copier'").fetchone():
+            connection.execute("CREATE ROLE copier LOGIN")
         connection.execute("CREATE EXTENSION vector")
-        connection.execute(f"ALTER DATABASE {name} OWNER TO plain")
-    return str(psycopg.conninfo.make_conninfo(url, user="plain"))
+        connection.execute(f"ALTER DATABASE {name} OWNER TO copier")
+    return str(psycopg.conninfo.make_conninfo(url, user="copier"))
 
 
 def test_a_user_bound_by_row_level_security_copies_every_tenant(places: Places, plain_url: str) -> None:
     parts = psycopg.conninfo.conninfo_to_dict(plain_url)
-    bound = f"postgresql://plain@/{parts['dbname']}?host={parts['host']}"
+    bound = f"postgresql://copier@/{parts['dbname']}?host={parts['host']}"
     source, back = places.new("sqlite", "source"), places.new("sqlite", "back")
     fill(source)
     there = copy(source, bound, batch=50)
