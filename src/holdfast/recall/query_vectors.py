@@ -13,7 +13,9 @@ from holdfast.text.language import is_foreign
 from holdfast.types import Scope
 
 _MAX_SECOND_MODEL_CHUNKS = 256
-"""Maximum number of chunks that are embedded with the second model before a query in another language. That model is fast."""
+"""Maximum number of missing chunks that the second model embeds before it answers a query in another language. The limit is high
+because that model is fast.
+"""
 _OTHER_LANGUAGE_WEIGHT = 0.5
 """Weight of word matches, and of an assistant's answers, for a query that is not in English.
 

@@ -36,11 +36,11 @@ _SESSION_SHARE: Final = 0.4
 A message gains this share of the difference between the best strength in its session and the mean of all sessions' best.
 """
 _PREVIOUS_SHARE: Final = 0.3
-"""Share of the previous message's strength above the mean that a message gains. Used between named speakers."""
+"""If the previous message is stronger than the mean, a message gains this share of the difference. Applies where speakers have names."""
 _NEXT_SHARE: Final = 0.2
-"""Share of the next message's strength above the mean that a message gains. Used between named speakers."""
+"""If the next message is stronger than the mean, a message gains this share of the difference. Applies where speakers have names."""
 _ANSWER_SHARE: Final = 0.2
-"""Share of an assistant's answer's strength above the mean that the user's message before it gains."""
+"""If the assistant's answer is stronger than the mean, the user's message before it gains this share of the difference."""
 _NAMED_SPEAKER_GAIN: Final = 1.0
 """Strength that a message gains if the question names its speaker."""
 _USER_GAIN: Final = 1.0
@@ -191,7 +191,10 @@ def _gain_of(period: Period) -> float:
 
 
 def _with_named_speaker_gain(strengths: Mapping[int, float], places: Mapping[int, Place], question: str) -> dict[int, float]:
-    """Raise the messages of speakers that the question names. If it names all of several speakers, nothing is raised."""
+    """Raise the strength of messages by speakers that the question names.
+
+    If there are several speakers and the question names all of them, all strengths stay as they are.
+    """
     question_words = set(_WORD.findall(fold(question)))
     speakers = {place.speaker for place in places.values() if place.speaker}
     named = {speaker for speaker in speakers if question_words & set(_WORD.findall(fold(speaker)))}
@@ -201,7 +204,11 @@ def _with_named_speaker_gain(strengths: Mapping[int, float], places: Mapping[int
 
 
 def _with_session_gain(strengths: Mapping[int, float], places: Mapping[int, Place]) -> dict[int, float]:
-    """Raise the messages of sessions whose best message is stronger than the mean of all sessions' best, and lower the others."""
+    """Adjust the strength of messages by their session.
+
+    Messages gain strength if the best message of their session is stronger than the mean over all sessions' best messages, and lose
+    strength otherwise.
+    """
     best: dict[str, float] = {}
     for seq, value in strengths.items():
         session = places[seq].session

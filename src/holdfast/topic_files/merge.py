@@ -38,7 +38,7 @@ class _FileMerge:
     spared: bool = False
     """True if the user refused the deletion of lines. Their memories are kept."""
     restored: bool = False
-    """True if the user refused the file as a whole. It is ignored and written again."""
+    """True if the user rejected the edits in the file. The edits are then ignored, and the file is rewritten from the stored memories."""
 
     @property
     def lines(self) -> tuple[Line, ...]:
