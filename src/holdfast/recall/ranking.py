@@ -36,9 +36,9 @@ _SESSION_SHARE: Final = 0.4
 A message gains this share of the difference between the best strength in its session and the mean of all sessions' best.
 """
 _PREVIOUS_SHARE: Final = 0.3
-"""If the previous message is stronger than the mean, a message gains this share of the difference. Applies where speakers have names."""
+"""If the previous message is stronger than the mean, a message gains this share of the difference. Needs named speakers."""
 _NEXT_SHARE: Final = 0.2
-"""If the next message is stronger than the mean, a message gains this share of the difference. Applies where speakers have names."""
+"""If the next message is stronger than the mean, a message gains this share of the difference. Needs named speakers."""
 _ANSWER_SHARE: Final = 0.2
 """If the assistant's answer is stronger than the mean, the user's message before it gains this share of the difference."""
 _NAMED_SPEAKER_GAIN: Final = 1.0
@@ -206,8 +206,8 @@ def _with_named_speaker_gain(strengths: Mapping[int, float], places: Mapping[int
 def _with_session_gain(strengths: Mapping[int, float], places: Mapping[int, Place]) -> dict[int, float]:
     """Adjust the strength of messages by their session.
 
-    Messages gain strength if the best message of their session is stronger than the mean over all sessions' best messages, and lose
-    strength otherwise.
+    Messages gain strength if the best message of their session is stronger than the mean of all sessions' best messages. Otherwise they
+    lose strength.
     """
     best: dict[str, float] = {}
     for seq, value in strengths.items():

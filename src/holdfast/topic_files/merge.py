@@ -38,7 +38,7 @@ class _FileMerge:
     spared: bool = False
     """True if the user refused the deletion of lines. Their memories are kept."""
     restored: bool = False
-    """True if the user rejected the edits in the file. The edits are then ignored, and the file is rewritten from the stored memories."""
+    """True if the user rejected the edits in the file. They are then ignored, and the file is rewritten from the stored memories."""
 
     @property
     def lines(self) -> tuple[Line, ...]:
