@@ -1,15 +1,21 @@
-"""Parse Python files in a thread of its own.
-
-Playwright runs on greenlets, under which CPython 3.11 miscounts the recursion depth: ``ast.parse`` in the same thread then
-raises ``SystemError``.
-"""
+"""Parse Python files without being disturbed by other threads."""
 
 import ast
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+_MAX_ATTEMPTS = 5
 
 
 def parse(path: Path) -> ast.Module:
-    """Return the syntax tree of a file."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(ast.parse, path.read_text("utf-8")).result()
+    """Return the syntax tree of a file.
+
+    CPython 3.11 counts the depth of all syntax trees of a process in one place: a garbage collection in the middle can make
+    it raise ``SystemError``. Parsing again succeeds.
+    """
+    text = path.read_text("utf-8")
+    for _ in range(_MAX_ATTEMPTS - 1):
+        try:
+            return ast.parse(text)
+        except SystemError:
+            continue
+    return ast.parse(text)

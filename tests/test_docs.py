@@ -54,6 +54,7 @@ def _fits(shown: str, printed: str) -> bool:
     return re.fullmatch(pattern, printed.strip(), re.DOTALL) is not None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", _programs_by_page())
 def test_python_in_the_documents_runs_and_prints_what_they_show(page: Path, home: dict[str, str], tmp_path: Path) -> None:
     for number, (body, shown) in enumerate(_programs(page)):
@@ -72,6 +73,7 @@ def test_python_in_the_documents_runs_and_prints_what_they_show(page: Path, home
         assert shown is None or _fits(shown, done.stdout), f"{body}\n{done.stdout}"
 
 
+@pytest.mark.long
 @pytest.mark.ledger("X1")
 @pytest.mark.parametrize("page", _with("console"), ids=lambda page: page.name)
 def test_commands_in_the_documents_print_what_they_show(page: Path, home: dict[str, str], tmp_path: Path) -> None:

@@ -94,6 +94,7 @@ def test_the_list_has_a_thousand_queries() -> None:
     assert len(WRITTEN) + len(generated(850)) + len(ODD) >= 1000
 
 
+@pytest.mark.long
 def test_no_query_of_the_list_fails(by_text: Engine, full: Engine) -> None:
     for query in (*WRITTEN, *ODD):
         assert len(by_text.recall(query, user="ana", limit=5)) <= 5
@@ -101,6 +102,7 @@ def test_no_query_of_the_list_fails(by_text: Engine, full: Engine) -> None:
         assert full.context(query, user="ana", max_tokens=300).tokens <= 300
 
 
+@pytest.mark.long
 def test_no_generated_query_fails(by_text: Engine, full: Engine) -> None:
     for number, query in enumerate(generated(850)):
         memory = by_text if number % 2 else full

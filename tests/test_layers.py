@@ -89,6 +89,7 @@ def _circle(graph: Mapping[str, Iterable[str]]) -> None:
     TopologicalSorter(graph).prepare()
 
 
+@pytest.mark.long
 def test_the_members_of_each_folder_import_each_other_in_one_direction() -> None:
     files = {path: _imports(path) for path in _modules()}
     for folder in {path.parent for path in files}:

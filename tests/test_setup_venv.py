@@ -8,6 +8,8 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
+
 SCRIPT = Path(__file__).parent.parent / "tools" / "setup_venv.py"
 
 
@@ -45,6 +47,7 @@ def run(folder: Path, *lines: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.long
 def test_setting_up_says_what_is_installed_and_shows_pips_own_words_when_it_fails(tmp_path: Path) -> None:
     digest = make_wheel(tmp_path)
 

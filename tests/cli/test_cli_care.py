@@ -49,6 +49,7 @@ def test_worker_once_does_what_waits_and_ends(holdfast: Holdfast) -> None:
     assert holdfast.json("worker", "--once") == {"steps": 0}
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGTERM to send")
 def test_worker_runs_until_it_is_told_to_stop(holdfast: Holdfast) -> None:
     process = holdfast.start("worker")
@@ -141,6 +142,7 @@ def test_doctor_finds_a_sound_store_with_missing_weights(holdfast: Holdfast) -> 
     assert all(findings.values())
 
 
+@pytest.mark.long
 @pytest.mark.weights
 def test_doctor_exits_with_0_when_all_is_well(holdfast_with_weights: Holdfast) -> None:
     assert "FAIL" not in holdfast_with_weights("doctor").stdout
@@ -293,6 +295,7 @@ def test_bench_speed_refuses_sizes_that_are_none(holdfast: Holdfast) -> None:
     assert holdfast.error("bench", "speed", "--sizes", "many", exit=2)["code"] == "usage"
 
 
+@pytest.mark.long
 def test_the_demo_runs_without_weights_and_says_what_is_missing(holdfast: Holdfast) -> None:
     began = time.monotonic()
     shown = holdfast.run("demo").stdout.decode()
@@ -307,6 +310,7 @@ def test_the_demo_runs_without_weights_and_says_what_is_missing(holdfast: Holdfa
     assert not holdfast.home.exists()
 
 
+@pytest.mark.long
 @pytest.mark.weights
 def test_the_demo_recalls_by_meaning_with_no_word_in_common(holdfast_with_weights: Holdfast) -> None:
     shown = holdfast_with_weights("demo").stdout

@@ -216,6 +216,7 @@ def test_a_byte_that_is_no_text_does_not_stop_it(holdfast: Holdfast) -> None:
 # With a model, over a real socket.
 
 
+@pytest.mark.long
 @pytest.mark.ledger("U4", "U7")
 def test_a_real_conversation_with_tools(holdfast: Holdfast, server: ChatServer) -> None:
     tool = {"name": "remember", "arguments": {"key": "preferencia", "value": "prefiere TypeScript"}}
@@ -230,6 +231,7 @@ def test_a_real_conversation_with_tools(holdfast: Holdfast, server: ChatServer) 
     assert [found["text"] for found in holdfast.json("list", "--preset", "rumi")] == ["prefiere TypeScript"]
 
 
+@pytest.mark.long
 def test_without_streaming_and_in_json_a_reply_is_asked_for_whole(holdfast: Holdfast, server: ChatServer) -> None:
     server.script("One.", "Two.")
     plain = holdfast.run("chat", "--no-stream", input=lines("Hi."), HOLDFAST_EMBEDDER="none", **modelled(server))
@@ -243,6 +245,7 @@ def test_without_streaming_and_in_json_a_reply_is_asked_for_whole(holdfast: Hold
     assert [body.get("stream", False) for body in asked] == [False, False]
 
 
+@pytest.mark.long
 def test_a_model_that_fails_is_told_of_and_the_conversation_goes_on(holdfast: Holdfast, server: ChatServer) -> None:
     server.script(Say("I was about to", break_off=True), "Back again.")
     ran = holdfast.run("chat", "--user", "ana", input=lines("Hi.", "Still there?"), HOLDFAST_EMBEDDER="none", **modelled(server))
@@ -257,6 +260,7 @@ def test_a_model_that_fails_is_told_of_and_the_conversation_goes_on(holdfast: Ho
 # Interruptions.
 
 
+@pytest.mark.long
 @posix_only
 @pytest.mark.ledger("U7", "U9")
 def test_killed_in_the_middle_nothing_that_was_said_is_lost(holdfast: Holdfast) -> None:
@@ -291,6 +295,7 @@ def test_killed_while_the_model_thinks_the_question_is_kept(holdfast: Holdfast, 
     assert ["Lyon" in memory["text"] for memory in json.loads(listed.stdout)] == [True]
 
 
+@pytest.mark.long
 @posix_only
 def test_ctrl_c_stops_a_reply_and_the_conversation_goes_on(holdfast: Holdfast, server: ChatServer) -> None:
     server.script(Silence(60), "Here I am.")

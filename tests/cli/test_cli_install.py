@@ -61,6 +61,7 @@ def test_installing_again_changes_nothing(holdfast: Holdfast, place: dict[str, A
     assert list(path.parent.glob("*.bak")) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("client", CLIENTS)
 def test_what_is_printed_is_what_would_be_written_and_nothing_is(holdfast: Holdfast, place: dict[str, Any], client: str) -> None:
     printed = holdfast.run("install", client, "--user", "ana", "--print", **place)

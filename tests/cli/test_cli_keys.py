@@ -105,6 +105,7 @@ def test_a_key_that_makes_no_sense_is_not_made(holdfast: Holdfast, options: tupl
     assert holdfast.json("keys") == []
 
 
+@pytest.mark.long
 def test_the_installed_command_prints_a_key_that_programs_can_take(holdfast: Holdfast) -> None:
     ran = holdfast.run("keys", "create", "--scope", "read")
     assert KEY.fullmatch(ran.stdout.decode().strip())

@@ -10,6 +10,7 @@ import pytest
 from .support import Holdfast, executable
 
 
+@pytest.mark.long
 def test_what_one_process_remembers_another_recalls(holdfast: Holdfast) -> None:
     kept = holdfast.run("remember", "prefers", "tea", "--key", "drink", "--user", "ana").stdout.decode()
     found = holdfast.run("recall", "tea", "--user", "ana").stdout.decode()

@@ -35,6 +35,7 @@ def _without(package: str, holdfast: Holdfast, *args: str, **environment: str) -
     )
 
 
+@pytest.mark.long
 @every_start
 def test_a_missing_package_stops_the_start_and_is_named_with_its_command(holdfast: Holdfast, command: tuple[str, ...]) -> None:
     ran = _without("openai", holdfast, *command, HOLDFAST_CHAT="openai:gpt-4o", OPENAI_API_KEY="k")
@@ -88,6 +89,7 @@ def test_a_chat_that_fails_once_and_then_answers_succeeds(holdfast: Holdfast) ->
         holdfast.run("chat", input=b"Hi.\nStill there?\n", **environment)
 
 
+@pytest.mark.long
 def test_the_doctor_reports_models_that_cannot_be_used(holdfast: Holdfast) -> None:
     environment: dict[str, Any] = {"HOLDFAST_CHAT": "ollama:m", "HOLDFAST_CHAT_URL": NOBODY, "OPENAI_API_KEY": ""}
     environment["HOLDFAST_EMBEDDER"] = "openai:text-embedding-3-small"
@@ -103,6 +105,7 @@ def test_the_doctor_reports_models_that_cannot_be_used(holdfast: Holdfast) -> No
     assert "holdfast models pull ms-marco-minilm-l12" in failed["reranker"]
 
 
+@pytest.mark.long
 def test_the_doctor_says_that_a_chat_model_is_ready(holdfast: Holdfast) -> None:
     with ChatServer() as server:
         ran = holdfast.run("doctor", "--json", HOLDFAST_CHAT="openai:m", HOLDFAST_CHAT_URL=server.url, HOLDFAST_EMBEDDER="none")

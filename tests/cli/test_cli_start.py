@@ -149,6 +149,7 @@ def test_shared_options_may_stand_before_the_command_and_the_later_one_counts(ho
     assert json.loads(holdfast("--json", "list", "--user", "ana").stdout)[0]["text"] == "prefers tea"
 
 
+@pytest.mark.long
 def test_a_closed_pipe_is_no_error(holdfast: Holdfast) -> None:
     holdfast("remember", "-", input="a long text " * 30_000)
 
@@ -163,6 +164,7 @@ def test_a_closed_pipe_is_no_error(holdfast: Holdfast) -> None:
     process.stderr.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
 def test_letters_a_console_has_not_do_not_stop_a_command(holdfast: Holdfast, encoding: str) -> None:
     holdfast("remember", "Le gusta el mate 🧉 en Córdoba, 東京")

@@ -143,6 +143,7 @@ def shown(holdfast: Holdfast, *args: str, width: int = 50, input: bytes = b"", *
     return seen.decode().replace("\r\n", "\n").splitlines()
 
 
+@pytest.mark.long
 @posix_only
 def test_a_terminal_gets_whole_words_and_a_pipe_whole_lines(holdfast: Holdfast) -> None:
     id = holdfast.json("remember", LONG, "--user", "ana")["id"]
@@ -155,6 +156,7 @@ def test_a_terminal_gets_whole_words_and_a_pipe_whole_lines(holdfast: Holdfast) 
         assert LONG in holdfast.run(*command, *scope).stdout.decode(), command
 
 
+@pytest.mark.long
 @posix_only
 def test_a_reply_that_comes_in_pieces_is_wrapped_at_words(holdfast: Holdfast) -> None:
     with ChatServer() as server:

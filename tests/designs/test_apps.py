@@ -34,6 +34,7 @@ def converse(memory: Engine, app: str, *said: str, user: str | None = None) -> s
     return session.id
 
 
+@pytest.mark.long
 @pytest.mark.everywhere
 @pytest.mark.ledger("A1")
 def test_ending_a_conversation_makes_one_memory_for_its_app(open_memory: OpenMemory) -> None:

@@ -265,6 +265,7 @@ def test_the_memory_instructions_are_there_from_the_first_word_on(rostro: Engine
 # --- R8: splitting ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.ledger("R8")
 def test_five_hundred_lines_pushed_onto_a_page_end_up_on_pages_of_at_most_fifty(rostro: Engine) -> None:
     subjects = ("rice and broth", "bread and yeast", "knives and steel", "wine and cheese", "fish and salt")

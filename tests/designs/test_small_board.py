@@ -39,6 +39,7 @@ print(json.dumps({"peak_mb": peak, "context_ms": sorted(times)[10] * 1000, "know
 """
 
 
+@pytest.mark.long
 @pytest.mark.weights
 @pytest.mark.ledger("R12")
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits its address space as Linux does")

@@ -253,6 +253,7 @@ def test_a_session_left_open_by_a_killed_process_is_closed_and_digested(tmp_path
     assert audit(tmp_path / "memory.db", clock, acknowledged) == []
 
 
+@pytest.mark.long
 @posix_only
 @pytest.mark.ledger("X6")
 def test_ending_a_session_and_queueing_its_digestion_is_one_act(tmp_path: Path) -> None:

@@ -120,6 +120,7 @@ def run_plans(folder: Path, number: int, pipe: Connection) -> None:
     engine.close()
 
 
+@pytest.mark.long
 @pytest.mark.ledger("X6", "X20")
 def test_four_processes_and_eight_threads_lose_nothing_and_end_of_one_mind(tmp_path: Path) -> None:
     clock = SharedClock(tmp_path / "clock")
@@ -157,6 +158,7 @@ def open_first(pipe: Connection) -> None:
             pipe.send("".join(traceback.format_exception(error)))
 
 
+@pytest.mark.long
 def test_processes_that_make_a_store_at_once_all_succeed(tmp_path: Path) -> None:
     children = [start(open_first) for _ in range(PROCESSES)]
     for attempt in range(_NEW_STORES):
@@ -221,6 +223,7 @@ def test_a_search_by_meaning_follows_what_other_processes_change(tmp_path: Path)
     other.end()
 
 
+@pytest.mark.long
 def test_an_index_far_behind_is_read_anew(tmp_path: Path) -> None:
     """The log of changes is bounded. A process that missed more changes than it holds must still see all of them."""
     other = Other(tmp_path)
@@ -536,6 +539,7 @@ def test_a_forked_child_loses_nothing_when_its_parent_closes(tmp_path: Path, how
     assert kept == [f"child:{index}" for index in (0, 1, 3, 4, 6)]
 
 
+@pytest.mark.long
 @pytest.mark.ledger("X6")
 def test_forks_in_the_midst_of_reading_and_writing_lose_nothing(tmp_path: Path) -> None:
     forked(fork_often, tmp_path, "os.fork")

@@ -18,6 +18,7 @@ _APPS = st.lists(_NAMES, min_size=2, max_size=5, unique=True)
 _SAID = st.lists(st.tuples(st.integers(0, 9), st.sampled_from([None, "ana"]), st.text(max_size=60), st.booleans()), max_size=14)
 
 
+@pytest.mark.long
 @pytest.mark.ledger("A6")
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(apps=_APPS, said=_SAID, preset=st.sampled_from(["apps", "default"]))

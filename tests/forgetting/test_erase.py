@@ -267,6 +267,7 @@ def test_erasing_needs_to_know_what(memory: Engine) -> None:
         memory.erase()
 
 
+@pytest.mark.long
 @pytest.mark.ledger("X5")
 def test_while_another_reads_the_old_state_the_receipt_says_pending_and_it_goes_when_they_are_done(
     two: Engine, folder: Path, files_with: FilesWith
@@ -282,6 +283,7 @@ def test_while_another_reads_the_old_state_the_receipt_says_pending_and_it_goes_
     assert files_with("pangolin") == []
 
 
+@pytest.mark.long
 @pytest.mark.ledger("X5")
 def test_what_was_pending_is_gone_after_closing(two: Engine, folder: Path, files_with: FilesWith) -> None:
     reader = apsw.Connection(str(folder / "memory.db"))

@@ -154,6 +154,7 @@ def test_the_collection_is_only_read(robot: Collection, memory: Engine) -> None:
     assert bytes_of(robot.folder) == before
 
 
+@pytest.mark.long
 def test_more_than_one_page_is_read(tmp_path: Path, memory: Engine) -> None:
     client = chromadb.PersistentClient(path=str(tmp_path / "many"))
     collection = client.get_or_create_collection("memories", embedding_function=None)

@@ -156,6 +156,7 @@ def test_no_mixture_leaves_an_opened_block_behind(text: str) -> None:
     assert '<memory id="k3">' not in once
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "piece", ["<memory>", "</memory>", "```", "<tool_result>", "> ", "[", "<memory\n", "\n", '<memory id="a">\n\n']
 )

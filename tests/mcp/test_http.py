@@ -162,6 +162,7 @@ def test_a_large_body_is_refused(served: Served) -> None:
     assert served.pool.operator.memories() == []
 
 
+@pytest.mark.long
 def test_many_clients_at_once_are_all_answered(served: Served, pool: EnginePool) -> None:
     async def one(number: int) -> None:
         async with Client(served.mcp(query=f"?user=u{number}")) as client:

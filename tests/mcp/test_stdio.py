@@ -16,6 +16,7 @@ from .support import ERAS, Stdio, executable, tell, text_of
 HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 
 
+@pytest.mark.long
 @pytest.mark.ledger("C6")
 @pytest.mark.parametrize("era", ERAS)
 def test_the_designs_three_tools_take_and_give_what_it_says(stdio: Stdio, era: str) -> None:
@@ -48,6 +49,7 @@ def test_the_designs_three_tools_take_and_give_what_it_says(stdio: Stdio, era: s
     tell(stdio("--preset", "reachy"), story, era=era)
 
 
+@pytest.mark.long
 @pytest.mark.ledger("C6")
 def test_a_context_is_the_newest_value_of_its_key_and_one_without_takes_no_others_place(stdio: Stdio) -> None:
     async def story(client: Client) -> set[str]:
@@ -92,6 +94,7 @@ def test_what_is_remembered_outlives_the_server(stdio: Stdio) -> None:
     assert "prefers tea" not in text_of(tell(stdio("--user", "bob"), recall))
 
 
+@pytest.mark.long
 def test_it_speaks_the_users_language(stdio: Stdio) -> None:
     with holdfast.open(stdio.home / "memory.db", embedder="none", worker="none") as memory:
         memory.set_user("ana", language="es")
@@ -137,6 +140,7 @@ def _initialize(version: str) -> str:
     return _request(1, "initialize", protocolVersion=version, capabilities={}, clientInfo={"name": "t", "version": "1"})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("version", HANDSHAKES)
 def test_every_handshake_version_is_spoken(stdio: Stdio, version: str) -> None:
     (heard,) = _exchange(stdio, _initialize(version))
@@ -146,6 +150,7 @@ def test_every_handshake_version_is_spoken(stdio: Stdio, version: str) -> None:
     assert {"tools", "resources", "prompts"} <= set(answer["capabilities"])
 
 
+@pytest.mark.long
 def test_stdout_carries_nothing_but_protocol(stdio: Stdio) -> None:
     heard = _exchange(
         stdio,

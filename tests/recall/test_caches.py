@@ -85,6 +85,7 @@ def test_another_engine_drops_its_queries_when_its_worker_looks(open_memory: Ope
     assert len(services(other).embedding.queries) == 0
 
 
+@pytest.mark.long
 def test_another_process_drops_its_queries_without_being_asked_anything(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     with holdfast.open(path, embedder=HashEmbedder(), worker="none") as memory:

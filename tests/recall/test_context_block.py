@@ -78,6 +78,7 @@ def test_marks_that_nobody_sees_are_taken_out(memory: Engine, sign: str) -> None
     assert_sealed(memory.context("tea", user="ana"))
 
 
+@pytest.mark.long
 @pytest.mark.ledger("X7")
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(min_size=1, max_size=80))

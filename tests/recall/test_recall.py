@@ -126,6 +126,7 @@ def test_numbers_and_negations_are_no_repetition(memory: Engine) -> None:
     assert len(memory.recall("parrot tea", user="ana")) == 3
 
 
+@pytest.mark.long
 def test_a_message_is_not_shown_beside_the_memory_made_from_it(memory: Engine) -> None:
     talk = memory.session(user="ana")
     talk.add("user", "I live in Lyon with a parrot.")

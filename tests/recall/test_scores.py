@@ -72,6 +72,7 @@ def test_how_many_hits_are_wanted_does_not_change_a_score(memory: Engine) -> Non
     assert few.score == pytest.approx(many.score, abs=0.02)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("text", "question"),
     [("we made soup number {} with leeks", "what did I cook?"), ("mi hija Lucía dibuja el cuadro {}", "¿cómo se llama mi hija?")],

@@ -99,6 +99,7 @@ def test_a_listener_hears_of_each_operation_until_it_stops(memory: Engine) -> No
     assert heard == ["remember", "recall", "context"]
 
 
+@pytest.mark.long
 def test_without_a_tracing_program_nothing_of_opentelemetry_is_loaded(tmp_path: Path) -> None:
     code = (
         "import sys, holdfast\n"

@@ -29,6 +29,7 @@ def home(tmp_path: Path) -> Holdfast:
     return Holdfast(home=tmp_path / "home", models=tmp_path / "models")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_ends_when_it_is_told_to(home: Holdfast, number: int) -> None:
     with process(home.home) as server:
@@ -58,6 +59,7 @@ def test_a_request_under_way_is_finished_and_queued_work_stays_queued(home: Hold
         assert [job.kind for job in memory.jobs(states=["queued"])] == ["digest"]
 
 
+@pytest.mark.long
 def test_one_who_follows_events_does_not_keep_it_from_ending(home: Holdfast) -> None:
     with process(home.home) as server, httpx.stream("GET", f"{server.url}/v1/events") as stream:
         assert next(stream.iter_lines()) == "event: change"
@@ -66,6 +68,7 @@ def test_one_who_follows_events_does_not_keep_it_from_ending(home: Holdfast) -> 
         assert time.monotonic() - began < 10
 
 
+@pytest.mark.long
 def test_the_log_is_lines_of_json_without_what_was_said_or_asked(home: Holdfast) -> None:
     with process(home.home) as server:
         httpx.post(f"{server.url}/v1/sessions/s/messages", json={"role": "user", "text": "my secret pangolin", "user": "ana"})
@@ -83,11 +86,13 @@ def test_the_log_is_lines_of_json_without_what_was_said_or_asked(home: Holdfast)
     assert ("POST", "/v1/memories", 400) in asked
 
 
+@pytest.mark.long
 def test_another_machine_s_address_needs_a_key(home: Holdfast) -> None:
     refused = home.run("serve", "--host", "0.0.0.0", "--port", "0", "--embedder", "none", exit=1)
     assert b"holdfast keys create" in refused.stderr
 
 
+@pytest.mark.long
 def test_a_port_that_is_taken_is_said(home: Holdfast) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -107,6 +112,7 @@ def _meet_both(server: Process) -> None:
     eventually(met, 40)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name == "nt", reason="processes are killed with signals")
 def test_workers_stop_when_the_main_process_is_killed(home: Holdfast) -> None:
     with process(home.home, "--workers", "2") as server:
@@ -155,6 +161,7 @@ def test_clients_that_stay_are_shared_evenly_between_two_processes(home: Holdfas
         assert min(counts.values()) >= 3 * 10
 
 
+@pytest.mark.long
 @pytest.mark.ledger("X20")
 def test_a_retry_that_reaches_another_process_does_nothing_twice(home: Holdfast) -> None:
     with process(home.home, "--workers", "2") as server:
@@ -165,6 +172,7 @@ def test_a_retry_that_reaches_another_process_does_nothing_twice(home: Holdfast)
         assert len(httpx.get(f"{server.url}/v1/sessions/t/messages").json()["items"]) == 1
 
 
+@pytest.mark.long
 def test_a_process_that_dies_is_started_again(home: Holdfast) -> None:
     with process(home.home, "--workers", "2") as server:
         _meet_both(server)
@@ -187,6 +195,7 @@ def _requests(log: Path) -> list[dict[str, Any]]:
     return [each for each in map(json.loads, lines) if each["message"] == "request"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_the_address_is_printed_only_when_the_server_answers(tmp_path: Path, workers: str) -> None:
     command = [executable(), "serve", "--port", "0", "--embedder", "none", "--workers", workers]

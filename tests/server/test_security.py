@@ -328,6 +328,7 @@ def test_a_web_socket_is_not_opened(served: Served) -> None:
 # Limits
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("http", ["h11", "httptools"])
 def test_a_body_over_the_limit_is_refused_by_its_length_or_while_it_comes(serve: Serve, http: str) -> None:
     served = serve(http=http, body_limit=100_000, audio_limit=300_000)

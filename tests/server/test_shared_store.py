@@ -53,6 +53,7 @@ def _talk(servers: list[Process], tenant: str, key: str) -> None:
             assert client.post(f"/v1/sessions/s{number}/end", json={"user": "ana"}).status_code == 200
 
 
+@pytest.mark.long
 def test_two_servers_and_two_workers_serve_three_tenants_and_keep_them_apart(
     tmp_path: Path, place: Place, keys: dict[str, str]
 ) -> None:
@@ -82,6 +83,7 @@ def test_two_servers_and_two_workers_serve_three_tenants_and_keep_them_apart(
         assert [server.stop() for server in servers] == [0, 0]
 
 
+@pytest.mark.long
 @pytest.mark.everywhere("sqlite", "postgres")
 def test_a_worker_that_runs_once_works_for_every_tenant_with_a_key_and_says_so(
     tmp_path: Path, place: Place, keys: dict[str, str]
@@ -97,6 +99,7 @@ def test_a_worker_that_runs_once_works_for_every_tenant_with_a_key_and_says_so(
     assert [tenant for tenant in TENANTS if f"{tenant}:" in said] == list(TENANTS)
 
 
+@pytest.mark.long
 def test_a_worker_of_one_tenant_hears_of_a_job_that_another_process_queues_and_ends_when_told_to(
     tmp_path: Path, place: Place
 ) -> None:

@@ -77,6 +77,7 @@ def test_two_topics_whose_names_look_alike_have_two_pages(workspace: Workspace) 
     assert workspace.mirror().sync() == SyncReport()
 
 
+@pytest.mark.long
 def test_five_hundred_lines_are_kept_in_step(workspace: Workspace) -> None:
     workspace.fill(500)
     workspace.files.sync()

@@ -423,6 +423,7 @@ def test_a_calibration_maps_the_sources_scale_to_an_embedder() -> None:
     assert is_near(0.88, 0.15, None)
 
 
+@pytest.mark.long
 @pytest.mark.weights
 def test_the_default_embedder_is_calibrated_on_real_pairs(tmp_path: Path) -> None:
     memory = holdfast.open(tmp_path / "memory.db", worker="none")

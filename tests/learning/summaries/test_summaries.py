@@ -365,6 +365,7 @@ def test_small_talk_has_no_tags() -> None:
     assert tags_of(["hi", "ok thanks", "vale gracias"]) == ()
 
 
+@pytest.mark.long
 def test_a_long_conversation_is_summarized_in_no_time() -> None:
     messages = [
         a_message(f"On day {n} I told Rosa{n} that {n} boxes of pears came from Lyon.", at=AT + timedelta(minutes=n))

@@ -141,6 +141,7 @@ print(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
 """
 
 
+@pytest.mark.long
 @installed
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is measured as Linux counts it")
 @pytest.mark.parametrize(("languages", "megabytes"), [(["en"], 220), (["en", "es"], 380)], ids=["English", "both"])

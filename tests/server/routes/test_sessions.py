@@ -193,6 +193,7 @@ def test_a_failing_model_is_a_problem_that_says_so(tmp_path: Path) -> None:
     assert (answer.status_code, answer.json()["code"], answer.json()["detail"]) == (503, "model_unavailable", "The model sleeps.")
 
 
+@pytest.mark.long
 def test_many_waiting_for_a_dead_model_leave_adds_and_recalls_working(tmp_path: Path) -> None:
     with ChatServer(respond=lambda _asked: Silence(20)) as model, serving(tmp_path, chat=_remote(model)) as server:
 

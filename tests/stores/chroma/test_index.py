@@ -375,6 +375,7 @@ def test_one_directory_is_the_backup_and_removing_it_the_reset(file: Path, tmp_p
         assert nearest(store, 2) == ["number 2"]
 
 
+@pytest.mark.long
 def test_answers_agree_with_the_index_in_memory(file: Path) -> None:
     with opened(file) as store:
         fill(store, range(2000))
@@ -398,6 +399,7 @@ def test_a_search_of_few_allowed_items_is_filled(file: Path) -> None:
         assert len(found) == 5
 
 
+@pytest.mark.long
 def test_the_command_builds_the_index_anew(file: Path) -> None:
     with opened(file) as store:
         fill(store, range(10))

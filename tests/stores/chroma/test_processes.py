@@ -105,6 +105,7 @@ def test_a_search_inside_a_write_neither_waits_nor_fails(file: Path) -> None:
         assert nearest(store, 6) == ["number 6"]
 
 
+@pytest.mark.long
 def test_threads_that_search_write_remove_and_erase_at_once_stay_right(file: Path) -> None:
     with opened(file, pace=Pace(max_scanned=8, batch_size=64, retry_seconds=0.0)) as store:
         fill(store, range(100))

@@ -111,6 +111,7 @@ with opened(Path(sys.argv[1]), index=sys.argv[2]) as store:
 """
 
 
+@pytest.mark.long
 @pytest.mark.ledger("C8")
 def test_several_processes_search_and_write_at_once(file: Path, server: Server) -> None:
     with opened(file, index=server.setting) as store:
@@ -122,6 +123,7 @@ def test_several_processes_search_and_write_at_once(file: Path, server: Server) 
         assert len(ids_in_chroma(store)) == 30
 
 
+@pytest.mark.long
 @pytest.mark.ledger("C8")
 def test_an_erasure_waits_for_the_server_and_is_then_checked(file: Path, tmp_path: Path) -> None:
     server = Server(tmp_path / "server")

@@ -58,6 +58,7 @@ def digests(report: CopyReport) -> dict[str, str]:
     return {each.table: each.target for each in report.tables}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", WAYS)
 def test_a_copy_holds_the_same_rows_and_finds_the_same(way: str, places: Places) -> None:
     source, target = places.pair(way)
@@ -111,6 +112,7 @@ def test_vectors_keep_their_cosines_and_none_is_made_again(places: Places) -> No
     assert np.abs(cosines[0] - cosines[1]).max() < 0.005
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", WAYS)
 def test_no_number_is_given_twice_after_a_copy(way: str, places: Places) -> None:
     source, target = places.pair_to_change(way)
@@ -143,6 +145,7 @@ def test_a_person_is_erased_from_a_copy_as_from_any_store(places: Places) -> Non
         assert [each for each in memory.recall("tea in the garden", user="ana") if each.found.scope.user == "ana"] == []
 
 
+@pytest.mark.long
 def test_an_encrypted_file_is_copied_with_its_key(places: Places, tmp_path: Path) -> None:
     source, target = str(tmp_path / "secret.db"), places.new("postgres", "target")
     key = "raw:" + "5a" * 32
@@ -190,6 +193,7 @@ def plain_url(server: Server) -> str:
     return str(psycopg.conninfo.make_conninfo(url, user="copier"))
 
 
+@pytest.mark.long
 def test_a_user_bound_by_row_level_security_copies_every_tenant(places: Places, plain_url: str) -> None:
     parts = psycopg.conninfo.conninfo_to_dict(plain_url)
     bound = f"postgresql://copier@/{parts['dbname']}?host={parts['host']}"

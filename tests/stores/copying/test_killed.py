@@ -32,6 +32,7 @@ def state(report: CopyReport) -> list[tuple[str, int, str]]:
     return [(each.table, each.rows, each.target) for each in report.tables]
 
 
+@pytest.mark.long
 @pytest.mark.ledger("X9")
 @pytest.mark.parametrize(("source", "target"), [("sqlite", "postgres"), ("postgres", "sqlite"), ("sqlite", "sqlite")])
 def test_killed_again_and_again_it_ends_as_the_same_store(
@@ -64,6 +65,7 @@ def test_a_copy_killed_while_it_compares_ends_as_well(before_the_end: int, full:
     assert open_engine(tmp_path / "target.db").stats().memories
 
 
+@pytest.mark.long
 def test_what_writers_changed_between_two_runs_is_copied_again(tmp_path: Path, server: Server) -> None:
     source, place = str(tmp_path / "source.db"), server.new(empty=True)
     fill(source)

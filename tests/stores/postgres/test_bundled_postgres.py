@@ -27,18 +27,21 @@ def own_server() -> Iterator[Server]:
     started.stop()
 
 
+@pytest.mark.long
 def test_the_probe_finds_a_pgvector_that_works_or_names_the_cause() -> None:
     found = probe()
     assert found.works or found.problem in (bundled_postgres.NO_SVE, bundled_postgres.NOT_INSTALLED)
     assert found.library is None or (Path(found.library) / "lib" / "vector.so").exists()
 
 
+@pytest.mark.long
 def test_a_statement_that_kills_its_server_process_is_reported_and_leaves_the_server_usable(own_server: Server) -> None:
     bundled = BundledServer(own_server.folder)  # a second handle on the same server
     assert not bundled_postgres._computes(bundled, "SELECT pg_terminate_backend(pg_backend_pid())")
     assert bundled_postgres._computes(bundled)
 
 
+@pytest.mark.long
 def test_a_crash_of_one_server_process_fails_no_later_test(own_server: Server) -> None:
     own_server.emptied()
     with psycopg.connect(own_server.url("postgres"), autocommit=True) as connection:
@@ -47,6 +50,7 @@ def test_a_crash_of_one_server_process_fails_no_later_test(own_server: Server) -
         assert connection.execute("SELECT count(*) FROM holdfast.memories").fetchone() == (0,)
 
 
+@pytest.mark.long
 def test_a_crash_of_the_whole_server_fails_no_later_test(own_server: Server) -> None:
     url = own_server.emptied()
     main = int((own_server.folder / "postmaster.pid").read_text().split()[0])

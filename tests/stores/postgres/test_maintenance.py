@@ -12,9 +12,18 @@ from holdfast.services import services
 from holdfast.stores.postgres import PostgresStore
 from holdfast.testing import FrozenClock, HashEmbedder
 from holdfast.testing.samples import a_memory, remember
-from tests.stores.postgres.support import OpenPostgres, Server, as_owner, open_store, psycopg, server, url
+from tests.stores.postgres.support import OpenPostgres, Run, Server, as_owner, open_store, psycopg, url
 
-__all__ = ["as_owner", "open_store", "server", "url"]
+__all__ = ["as_owner", "open_store", "url"]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """Start a server for this module alone: its whole log is scanned, and databases of other tests would write to it."""
+    started = Server()
+    yield started
+    started.stop()
+
 
 _SECRET = "the pangolin sleeps under the third lantern"
 
@@ -96,6 +105,7 @@ def test_a_server_without_pgvector_for_this_user_says_what_to_run(server: Server
         server.drop(made)
 
 
+@pytest.mark.long
 @pytest.mark.ledger("X5")
 def test_not_a_byte_of_what_was_erased_is_in_the_servers_files(server: Server, open_store: OpenPostgres) -> None:
     store = open_store()
@@ -115,6 +125,7 @@ def _files_with(folder: Path, text: str) -> list[str]:
     return [str(path) for place in places for path in place.rglob("*") if path.is_file() and wanted in path.read_bytes()]
 
 
+@pytest.mark.long
 def test_bytes_that_another_row_explains_are_no_residue(open_store: OpenPostgres) -> None:
     store = open_store()
     gone, _ = remember(store, a_memory(_SECRET), a_memory(f"Bob says: {_SECRET}"))
@@ -123,6 +134,7 @@ def test_bytes_that_another_row_explains_are_no_residue(open_store: OpenPostgres
     assert store.scrub([_SECRET.encode()]) == (True, ())
 
 
+@pytest.mark.long
 def test_erased_bytes_wait_for_a_reader_that_still_needs_them(open_store: OpenPostgres, url: str) -> None:
     store = open_store()
     (gone,) = remember(store, a_memory(_SECRET))
@@ -136,6 +148,7 @@ def test_erased_bytes_wait_for_a_reader_that_still_needs_them(open_store: OpenPo
     assert store.scrub([_SECRET.encode()]) == (True, ())
 
 
+@pytest.mark.long
 def test_a_dump_that_reads_a_table_does_not_make_everyone_wait_for_an_erasure(open_store: OpenPostgres, url: str) -> None:
     store = open_store()
     (gone,) = remember(store, a_memory(_SECRET))
@@ -146,3 +159,12 @@ def test_a_dump_that_reads_a_table_does_not_make_everyone_wait_for_an_erasure(op
         complete, _ = store.scrub([_SECRET.encode()])
         assert not complete
     assert store.scrub([_SECRET.encode()]) == (True, ())
+
+
+def test_what_the_planner_sampled_of_an_erased_text_goes_with_it(open_store: OpenPostgres, as_owner: Run) -> None:
+    store = open_store()
+    kept = remember(store, *(a_memory(f"chamomile number {number} at dawn", id=f"mem_{number}") for number in range(40)))
+    as_owner("ANALYZE holdfast.memories")
+    with store.write() as tx:
+        tx.remove_memories([memory.id for memory in kept])
+    assert store.scrub([b"chamomile number 7 at dawn"]) == (True, ())

@@ -68,6 +68,7 @@ def _all_at_once(*calls: Callable[[], object]) -> list[Exception]:
     return failed
 
 
+@pytest.mark.long
 def test_four_processes_make_the_tables_at_once(empty_url: str) -> None:
     _run(_open_and_remember, *((empty_url, number) for number in range(4)))
     store = PostgresStore(empty_url)
@@ -186,6 +187,7 @@ def test_a_counter_in_a_setting_loses_no_count(open_store: OpenPostgres) -> None
     assert store.setting("count") == "8"
 
 
+@pytest.mark.long
 def test_users_do_not_wait_for_each_other(open_store: OpenPostgres) -> None:
     store = open_store(limits=PoolLimits(lock_timeout=2.0))
     remember(store, a_memory("ana's"), a_memory("bob's", scope=BOB))

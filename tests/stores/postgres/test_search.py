@@ -54,6 +54,7 @@ def _numbered(matches: list[Match], first: int) -> list[tuple[int, int, str]]:
     return [(match.item - first, match.chunk, match.space) for match in matches]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("narrow", [{}, {"kinds": ("event",)}, {"without_session": "ses_1"}])
 @pytest.mark.parametrize("query", ["parrot", "the violin by the river", "el loro en el jardín", "coffee tea bread cinema train"])
 def test_both_stores_find_the_same_by_words(stores: tuple[Store, Store], query: str, narrow: dict[str, object]) -> None:
@@ -65,6 +66,7 @@ def test_both_stores_find_the_same_by_words(stores: tuple[Store, Store], query: 
     assert _numbered(ours, firsts[0]) == _numbered(theirs, firsts[1])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("narrow", [{}, {"kinds": ("event",)}, {"without_session": "ses_1"}])
 def test_both_stores_find_the_same_by_vectors(stores: tuple[Store, Store], narrow: dict[str, object]) -> None:
     where = SearchFilter(reader=ANA, spaces=("memory", "message"), **narrow)  # type: ignore[arg-type]
@@ -73,6 +75,7 @@ def test_both_stores_find_the_same_by_vectors(stores: tuple[Store, Store], narro
     assert [match.score for match in ours] == pytest.approx([match.score for match in theirs], abs=0.005)
 
 
+@pytest.mark.long
 def test_both_stores_return_the_same_similarities(stores: tuple[Store, Store]) -> None:
     items = [sorted(memory.item for memory in _memories(store))[:20] for store in stores]
     ours, theirs = (store.similarities("a", each) for store, each in zip(stores, items, strict=True))
@@ -103,6 +106,7 @@ def large(open_store: OpenPostgres) -> PostgresStore:
     return store
 
 
+@pytest.mark.long
 def test_a_large_partition_gets_an_index_and_its_search_uses_it(large: PostgresStore, as_owner: Run) -> None:
     # With few vectors the planner does not use the index.
     as_owner(
@@ -124,6 +128,7 @@ def test_a_large_partition_gets_an_index_and_its_search_uses_it(large: PostgresS
     assert scans == 1
 
 
+@pytest.mark.long
 def test_a_filter_is_applied_before_ranking_in_a_large_partition_too(large: PostgresStore) -> None:
     query = np.eye(32, dtype=np.float32)[0]
     where = SearchFilter(reader=ANA, spaces=["memory"], kinds=("event",))
@@ -134,6 +139,7 @@ def test_a_filter_is_applied_before_ranking_in_a_large_partition_too(large: Post
     assert len({match.item for match in exact} & {match.item for match in found}) >= 28
 
 
+@pytest.mark.long
 def test_removing_the_indexes_changes_no_answer(large: PostgresStore, as_owner: Run) -> None:
     large.tidy()
     large.rebuild_index()
@@ -143,15 +149,7 @@ def test_removing_the_indexes_changes_no_answer(large: PostgresStore, as_owner: 
     )
 
 
-def test_what_the_planner_sampled_of_an_erased_text_goes_with_it(open_store: OpenPostgres, as_owner: Run) -> None:
-    store = open_store()
-    kept = remember(store, *(a_memory(f"chamomile number {number} at dawn", id=f"mem_{number}") for number in range(40)))
-    as_owner("ANALYZE holdfast.memories")
-    with store.write() as tx:
-        tx.remove_memories([memory.id for memory in kept])
-    assert store.scrub([b"chamomile number 7 at dawn"]) == (True, ())
-
-
+@pytest.mark.long
 def test_the_index_of_a_model_that_is_gone_is_removed(large: PostgresStore, as_owner: Run) -> None:
     large.tidy()
     with large.write() as tx:
@@ -161,6 +159,7 @@ def test_the_index_of_a_model_that_is_gone_is_removed(large: PostgresStore, as_o
     assert as_owner("SELECT 1 FROM pg_indexes WHERE indexname LIKE '%hnsw'") == []
 
 
+@pytest.mark.long
 def test_while_another_process_builds_an_index_there_is_nothing_to_tidy(large: PostgresStore, as_owner: Run) -> None:
     as_owner(f"SELECT pg_advisory_lock({vector_indexes._BUILD_LOCK})")
     assert not large.tidy()

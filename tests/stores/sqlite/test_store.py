@@ -298,6 +298,7 @@ def full_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_single_flipped_bits_in_stored_text_are_found(full_file: Path, tmp_path: Path) -> None:
     data = full_file.read_bytes()
     chance = random.Random(7)

@@ -223,6 +223,7 @@ def test_narrow_sieves_still_give_k_true_results(
 # --- recall -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("count", "dimensions", "sieve"), [(30_000, 384, BitSieve), (160_000, 128, CellSieve)])
 def test_recall_at_ten_is_at_least_098(count: int, dimensions: int, sieve: type) -> None:
     points, queries = mixture(count, 40, dimensions)

@@ -139,6 +139,7 @@ HUGE = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", HUGE)
 def test_a_huge_or_deep_answer_takes_bounded_time(name: str) -> None:
     began = time.thread_time()
@@ -290,6 +291,7 @@ def _fits_object(value: dict[str, Any], schema: Schema) -> bool:
     return set(schema.get("required", ())) <= value.keys()
 
 
+@pytest.mark.long
 @settings(max_examples=400, deadline=None)
 @given(
     value=ANSWERS,
@@ -313,6 +315,7 @@ def test_any_answer_wrapped_and_cut_anywhere_fits_or_is_refused(
     json.dumps(data, ensure_ascii=False, allow_nan=False).encode()
 
 
+@pytest.mark.long
 @settings(max_examples=300, deadline=None)
 @given(st.lists(VALUES, max_size=4) | st.dictionaries(TEXTS, VALUES, max_size=4), st.sampled_from([None, 2]))
 def test_sound_json_is_read_exactly(value: Any, indent: int | None) -> None:

@@ -259,6 +259,7 @@ PIECES = (
 )
 
 
+@pytest.mark.long
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.sampled_from(PIECES) | st.text(max_size=6), max_size=5).map("".join))
 def test_any_text_comes_out_the_same_the_second_time(text: str) -> None:
@@ -280,6 +281,7 @@ LONG = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", LONG)
 def test_ten_megabytes_are_read_in_bounded_time(name: str) -> None:
     began = time.thread_time()
