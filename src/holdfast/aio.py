@@ -40,7 +40,7 @@ def _awaited(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[A
 
 
 class Pending(Generic[Managed]):
-    """An object that is being opened. Use ``await``, or ``async with``, which also closes it."""
+    """An object that opens when you await it. ``await`` leaves it open; ``async with`` closes it at the end of the block."""
 
     def __init__(self, opening: Callable[[], Coroutine[Any, Any, Managed]]) -> None:
         self._opening = opening

@@ -22,7 +22,10 @@ from holdfast.text.clean import clean_metadata, clean_name
 from holdfast.types import AppRecord, Context, Memory, Metadata, Scope, SessionRecord, SessionStatus
 
 Point: TypeAlias = Literal["unanswered", "review", "selection"]
-"""Purpose of a context block: to reply in a conversation, to review one, or to choose one."""
+"""Purpose of a context block, which decides the query that its memories are recalled for.
+
+``unanswered`` uses the user's last message, ``review`` uses the end of the conversation, and ``selection`` uses no query.
+"""
 Sharing: TypeAlias = Sequence[str] | Literal["all"]
 """Apps that may read an app's memories: a list of names, or every app."""
 Entries: TypeAlias = "list[AppEntry]"
@@ -70,7 +73,7 @@ class AppMetrics:
     """Number of conversations that received a context with memories."""
     share_of_conversations_with_memories: float
     energy: float
-    """Energy units used by memory work, counted in whole days."""
+    """Energy units used by memory work. Counted in whole days, so the hours of the first day before ``since`` are included."""
     energy_share: float | None
     """Share of the host's energy used by memory work; None if the host reports no energy."""
 
@@ -228,7 +231,7 @@ class Apps:
         return session
 
     def _about(self, session: SessionRecord, point: Point) -> str:
-        """Return the query for a context block: the user's last message, or the end of the conversation for a review."""
+        """Return the query for a context block: the user's last message, or the end of the conversation, or an empty text."""
         if point == "selection":
             return ""
         messages = self._store.messages(MessageFilter(session=session.id, newest=50))

@@ -158,7 +158,7 @@ def named(**parts: str | None) -> dict[str, str]:
 def _targets(reads: Reads, target: Mapping[str, str]) -> list[Memory | SessionRecord | Message]:
     """Return the memories, sessions and messages that an erasure by id refers to.
 
-    For a source message that no longer exists, return the memories derived from it.
+    If ``source`` is the id of a message that no longer exists, return the memories derived from that message.
     """
     found: list[Memory | SessionRecord | Message] = []
     if "memory" in target:

@@ -65,7 +65,7 @@ class Usage:
 
 
 def spend_of(usage: Usage, *, day: datetime, purpose: str, model: str, energy: float = 0.0) -> Spend:
-    """Return the cost of model calls as a record for the given day."""
+    """Return the calls, tokens, time and cost of model calls as a record for the given day."""
     return Spend(
         day=day.date().isoformat(),
         purpose=purpose,
@@ -81,7 +81,7 @@ def spend_of(usage: Usage, *, day: datetime, purpose: str, model: str, energy: f
 
 
 def usage_of(error: ModelError) -> Usage:
-    """Return the cost of the model calls that were made before an error; zero if there were none."""
+    """Return the usage of the model calls that were made before an error; an empty usage if there were none."""
     return error.usage if isinstance(error.usage, Usage) else Usage()
 
 

@@ -89,7 +89,7 @@ def authorize(
     agent: str | None = None,
     whole: bool = False,
 ) -> ScopeParts:
-    """Return the scope in which the principal may run an operation, or raise an error. Call it before anything else.
+    """Return the scope in which the principal may run an operation, or raise an error. Every operation must call this first.
 
     Set ``whole`` for operations on the whole tenant, such as listing jobs. Bound keys are not allowed to run them.
     """
@@ -165,7 +165,10 @@ class Gate:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """Reset in a child process: create a new lock and drop the recorded uses of keys, which the parent stores."""
+        """Reset the state in a child process: create a new lock, and drop the unsaved last uses of keys.
+
+        The parent process has the same last uses and saves them.
+        """
         self._lock = threading.Lock()
         self._uses = {}
 
@@ -256,7 +259,8 @@ class Gate:
     def identify(self, bearer: str | None, *, loopback: bool) -> Principal:
         """Return the principal of a key. A request without a key is accepted only if it is local and keys are not mandatory.
 
-        Always reads the store, never a cache. Known and unknown keys take the same time.
+        Always reads the store, never a cache, so that a revoked key is rejected at once. Known and unknown keys take the same
+        time, so that the time does not tell whether a key exists.
         """
         if bearer is None:
             if not loopback or self.keys_needed():

@@ -29,17 +29,17 @@ from holdfast.types import Context, Message
 log = logging.getLogger("holdfast")
 
 INTERRUPTED = "interrupted"
-"""Value of ``action`` for a reply that broke off. The text so far is stored, but no memories are extracted from it."""
+"""Value of ``action`` for an incomplete reply. Its text is stored, but no memories are extracted from it."""
 FORGETTING = "forget"
 """Value of ``action`` for a message that asks to forget something.
 
-No memories are extracted from such a message, because that would restore the forgotten memory.
+No memories are extracted from such a message. Otherwise "forget that I like tea" could store the memory "likes tea" again.
 """
 _FORGETTING_TOOLS = ("forget", "forget_memory")
 _MAX_TOOL_ROUNDS = 5
-"""Maximum number of times a model may call tools in one turn."""
+"""Maximum number of model replies with tool calls per user message. Tool calls in later replies get an error result."""
 _MAX_PARALLEL_CALLS = 16
-"""Maximum number of tool calls in one reply."""
+"""Maximum number of tool calls that are run per model reply. Further calls in the reply get an error result."""
 _READABLE_TOOLS = ("remember", "forget")
 """Tools with a human-readable result. If the model calls one and adds no text, the result becomes the reply."""
 
@@ -138,7 +138,7 @@ class Agent:
         return answer
 
     def stream(self, text: str, *, state: str | None = None, id: str | None = None) -> Iterator[str | Answer]:
-        """Yield the reply piece by piece. The last item is the complete ``Answer``. The message is stored when this returns.
+        """Store the user's message at once, and return an iterator over the pieces of the reply. Its last item is the ``Answer``.
 
         If the reply breaks off, or the caller stops reading, the text so far is stored and marked ``interrupted``.
         """
@@ -266,7 +266,7 @@ class Agent:
         return use
 
     def _call_model(self, exchange: _Exchange, *, streamed: bool) -> Generator[str, None, Reply]:
-        """Call the model once and return the reply. If the model does not support tools, call it again without them."""
+        """Call the model once and return the reply. If the model rejects the tools, call it again without tools."""
         tools = self.tools.definitions if self._supports_tools else ()
         before = exchange.text
         try:
@@ -310,7 +310,7 @@ class Agent:
         yield reply
 
     def _record_usage(self, exchange: _Exchange) -> None:
-        """Record the usage of the model calls. Chat is not memory work, so it does not count as memory's energy use."""
+        """Record the usage of the model calls. A reply is not memory work, so no energy use is recorded for it."""
         day, name = services(self._memory).clock.now(), exchange.model.name
         try:
             with services(self._memory).store.write(durable=False) as tx:

@@ -107,7 +107,8 @@ class MemoryTools:
     ) -> None:
         """Bind the preset's tools, or the tools in ``names``, to a scope. The default ``language`` is the user's.
 
-        The ``forget`` tools can only forget memories of the user. ``owns`` further restricts the scopes of these memories.
+        The ``forget`` tools forget only memories of the user, never shared ones. If ``owns`` is given, it must also return True
+        for the scope of the memory.
         """
         self._memory = memory
         self._owns = owns
@@ -295,7 +296,8 @@ class MemoryTools:
     def _why_not(self, id: str) -> str | None:
         """Return the reason why a model may not forget a memory, or None if it may.
 
-        The reason is the same for hidden and for missing memories.
+        The reason is ``absent`` both for an unknown id and for a memory that the scope may not see, so that the model cannot
+        tell them apart.
         """
         if id.startswith("msg_"):
             return "message"
@@ -316,7 +318,7 @@ def language_for(memory: Engine, user: str | None) -> str | None:
 
 
 def _label(memory: Memory) -> str | None:
-    """Return a memory's key. If its kind has no keys, return the key that was given when it was stored, from the metadata."""
+    """Return a memory's key, or the ``key`` in its metadata if the memory has none because its kind has no keys."""
     label = memory.key or memory.metadata.get("key")
     return label if isinstance(label, str) else None
 
@@ -327,7 +329,11 @@ def _message_type(preset: Preset) -> str:
 
 
 def _key_for(kind: Kind, content: str, metadata: Mapping[str, Any]) -> str | None:
-    """Return the key for a new memory. If no ``context_key`` is given, the key is unique, so that nothing is superseded."""
+    """Return the key for a new memory: its ``context_key``, or None if its kind has no keys.
+
+    If a kind with one value per key gets no ``context_key``, the key is made from the text, so that no memory with another
+    text is superseded.
+    """
     named = metadata.get("context_key")
     if kind.keyed == "no":
         return None

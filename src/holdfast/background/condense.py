@@ -230,7 +230,10 @@ class Condenser:
         shown: Sequence[str] = (),
         also: Callable[[Transaction], None] = lambda tx: None,
     ) -> Work:
-        """Return the work that writes an outcome. Writing fails with ``Conflict`` if the input has changed."""
+        """Return the work that writes the outcome of a job. If the job's input has changed, writing raises ``Conflict``.
+
+        The job is then retried with the new input.
+        """
         author = Author(actor=job.kind, model=outcome.model, prompt=outcome.prompt, job=job.id)
 
         def write(tx: Transaction) -> None:
@@ -252,7 +255,7 @@ class Condenser:
 
 
 def _mark(scope: Scope) -> str:
-    """Return the name of the setting that stores the last summarized message of a scope. The name contains the scope's hash."""
+    """Return the name of the setting that stores the last summarized message of a scope: "rolled-up:" and a hash of the scope."""
     owner = json.dumps([scope.app, scope.user, scope.agent]).encode()
     return f"rolled-up:{hashlib.blake2b(owner, digest_size=12).hexdigest()}"
 

@@ -55,7 +55,10 @@ class _Span:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Extracted:
-    """Memories extracted from a span, and the existing memories that they may supersede."""
+    """Memories extracted from a span.
+
+    ``shown`` are the ids of the known memories that the model was shown, that are similar, or that are superseded.
+    """
 
     puts: Sequence[Put]
     shown: Collection[str]
@@ -231,7 +234,10 @@ class Digester:
         return [memory for memory in found if memory.id not in left_out][:_MAX_SHOWN_MEMORIES]
 
     def _derived_from(self, messages: Sequence[Message]) -> list[Memory]:
-        """Return the automatic memories from these messages that are retired or still as the rules extracted them."""
+        """Return the automatic memories derived from these messages that a new digest may replace or must not add again.
+
+        These are the retired memories, and the live ones that were extracted by rules and never changed or pinned.
+        """
         found = self._store.memories(MemoryFilter(sources=[message.id for message in messages], statuses=None))
         return [memory for memory in found if memory.origin == "auto" and self._is_untouched_rule_memory(memory)]
 
@@ -250,14 +256,15 @@ def _erased_messages(tx: Transaction, messages: Sequence[Message]) -> set[str]:
 
 
 def _any_erased(tx: Transaction, shown: Collection[str]) -> bool:
-    """Return True if any of these memories was erased. The model has seen them, so its output may repeat their content."""
+    """Return True if a memory in ``shown`` was erased since it was read. The model's output may then repeat erased content."""
     return len(tx.memories(MemoryFilter(ids=list(shown), statuses=None))) < len(set(shown)) if shown else False
 
 
 def _replacing_earlier(puts: Sequence[Put], earlier: Sequence[Memory], *, by_model: bool) -> list[Put]:
-    """When a model re-extracts messages, replace the rule-based memories that say the same.
+    """When messages are digested again, let a model's memories replace the earlier rule-based memories that say the same.
 
-    A new statement is dropped if an equal earlier memory was retired: the user has not stated it again since then.
+    If an equal earlier memory was retired, for example forgotten, the new one is dropped, because the user has not said it
+    again.
     """
     kept: list[Put] = []
     taken: set[str] = set()

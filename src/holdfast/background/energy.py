@@ -27,7 +27,10 @@ _DEFAULT_UNITS_PER_CALL = 10.0
 _UNITS_BY_RULES = 0.1
 """Energy units of a job without model calls."""
 _REPORTED = "energy"
-"""Name of the setting that stores the host's total energy use, and memory's energy use before the first report."""
+"""Name of the setting that stores two numbers.
+
+They are the total energy the host has reported, and the energy memory work had used before the first report.
+"""
 
 
 def energy_of(kind: str, usage: Usage) -> float:
@@ -69,7 +72,7 @@ class Energy:
         return self.level() >= MIN_LEVEL
 
     def affordable(self, kinds: Collection[str]) -> list[str]:
-        """Return the kinds of jobs that can run now within the energy limits. Log once when others start to wait."""
+        """Return those of the given kinds of jobs that can run now within the energy limits. Log once when some start to wait."""
         if not self.suffices():
             self._note(f"The battery is below {MIN_LEVEL:.0%}. Background work waits")
             return []
@@ -104,7 +107,7 @@ class Energy:
             tx.set_setting(_REPORTED, json.dumps([used + units, before]))
 
     def share(self) -> float | None:
-        """Return the share of memory work in all energy since the host's first report; None without a report."""
+        """Return memory work's share of all energy used since the host's first report; None if the host has not reported."""
         reported = _reported(self._store)
         if reported is None:
             return None
@@ -136,7 +139,7 @@ def _consumed(reads: Reads) -> float:
 
 
 def _reported(reads: Reads) -> tuple[float, float] | None:
-    """Return the host's total energy use, and memory's energy use before the first report; None without a report."""
+    """Return the host's reported total, and the energy memory work had used before the first report; None without a report."""
     stored = reads.setting(_REPORTED)
     if stored is None:
         return None

@@ -1,7 +1,7 @@
 """Topic detection: find the topic of a scope that a conversation is about.
 
 Presets that detect the topic at each turn queue a job with each user message. The job runs while the assistant replies,
-so that the next turn has the topic's page. If no such job has read a message, the digest detects its topic.
+so that the next turn has the topic's page. For messages that no such job has read, the digest detects the topic.
 """
 
 import sys
@@ -85,7 +85,8 @@ class TopicFinder:
     def of(self, session: SessionRecord, said: Sequence[Message], *, after: int) -> DetectedTopic:
         """Return the topic of a part of a session.
 
-        This is the topic detected during the session. If there is none, it is detected now in messages that were not tried yet.
+        This is the topic detected during the session. If there is none, it is detected now, in the messages that no topic
+        detection job has read.
         """
         if self._preset.topics is None:
             return DetectedTopic(None, Usage(), ())
@@ -142,7 +143,10 @@ class TopicFinder:
         return outcome, note
 
     def note(self, writer: Writer, note: Put, made: Sequence[Memory]) -> None:
-        """Store a note of a conversation's topic, with its memories as sources. The oldest notes beyond the limit expire."""
+        """Store a note that records a conversation's topic. Its sources are the conversation's memories of that topic, if any.
+
+        If there are now more notes than the preset allows, the oldest ones expire.
+        """
         rules = self._preset.topics
         if rules is None:
             return

@@ -47,7 +47,10 @@ _FIRST_RETRY = timedelta(seconds=5)
 
 
 def new_job(kind: str, payload: Mapping[str, Any], *, effect: str, now: datetime, priority: int = 0) -> Job:
-    """Return a job that is due now. ``effect`` is an id of its result, which prevents duplicate jobs."""
+    """Return a job that is due now.
+
+    ``effect`` names the job's result, such as ``topic:SESSION:12``. A job with the same effect is queued only once.
+    """
     return Job(
         id=new_id("job", now), kind=kind, payload=payload, effect=effect, priority=priority, created_at=now, not_before=now
     )
@@ -155,7 +158,7 @@ class JobRunner:
 
 
 def _can_rerun(job: Job) -> bool:
-    """Return True if running a job again can change its result. Summaries made by rules are not redone."""
+    """Return True if a job can be queued again: it is dead or queued, or it is a digest that is done with recorded problems."""
     return job.state in ("dead", "queued") or (job.state == "done" and job.error is not None and job.kind == "digest")
 
 

@@ -11,11 +11,11 @@ from holdfast.recall.embedding import Embedding
 from holdfast.types import Memory, Put, Scope
 
 _MAX_NEIGHBORS = 24
-"""Maximum number of matches per search. Matches from shared scopes count, but are dropped afterwards."""
+"""Maximum number of matches per search. Matches from shared scopes are dropped afterwards, so fewer may remain."""
 _DOCUMENT_KINDS = frozenset({"summary"})
 _LIVE_SPACES: tuple[Space, ...] = ("memory",)
 _MAX_NEW_CHUNKS = 256
-"""Maximum number of new chunks to embed before the search."""
+"""Maximum number of chunks without a vector to embed before the search, so that new memories are found by meaning too."""
 _REMOTE_SECONDS = 5.0
 """Time after which no further batch is sent to a remote embedder, in seconds."""
 
@@ -45,7 +45,10 @@ def find_neighbors(store: Store, embedding: Embedding, puts: Sequence[Put], now:
 def find_known(
     store: Store, embedding: Embedding, scope: Scope, texts: Sequence[str], *, now: datetime, limit: int
 ) -> list[Memory]:
-    """Return the live memories of a scope that are most similar to any of the texts, best first; all if there are few."""
+    """Return up to ``limit`` live memories of a scope that are most similar to any of the texts, best first.
+
+    If the scope has at most ``limit`` memories, all are returned, newest first. Summaries and pinned memories are left out.
+    """
     newest = store.memories(MemoryFilter(exactly=scope, unexpired_at=now, limit=limit + 1))
     if len(newest) <= limit:
         return [memory for memory in newest if not _is_document(memory)]
@@ -66,7 +69,7 @@ def find_known(
 
 
 def _is_document(memory: Memory) -> bool:
-    """Return True for a memory that must not be replaced by a single statement: a document of many facts, or pinned."""
+    """Return True if a memory must not be replaced by a single statement: it is a summary of many facts, or it is pinned."""
     return memory.kind in _DOCUMENT_KINDS or memory.pinned
 
 

@@ -11,7 +11,7 @@ import threading
 import uuid
 
 _tokens: dict[int, str] = {}
-"""Maps a process id to a random token. The token differs if a restarted container reuses a process id."""
+"""Maps a process id to a random token, which tells apart two processes with the same id, such as 1 in a restarted container."""
 
 
 def worker_name() -> str:

@@ -1,4 +1,8 @@
-"""The scheduler of an engine's background work. It is run by a thread, by the caller, or not at all."""
+"""The scheduler of an engine's background work.
+
+The setting ``worker`` decides where the work runs: in a thread, in each write, or only in ``drain()`` and in the command
+``holdfast worker``.
+"""
 
 import contextlib
 import time

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from holdfast.engine import Engine
 
 _NAMES_LIMIT = 10_000
-"""Maximum number of user names to compare with a mistyped one. If a store has more, no unknown user is reported."""
+"""Maximum number of user names to compare with a mistyped one. In a store with more users, no hint is given."""
 
 
 def unknown_user(memory: "Engine", user: str | None) -> str | None:
-    """If the store has no such user, return a hint with the most similar name; otherwise None."""
+    """If the store has no such user, return a hint such as "There is no user 'anna' ... Did you mean 'ana'?"; otherwise None."""
     name = clean_name(user, what="user")
     if name is None:
         return None

@@ -79,7 +79,10 @@ def open_learner(chat: str | None) -> Iterator[EngineLearner]:
 
 
 def measure(learner: Learner, judge: Judge, splits: Sequence[Split], *, limit: int | None = None) -> Report:
-    """Score a learner and a judge on the whole set, or on the first ``limit`` cases of each part, alternating languages."""
+    """Score a learner and a judge on the labeled set.
+
+    With ``limit``, use only that many cases of each part (single messages, conversations, pairs), alternating between languages.
+    """
 
     def learn(cases: Sequence[Case]) -> list[CaseResult]:
         return [score_case(case, learner) for case in _first(cases, limit)]

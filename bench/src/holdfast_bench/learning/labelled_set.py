@@ -70,7 +70,7 @@ def utterances(split: Split) -> list[Case]:
 
 
 def cases(name: str) -> list[Case]:
-    """Return the cases of one file whose rows are single messages."""
+    """Return the cases of one file of the set. Each row of the file must be a single message."""
     return [_case(row, [{"role": "user", "text": row["text"]}]) for row in rows(name)]
 
 
@@ -101,7 +101,7 @@ def rows(name: str) -> Iterator[dict[str, Any]]:
 
 
 def make_case(id: str, texts: Sequence[str], keep: Sequence[Item], drop: Sequence[str] = (), language: str = "en") -> Case:
-    """Return a case from a user's messages, for custom sets."""
+    """Return a case from a user's messages. Use it to build your own labeled set in Python."""
     messages = [{"role": "user", "text": text} for text in texts]
     return Case(id=id, language=language, messages=_messages(id, messages), keep=tuple(keep), drop=tuple(drop))
 

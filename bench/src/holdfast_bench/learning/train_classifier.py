@@ -61,7 +61,7 @@ def fitted(labeled: Sequence[Example]) -> dict[str, float]:
 def _newton(table: NDArray[np.float64], positive: NDArray[np.float64]) -> NDArray[np.float64]:
     """Fit a logistic regression with an L2 penalty by Newton's method.
 
-    Each step solves a linear system with one row per example instead of one row per feature.
+    The usual step solves a linear system with one row per feature. Here, an equivalent system with one row per example is solved.
     """
     penalty = np.full(table.shape[1], _PENALTY)
     penalty[-1] = 0.01

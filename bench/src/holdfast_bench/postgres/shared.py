@@ -148,7 +148,7 @@ def _figures(log: ClientLog, seconds: float) -> dict[str, Any]:
 
 
 def _table(result: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return a table with one line per figure and one column per setup."""
+    """Return a table with one line per figure and one column per setup, such as "4 servers, 4 workers"."""
     names = list(dict.fromkeys(name for column in result.values() for name in column))
     lines = [f"{'':20}" + "".join(f"{title:>24}" for title in result)]
     lines += [f"{name:20}" + "".join(f"{column.get(name, '')!s:>24}" for column in result.values()) for name in names]

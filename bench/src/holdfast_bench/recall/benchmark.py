@@ -28,7 +28,7 @@ from holdfast_bench.recall.vector_cache import CachedEmbedder
 _BETWEEN_TURNS = timedelta(seconds=20)
 """Assumed time between two messages. The data sets do not state it."""
 _FOREIGN_EVERY = 5
-"""For every fifth question, the benchmark also asks one about another conversation, which should find nothing."""
+"""After every fifth question, a question about another conversation is asked as well. Recall should find nothing for it."""
 _USER_ROLES = ("user", "assistant")
 
 
@@ -45,7 +45,7 @@ def run(
     as_json: bool = False,
     progress: Callable[[str, int, int], None] = lambda label, done, total: None,
 ) -> None:
-    """Load a data set, recall for each question, write the run file, and print the table."""
+    """Load a data set, recall for each question, and print the table of scores. With ``out``, write the ranked ids to a file."""
     data = load(dataset, haystacks=haystacks)
     rows: list[Row] = []
     own: list[float] = []
@@ -74,7 +74,11 @@ def _best(hits: Sequence[Hit]) -> float:
 
 
 def _unanswerable(data: Dataset, conversation: Conversation, count: int) -> Question | None:
-    """Return a question about another conversation, which this one cannot answer; None except for every fifth question."""
+    """Return a question about another conversation, which this conversation cannot answer.
+
+    ``count`` is the number of questions asked so far. Return None unless it is a multiple of five, so that few such
+    questions are asked.
+    """
     others = [other for other in data.conversations if other.id != conversation.id and other.questions]
     if not others or count % _FOREIGN_EVERY:
         return None

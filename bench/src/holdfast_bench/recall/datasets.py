@@ -69,7 +69,10 @@ class Dataset:
 
 
 def load(path: Path, *, haystacks: bool = False) -> Dataset:
-    """Read a data set. With ``haystacks``, each question is asked on a separate set of sessions."""
+    """Read a data set.
+
+    With ``haystacks``, each question is asked only on the sessions that the file's ``haystacks`` assign to it.
+    """
     try:
         data = json.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:

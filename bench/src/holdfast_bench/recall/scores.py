@@ -15,7 +15,7 @@ BUDGETS = (1000, 4000)
 _RESAMPLES = 1000
 """Number of bootstrap samples."""
 _FLOORS = (0.1, 0.2, 0.5)
-"""Minimum scores. For each, the report shows the share of questions with a hit that reaches it."""
+"""Minimum scores. For each, the report shows the share of questions whose best hit has at least this score."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,8 @@ def score(
 ) -> Row:
     """Score the ranked ids of a question, and the ids that fit into contexts of several sizes, against its evidence.
 
-    Ranked ids are scored by session if the data set says so. Contexts are always scored by turn.
+    If the data set has ``by_session``, each ranked id is replaced by the id of its session before it is compared. Contexts
+    are always scored by turn.
     """
     gold, turns = set(question.evidence), set(question.evidence)
     if data.by_session:
@@ -80,9 +81,10 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Abstention:
-    """Best scores of questions asked about their own conversation and about another one that cannot answer them.
+    """Scores of the best hits, for two groups of questions.
 
-    If recall abstains well, the second group scores lower.
+    Questions in ``own`` were asked on the conversation they are about. Questions in ``foreign`` were asked on another
+    conversation, which cannot answer them, so their scores should be lower.
     """
 
     own: Sequence[float]

@@ -35,7 +35,10 @@ def run(
 
 
 def measure(*, clients: int, seconds: float, memories: int, workers: int, options: Sequence[str] = ()) -> dict[str, Any]:
-    """Measure one client alone, all clients at once, and one client alone again. ``options`` are passed to the server."""
+    """Measure one client alone, all clients at once, and one client alone again, because the machine's speed can change.
+
+    ``options`` are passed to the server.
+    """
     chosen = ["--workers", str(workers), *options]
     with tempfile.TemporaryDirectory() as folder, server(Path(folder), *chosen) as (port, process):
         fill(port, memories)

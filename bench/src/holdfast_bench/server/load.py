@@ -69,7 +69,7 @@ def server(folder: Path | str, *options: str) -> Iterator[tuple[int, int]]:
 
 
 def _end(process: "subprocess.Popen[str]") -> None:
-    """Terminate a server. If it does not exit within 30 seconds, kill it. No data is lost."""
+    """Terminate a server process. If it does not exit within 30 seconds, kill it."""
     process.terminate()
     try:
         process.wait(30)

@@ -99,6 +99,6 @@ def summarize(samples: Sequence[float]) -> dict[str, Any]:
 
 
 def _around(samples: Sequence[float], share: float) -> float:
-    """Return the median of the samples around a moment of the run. A single outlier has no effect."""
+    """Return the median of the samples around a moment of the run, so that a single outlier has no effect."""
     at, width = round(share * (len(samples) - 1)), max(1, len(samples) // 20)
     return round(statistics.median(samples[max(0, at - width) : at + width + 1]), 1)

@@ -1,8 +1,8 @@
 """Compares three servers: one whose chat model refuses connections, one whose model hangs, and one without a model.
 
-Adds and recalls must take the same time in all three. The servers are loaded alternately, so that other load on the
-machine affects all of them. While a model hangs, digest jobs wait for it. The benchmark reports how many jobs wait, and
-how long they take once the model refuses connections.
+Adds and recalls must take the same time in all three. Clients send requests to one server at a time, in turn, so that
+other load on the machine affects all three. While a model hangs, digest jobs wait for it. The benchmark reports how many
+jobs wait. Then the hanging model is made to refuse connections, and the benchmark reports how long the waiting jobs take.
 """
 
 import contextlib
@@ -88,7 +88,7 @@ def _served(folder: Path, model_port: int | None, options: Sequence[str]) -> Ite
 
 
 def _in_turns(ports: dict[str, int], *, clients: int, seconds: float) -> dict[str, Load]:
-    """Load the servers one after the other, for several rounds."""
+    """Let the clients send requests to one server at a time, in turn, for several rounds. Return each server's measurements."""
     seen: dict[str, list[Load]] = {name: [] for name in ports}
     with ClientPool(clients) as pool:
         for port in ports.values():
@@ -114,6 +114,6 @@ def _figures(load: Load, baseline: Load) -> dict[str, Any]:
 
 
 def _lag(port: int) -> dict[str, Any]:
-    """Return the number of queued jobs and the digestion lag in seconds."""
+    """Return the number of unfinished jobs, and the age of the oldest one in seconds (the digestion lag)."""
     stats = ask(http.client.HTTPConnection("127.0.0.1", port, timeout=60), "GET", "/v1/stats")[1]
     return {"queued": stats["queue"]["queued"] + stats["queue"]["running"], "lag_s": round(stats["digestion_lag_seconds"], 1)}

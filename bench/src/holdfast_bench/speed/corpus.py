@@ -74,7 +74,7 @@ def _sentence(words: Sequence[str], picks: Sequence[int]) -> str:
 
 
 def embed_afresh(embedder: Embedder, questions: Sequence[str]) -> None:
-    """Embed modified copies of the questions, because an embedder may cache questions that it has seen."""
+    """Embed the questions with a new number appended to each, so that the embedder cannot answer from a cache."""
     embedder.embed([f"{question} {next(_counter)}" for question in questions], role="query")
 
 

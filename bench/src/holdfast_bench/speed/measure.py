@@ -27,9 +27,12 @@ _BATCH = 2000
 _EMBEDDED = 16
 """Number of queries used to measure recall with embedding."""
 _WARM = 3
-"""Number of warm-up queries per call, which are not measured."""
+"""Number of queries that each measured function runs first as a warm-up. They are not measured."""
 _OFTEN = 6
-"""Number of rounds of warm-up queries for Holdfast, which loads more of a user's data after several queries."""
+"""Number of times that Holdfast runs all queries before the measurement.
+
+Once is not enough, because Holdfast loads a part of a user's data only after several queries of that user.
+"""
 _ROUNDS = 20
 """Maximum number of measured rounds."""
 _SECONDS = 8.0
@@ -62,7 +65,10 @@ class Task:
 
 
 def make_task(corpus: Corpus, *, many: bool, real: Embedder | None) -> Task:
-    """Assign the memories to one user, or to many users with 100 each. The last memories are kept for single adds."""
+    """Assign the memories to one user, or to many users with 100 each.
+
+    The last memories are not imported in batches. They are added one at a time later, to measure single adds.
+    """
     size = len(corpus.texts) - SINGLE_ADDS
     users = [f"user{n // PER_USER}" if many else "ana" for n in range(len(corpus.texts))]
     return Task(corpus=corpus, users=users, size=size, real=real)
@@ -165,9 +171,9 @@ def _cold(name: str, task: Task, folder: Path) -> Numbers:
 
 
 def medians_cpu(measured: Mapping[str, Measured]) -> Numbers:
-    """Return the median CPU milliseconds of each call, over all threads.
+    """Return the median CPU milliseconds of each measured function, over all threads.
 
-    The calls are interleaved for some seconds, so that a slow moment of the machine affects all of them.
+    The functions take turns for some seconds, so that a slow moment of the machine affects all of them.
     """
     spent: dict[str, list[float]] = {name: [] for name in measured}
     for call, queries in measured.values():

@@ -145,7 +145,7 @@ def _run_until_stopped(memory: "Engine", flags: Flags, stop: threading.Event) ->
 
 
 def _wait(memory: "Engine", stop: threading.Event) -> None:
-    """Wait for a job notification, at most five seconds. Without notifications, wait one second."""
+    """Wait for a job notification, at most five seconds. If the store sends no notifications, wait one second."""
     from holdfast.protocols import JobNotifier  # noqa: PLC0415  (as above)
 
     store = services(memory).store

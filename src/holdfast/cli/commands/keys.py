@@ -25,7 +25,7 @@ _operator = click.option("--operator", metavar="NAME", help="Tenant the server w
 
 @contextmanager
 def _gate(flags: Flags, operator: str | None) -> Iterator[Gate]:
-    """Open the key registry, which is in the operator's tenant. Here, ``--tenant`` is the tenant that a key opens."""
+    """Open the key registry in the tenant ``operator``. ``--tenant`` is not used here: it names the tenant that a key opens."""
     with open_memory(replace(flags, tenant=operator)) as memory:
         yield Gate(services(memory).store, services(memory).clock)
 
@@ -123,7 +123,7 @@ def revoke(flags: Flags, *, id: str, operator: str | None) -> None:
 @_operator
 @with_flags(scope=False)
 def off(flags: Flags, *, yes: bool, operator: str | None) -> None:
-    """Revoke all keys. The server then needs none from this machine."""
+    """Revoke all keys. Requests from this machine then need no key."""
     confirm("Revoke all keys, so that anyone on this machine can use the server?", yes=yes)
     with _gate(flags, operator) as gate:
         revoked = gate.disable_keys()

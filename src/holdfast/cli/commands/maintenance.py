@@ -65,7 +65,7 @@ def _bundled_postgres() -> list[Finding]:
 
 
 def _model_findings(flags: Flags) -> list[Finding]:
-    """Check the models named in the settings. The engine itself checks the embedder's weights."""
+    """Check the models named in the settings. Problems of the embedder that the engine already reports are left out."""
     from holdfast.config.opening import make_preset  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.config.readiness import model_problems  # noqa: PLC0415  (as above)
     from holdfast.config.settings import load_settings  # noqa: PLC0415  (heavy: not needed for --help)

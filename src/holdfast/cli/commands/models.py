@@ -146,7 +146,7 @@ def _origin(carrier: Carrier) -> str:
 @click.argument("name", required=False)
 @with_flags(scope=False, store=False)
 def path(flags: Flags, name: str | None) -> None:
-    """Print the folder of the weights, or a model's files."""
+    """Print the folder of all weights, or the files of one model."""
     from holdfast.config.folders import models_directory  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.models.local.weights import locate  # noqa: PLC0415  (as above)
 

@@ -47,7 +47,7 @@ class Client:
     restart: str = "Restart the assistant to use it."
 
     def path(self, folders: "HomeFolders", place: InstallTarget, project: Path) -> Path:
-        """Return the settings file to change. An existing ``.jsonc`` variant is used if there is no ``.json`` file."""
+        """Return the settings file to change. If only a variant with the suffix ``.jsonc`` exists, return that one."""
         if place is InstallTarget.USER:
             chosen = self.of_user(folders)
         elif self.of_project is None:
@@ -62,7 +62,7 @@ class Client:
         return self.shape(entry)
 
     def alone(self, shaped: Mapping[str, Any]) -> str:
-        """Return the text of a new settings file that contains only this entry."""
+        """Return the text of a new settings file that contains only the given server entry."""
         if self.is_toml:
             return toml_table((self.under, NAME), shaped)
         return json.dumps({self.under: {NAME: shaped}}, indent=2, ensure_ascii=False) + "\n"
