@@ -1,7 +1,7 @@
 """The MCP server over streamable HTTP, as an ASGI application for ``/mcp``.
 
 No state is kept between requests, so any worker process can answer any request. Each request is authorized before its
-body is read. If the access key is not bound to a scope, the query string names it: ``/mcp?user=ana&app=kitchen``.
+body is read. If the access key is not bound to a scope, the query string names the scope: ``/mcp?user=ana&app=kitchen``.
 """
 
 import asyncio

@@ -25,7 +25,7 @@ _MAX_WEIGHED_CHARACTERS = 160
 """Maximum number of characters after a question that are examined to decide whether a statement begins there."""
 _MIN_WORDS = 2
 _MIN_WORDS_WITHOUT_SUBJECT = 3
-"""Minimum number of words that a clause without a subject must have."""
+"""Minimum number of words of a clause without a subject. A shorter one is not split off."""
 _BOUNDARY = re.compile(
     r"(?:\s*[,;:(]\s*|\s+[–—-]+\s+|\s*(?:\.\.\.|…)\s*)(?:(?:and|but|so|because|cause|cuz|since|also|plus|y|e|pero|porque|asi que|ya que|aunque|ademas"
     r"|tambien|which is why|por eso|que|es que|cuz|bc)\s+)?"
@@ -47,9 +47,9 @@ _CONSEQUENCE = re.compile(r"\b(?:so|asi que|por eso|which is why)\b")
 _CONSEQUENT_WISH = re.compile(
     r"(?:please )?(?:no|don'?t|dont|do not|stop|never|only|always|skip|avoid|nada de|sin|deja de|nunca|evita|siempre)\b"
 )
-"""Matches the beginning of a wish that follows "so". The wish is not split from the statement that explains it."""
+"""Matches the beginning of a wish that follows "so". The wish is not split off: "I'm vegan, so no cheese"."""
 _CONSENT = re.compile(r"(?:ok|okay|vale|dale|got it|understood|entendido|de acuerdo|alright|please|porfa|por favor|si|yeah)\W*$")
-"""Matches a question that only asks for agreement with the statement before it."""
+"""Matches a question that only asks for agreement with the statement before it: "I'm vegan, ok?"."""
 _INSTEAD = re.compile(r"\b(?:instead|after all|en su lugar|en vez de eso)\b")
 _ACCENTS = str.maketrans(
     "áàâäãéèêëíìîïóòôöõúùûüçñÁÀÂÄÃÉÈÊËÍÌÎÏÓÒÔÖÕÚÙÛÜÇÑ’‘`´", "aaaaaeeeeiiiiooooouuuucnAAAAAEEEEIIIIOOOOOUUUUCN''''"
@@ -89,7 +89,10 @@ def fold_clause(text: str) -> str:
 
 
 def sentences(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each sentence as written and in folded form. Code is skipped. In the folded form, longer quotes are masked."""
+    """Yield each sentence as written and in folded form. Code is skipped.
+
+    In the folded form, quotes of three or more words are masked with underscores.
+    """
     for piece in _SENTENCE_END.split(without_quoted_text(text)):
         sentence = piece.strip(_EDGES) if piece else ""
         if (
@@ -183,7 +186,7 @@ def _asks(folded: str, book: Rulebook, *, is_question: bool) -> bool:
 
 
 def _clause_boundaries(sentence: str, folded: str, book: Rulebook, *, is_question: bool) -> list[tuple[int, int]]:
-    """Return the spans of text at which a sentence is split, each before a statement, a question or a command."""
+    """Return the spans of the separators (", and ") at which a sentence is split into statements, questions and commands."""
     cuts: list[tuple[int, int]] = []
     is_request = _asks_to_remember(folded, book)
     for boundary in islice(_BOUNDARY.finditer(folded), _MAX_BOUNDARIES):
@@ -264,7 +267,10 @@ def _begins_clause(rest: str, book: Rulebook, *, tight: bool, is_question: bool)
 
 
 def _has_own_subject(folded: str, book: Rulebook, *, tight: bool) -> bool:
-    """Return True if a clause can stand alone. A Spanish clause needs no subject; an English one does, except after a pause."""
+    """Return True if a clause can stand alone.
+
+    That is so if it is Spanish, if it begins with a subject, or if it follows a pause and has at least three words.
+    """
     if book.language == "es" or _SUBJECT.match(folded):
         return True
     return not tight and len(_BOUNDARY.split(folded, maxsplit=1)[0].split()) >= _MIN_WORDS_WITHOUT_SUBJECT

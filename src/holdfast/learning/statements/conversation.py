@@ -76,7 +76,7 @@ def _statements_in(message: Message) -> Iterator["SourcedStatement | _BareCorrec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _BareCorrection:
-    """A correction that names only the new value."""
+    """A correction that names only the new value: "no, on Tuesday"."""
 
     fragment: str
     message: Message
@@ -124,7 +124,7 @@ def _word_overlap(words: Sequence[str], others: Sequence[str]) -> float:
 
 
 def _without_last_message(found: list[SourcedStatement], message: Message) -> list[SourcedStatement]:
-    """Drop the statements of the latest message by the same speaker that made any."""
+    """Drop the statements of one message: the latest that has any, among the earlier messages of the same speaker."""
     mine = [each for each in found if each.sources[-1].speaker == message.speaker]
     last = mine[-1].sources[-1].id if mine else None
     return [each for each in found if each.sources[-1].id != last]

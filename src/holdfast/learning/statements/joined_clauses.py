@@ -7,14 +7,14 @@ from dataclasses import replace
 from holdfast.learning.statements.rulebook import Statement
 
 _MAX_THIN_WORDS = 7
-"""Maximum number of words of a thin statement, which is too short to stand alone."""
+"""A statement with at most this many words is usually too short to stand alone ("thin")."""
 _MAX_THIN_WORDS_WITH_NUMBER = 4
-"""Maximum number of words of a thin statement (too short to stand alone) that contains a number."""
+"""A statement that contains a number is usually too short to stand alone ("thin") if it has at most this many words."""
 _STANDS_ALONE = frozenset(
     "name nombre birthday cumpleanos contact contacto diet dieta health salud family familia pet mascota home ubicacion work trabajo "
     "study estudios language idioma skill habilidad decision".split()
 )
-"""Keys whose statements are complete even if they are short."""
+"""Keys such as ``name`` and ``diet``. If a rule gives a statement such a key, the statement is complete even if it is short."""
 _BETWEEN = re.compile(
     r"[\s,;:.…–—()-]{1,6}(?:(?:and|but|so|because|cause|cuz|bc|since|plus|also|though|although|while|then|now|y|e|pero|porque|asi|así|ya|aunque"
     r"|ademas|además|tambien|también|por|eso|es|que|pues)[\s,]+){0,3}",

@@ -47,7 +47,10 @@ _VALUES = tuple(
         r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|once|doce)\b",
     )
 )
-"""One pattern per sort of value. A new value replaces one of the same sort. The first sort found in a correction is used."""
+"""One pattern per sort of value: weekday, date, time, number and so on. A new value replaces an old value of the same sort.
+
+If a correction contains values of several sorts, the sort that comes first in this list is used.
+"""
 _MAX_FRAGMENT_WORDS = 9
 
 
@@ -66,7 +69,10 @@ def admits_mistake(folded: str) -> bool:
 
 
 def repaired(text: str, fragment: str) -> str | None:
-    """Return a statement with its value replaced by the value in a fragment; None if the two have no sort of value in common."""
+    """Return a statement with its value replaced by the one in ``fragment``, such as "on Tuesday" or "on Tuesday, not Monday".
+
+    Return None if the statement contains no value that the fragment can replace.
+    """
     plain = fold_clause(fragment)
     named = _NOT.match(plain) or _BUT.match(plain)
     if named is not None:
@@ -84,7 +90,7 @@ def repaired(text: str, fragment: str) -> str | None:
 
 
 def repaired_within(text: str) -> str:
-    """Return a statement that corrects itself with only the final value. Other statements are returned unchanged."""
+    """If a statement corrects itself ("at 9... sorry, at 10"), return it with only the final value. Return others unchanged."""
     found = _WITHIN.match(fold_clause(text).rstrip("."))
     if found is None:
         return text

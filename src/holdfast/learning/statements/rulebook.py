@@ -61,12 +61,15 @@ class Rulebook:
     prefix: re.Pattern[str]
     """Matches words before a statement that are part of it, such as "for the archive" or "every Sunday"."""
     elided: Mapping[str, re.Pattern[str]]
-    """Maps a subject to the pattern of clauses that omit it. The subject is inserted before the rules are tried."""
+    """Maps the omitted beginning of a clause, such as "i've", to a pattern of clauses that lack it ("been vegan since May").
+
+    If no rule matches such a clause, the rules are tried again with the beginning inserted.
+    """
     signs: Mapping[str, re.Pattern[str]]
     scale: CueScale
-    """Cues whose weights decide if no rule matches a clause."""
+    """The cues of the language. Their weights help to decide whether a clause is worth keeping."""
     classifier: ClauseClassifier | None
-    """Classifier of clauses; None if no classifier is used."""
+    """Classifier that helps to decide whether a clause is worth keeping; None if only the rules decide."""
 
     def find(self, clause: str) -> StatementRule | None:
         """Return the first rule that matches a folded clause, or None.
@@ -119,7 +122,10 @@ def rulebook(language: str) -> Rulebook:
 
 @lru_cache
 def rules_only(language: str) -> Rulebook:
-    """Return a rulebook without cues and classifier, for texts in another language, where function words mean other things."""
+    """Return the rulebook of a language without its cues and classifier, to read texts in another language.
+
+    Cues and classifier depend on short function words, which mean other things in another language.
+    """
     nothing = CueScale(name=0.0, number=0.0, thin=0.0, cues=())
     return replace(rulebook(language), scale=nothing, classifier=None)
 

@@ -33,7 +33,10 @@ class SpokenSentence:
 
 
 def spoken(text: str, book: Rulebook) -> Iterator[SpokenSentence]:
-    """Yield the sentences of a message. Stop at a request to translate, rewrite or write a text: the rest is that text."""
+    """Yield the sentences of a message.
+
+    Stop at a request such as "translate this": the text after it is not something that the speaker states.
+    """
     if any(book.shows(sign, fold_clause(text)) for sign in _WHOLE_MESSAGE):
         return
     impersonal = _is_impersonal(text, book)

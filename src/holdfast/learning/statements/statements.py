@@ -41,7 +41,7 @@ _TYPES: Mapping[str, StatementType] = {
     "note": "knowledge",
     "nota": "knowledge",
 }
-"""Types of statements that no rule matched, by key. The type of any other key is ``personal``."""
+"""Maps the key of a statement that no rule matched to its type. Plans have the type ``event``, all other keys ``personal``."""
 _MAX_IMPORTANCE = 10.0
 _SPANISH_LETTER = re.compile(r"[ñáéíóú¿¡]", re.IGNORECASE)
 _MAX_ADDITION_WORDS = 9

@@ -4,14 +4,14 @@ from holdfast.learning.statements.classifier import ClauseReading
 from holdfast.learning.statements.rulebook import Rulebook, StatementRule
 
 _MAX_DOUBT_WORDS = 6
-"""Number of words at the beginning of a clause. An expression of doubt among them applies to the whole clause."""
+"""An expression of doubt ("maybe") applies to the whole clause if it is among this many first words of the clause."""
 _MIN_RULED_PROBABILITY = 0.25
-"""Minimum probability for keeping a clause that a rule matches. It is low: the classifier overrules only in clear cases."""
+"""Minimum probability, by the classifier, to keep a clause that a rule matches. It is low, so that the rule usually decides."""
 _MIN_PROBABILITY = 0.5
 _MIN_IMPERSONAL_PROBABILITY = 0.8
-"""Minimum probability for keeping a clause of a longer impersonal text, such as an article."""
+"""Minimum probability, by the classifier, to keep a clause of an impersonal text, such as an article, if no rule matches it."""
 _MIN_FAINT_PROBABILITY = 0.35
-"""Minimum probability for joining a clause, which is not kept alone, to a neighboring statement."""
+"""Minimum probability, by the classifier, to join a clause to a neighboring statement if it is not worth keeping alone."""
 
 
 def is_worth_keeping(text: str, folded: str, book: Rulebook, rule: StatementRule | None, *, impersonal: bool = False) -> bool:

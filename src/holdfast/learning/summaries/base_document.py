@@ -162,7 +162,10 @@ def _is_repeat(words: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def _slot(statement: str) -> str | None:
-    """Return the attribute that a statement gives a value, such as a person's home; None if several values can hold at once."""
+    """Return the slot that a statement fills, such as a person's home.
+
+    Return None for a statement that fills no slot, or that is marked as earlier.
+    """
     plain = fold(statement)
     if plain.startswith(_EARLIER_PREFIXES):
         return None

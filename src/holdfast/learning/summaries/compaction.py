@@ -22,7 +22,7 @@ from holdfast.types import Change, Memory, MemoryStatus, Put, Retire
 
 RULE_VERSION: Final = "compaction-rules-1"
 DROPPED: Final[MemoryStatus] = "expired"
-"""Status of a memory that compaction deleted. Unlike with ``forgotten``, its source messages can still be found."""
+"""Status of a memory that compaction deleted. Its source messages are still recalled, unlike those of a ``forgotten`` memory."""
 _MAX_CALLS: Final = 5
 """Maximum number of model calls per compaction. Rules make the remaining decisions."""
 _MAX_SHOWN_CHARACTERS: Final = 2000
@@ -170,7 +170,11 @@ def _compact(
 
 
 def _decide(working: _MemorySet, model: ChatModel | None, earlier: Sequence[_Decided]) -> _Decided:
-    """Let the model decide if it is available and there is a choice; otherwise decide by rules."""
+    """Decide what to delete or merge next, with the model if possible.
+
+    If only one memory is not pinned, it is deleted. Rules decide if there is no model or its calls are used up. If an earlier
+    call failed or gave an invalid decision, the oldest memory is deleted.
+    """
     if len(working.unpinned()) == 1:
         return _Decided(
             decision=Decision(action="delete", target=working.unpinned()[0].id, reason="the only memory that is not pinned")
@@ -277,7 +281,7 @@ def _merge_into(target: Memory, other: Memory, text: str) -> Memory:
 
 
 def _changes(before: Sequence[Memory], working: _MemorySet, decisions: Sequence[Decision]) -> tuple[Change, ...]:
-    """Return the store changes for the decisions. Retirements come before edits, so that no two live memories have one text."""
+    """Return the store changes for the decisions. Retirements come first, so that two live memories never have the same text."""
     retired = [
         Retire(id=decision.target, status=DROPPED, reason=decision.reason)
         if decision.action == "delete"

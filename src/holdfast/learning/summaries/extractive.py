@@ -40,7 +40,10 @@ _MAX_MESSAGE_CHARACTERS = 20_000
 """Maximum number of characters read of one message. A longer message is usually a pasted file."""
 _MAX_SENTENCE_CHARACTERS = 180
 _MIN_GAIN = 0.5
-"""Minimum gain for adding a sentence beyond the minimum number. A sentence with less gain is usually small talk."""
+"""Once a summary has its minimum number of sentences, another one is added only if its gain is at least this.
+
+A sentence with less gain is usually small talk.
+"""
 ALSO = {"en": "Also mentioned", "es": "También se mencionó"}
 """First words of the closing clause that lists the remaining details."""
 _WORDS = {
@@ -105,7 +108,7 @@ def paragraph(messages: Sequence[Message], *, max_characters: int = 200, languag
 
 
 def language_of(messages: Sequence[Message], language: str | None = None) -> str:
-    """Return the given language, or else the language of the messages. Return English if that is not English or Spanish."""
+    """Return the given language, or else that of the messages. If the result is neither English nor Spanish, return English."""
     if language is None:
         language = detect_language(" ".join(message.text for message in messages)[:2000])
     return language if language in _WORDS else "en"
@@ -235,7 +238,10 @@ def _reserve(wanted: dict[str, Detail], covered: set[str], form: _ReportFormat) 
 
 
 def _turns(chosen: Sequence[_QuotableSentence], max_sentences: int) -> list[list[_QuotableSentence]]:
-    """Group the chosen sentences by speaker. If there are too many groups, merge some into earlier ones of the same speaker."""
+    """Group consecutive sentences of one speaker.
+
+    If there are too many groups, merge some into earlier groups of the same speaker.
+    """
     turns = _runs(chosen)
     while len(turns) > max_sentences:
         earlier = {at: [home for home in range(at) if turns[home][0].who == turns[at][0].who] for at in range(len(turns))}

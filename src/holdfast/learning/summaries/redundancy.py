@@ -18,7 +18,10 @@ _CHANCE_SIMILARITY: Final = 0.3
 """Similarity that two texts reach by chance, with one shared word. Only similarity above it counts as redundancy."""
 _CONTAINED_SIMILARITY: Final = 0.9
 _MIN_WORDS: Final = 3
-"""Minimum number of words for the containment score. The words of a shorter text occur in too many other texts."""
+"""Two texts are similar if one contains most words of the other and the shorter has at least this many words.
+
+The words of an even shorter text occur in too many other texts.
+"""
 _HALF_LIFE: Final = timedelta(days=30)
 _NEGATIONS: Final = frozenset("no not never none without nor cannot nunca jamas sin tampoco ni nadie nada".split())
 _WORD: Final = re.compile(r"[^\W_]+(?:['’.,:/-][^\W_]+)*")
@@ -51,7 +54,10 @@ def _words(text: str, language: str | None) -> frozenset[str]:
 
 
 def _shared(one: frozenset[str], other: frozenset[str]) -> float:
-    """Return the overlap of two word sets, 0 to 1. A set that contains the other scores up to 0.9."""
+    """Return the overlap of two word sets, 0 to 1.
+
+    It is at least 0.9 if the larger set contains the smaller one, and the smaller one has three or more words.
+    """
     if not one or not other:
         return 0.0
     both, shorter = len(one & other), min(len(one), len(other))
@@ -95,7 +101,7 @@ def _negations(text: str) -> int:
 
 
 def long_numbers(text: str) -> frozenset[str]:
-    """Return the numbers of three or more digits, without thousands separators. Shorter numbers may be written as words."""
+    """Return the numbers of three or more digits, without thousands separators. Shorter ones may be spelled out ("twelve")."""
     return frozenset(number for found in _NUMBER.findall(text) if len(number := _GROUPING.sub("", found)) >= 3)
 
 

@@ -48,7 +48,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Written:
-    """Result of a model call: the data, or None and the problem because of which the rules write the text."""
+    """Result of a model call. ``data`` is None if the call failed. Rules then write the text, and ``flaws`` names the problem."""
 
     data: Mapping[str, Any] | None
     flaws: tuple[str, ...]
@@ -165,7 +165,7 @@ def _check(written: _Written, name: str, replaces: Sequence[str], max_characters
 
 
 def _with_lost_details(text: str, messages: Sequence[Message], max_characters: int, language: str) -> str:
-    """Append the details that a model's summary lost, if it kept less than 80% of them."""
+    """Append the details that a model's summary left out, if it contains less than 80% of the details in the messages."""
     relevant = spoken(messages) or list(messages)
     if kept("\n".join(message.text for message in relevant), text) >= _MIN_KEPT_SHARE:
         return text

@@ -1,6 +1,6 @@
-"""Detect the topic of a message, and assign conclusions to a topic: with a chat model, or by words and vectors.
+"""Detect the topic of a message, and assign new memories to a topic: with a chat model, or by words and vectors.
 
-A topic's page consists of the live memories that carry its name.
+A topic's page consists of the live memories that carry its name. Memories for topic pages are called conclusions here.
 """
 
 from collections import Counter
@@ -54,7 +54,7 @@ _SCHEMA: Final[Schema] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class KnownTopic:
-    """Description of a topic, which makes it unnecessary to read the topic's page again."""
+    """Description of a topic. It is kept so that the topic's page need not be read again."""
 
     name: str
     titles: tuple[str, ...] = ()
@@ -72,7 +72,10 @@ class DetectedTopic(NamedTuple):
 
 
 def topic_of(memories: Sequence[Memory], vectors: RowVectors | None = None, *, name: str | None = None) -> KnownTopic:
-    """Describe a topic by the memories on its page. With five or more memories, a term counts if at least two contain it."""
+    """Describe a topic by the memories on its page.
+
+    Its terms are words of these memories. If there are five or more memories, a term must occur in at least two of them.
+    """
     topic_name = name or next((memory.topic for memory in memories if memory.topic), None)
     if topic_name is None:
         raise InvalidInput("None of these memories has a topic. Pass its name as `name`.")
@@ -185,7 +188,7 @@ def _cosine(topic: KnownTopic, vector: NDArray[np.float32] | None) -> float:
 
 
 def assign_needed(conclusions: Sequence[Put], topic: str | None, *, min_conclusions: int = 3) -> bool:
-    """Return True if ``assign`` would give the conclusions a topic. Calls no model."""
+    """Return True if ``assign`` would give the new memories (``conclusions``) a topic. Calls no model."""
     return bool(conclusions) and (topic is not None or len(conclusions) >= min_conclusions)
 
 
@@ -197,9 +200,10 @@ def assign(
     min_conclusions: int = 3,
     model: ChatModel | None = None,
 ) -> Outcome:
-    """Assign conclusions to the conversation's topic. If it has none, create one for at least ``min_conclusions`` conclusions.
+    """Give new memories (``conclusions``) the topic of their conversation, ``topic``.
 
-    ``known`` are the existing topics; a new topic gets a different name. Fewer conclusions stay without a topic.
+    If that is None, create a topic for at least ``min_conclusions`` memories; fewer stay without a topic. A new topic gets a
+    name that is not in ``known``.
     """
     if not assign_needed(conclusions, topic, min_conclusions=min_conclusions):
         return Outcome(changes=tuple(conclusions), prompt=RULE_VERSION)

@@ -181,7 +181,11 @@ def _tidy(rows: RowVectors, labels: Labels) -> Labels:
 
 
 def _separation(rows: RowVectors, labels: Labels) -> float:
-    """Return the mean difference of a row's cosines with its own center and the next center. Unplaced rows count as 0."""
+    """Return how well the clusters are separated.
+
+    This is the mean, over all rows, of a row's cosine with its own center minus its cosine with the nearest other center.
+    Unplaced rows count as 0.
+    """
     centers = np.stack([unit(rows[labels == label].mean(axis=0)) for label in range(int(labels.max()) + 1)])
     near = rows @ centers.T
     placed = np.flatnonzero(labels != UNPLACED)

@@ -24,7 +24,10 @@ _RESERVED_STEMS: Final = frozenset({"index", "readme"})
 
 
 def file_name(topic: str, taken: Collection[str] = ()) -> str:
-    """Return a file name for a topic, without path separators or device names. It is unlike any in ``taken``, ignoring case."""
+    """Return a file name for a topic, without path separators or device names.
+
+    It differs from all names in ``taken``, even if case is ignored.
+    """
     spelled = "".join(
         character if _is_kept(character) else "-"
         for character in unicodedata.normalize("NFC", topic).lower()

@@ -155,7 +155,7 @@ def _by_similarity(topic: str, texts: Sequence[str], rows: RowVectors | None) ->
 
 
 def _by_age(memories: Sequence[Memory], max_lines: int) -> dict[int, str]:
-    """Split lines by age, oldest first, into parts half as long as a page may be."""
+    """Split lines by age, oldest first, into parts of half the maximum page length."""
     oldest_first = sorted(range(len(memories)), key=lambda place: (memories[place].valid_from, memories[place].item))
     size = max(1, max_lines // 2)
     return {place: f"part-{number // size + 1}" for number, place in enumerate(oldest_first)}
@@ -170,7 +170,7 @@ def _name(topic: str, texts: Sequence[str], others: Sequence[str], taken: Collec
 
 
 def _topics(topic: str, places: Mapping[int, str], lines: int, taken: Collection[str]) -> list[str]:
-    """Return the full new topic of each line, in order."""
+    """Return the full name of each line's new topic, in the order of the lines."""
     prefix = slug(topic, max_words=10, max_characters=_MAX_PREFIX_CHARACTERS) or "topic"
     general = f"{prefix}-{GENERAL}"
     if fold(general) == fold(topic):
@@ -185,7 +185,8 @@ def _topics(topic: str, places: Mapping[int, str], lines: int, taken: Collection
 def follow(notes: Sequence[Memory], lines: Sequence[Put], *, general: str | None = None) -> tuple[Put, ...]:
     """Move each note of a split page to the topic that most of its source lines moved to.
 
-    If none of its source lines moved, the note goes to ``general`` or, without that, to one of the new topics.
+    A note records a recent conversation about the topic. If none of its source lines moved, it goes to ``general`` or, if that
+    is None, to one of the new topics.
     """
     moved = {put.id: put.topic for put in lines}
     puts: list[Put] = []

@@ -2,8 +2,8 @@
 
 It returns the same token ids as the reference tokenizer: it removes control characters, strips accents, lowercases,
 separates CJK characters and punctuation, and then splits each word into the longest known pieces. There are two
-deliberate differences. A special token spelled out in a text (``[SEP]``) is ordinary text. And text beyond a length
-that cannot affect the result is not read, so that the time is bounded for a text of any size.
+deliberate differences. A special token spelled out in a text (``[SEP]``) is ordinary text. And of a very long text, only
+the beginning is read, so that the time is bounded for a text of any size.
 """
 
 import unicodedata
@@ -18,7 +18,10 @@ __all__ = ["WordPiece"]
 _MAX_WORD_CHARACTERS: Final = 100
 """Maximum number of characters in a word. A longer word becomes one unknown token, as in the reference tokenizer."""
 _CHARACTERS_PER_TOKEN: Final = 64
-"""Number of characters read per token. English averages about 4.5; only blanks or extremely long words need more."""
+"""Maximum number of characters read for each token that the result may have.
+
+English needs about 4.5 on average. Only blanks or extremely long words need more than this limit.
+"""
 _CACHED_WORDS: Final = 20_000
 """Maximum number of words in the cache. The cache is cleared when it is full."""
 _CACHED_CHARACTERS: Final = 20_000

@@ -1,4 +1,4 @@
-"""A chat model behind a provider's Python package, with one loop for calls, retries and rejected features.
+"""A chat model behind a provider's Python package. One loop makes the calls, retries them, and omits rejected features.
 
 A ``ProviderFormat`` builds requests and parses replies. Request features that a server rejects, such as a response
 format, are remembered and not sent again.

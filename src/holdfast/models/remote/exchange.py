@@ -37,7 +37,7 @@ class RawReply:
 
     @property
     def stop(self) -> Literal["end", "length", "tool"]:
-        """Why the reply ended. ``length`` takes precedence: a truncated reply may also contain tool calls."""
+        """Why the reply ended: ``length`` if it was truncated, else ``tool`` if it contains tool calls, else ``end``."""
         if self.cut_off:
             return "length"
         return "tool" if self.tool_calls else "end"

@@ -33,7 +33,7 @@ class RetryPolicy:
     jitter: Callable[[], float] = random.random
 
     def wait(self, call: int) -> float:
-        """Return the seconds to wait after call number ``call``, starting at 1. Used if the server does not name a time."""
+        """Return the seconds to wait after call number ``call``, starting at 1. Used if the server does not say how long."""
         full = min(self.max_wait, self.first_wait * 2.0 ** (call - 1))
         return full * (0.5 + self.jitter() / 2)
 
