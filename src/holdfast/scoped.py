@@ -41,7 +41,8 @@ class ScopedMemory:
         ana.remember("prefers tea", key="drink")
         ana.recall("what does she drink?")
 
-    Reads see the user's own data and data shared by all users. Another user's id raises :class:`holdfast.NotFound`.
+    Reads see the user's own data and data shared by all users. The id of another user's memory or session raises
+    :class:`holdfast.NotFound`.
     """
 
     def __init__(self, services: Services, scope: Scope) -> None:

@@ -75,18 +75,21 @@ class RecallPlan:
     kinds: tuple[str, ...] | None = None
     """Kinds of memory to recall. If None, all kinds of memory and all messages are searched."""
     min_cosine: float | None = None
-    """Minimum cosine of a recalled memory, on the scale of the design's original embedder. If None, there is no minimum."""
+    """Minimum cosine of a recalled memory, or None. It was chosen for the embedder that ``measured_by`` describes."""
     measured_by: tuple[float, float] = (0.0, 1.0)
-    """Calibration of the design's original embedder. It is used to convert ``min_cosine`` to the scale of the embedder in use."""
+    """Calibration of the embedder for which ``min_cosine`` was chosen.
+
+    With another embedder, it is used to convert ``min_cosine`` to the scale of that embedder.
+    """
     own_embedder: str | None = None
-    """Name of the design's original embedder. If it is the embedder in use, ``min_cosine`` is applied without conversion."""
+    """Name of the embedder for which ``min_cosine`` was chosen. With this embedder, ``min_cosine`` is not converted."""
     accumulates: bool = False
     """If True, memories recalled in one turn stay in the context until the conversation ends."""
 
     def as_measured(self, cosine: float, calibration: tuple[float, float]) -> float:
-        """Convert a cosine to the scale of the design's original embedder.
+        """Convert a cosine to the scale of the embedder for which ``min_cosine`` was chosen.
 
-        ``calibration`` is that of the embedder that computed the cosine.
+        ``calibration`` is the calibration of the embedder that computed the cosine.
         """
         (low, high), (own_low, own_high) = self.measured_by, calibration
         return low + (cosine - own_low) / (own_high - own_low) * (high - low)
@@ -145,22 +148,28 @@ class Preset:
     tools: tuple[str, ...] = ("remember", "forget")
     """Names of the memory tools that a model may call. They are defined in ``prompts/tools.toml``."""
     default_key: str | None = None
-    """Key of a remembered text that has no key. A text such as ``key: value`` is split. If None, texts are stored unchanged."""
+    """Key of a text that is remembered without a key. If None, such a text has no key.
+
+    If it is set and the text itself starts with a key, as in "city: Madrid", the text is split into that key and its value.
+    """
     embedder: str | None = None
-    """Name of the embedder that the design uses. If None, the default embedder is used."""
+    """Name of the embedder that the preset's design uses. If None, the default embedder is used."""
     clean_every: timedelta = timedelta(hours=1)
     """Time between two purges of expired memories. There is also a purge at each start."""
     unused_after: timedelta | None = None
-    """Time after which an automatically extracted memory expires if it was not used. If None, it does not expire."""
+    """Time after which an automatically extracted memory expires if it was neither used nor stated again. If None, it is kept."""
     idle_after: timedelta | None = timedelta(minutes=7)
     """Time without a message after which a session is ended and memories are extracted from it. If None, it stays open."""
     undo_window: timedelta = timedelta(days=30)
-    """Time during which a forgotten memory can be restored."""
+    """Time during which the forgetting of a memory can be undone. After that, the memory is purged."""
     message_retention: timedelta | None = None
     """Time for which messages are kept once memories were extracted from their session. If None, they are kept forever."""
     context_tokens: int = 800
     languages: tuple[str, ...] = ("en", "es")
-    """Languages to consider for a short query, in addition to its detected language."""
+    """Languages in which the words of a query are stemmed, in addition to its detected language.
+
+    They are needed because the language of a short query is often unclear.
+    """
 
     def kind(self, name: str | None) -> Kind:
         """Return the kind with this name, or the default kind if ``name`` is None."""

@@ -37,5 +37,9 @@ REACHY = Preset(
 
 
 def context_key(text: str, metadata: Mapping[str, Any]) -> str:
-    """Return the key in the metadata of a context memory. If there is none, return a unique key, so that nothing is replaced."""
+    """Return the key of a memory of the kind ``context``.
+
+    This is ``context_key`` from its metadata. Otherwise it is a key made from the text, so that no memory with another text is
+    replaced.
+    """
     return str(metadata.get("context_key") or f"note-{content_hash(text)[:12]}")

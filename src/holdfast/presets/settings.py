@@ -232,7 +232,7 @@ def _checked(preset: str, item: "Field[Any]", value: Any) -> Any:
 
 
 def _embedder(settings: MemoryConfig | ReachySettings, *, provider: str | None = None) -> str | None:
-    """Return the embedder that the settings name, or None if it is the design's default."""
+    """Return the embedder that the settings name, or None if they name the design's default, so that the preset's own is kept."""
     name = settings.embedding_model
     if name == type(settings)().embedding_model:
         return None
@@ -245,7 +245,7 @@ def _embedder(settings: MemoryConfig | ReachySettings, *, provider: str | None =
 
 
 def _with_max_items(preset: Preset, words: str, max_items: int) -> Preset:
-    """Return the preset with the maximum number of items in one section of its prompt set to ``max_items``."""
+    """Return the preset with a new ``max_items`` for one section of its prompt. ``words`` is the name of the section's texts."""
     if preset.layout is None:
         return preset
     sections = tuple(replace(each, max_items=max_items) if each.words == words else each for each in preset.layout.sections)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Vectors: TypeAlias = "NDArray[np.float32]"
-"""Array of one unit vector, or of one per row. The alias is a string, so that this module does not import numpy."""
+"""A unit vector, or an array with one unit vector per row. The alias is a string, so that this module does not import numpy."""
 Role: TypeAlias = Literal["query", "document"]
 """The role in which a text is embedded: as a query, or as a document to be found."""
 

@@ -148,7 +148,7 @@ class Transaction(Reads, Protocol):
         ...
 
     def add_revision(self, memory: Memory) -> Memory:
-        """Store a new revision of a memory and close the previous one. Also indexes its text and queues it for embedding."""
+        """Store a new revision of a memory, which becomes the current one. Also index its text and queue it for embedding."""
         ...
 
     def touch(self, ids: Collection[str], *, used: datetime | None = None, seen: datetime | None = None) -> None:
@@ -156,7 +156,10 @@ class Transaction(Reads, Protocol):
         ...
 
     def set_action(self, messages: Collection[str], action: str) -> None:
-        """Set the action of messages that have none yet. Such messages are not recalled, and nothing is extracted from them."""
+        """Set the action of messages that have none yet.
+
+        Messages with an action are not recalled, and nothing is extracted from them.
+        """
         ...
 
     def set_sources(self, id: str, sources: Sequence[str]) -> None:
@@ -224,11 +227,11 @@ class Transaction(Reads, Protocol):
         ...
 
     def add_stored_response(self, answer: StoredResponse) -> None:
-        """Claim an idempotency key for a request, replacing an earlier claim."""
+        """Claim an idempotency key for a request: store an entry without a response. An earlier entry for the key is replaced."""
         ...
 
     def set_stored_response(self, answer: StoredResponse) -> bool:
-        """Store the response to a claimed request. Returns False and stores nothing if the claim is gone."""
+        """Store the response to a claimed request. If the claim was removed or replaced, store nothing and return False."""
         ...
 
     def remove_stored_responses(
@@ -254,9 +257,10 @@ class Transaction(Reads, Protocol):
         ...
 
     def remove_scope(self, owner: Mapping[str, str]) -> None:
-        """Remove what is left of a scope after its memories and messages: jobs, names, and the row of the user or app.
+        """Remove the remaining rows of a scope. Its memories and messages must have been removed before.
 
-        Access keys bound to the scope are removed too, under every tenant, because they contain its name and are now useless.
+        The remaining rows are its jobs and partitions, the record of the user or app, and the access keys bound to the scope.
+        Keys are removed even if another tenant stores them, because they contain the name of the scope and are now useless.
         """
         ...
 
@@ -287,7 +291,10 @@ class Store(Reads, Protocol):
         ...
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Run the reads of the block in one snapshot, or at least on one connection. The block must not wait for other work."""
+        """Run the reads of the block in one snapshot. The block must not wait for other work.
+
+        A store that cannot do this may let each read see the newest data.
+        """
         ...
 
     def find_text(self, query: str, where: SearchFilter, *, languages: Sequence[str], limit: int) -> list[Match]:
@@ -359,5 +366,8 @@ class JobNotifier(Protocol):
         ...
 
     def wait_for_tenants(self, seconds: float) -> Collection[str] | None:
-        """Wait until jobs are queued, and return their tenants. Return None if a notification may have been missed."""
+        """Wait until jobs are queued, and return their tenants.
+
+        Return None if a notification may have been missed; the caller must then check all tenants.
+        """
         ...

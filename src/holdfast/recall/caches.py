@@ -75,7 +75,10 @@ class QueryCache:
         return self._digest(*query) in self._vectors
 
     def get(self, model: str, text: str) -> "tuple[Vectors | None, int]":
-        """Return the cached vector of a query, or None, and a token. Pass the token to ``put``."""
+        """Return the cached vector of a query, or None, and a token.
+
+        Pass the token to ``put``, which uses it to detect that the cache was cleared in the meantime.
+        """
         self.drop_erased()
         with self._lock:
             vector = self._vectors.get(self._digest(model, text))
@@ -84,7 +87,10 @@ class QueryCache:
             return vector, self._clear_count
 
     def put(self, model: str, text: str, vector: "Vectors", token: int) -> None:
-        """Add a vector and evict the least recently used ones. Does nothing if the cache was cleared after ``get``."""
+        """Add a vector and evict the least recently used ones.
+
+        Does nothing if the cache was cleared after ``get`` returned the token.
+        """
         with self._lock:
             if token != self._clear_count:
                 return

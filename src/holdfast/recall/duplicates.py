@@ -15,15 +15,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MAX_ROUNDS = 3
-"""Maximum number of rounds. Each round checks ``limit`` more hits for duplicates."""
+"""Maximum number of rounds. Each round checks ``limit`` more hits, to replace the duplicates that were removed before."""
 _MIN_DUPLICATE_COSINE = 0.96
 """Threshold of the cosine above which two hits are duplicates."""
 _MIN_REPEATABLE_CHARACTERS = 80
-"""Minimum length of a text that may be returned twice, from two sessions. Repetitions of shorter texts add nothing."""
+"""Minimum length of a text that is returned twice if messages of two sessions contain it. "Thanks!" is returned only once."""
 _MAX_VECTOR_CHARACTERS = 1000
 """Maximum length of texts that are compared by meaning. The vector of a longer text covers only its beginning."""
 _MIN_WORDS = 3
-"""Minimum number of words for a comparison by shared words. A sentence in a language without spaces has fewer."""
+"""Minimum number of words that both texts must have before their shared words are counted.
+
+Otherwise, the count means little: in a language without spaces, a whole sentence may count as one word.
+"""
 _WORD = re.compile(r"\w+")
 _NEGATIONS = frozenset({"not", "no", "never", "nunca"})
 
@@ -83,7 +86,10 @@ class _DuplicateChecker:
         return True
 
     def _has_same_text(self, position: int, folded: str) -> bool:
-        """Return True if a hit with the same text was kept. The same long text may be kept twice, from two sessions."""
+        """Return True if a hit with the same text was kept.
+
+        Exception: a long text may be kept a second time if both hits are messages, from different sessions.
+        """
         earlier = self._kept_texts.get(folded, ())
         may_repeat = len(folded) >= _MIN_REPEATABLE_CHARACTERS and len(earlier) == 1 and self._are_apart(position, earlier[0])
         return bool(earlier) and not may_repeat
@@ -111,9 +117,10 @@ class _DuplicateChecker:
 
 
 def _may_say_the_same(one: frozenset[str], two: frozenset[str]) -> bool:
-    """Return True if two sets of words may have the same meaning.
+    """Return True if two texts, given as sets of words, may have the same meaning.
 
-    At least half of the words must be shared, and the words in only one of the sets must not be negations or numbers.
+    At least half of the words must be shared, unless a text is very short. No negation or number may occur in only one of the
+    sets: "likes tea" and "never likes tea" differ.
     """
     if min(len(one), len(two)) >= _MIN_WORDS and 2 * len(one & two) < max(len(one), len(two)):
         return False

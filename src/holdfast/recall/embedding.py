@@ -114,7 +114,7 @@ class Embedding:
         return self._embedder
 
     def _report(self, error: ModelError) -> None:
-        """Log that the embedder failed, but only the first time. Text search is used until it works."""
+        """Log that the embedder failed, but only the first time. Until the embedder works again, only text search is used."""
         self.problem = str(error)
         if not self._reported:
             self._reported = True
@@ -171,9 +171,9 @@ class Embedding:
     ) -> int:
         """Embed up to ``limit`` queued chunks per model. Return the number of embedded chunks.
 
-        With ``reader``, only chunks that this reader may see are embedded. If more than ``limit`` are queued, the ``candidates``
-        are embedded first, then the newest ones, up to one batch. The limit is a count and not a time, so that scores do not
-        depend on the load of the machine. Only an embedder on a server also stops after ``remote_seconds``.
+        With ``reader``, only chunks that this reader may see are embedded. If more than ``limit`` are queued, only the
+        ``candidates`` are embedded and, if these are less than one batch, the newest chunks. The limit is a count and not a time,
+        so that scores do not depend on the load of the machine. Only an embedder on a server also stops after ``remote_seconds``.
         """
         if reader is not None:
             with self._store.snapshot():
@@ -214,7 +214,11 @@ class Embedding:
     def _batches(
         self, model: str, reader: Scope | None, limit: int | None, candidates: Callable[[], ChunkIds]
     ) -> Iterator[Sequence[MissingVector]]:
-        """Yield the chunks to embed in batches. If more than ``limit`` are queued: the candidates and one batch of the newest."""
+        """Yield the chunks to embed, in batches.
+
+        If more than ``limit`` chunks are queued, yield only the candidates and, if these are less than one batch, the newest
+        chunks.
+        """
         if limit is None:
             while waiting := self._store.missing_vectors(model, reader=reader, limit=_BATCH):
                 yield waiting

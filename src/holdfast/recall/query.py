@@ -27,13 +27,16 @@ class RecallQuery:
     background_kinds: Collection[str] = ()
     """Kinds of summaries to exclude, because the summarized messages themselves are searched."""
     with_sources: bool = False
-    """True to return a message even if a memory derived from it is also a hit. The caller then removes such messages."""
+    """True to return a message even if a memory derived from it is also a hit.
+
+    The caller removes such messages after reranking.
+    """
     periods: Sequence[Period] = ()
     """Periods of time that the query text names, such as "last week"."""
 
     @property
     def spaces(self) -> tuple[Space, ...]:
-        """Spaces to search. A filter by metadata or by kinds of memory excludes messages, because they have neither."""
+        """Spaces to search. A metadata filter excludes messages. So does a filter by kinds, unless it contains ``message``."""
         memories: tuple[Space, ...] = ("memory", "archive") if self.as_of else ("memory",)
         if self.kinds is not None:
             return (*(memories if self.memory_kinds else ()), *(("message",) if "message" in self.kinds else ()))

@@ -13,13 +13,14 @@ from holdfast.text.language import is_foreign
 from holdfast.types import Scope
 
 _MAX_SECOND_MODEL_CHUNKS = 256
-"""Maximum number of missing chunks that the second model embeds before it answers a query in another language. The limit is high
-because that model is fast.
+"""Maximum number of new chunks to embed with the second model before a search, if the query is not in English.
+
+The limit is high, because the second model is fast.
 """
 _OTHER_LANGUAGE_WEIGHT = 0.5
-"""Weight of word matches, and of an assistant's answers, for a query that is not in English.
+"""Factor for two gains, if the query is not in English: from word matches, and from a strong answer to a message.
 
-It is low, because two such texts often share a word stem by chance. The cosine of the second embedder says more.
+It is less than 1, because two such texts often share a word stem by chance. The cosine of the second embedder says more.
 Texts with the same words are found in any case.
 """
 _MAX_CACHED_LANGUAGES = 50_000
@@ -29,7 +30,10 @@ _MAX_CACHED_LANGUAGES = 50_000
 def catch_up(
     embedding: Embedding, text: str, *, reader: Scope, limit: int, remote_seconds: float, candidates: Callable[[], ChunkIds]
 ) -> None:
-    """Embed new chunks that a reader may see, with the models that this query needs. Candidates come first."""
+    """Embed new chunks that a reader may see, with the models that this query needs.
+
+    If there are too many new chunks, ``candidates`` come first.
+    """
     second = embedding.second
     if second is None or not is_foreign(text) or second.embedder() is None:
         embedding.catch_up(reader=reader, limit=limit, remote_seconds=remote_seconds, candidates=candidates)
@@ -49,7 +53,7 @@ class QueryVectors:
         self._second = second if second is not None and second.is_in_use and second.embedder() is not None else None
         self._foreign = self._second is not None and is_foreign(text)
         self.word_weight = _OTHER_LANGUAGE_WEIGHT if self._foreign else 1.0
-        """Weight of word matches, and of an assistant's answers, relative to the cosines of this query."""
+        """Factor for two gains: from word matches, and from a strong answer to a message. It is 1 for a query in English."""
         self._by_second = self._second.query(text) if self._second is not None else None
         self._by_first = None if self._second_suffices(reader) else embedding.query(text)
 

@@ -31,14 +31,20 @@ _BIAS: Final = -3.0
 
 # Gains of a message from its context
 _SESSION_SHARE: Final = 0.4
-"""Factor of the session gain.
+"""Share of a difference that each message of a session gains: how much stronger the session is than the average session.
 
-A message gains this share of the difference between the best strength in its session and the mean of all sessions' best.
+The strength of a session is that of its best message. In a session below the average, messages lose strength.
 """
 _PREVIOUS_SHARE: Final = 0.3
-"""If the previous message is stronger than the mean, a message gains this share of the difference. Needs named speakers."""
+"""If the previous message is stronger than the mean, a message gains this share of the difference.
+
+Used only if the previous message or this one has a named speaker.
+"""
 _NEXT_SHARE: Final = 0.2
-"""If the next message is stronger than the mean, a message gains this share of the difference. Needs named speakers."""
+"""If the next message is stronger than the mean, a message gains this share of the difference.
+
+Used only if the next message or this one has a named speaker.
+"""
 _ANSWER_SHARE: Final = 0.2
 """If the assistant's answer is stronger than the mean, the user's message before it gains this share of the difference."""
 _NAMED_SPEAKER_GAIN: Final = 1.0
@@ -46,17 +52,26 @@ _NAMED_SPEAKER_GAIN: Final = 1.0
 _USER_GAIN: Final = 1.0
 """Strength that each message of the user gains, and each message of the assistant loses."""
 _MAX_NEIGHBOR_GAP: Final = 2
-"""Maximum difference between the sequence numbers of two neighbors. It is 2, because memories use sequence numbers too."""
+"""Maximum difference between the sequence numbers of two neighbors.
+
+It is 2, because a memory that was stored between two messages has the number between theirs.
+"""
 
 # Gains from a period that the question names
 _DAYS_GAIN: Final = 2.0
-"""Strength that an item gains if it lies in a short period (of days) that the question names."""
+"""Strength that an item gains if it lies in a short period that the question names, such as "last week"."""
 _MONTHS_GAIN: Final = 0.4 * _DAYS_GAIN
-"""Strength that an item gains if it lies in a longer named period. Less, because people also mention such periods later."""
+"""Strength that an item gains if it lies in a longer period that the question names, such as "last year".
+
+It is smaller than for a short period, because people also talk about a long period after it has ended.
+"""
 _PERIOD_ONLY_GAIN: Final = 10.0
-"""Strength that an item gains if the question names only a period. It outweighs any similarity."""
+"""Strength that an item gains if the question asks for everything in a period and the item lies in it.
+
+An example is "What did we talk about yesterday?". The gain outweighs any similarity.
+"""
 SHORT_PERIOD: Final = timedelta(days=22)
-"""Length below which a period counts as a period of days."""
+"""Length below which a period counts as short. A short period gives an item a larger gain."""
 
 # Likelihood, fitted to questions with and without an answer in the store, see docs/project/benchmarks.md
 _STRENGTH_WEIGHT: Final = 0.30
@@ -76,7 +91,10 @@ _PRIOR_STRENGTH: Final = -4.0
 _PRIOR_COUNT: Final = 6
 """Number of assumed unrelated items that are averaged into the background (the baseline for hits)."""
 _MAX_MEDIAN: Final = 4.0
-"""Maximum median strength of the candidates. If many of them answer the question, that must not make a hit less likely."""
+"""Upper limit of the candidates' median strength when the background is computed.
+
+If many candidates answer the question, their median is high. Without the limit, each of them would seem less likely.
+"""
 _WORD: Final = re.compile(r"\w+")
 
 
@@ -96,7 +114,7 @@ class Place:
 
     @property
     def role_gain(self) -> float:
-        """Gain in strength from the role: positive for the user, negative for others, zero for a named speaker."""
+        """Gain in strength from the role: positive for the user, negative for others, zero if the speaker has a name."""
         return 0.0 if self.speaker else _USER_GAIN if self.role == "user" else -_USER_GAIN
 
 
@@ -158,7 +176,7 @@ def with_context_gains(
     periods: Sequence[Period] = (),
     answer_weight: float = 1.0,
 ) -> dict[int, float]:
-    """Return the strength of each item, with the gains of messages from their context. Items without a place are unchanged.
+    """Return the strength of each item, with the gains of messages from their context. Memories have no place and stay unchanged.
 
     ``answer_weight`` scales how much an assistant's answer raises the message before it.
     """
@@ -206,8 +224,8 @@ def _with_named_speaker_gain(strengths: Mapping[int, float], places: Mapping[int
 def _with_session_gain(strengths: Mapping[int, float], places: Mapping[int, Place]) -> dict[int, float]:
     """Adjust the strength of messages by their session.
 
-    Messages gain strength if the best message of their session is stronger than the mean of all sessions' best messages. Otherwise they
-    lose strength.
+    If the best message of a session is stronger than the mean of all sessions' best messages, the messages of the session gain
+    strength. Otherwise they lose strength.
     """
     best: dict[str, float] = {}
     for seq, value in strengths.items():
@@ -218,7 +236,7 @@ def _with_session_gain(strengths: Mapping[int, float], places: Mapping[int, Plac
 
 
 def _with_neighbor_gain(strengths: Mapping[int, float], places: Mapping[int, Place], answer_weight: float) -> dict[int, float]:
-    """Raise each message whose previous or next message is stronger than the mean."""
+    """Raise the strength of each message whose previous or next message is stronger than the mean of all messages."""
     mean = sum(strengths.values()) / len(strengths)
     raised = dict(strengths)
     for first, second in itertools.pairwise(sorted(strengths)):
@@ -231,7 +249,7 @@ def _with_neighbor_gain(strengths: Mapping[int, float], places: Mapping[int, Pla
 
 
 def _neighbor_shares(first: Place, second: Place, answer_weight: float) -> tuple[float, float]:
-    """Return the share of the first message's strength that the second gains, and vice versa."""
+    """Return two factors: how much the second message gains from a strong first one, and the first from a strong second one."""
     if first.speaker or second.speaker:
         return _PREVIOUS_SHARE, _NEXT_SHARE
     return 0.0, answer_weight * _ANSWER_SHARE if first.by_user else 0.0

@@ -108,7 +108,10 @@ class Reader:
         return hits
 
     def _background_kinds(self) -> list[str]:
-        """Return the kinds that only summarize messages. The list is empty if messages are deleted after a while."""
+        """Return the kinds of summaries to leave out of recall, because the summarized messages are searched themselves.
+
+        If the preset deletes messages after a while, return none, so that the summaries can be found.
+        """
         return [kind.name for kind in self.preset.kinds if kind.background and self.preset.message_retention is None]
 
     @watched("context")
@@ -156,7 +159,7 @@ class Reader:
         )
 
     def _open_page(self, conversation: ConversationState, reader: Scope) -> ConversationState:
-        """Return the conversation's state. If its topic has no page any more (split or forgotten), the topic is removed."""
+        """Return the conversation's state, without its topic if the topic no longer has a page (it was split or forgotten)."""
         if conversation.topic is None or self._page(reader, conversation.topic, max_lines=1):
             return conversation
         return replace(conversation, topic=None)
@@ -262,7 +265,10 @@ class Reader:
                 self._shown[session] = None
 
     def flush_shown(self) -> None:
-        """Mark the noted sessions in the store. Sessions that are not stored yet stay noted, up to a limit."""
+        """Set ``SHOWN`` in the store for the sessions that ``note_shown`` noted.
+
+        Sessions that are not stored yet stay noted, up to a limit.
+        """
         with self._lock:
             noted, self._shown = self._shown, {}
         sessions = {id: self._store.session(id) for id in noted}
@@ -281,7 +287,10 @@ class Reader:
             self._used.clear()
 
     def _nonce(self, name: str) -> str:
-        """Return the nonce for a context block's tags. It is constant within a conversation, and stored text cannot know it."""
+        """Return the nonce for a context block's tags, so that stored text cannot close the block.
+
+        It is constant within a conversation, and stored text cannot know it.
+        """
         return hashlib.blake2b(name.encode(), key=self._secret.encode(), digest_size=5).hexdigest()
 
 

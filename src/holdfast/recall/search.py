@@ -45,7 +45,7 @@ _CLOCK_TOLERANCE = timedelta(days=1)
 _MAX_SUCCESSIONS = 20
 """Maximum number of steps from a superseded memory to its live successor."""
 _EXTRA_ROWS = 5
-"""Number of rows to read in addition to the limit, because some rows are hidden and some are duplicates."""
+"""Number of rows to read in addition to the limit, to replace rows that are left out, such as duplicates and expired memories."""
 _MAX_WHOLE_CHARACTERS = 1600
 """Maximum length of a message that is shown as a whole. Of a longer message, only the matching chunk is shown."""
 
@@ -59,11 +59,14 @@ the load of the machine.
 _REMOTE_SECONDS = 0.4
 """Time after which no further batch is sent to an embedder on a server, in seconds."""
 _MAX_WORD_MATCHES = 32
-"""Maximum number of word matches to embed first, for memories and for messages, if too many new chunks are queued."""
+"""Maximum number of chunks that are embedded first because they match the query by words.
+
+Used if too many new chunks are queued. It applies to memories and to messages separately.
+"""
 
 # Breaking ties
 _TIE_WEIGHT = 5.0
-"""Weight of the sum of tie-breaks when it is added to a strength. It decides between items of almost equal strength."""
+"""Factor for the sum of an item's tie-break values, which is added to its strength to order items of almost equal strength."""
 _RECENCY = 0.02
 """Tie-break value of a brand-new item. It decays with age."""
 _RECENCY_DAYS = 30
@@ -73,7 +76,7 @@ _IMPORTANCE = 0.002
 _PINNED = 0.01
 """Tie-break value of a pinned memory."""
 _MESSAGE = 0.006
-"""Tie-break value of a message, because a message has no importance."""
+"""Tie-break value of every message. It takes the place of the importance, which messages do not have."""
 _MAX_TIE = 0.05
 """Maximum sum of the tie-break values of an item."""
 
@@ -108,7 +111,10 @@ class _Ranked:
     successor: Memory | None
 
     def __lt__(self, other: "_Ranked") -> bool:
-        """Order by strength, then by time (newest first), then by id. Scores are not compared: they hardly differ near 1."""
+        """Order by strength, then by time (newest first), then by id.
+
+        Scores are not compared, because those of strong candidates are all close to 1.
+        """
         return self._order < other._order
 
     @property
@@ -298,7 +304,10 @@ def _add_pinned_and_recent(store: Store, question: RecallQuery, found: dict[int,
 
 
 def _hydrate(store: Store, question: RecallQuery, found: Sequence[int]) -> list[tuple[Memory | Message, Memory | None]]:
-    """Read the rows of items that the reader may see. If a message's memory was superseded, its live successor is added."""
+    """Read the rows of items that the reader may see.
+
+    If a memory derived from a message was superseded, the message is returned with the memory that is live now.
+    """
     wanted = MemoryFilter(items=found, unexpired_at=question.now)
     if question.as_of is not None:
         wanted = MemoryFilter(items=found, as_of=question.as_of, statuses=("live", "superseded", "expired"))
@@ -313,7 +322,7 @@ def _hydrate(store: Store, question: RecallQuery, found: Sequence[int]) -> list[
 
 
 def _messages(store: Store, question: RecallQuery, found: Sequence[int]) -> list[tuple[Message, Memory | None]]:
-    """Read messages. Leaves out the current session, messages with an action, and messages whose memory was forgotten."""
+    """Read messages. Leave out the current session, messages with an action, and the sources of forgotten memories."""
     messages = [
         message
         for message in store.messages(MessageFilter(seqs=found, before=question.as_of))
@@ -326,7 +335,10 @@ def _messages(store: Store, question: RecallQuery, found: Sequence[int]) -> list
 
 
 def _forgotten_and_superseded(store: Store, reader: Scope, messages: Collection[str]) -> tuple[set[str], dict[str, Memory]]:
-    """Return two results: the messages whose memory was forgotten, and the live successors of superseded memories by message."""
+    """Return the messages from which a forgotten memory was derived, and a mapping from messages to live memories.
+
+    The mapping contains each message from which a superseded memory was derived, with the memory that is live in its place.
+    """
     derived = store.memories(MemoryFilter(reader=reader, sources=messages, statuses=("forgotten", "superseded")))
     forgotten = {source for memory in derived if memory.status == "forgotten" for source in memory.sources}
     latest = {source: memory for memory in derived if memory.status == "superseded" for source in memory.sources}
@@ -365,7 +377,10 @@ def _places(store: Store, found: dict[int, _Found]) -> dict[int, Place]:
 
 
 def _final_strength(owner: Memory | Message, question: RecallQuery, strengths: dict[int, float]) -> tuple[float, datetime]:
-    """Return the final strength of a row, and its time. Adds the tie-breaks and, for a memory, the gain from named periods."""
+    """Return the final strength of a row, and its time. Adds the tie-breaks and, for a memory, the gain from named periods.
+
+    The strength of a message already contains that gain.
+    """
     if isinstance(owner, Memory):
         at, item = owner.valid_from, owner.item
         tie = _IMPORTANCE * owner.importance + _PINNED * owner.pinned

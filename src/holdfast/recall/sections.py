@@ -18,7 +18,10 @@ from holdfast.text.dates import ago
 from holdfast.types import Context, Hit
 
 _STABLE_SOURCES = ("pinned", "fixed")
-"""Sources whose sections do not change between turns. If such sections come first, they form the stable part of the context."""
+"""Sources whose sections do not change between turns.
+
+If such sections come first, they form the stable part of the context, which prompt caches can reuse.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
-"""Tracing: OpenTelemetry spans, named by its conventions for memory operations, and durations for listeners.
+"""Tracing: records each operation as an OpenTelemetry span, and reports its duration to listeners.
 
-If OpenTelemetry is not loaded and there are no listeners, the overhead is negligible and nothing is imported. Spans
-contain no messages, queries, memories or error messages.
+Spans are named by OpenTelemetry's conventions for memory operations. They contain no messages, queries, memories or error
+messages. If OpenTelemetry is not loaded and there are no listeners, the overhead is negligible and nothing is imported.
 """
 
 import sys

@@ -101,7 +101,7 @@ def kind(found: types.Kind) -> responses.Kind:
 def page_of(items: Iterable[Item], *, limit: int, offset: int) -> tuple[list[Item], int | None]:
     """Return the first ``limit`` items and the offset of the next page, or None if this is the last page.
 
-    To show that another page follows, ``items`` must contain more than ``limit`` items.
+    Pass at least one item more than ``limit`` if there are more. Otherwise this counts as the last page.
     """
     found = list(items)
     return found[:limit], offset + limit if len(found) > limit else None
@@ -116,7 +116,7 @@ def _fields(found: object, model: type[BaseModel]) -> Mapping[str, Any]:
 
 @cache
 def _reading(noun: type, model: type[BaseModel]) -> tuple[Sequence[str], Callable[[object], tuple[Any, ...]]]:
-    """Return the names of the attributes that a class shares with a model, and a function that reads these from an object."""
+    """Return the names of the model's fields that the class also has, and a function that reads them from an object."""
     names = [name for name in model.model_fields if hasattr(noun, name)]
     return names, attrgetter(*names)
 

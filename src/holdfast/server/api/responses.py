@@ -189,7 +189,7 @@ class Hit(Model):
     message: Message | None = None
     """The message, or null if the hit is a memory."""
     successor: Memory | None = None
-    """The current memory that replaced what this message says, or null if there is none."""
+    """The live memory that replaced a superseded memory derived from this message, or null if there is none."""
 
 
 class Hits(Model):
