@@ -43,7 +43,7 @@ _ABOUT = "Persistent memory for AI assistants: store conversations, recall what 
 
 
 class Running(Protocol):
-    """An application that must be running while the server runs, with its own startup and shutdown."""
+    """An application with its own startup and shutdown, such as ``/mcp``. It runs as long as the server."""
 
     def run(self) -> AbstractAsyncContextManager[None]:
         """Return a context in which the application runs."""
@@ -66,9 +66,9 @@ class Server:
         await self._around(scope, receive, send)
 
     async def _inside(self, scope: Any, receive: Any, send: Any) -> None:
-        """Pass a request to the application that is registered for exactly this path, or else to the API.
+        """Pass a request to the application that is registered for its exact path, or else to the API.
 
-        A Starlette mount would also match longer paths that start with this one.
+        A Starlette mount is not used, because a mount at ``/mcp`` would also match longer paths such as ``/mcp/other``.
         """
         path = scope["path"] if scope["type"] == "http" else ""
         await self._extra_apps.get(path.rstrip("/") or path, self.api)(scope, receive, send)
@@ -149,7 +149,10 @@ def make_api(
 
 
 def _document(api: FastAPI) -> None:
-    """Replace FastAPI's OpenAPI document with one that lists our error responses instead of FastAPI's 422. Built only once."""
+    """Replace FastAPI's OpenAPI document with one that lists our error responses instead of FastAPI's 422.
+
+    The document is built on first use and then cached.
+    """
 
     def document() -> dict[str, Any]:
         if api.openapi_schema is None:

@@ -21,7 +21,10 @@ _MAX_FIELDS = 5
 
 
 def problem_for(error: HoldfastError) -> Problem:
-    """Convert an exception of the library to an error response. ``NoChatModel`` adds the context block it was raised with."""
+    """Convert an exception of the library to an error response.
+
+    The response for ``NoChatModel`` also contains the id of the message, and the context block that a model would have received.
+    """
     problem = problem_of(error)
     if isinstance(error, NoChatModel):
         context = convert.context(error.context).model_dump(mode="json") if isinstance(error.context, Context) else None

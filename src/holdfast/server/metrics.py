@@ -98,7 +98,7 @@ def counting(app: App, metrics: ServerMetrics) -> App:
 def naming_routes(app: App, *, fixed: Container[str] = ()) -> App:
     """Wrap an application so that :func:`counting` learns the route of each request. This must be the innermost wrapper.
 
-    ``fixed`` contains the paths that are served without a route of the framework.
+    ``fixed`` contains paths that are served without a FastAPI route. Their requests are labeled with the path itself.
     """
 
     async def named(scope: AsgiScope, receive: Receive, send: Send) -> None:
@@ -123,7 +123,7 @@ class MetricsApp:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Keep counting until the context exits."""
+        """Context manager for the time in which the server runs. It closes the counters at the end."""
         try:
             yield
         finally:
@@ -161,7 +161,7 @@ class MetricsApp:
 
 
 class _Gathered(CollectorRegistry):
-    """A registry that contains metrics collected before. The Prometheus encoder accepts only registries."""
+    """A registry that returns a given list of metrics. It is needed because the Prometheus encoder accepts only registries."""
 
     def __init__(self, families: Iterable[Metric]) -> None:
         super().__init__()

@@ -152,7 +152,10 @@ class EnginePool:
             log.warning("The last use of access keys could not be saved: %s", error)
 
     def drop_erased(self) -> None:
-        """Drop cached queries whose text was erased by another process. An engine without a worker does not do this itself."""
+        """Drop cached queries whose text was erased by another process, in all open engines.
+
+        A background worker does this for its own engine, but an engine can be open without a worker.
+        """
         with self._lock:
             held = [(tenant, slot) for tenant, slot in self._slots.items() if slot.engine is not None]
             for _, slot in held:
@@ -170,7 +173,7 @@ class EnginePool:
 
 
 def _once(load: Callable[[], Any]) -> Callable[[], Any]:
-    """Return a loader that calls ``load`` once and caches the result. Failures are not cached."""
+    """Return a function that calls ``load`` and caches the result. If ``load`` raises, the next call tries again."""
     lock = threading.Lock()
     loaded: list[Any] = []
 

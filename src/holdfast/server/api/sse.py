@@ -47,7 +47,7 @@ class EventStream(Response):
         self.init_headers({"cache-control": "no-store", "x-accel-buffering": "no"})
 
     def when_done(self, finish: Finish) -> None:
-        """Register a callback that receives the body when the stream ends."""
+        """Register a callback for the end of the stream. See ``Finish`` for its arguments."""
         self._finish = finish
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  (ASGI's signature)
@@ -73,7 +73,7 @@ class EventStream(Response):
 
 
 async def _until_gone(receive: Receive, scope: anyio.CancelScope) -> None:
-    """Wait until the client disconnects, then cancel the scope."""
+    """Wait until the client disconnects, then cancel the task that sends the events."""
     while (await receive())["type"] != "http.disconnect":
         pass
     scope.cancel()

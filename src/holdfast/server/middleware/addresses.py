@@ -93,7 +93,7 @@ def _is_same(origin: str, host: str) -> bool:
 
 
 def _is_cross_site(headers: Headers) -> bool:
-    """Return True if the browser reports that another site made the request. A link that the user followed does not count."""
+    """Return True if the browser reports that a page of another site sent the request. Following a link there does not count."""
     if (headers.get(b"sec-fetch-site") or (b"none",))[0] not in (b"cross-site", b"same-site"):
         return False
     return (headers.get(b"sec-fetch-mode") or (b"",))[0] != b"navigate"

@@ -235,7 +235,10 @@ class Security:
         return too_large(limit) if length.isdigit() and int(length[:19]) > limit else None
 
     async def _is_keyless(self, info: _RequestInfo, scope: AsgiScope) -> bool:
-        """Return True if the server accepts requests from this machine without a key. The key of this request does not matter."""
+        """Return True if the server accepts requests from this machine without a key.
+
+        If this request has an invalid key, the result is the same as without the key.
+        """
         if info.principal is not None:
             return info.principal.keyless
         try:
@@ -244,7 +247,10 @@ class Security:
             return False
 
     def _caller(self, info: _RequestInfo, scope: AsgiScope) -> tuple[str, Rate]:
-        """Return the name of a request's token bucket, and its rate. Requests without a valid key share one per IP address."""
+        """Return the name of the token bucket that a request takes from, and the rate limit of that bucket.
+
+        All requests from one IP address without a valid key share a bucket.
+        """
         if info.principal is None:
             return f"address {(scope.get('client') or ('',))[0]}", self._policy.rate
         return info.principal.name, self._policy.keyless_rate if info.principal.keyless else self._policy.rate

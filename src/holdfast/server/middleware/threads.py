@@ -25,7 +25,10 @@ _MAX_REMOTE_RECALLS = 40
 
 
 def recall_limiter(memory: Engine) -> anyio.CapacityLimiter:
-    """Return the limiter for recall threads. The limit is low if recalls are computed in this process, and high if they wait."""
+    """Return the limiter for recall threads.
+
+    The limit is low if recalls are computed in this process, and high if they wait for a database or a remote embedder.
+    """
     computes = services(memory).store.is_local and services(memory).embedding.computes and not services(memory).reranking.waits
     return anyio.CapacityLimiter(_MAX_LOCAL_RECALLS if computes else _MAX_REMOTE_RECALLS)
 

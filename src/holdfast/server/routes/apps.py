@@ -115,7 +115,7 @@ class Metrics(Camel):
     creations_per_hour: float
     """The average number of memories extracted per hour."""
     compactions: int
-    """The number of compactions."""
+    """The number of times that an app had more memories than its cap and they were condensed."""
     compactions_per_app_per_day: float
     """The average number of compactions per app and day."""
     compactions_by_app: dict[str, int]
@@ -133,9 +133,9 @@ class Metrics(Camel):
     share_of_conversations_with_memories: float
     """The fraction of sessions that received a context block with memories, from 0 to 1."""
     energy: float
-    """The energy units used by memory. Days are counted in full, even if the period covers only part of a day."""
+    """The energy units used for memory work, such as digests. The day on which the period starts counts in full."""
     energy_share: float | None = None
-    """The fraction of the host's energy that memory used, or null if the host does not report it."""
+    """The fraction of the host's energy that was used for memory work, or null if the host does not report its energy use."""
 
 
 @router.get("/apps", operation_id="list_apps", responses=problems(), openapi_extra=needs("read"))
@@ -206,7 +206,8 @@ def memories(app: _App, caller: Calling, paged: Paged) -> AppMemories:
 def purge(app: _App, caller: Calling) -> Deleted:
     """Erase all memories of an app.
 
-    The memories cannot be restored. The sessions of the app stay in the log, but nothing is recalled from them.
+    The memories cannot be restored. The sessions of the app stay stored, but their messages so far are no longer recalled, and no
+    memories are extracted from them.
     """
     caller.may("admin", app=app)
     _whole_app(caller)
@@ -275,7 +276,7 @@ def _memory(caller: Caller, memory: Memory) -> AppMemory:
 
 
 def _conversation(caller: Caller, memory: Memory) -> str | None:
-    """Return the session a memory was extracted from, or None if its messages were erased."""
+    """Return the id of the session that a memory was extracted from. None if there is none, or if its message was erased."""
     message_ids = [source for source in memory.sources if source.startswith("msg_")][:1]
     found = services(caller.memory).store.messages(MessageFilter(ids=message_ids)) if message_ids else []
     return found[0].session if found else None

@@ -1,4 +1,4 @@
-"""Routes for chat, sensors and health, with the root paths and field names of the voice device design."""
+"""Routes for chat, sensors and health, with the paths (such as ``/chat/text``) and field names of the Lo-Bug design."""
 
 import socket
 from contextlib import closing

@@ -95,7 +95,10 @@ async def _once(request: Request, principal: Principal, key: str, handle: Handle
 
 
 async def _keep(answers: StoredResponses, claim: StoredResponse, response: Response, body: bytes | None) -> None:
-    """Store a complete response for retries. After an error or a partial response, release the claim, so that a retry runs."""
+    """Store a complete response, so that a repeated request gets it.
+
+    After a server error or a partial response, release the idempotency key instead, so that a repeated request runs again.
+    """
     if body is None or response.status_code >= 500:
         await run_in_threadpool(answers.release, claim)
         return

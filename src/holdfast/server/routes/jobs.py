@@ -34,7 +34,8 @@ def jobs(
 def rerun(id: _Id, caller: Calling) -> responses.Job:
     """Rerun a job.
 
-    Queues the job again. The job must be dead or waiting, or have fallen back to rules because no chat model was available.
+    Queues the job again, to run now. The job must be dead or queued, or a finished digest with a recorded problem: for example,
+    the chat model failed and rules were used.
     """
     caller.may("admin", whole=True)
     return convert.job(caller.memory.rerun(id))

@@ -116,7 +116,8 @@ def context(id: _Id, body: requests.SessionContext, caller: Calling, whose: Whos
 def end(id: _Id, caller: Calling) -> responses.Session:
     """End a session.
 
-    Queues a job that extracts memories from the session. Both are durable when the response is sent.
+    Queues a job that extracts memories from the session. When the response is sent, the job and the end of the session are
+    durable.
     """
     record = caller.session_found(id, "write")
     resume(services(caller.memory), record).end()

@@ -109,9 +109,9 @@ class Stats(Model):
     spend: list[SpendOnDay]
     """Model usage per day and purpose."""
     energy: float
-    """The energy units used since the store was created."""
+    """The energy units used for memory work, such as digests, since the store was created."""
     energy_share: float | None = None
-    """The fraction of the host's energy that memory used, or null if the host does not report it."""
+    """The fraction of the host's energy that was used for memory work, or null if the host does not report its energy use."""
     tokens: Tokens
     """The sum of the tokens in `spend`."""
     embedder: str | None = None

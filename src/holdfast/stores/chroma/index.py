@@ -154,7 +154,10 @@ class _Folders:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """In a forked child, keep the inherited folders referenced, but neither use nor close them."""
+        """In a forked child, set the inherited folders aside. From now on, :meth:`use` raises ``IndexUnavailable``.
+
+        The folders stay referenced, so that they are not closed in the child.
+        """
         self._lock = threading.Lock()
         if self._open:
             self._inherited.append(self._open)
@@ -315,7 +318,10 @@ def _embedded_client(folder: Path) -> Any:
 
 
 def _collection(client: Any, build: Build) -> Any:
-    """Return the collection of a build. It is created only if nothing was added to the build yet."""
+    """Return the collection of a build. If nothing was added to the build yet, the collection is created.
+
+    If something was added but the collection is missing, Chroma raises an error.
+    """
     if build.mark:
         return client.get_collection(_name(build.build), embedding_function=None)
     return client.get_or_create_collection(

@@ -43,7 +43,10 @@ class Build(NamedTuple):
     place: str
     """Name of the :class:`IndexPlace` that stores this build."""
     home: str
-    """Path of the store that the build belongs to; '' if copying the store also copies the index."""
+    """Path of the store that the build belongs to. A copy of the store has another path, so it does not use this build.
+
+    Empty for an embedded index, because each store has its own folder for the index.
+    """
     build: str
     """Random name of the build."""
     mark: str
@@ -108,7 +111,7 @@ class IndexPlace(Protocol):
 
     @property
     def home(self) -> str:
-        """Path of the store that the builds belong to. Empty if copying the store's file also copies the index."""
+        """Path of the store that the builds belong to. Empty for an embedded index, because each store has its own folder."""
         ...
 
     def open(self, build: Build) -> ExternalIndex:

@@ -59,7 +59,7 @@ class _Copy:
         self._totals: dict[str, int] = {}
         self._copied = dict.fromkeys(COPIED, 0)
         self._seen: dict[str, Digest] = {}
-        """Digests of the source tables that this run read completely."""
+        """Digests of the source tables that this run read completely, so that the comparison need not read them again."""
 
     def run(self, started: float) -> CopyReport:
         """Copy the missing rows and compare both sides. If they are equal, remove the mark that prevents opening the target."""
@@ -156,9 +156,9 @@ class _Copy:
             self._target.index_text(connection, there, rows)
 
     def _compare(self, here: TableLayout, there: TableLayout, *, finished: bool) -> CopiedTable:
-        """Compare a table on both sides. If it differs and the copy is unfinished, copy it again.
+        """Compare a table on both sides. If it differs and the copy is unfinished, copy the table again.
 
-        A difference means that rows changed in the source after an earlier run had copied them.
+        In an unfinished copy, a difference means that rows changed in the source after an earlier run had copied them.
         """
         table = here.table
         source = self._seen.get(table) or self._read(self._source, here)

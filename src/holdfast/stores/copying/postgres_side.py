@@ -107,7 +107,10 @@ class PostgresSide(Side):
             yield self._writer
 
     def prepare(self) -> list[Migration]:
-        """Create or migrate the tables, unless they contain an unfinished copy. Return all migrations of this version."""
+        """Create the tables or migrate them to this version's schema. Return all migrations of this version.
+
+        The tables of an unfinished copy are not migrated. :meth:`check_schema` checks them.
+        """
         with self.guard():
             self._lock_out_other_copies()
             sql = "SELECT count(*) FROM migrations WHERE number = ?"
@@ -145,7 +148,8 @@ class PostgresSide(Side):
     def _find_tenants(self) -> set[str]:
         """List the tenants. Only the owner of the tables can do this.
 
-        Row level security is suspended in a transaction that is rolled back. Each table is locked exclusively for that moment.
+        For each table in turn, row level security is switched off in a transaction that is rolled back after the query.
+        Meanwhile, the table is locked exclusively.
         """
         tenants: set[str] = set()
         with contextlib.closing(connect(self._url, limits=PoolLimits())) as raw:

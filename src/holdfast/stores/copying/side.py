@@ -36,7 +36,10 @@ class Side(ABC):
     title: str
     """Name of the database in error messages: the path of a file, or a generic name for a server."""
     fills: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    """Values for columns that are not copied and whose default does not fit, by table and column."""
+    """Values to write into columns that are not copied, by table and column.
+
+    They are needed where the default of a column is wrong for copied rows, such as ``version`` of ``partitions`` in SQLite.
+    """
 
     # --- implemented per database ---
 
@@ -59,7 +62,10 @@ class Side(ABC):
 
     @abstractmethod
     def prepare(self) -> list[Migration]:
-        """Create or migrate the tables, unless they contain an unfinished copy. Return all migrations of this version."""
+        """Create the tables or migrate them to this version's schema. Return all migrations of this version.
+
+        The tables of an unfinished copy are not migrated. :meth:`check_schema` checks them.
+        """
 
     @abstractmethod
     def layout(self, table: str) -> TableLayout:
@@ -99,7 +105,7 @@ class Side(ABC):
 
     @abstractmethod
     def vector_codes(self, stored: Sequence[Row]) -> list[bytes]:
-        """Return the int8 codes of stored vectors. Both sides have the same codes, so vectors are compared by them."""
+        """Return the int8 codes of stored vectors. Vectors are compared by these, because the databases' formats differ."""
 
     @abstractmethod
     def finish(self) -> None:

@@ -72,7 +72,10 @@ class SQLiteSide(Side):
         return self._connections.writing()
 
     def prepare(self) -> list[Migration]:
-        """Create or migrate the tables, unless they contain an unfinished copy. Return all migrations of this version."""
+        """Create the tables or migrate them to this version's schema. Return all migrations of this version.
+
+        The tables of an unfinished copy are not migrated. :meth:`check_schema` checks them.
+        """
         with self._connections.exclusive() as connection:
             exists = fetch_value(connection, "SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'")
             if not exists or not fetch_value(connection, "SELECT count(*) FROM migrations WHERE number = ?", (COPYING,)):

@@ -70,7 +70,10 @@ def layout_of(table: str, columns: Sequence[str], key: Sequence[str]) -> TableLa
 
 
 def hash_of_rows(layout: TableLayout) -> tuple[list[int], Expected] | None:
-    """Return the positions of the hashed columns and the function that computes the hash. None if the rows have no hash."""
+    """Return the positions of the hashed columns in a row, and the function that computes the hash of a row.
+
+    Return None if the rows of the table have no hash.
+    """
     for table, columns, expected in HASHED:
         if table == layout.table:
             return [layout.columns.index(name) for name in columns.split(", ")], expected

@@ -33,7 +33,7 @@ class PoolLimits:
 
 
 class _Adapters:
-    """A set of psycopg type adapters that is not tied to a connection."""
+    """Psycopg type adapters without a connection, so that all pooled connections can use them."""
 
     connection = None
 
@@ -67,7 +67,10 @@ def connect(url: str, *, limits: PoolLimits) -> "psycopg.Connection[Row]":
 
 
 def connection_arguments(raw: "psycopg.Connection[Row]", limits: PoolLimits) -> dict[str, Any]:
-    """Return the arguments for opening pooled connections. Looks up the pgvector type once, through ``raw``."""
+    """Return the arguments for opening pooled connections.
+
+    The pgvector type is looked up once, on the open connection ``raw``, instead of once per pooled connection.
+    """
     context = _Adapters()
     info = TypeInfo.fetch(raw, "halfvec")
     if info is not None:

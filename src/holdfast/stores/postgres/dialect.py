@@ -68,7 +68,7 @@ class PostgresDialect:
         return f"to_char(to_timestamp({column} / 1000000) AT TIME ZONE 'UTC', 'YYYY-MM-DD')"
 
     def is_shared_with(self) -> str:
-        """Return the condition that an app's ``sharing`` list contains the bound name or ``*``."""
+        """Return the condition that an app's ``sharing`` list contains ``*`` or the app that is bound as the parameter."""
         return "EXISTS (SELECT 1 FROM json_array_elements_text(sharing::json) AS one (name) WHERE one.name IN (?, '*'))"
 
 

@@ -1,8 +1,10 @@
 """Full-text search in PostgreSQL, ranked by BM25 over the partitions that a reader may see.
 
 The index has one posting per term and chunk. Postings are rows of a table whose primary key starts with tenant and
-partition. Terms, candidates and scores are the same as in the SQLite store. A GIN index would read the postings of all
-tenants that use a word. With row level security, the planner would not use it, because its operators are not leakproof.
+partition. Terms, candidates and scores are the same as in the SQLite store.
+
+A GIN index is not used. It would read the postings of all tenants that use a word. With row level security, the planner
+would not even use it, because its operators are not leakproof.
 """
 
 from collections import Counter
@@ -185,7 +187,10 @@ def _matches(
     totals: tuple[int, int],
     limit: int,
 ) -> dict[int, float]:
-    """Return the chunks that contain the rarest terms. Each has a weight, the summed rarity of the terms that it contains."""
+    """Return the chunks to score, which contain one of the query's rarest terms, each with a weight.
+
+    The weight is the sum of the rarities of those rarest terms that the chunk contains.
+    """
     bound = bm25.bound_of(filtered=item_filter.filtered, excluded=0)
     taken = bm25.chosen(known, bound)
     order, ordering = "item DESC, window DESC", list[float]()

@@ -31,7 +31,7 @@ class Listener:
         self._raw: psycopg.Connection[Row] | None = None
 
     def after_fork(self) -> None:
-        """Start without a connection in a forked child. If both processes used one, they would read each other's responses."""
+        """Start without a connection in a forked child. On one connection, parent and child would read each other's responses."""
         _inherited.append(self._raw)
         self._start()
 
@@ -45,9 +45,9 @@ class Listener:
             session.execute("SELECT pg_notify(?, ?)", (_CHANNEL, self._tenant[:2000]))
 
     def wait(self, seconds: float) -> bool:
-        """Wait for a new job of this tenant and return True if there may be one.
+        """Wait for a new job of this tenant. Return True if there may be one.
 
-        This includes the case that the connection was lost, because a notification may have been missed.
+        The result is also True if the connection was lost, because a notification may have been missed.
         """
         heard = self.tenants(seconds)
         return heard is None or self._tenant[:2000] in heard

@@ -30,7 +30,10 @@ class Locks:
         self._whole = False
 
     def hold(self, names: Iterable[str]) -> bool:
-        """Take the locks with these names, in a fixed order. Return True if the transaction did not hold all of them before."""
+        """Take the locks with these names, in a fixed order. Return False if the transaction already held all of them.
+
+        True means that a lock is new. Rows that were read before may have changed by then, so read them again.
+        """
         wanted = {_number(self._tenant, name) for name in names} - self._held
         if not wanted or self._whole:
             return False
