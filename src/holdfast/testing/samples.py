@@ -17,7 +17,7 @@ BOB = Scope(user="bob")
 OpenStore: TypeAlias = Callable[..., Store]
 """Type of a function that opens another handle on the same store, for an optional ``tenant``."""
 Alter: TypeAlias = Callable[[str, str], None]
-"""Type of a function that replaces a stored text with one of the same length, bypassing the store."""
+"""Type of a function that damages a store: it replaces a stored text with one of the same length, bypassing the store."""
 RowCounts: TypeAlias = Callable[[], Mapping[str, int]]
 """Type of a function that returns the number of rows of every table."""
 

@@ -80,7 +80,10 @@ class AccessPromises:
         assert open_store(tenant="other").stored_response("key k1", "retry-1") is None
 
     def test_an_answer_is_kept_only_while_its_own_claim_stands(self, store: Store) -> None:
-        """A response is stored once, and only under its own request's claim: not without a claim or under a later one."""
+        """A response is stored only if its own request holds the claim on the idempotency key, and only once.
+
+        Without a claim, or if a later request has claimed the key, it is not stored.
+        """
         later = replace(CLAIM, at=AT + DAY)
         with store.write() as tx:
             assert not tx.set_stored_response(replace(CLAIM, status=200))
@@ -94,7 +97,10 @@ class AccessPromises:
         assert kept.status == 200
 
     def test_answers_are_removed_by_age_by_name_or_all(self, store: Store, open_store: OpenStore) -> None:
-        """Stored responses can be removed by age, by name, or all at once. Other tenants' responses stay."""
+        """Stored responses can be removed by age, by principal and idempotency key, or all at once.
+
+        Other tenants' responses stay.
+        """
         other = open_store(tenant="other")
         with other.write() as tx:
             tx.add_stored_response(CLAIM)

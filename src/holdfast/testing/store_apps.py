@@ -44,7 +44,10 @@ class AppPromises:
         assert open_store(tenant="other").apps_sharing_with("hall") == []
 
     def test_a_reader_sees_the_memories_that_other_apps_share_and_nothing_said_to_them(self, store: Store) -> None:
-        """``also_apps`` adds the memories of other apps to a reader's view, but not their messages. ``apps`` narrows the view."""
+        """``also_apps`` lets a reader see the memories of other apps, but not their messages.
+
+        With ``apps``, only the memories of the named apps are listed.
+        """
         anas = Scope(app="kitchen", user="ana")
         remember(store, a_memory("their pangolin", scope=KITCHEN), a_memory("ana's pangolin", scope=anas))
         remember(store, a_memory("own pangolin", scope=HALL), a_memory("everyone's pangolin", scope=Scope()))

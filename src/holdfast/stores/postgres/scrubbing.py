@@ -20,9 +20,12 @@ from holdfast.stores.sql.connection import fetch, fetch_value
 from holdfast.stores.sql.scrubbing import held
 
 _MAX_REWRITE_BYTES = 256 * 1024 * 1024
-"""Maximum size in bytes of a table that may be rewritten. A rewrite locks the table."""
+"""Maximum size in bytes of a table that is rewritten. A larger one would be locked for too long."""
 _MAX_VECTOR_REWRITE_BYTES = 32 * 1024 * 1024
-"""Maximum size in bytes of the vectors table for a rewrite. It is lower, because a rewrite also rebuilds the indexes."""
+"""Maximum size in bytes of the vectors table for a rewrite.
+
+It is lower than for other tables, because rewriting this table also rebuilds its vector indexes.
+"""
 _LOCK_TIMEOUT_SECONDS = 2.0
 """Maximum time to wait for the lock of a table, or for older transactions to end, in seconds."""
 _MAX_SEGMENTS = 12

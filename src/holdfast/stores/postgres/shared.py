@@ -49,7 +49,10 @@ class SharedPool:
         )
 
     def after_fork(self) -> None:
-        """Start with an empty pool in a forked child. psycopg does not close connections that another process opened."""
+        """Start with an empty pool in a forked child.
+
+        The inherited pool is kept but never used, because the parent still uses its connections.
+        """
         self._pool._closed = True  # noqa: SLF001  (closing it would wait for threads that do not exist in the child)
         _inherited.append((self._pool, self._tenants))
         self._start()

@@ -62,7 +62,10 @@ class PostgresTransaction(SQLTransaction):
     # --- locks ------------------------------------------------------------------------------------------
 
     def _read_locked(self, query: Callable[[], list[S]]) -> list[S]:
-        """Run a query and lock the users of its rows. Repeat this until all users of the rows are locked, and return the rows."""
+        """Run a query and lock the users of its rows. Return the rows.
+
+        If a user was not locked before, the query runs again, because the rows may have changed before the lock.
+        """
         while True:
             found = query()
             if not self._locks.hold({_user(row.scope.user) for row in found}):
@@ -236,7 +239,7 @@ class PostgresTransaction(SQLTransaction):
     def use_model(self, model: str) -> int:
         """Register an embedding model and, if it is new, queue every chunk for it. Return the number of chunks left to embed.
 
-        Waits until concurrent writes that add chunks have ended.
+        For a new model, first wait until concurrent writes have ended, so that their chunks are queued, too.
         """
         if vector_tables.model_number(self._session, self.tenant, model) is None:
             self._locks.hold_all()
@@ -256,7 +259,7 @@ class PostgresTransaction(SQLTransaction):
     def holds_lease(self, job: Job) -> bool:
         """Return True if this attempt still holds the job's lease. No other worker can take it before the transaction ends.
 
-        The job's user is locked first. Erasing a user takes the locks in the same order, so the two cannot deadlock.
+        The job's user is locked before the job. Erasing a user locks in the same order, so the two transactions cannot deadlock.
         """
         if isinstance(user := job.payload.get("user"), str):
             self._locks.hold([_user(user)])

@@ -71,7 +71,8 @@ def existing(connection: PostgresSession, tenant: str) -> list[PartitionIndex]:
 def missing(connection: PostgresSession, tenant: str, min_vectors: int) -> PartitionIndex | None:
     """Return one partition that has at least ``min_vectors`` vectors of a model but no index for them, or None.
 
-    Workers call this often. For speed, partitions with an index are not counted, and others only up to the minimum.
+    Workers call this often. For speed, the vectors of a partition are counted only if it has no index, and the count stops at
+    ``min_vectors``.
     """
     large = fetch(connection, "SELECT partition FROM partitions WHERE tenant = ? AND units >= ?", (tenant, min_vectors))
     if not large:

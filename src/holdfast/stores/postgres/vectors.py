@@ -74,7 +74,10 @@ def remove(connection: PostgresSession, tenant: str, partition: int, item: int) 
 
 
 def move(connection: PostgresSession, tenant: str, old: tuple[int, int], new: tuple[int, int]) -> None:
-    """Move an item's vectors to another (partition, item) with the same text. The queue comes first, as in :func:`remove`."""
+    """Move an item's vectors to another (partition, item) with the same text.
+
+    The item's entries in the queue are moved first. This waits for a concurrent :func:`put`, whose vector is then moved, too.
+    """
     for table in ("unembedded", "vectors"):
         connection.execute(
             f"UPDATE {table} SET partition = ?, item = ? WHERE tenant = ? AND partition = ? AND item = ? "
@@ -138,8 +141,8 @@ def _exact(connection: PostgresSession, parameters: _VectorQuery, partitions: li
 def _nearest(connection: PostgresSession, parameters: _VectorQuery, partition: int, dimensions: int) -> list[Row]:
     """Rank the items with the partition's HNSW index, which skips items that the filter excludes.
 
-    The index scan stops after a limit. If it returned too few items, few items pass the filter, and comparing all of these is
-    fast.
+    The index scan stops after a limit. If it finds too few items, the filter allows only few, so comparing all allowed items
+    with the query is fast.
     """
     item_filter = parameters.item_filter.clauses
     found = connection.execute_planned(

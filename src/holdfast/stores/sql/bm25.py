@@ -17,7 +17,7 @@ Counted: TypeAlias = tuple[int, frozenset[str]]
 MATCHES = 2000
 """Approximate maximum number of matching chunks to read per query."""
 FEW_CHUNKS = 2
-"""Number of additional matches to read per excluded item. This is about the number of chunks of an item."""
+"""Number of additional matches to read per excluded item, because its chunks can be among the matches."""
 K1, B = 1.2, 0.75
 """BM25 constants. ``K1`` sets the saturation of the term frequency, ``B`` the influence of the text length."""
 
@@ -53,14 +53,18 @@ def rarity(count: int) -> float:
 def is_ranked(known: Sequence[Counted], limit: int) -> bool:
     """Return True if the database should order the matches by BM25 itself.
 
-    This is the case for a query of one term that has more matches than can be scored. All candidates then have the same
-    weight, and only term frequency and text length distinguish them.
+    This is the case for a query of one term, if not all of its matches are scored but all of them can be read. Rarity cannot
+    select the best matches then, because it is the same for all; only term frequency and text length distinguish them.
     """
     return len(known) == 1 and _scored(limit) < known[0][0] <= MATCHES
 
 
 def _scored(limit: int) -> int:
-    """Return the number of candidates to score. It exceeds the limit, because weights ignore term frequency and text length."""
+    """Return the number of candidates to score.
+
+    It is higher than ``limit``. Candidates are selected by rarity, which ignores term frequency and text length, so the best
+    ones by BM25 may not be the first.
+    """
     return max(5 * limit // 2, 60)
 
 
@@ -77,8 +81,8 @@ def rank(
 ) -> list[Match]:
     """Score rows of (item, chunk, partition, terms) by BM25 and return the best chunk of each item.
 
-    A score is a fraction of the score of a full match. ``totals`` contains the numbers of chunks and of terms in the
-    partitions.
+    A chunk of average length that contains every term once scores 1, which is the maximum. ``totals`` contains the numbers
+    of chunks and of terms in the partitions.
     """
     units, terms = totals
     average = max(terms / units, 1.0) if units else 1.0

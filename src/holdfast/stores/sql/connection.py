@@ -141,7 +141,10 @@ def fetch_value(connection: Executor, sql: str, values: Sequence[Any] = ()) -> A
 
 @functools.cache
 def upsert(table: str, columns: str, *, key: int = 1) -> str:
-    """Return the statement that inserts a row. A row with the same tenant and the same first ``key`` columns is replaced."""
+    """Return the statement that inserts a row, or replaces the row with the same key.
+
+    The key consists of the tenant and the first ``key`` columns.
+    """
     names = columns.split(", ")
     same = ", ".join(["tenant", *names[:key]])
     rest = ", ".join(f"{name} = excluded.{name}" for name in names[key:])

@@ -76,11 +76,17 @@ class AccessWrites(AccessReads):
         self.connection.execute(f"DELETE FROM keys WHERE opens = ? AND {named}", (self.tenant, *owner.values()))
 
     def add_stored_response(self, response: StoredResponse) -> None:
-        """Claim an idempotency key for a request, replacing an earlier claim."""
+        """Claim an idempotency key: record that a request with this key has begun.
+
+        An earlier claim of the key is replaced, together with its response.
+        """
         self.connection.execute(upsert("idempotency", _RESPONSE_COLUMNS, key=2), (self.tenant, *_response_row(response)))
 
     def set_stored_response(self, response: StoredResponse) -> bool:
-        """Store the response to a claimed request. If the claim no longer exists, store nothing and return False."""
+        """Store the response to a request that has claimed its idempotency key.
+
+        If the claim no longer exists or already has a response, store nothing and return False.
+        """
         principal, key, request, at, status, headers, body = _response_row(response)
         self.connection.execute(
             "UPDATE idempotency SET status = ?, headers = ?, body = ? "

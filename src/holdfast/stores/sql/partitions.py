@@ -14,10 +14,10 @@ from holdfast.types import Scope
 def visible(
     connection: Connection, reader: Scope, spaces: Collection[Space], *, apps: Collection[str] | None = None
 ) -> dict[int, Space]:
-    """Return the partitions a reader may see: each part of their scope is shared or equals the reader's part.
+    """Return the partitions a reader may see: each part of their scope is shared or equals that part of the reader's scope.
 
-    With ``apps``, return only the partitions of these apps. An app that shares with the reader's app shares its memories, but
-    not its messages.
+    With ``apps``, return only the partitions of these apps. Of the apps in the reader's ``also_apps``, the reader sees the
+    memories, but not the messages.
     """
     key = ("visible", reader, tuple(spaces), None if apps is None else frozenset(apps))
     return cached_fetch(connection, key, lambda: _visible(connection, reader, spaces, apps))

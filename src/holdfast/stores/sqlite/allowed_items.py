@@ -31,7 +31,8 @@ class AllowedItems(NamedTuple):
 class AllowedItemsCache:
     """Caches the result of the last filter until another connection writes to the file.
 
-    Only read-only connections use the cache, so SQLite's ``data_version`` changes with every write.
+    SQLite's ``data_version`` shows such writes. It does not show the connection's own writes, so only read-only connections
+    use the cache.
     """
 
     def __init__(self) -> None:

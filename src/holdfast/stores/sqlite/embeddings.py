@@ -171,7 +171,7 @@ class IndexCache:
     def _ready(self, model: int, versions: Mapping[int, int]) -> dict[int, VectorIndex] | None:
         """Return the indexes of the partitions if all are up to date, otherwise None.
 
-        This is the common case. Such a search does not wait while another thread loads an index.
+        This is the common case, and it needs no snapshot of the file.
         """
         with self._lock:
             found = {partition: self._indexes.get((partition, model)) for partition, version in versions.items() if version}
@@ -205,7 +205,7 @@ class IndexCache:
         return index
 
     def _record_size(self, key: tuple[int, int], index: VectorIndex) -> None:
-        """Update the total size with the size of one index, which a search can change.
+        """Record the current size of one index and adjust the total. A search can change the size of an index.
 
         Adding up the sizes of all indexes each time would take longer than a search.
         """
@@ -220,7 +220,7 @@ class IndexCache:
             self._total -= self._sizes.pop(key, 0)
 
     def codes_of(self, model: int, items: Sequence[int]) -> "tuple[list[int], NDArray[np.int8]] | None":
-        """Return the items with the int8 codes of their first chunks. Return None if any of them is not in memory.
+        """Return (items, int8 codes of their first chunks), or None if the vector of any item is not in memory.
 
         Only recently used indexes are searched, and they need not be up to date: an item's vector never changes.
         """

@@ -25,7 +25,7 @@ _MAX_CHUNKS = 4096
 _FEW_ALLOWED = 200
 """If a filter allows at most this many items, score all of them. That is faster than searching the full-text index."""
 FEW_SEGMENTS = 3
-"""Number of index segments that are left unmerged. Merging is worthwhile only if there are more."""
+"""A merge of the full-text index starts only if the index has more than this many segments."""
 _MERGED_AT_ONCE = 128
 """Number of pages merged per transaction, so that other writers wait only a few milliseconds."""
 
@@ -151,7 +151,10 @@ def _units_of(connection: FileConnection, tenant: str, items: Sequence[int]) -> 
 
 
 def _read_units(connection: FileConnection, tenant: str, rows: Sequence[int]) -> list[Row]:
-    """Return (item, chunk, partition, terms) for each rowid, in order. One statement takes half as long as many."""
+    """Return (item, chunk, partition, terms) for each rowid, in order.
+
+    All rows are read with one statement, which takes half as long as one statement per row.
+    """
     sql = (
         "SELECT units.item, units.window, units.partition, units.terms FROM json_each(?) AS wanted CROSS JOIN units "
         f"ON units.tenant = ? AND units.item = wanted.value / {_MAX_CHUNKS} AND units.window = wanted.value % {_MAX_CHUNKS}"

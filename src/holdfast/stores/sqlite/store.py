@@ -79,7 +79,7 @@ class SQLiteStore(SQLReads):
             self._external = QueuedIndex(self._connections, tenant, memory=self._indexes, place=index, pace=pace)
         self._merging = False
         self._settled = 1
-        """Number of segments of the full-text index after the last complete merge."""
+        """Number of segments after the last complete merge of the full-text index. Segments beyond it are new."""
         self._tidied: tuple[int, int] | None = None
         with self._connections.exclusive() as connection:
             migrate(connection)
@@ -96,7 +96,7 @@ class SQLiteStore(SQLReads):
 
     @property
     def is_local(self) -> bool:
-        """True unless an external index is used."""
+        """True unless an external index is used, because a search may have to wait for that index."""
         return self._external is None
 
     def guard(self, ask: Callable[[], R]) -> R:
@@ -198,7 +198,10 @@ class SQLiteStore(SQLReads):
     def missing_vectors(
         self, model: str, *, reader: Scope | None = None, windows: Collection[tuple[int, int]] | None = None, limit: int
     ) -> list[MissingVector]:
-        """List chunks without a vector of this model: the reader's memories first, then messages, newest first."""
+        """List chunks that have no vector of this model yet.
+
+        With ``reader``, list only the chunks that the reader may see: memories before messages, newest first.
+        """
         connection = self.connection
         number = vector_tables.model_number(connection, self.tenant, model)
         if number is None or (windows is not None and not windows):

@@ -2,8 +2,8 @@
 
 Most users have few texts. Finding their words in memory is several times faster than looking up each word of a query in
 the full-text index; the file is only read to see whether anything changed. Small partitions are loaded on their first
-search. Large ones take longer to load. They are loaded when the process is idle, once they have been searched so often
-that loading them earlier would have saved time.
+search. Large ones take longer to load, so they are loaded while the process is idle, and only after many searches: when
+an earlier load would have saved these searches more time than it takes.
 """
 
 import threading
@@ -27,7 +27,10 @@ _MAX_BYTES = 32 * 1024 * 1024
 
 
 class _SearchStart(NamedTuple):
-    """The state in which a search began: the highest item number of the file, and how often this cache had been cleared."""
+    """State at the start of a search, to notice whether the cache was cleared or updated by another thread during the search.
+
+    ``last_item`` is the highest item number in the store file, and ``clearings`` counts how often the cache was cleared.
+    """
 
     last_item: int
     clearings: int
@@ -45,7 +48,10 @@ class WordCache:
         self._lock = threading.Lock()
         self._words: OrderedDict[int, PartitionTerms] = OrderedDict()
         self._waiting: dict[int, int] = {}
-        """Large partitions that wait to be loaded, each with the number of terms that its searches so far justify loading."""
+        """Large partitions that are not loaded yet. Each search adds ``terms_per_search`` to the number of its partition.
+
+        A partition is loaded once this number reaches the number of its terms.
+        """
         self._total = 0
         self._scrubs = 0
         self._clearings = 0
@@ -116,7 +122,10 @@ class WordCache:
         return False
 
     def _is_due(self, number: int, state: PartitionState) -> bool:
-        """Return True if a waiting partition was searched often enough to be loaded, or is now small enough not to wait."""
+        """Return True if a waiting partition need not wait any longer.
+
+        Either it was searched often enough to be loaded, or it has become so small that its next search loads it anyway.
+        """
         with self._lock:
             return self._waiting.get(number, 0) >= state.terms or state.terms <= self._eager_terms
 

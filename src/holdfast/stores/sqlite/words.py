@@ -45,10 +45,11 @@ _PER_TERM, _PER_WORD, _PER_CHUNK = 8, 140, 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionState:
-    """Counts that identify the state of a partition.
+    """Counts that show whether a partition changed since it was read.
 
     Item numbers increase and are never reused. So an addition raises ``newest``, and a removal without an addition lowers
-    ``chunks``. This does not hold for archives, where an old revision arrives with the number it had before.
+    ``chunks``. Archive partitions are different: a revision that is archived keeps its old number, which can be lower than
+    ``newest``.
     """
 
     chunks: int
@@ -71,13 +72,13 @@ class PartitionTerms:
     lengths: "Numbers"
     places: Mapping[str, Postings]
     last_item: int = 0
-    """Highest item number of the whole file when the chunks were read. It shows which of two versions is newer."""
+    """Highest item number in the store file when this index was read. Of two copies of the index, the higher number is newer."""
 
     @classmethod
     def of(
         cls, rows: Sequence[Row], state: PartitionState, before: "PartitionTerms | None" = None, *, last_item: int = 0
     ) -> "PartitionTerms":
-        """Build an index from rows of (item, chunk, terms). If ``before`` is given, the rows are appended to its chunks."""
+        """Build an index from rows of (item, chunk, terms). With ``before``, return a copy of it with the rows appended."""
         start = len(before.items) if before else 0
         new: dict[str, Postings] = {}
         lengths = array("I")
@@ -104,7 +105,10 @@ class PartitionTerms:
 
     @property
     def is_whole(self) -> bool:
-        """True if the chunks match the counts in ``state``. They differ if another process wrote between the two reads."""
+        """True if the chunks match the counts in ``state``.
+
+        Counts and chunks are read one after the other, so they differ if another process wrote in between.
+        """
         terms = int(np.frombuffer(self.lengths, dtype=np.uint32).sum()) if self.lengths else 0
         newest = int(np.frombuffer(self.items, dtype=np.int64).max()) if self.items else 0
         return (len(self.items), terms, newest) == (self.state.chunks, self.state.terms, self.state.newest)
@@ -127,7 +131,10 @@ def rank(
     allowed: AllowedItems | None = None,
     excluded: Collection[int] = (),
 ) -> list[Match]:
-    """Return the items whose chunks match the terms best. A chunk that matches every term fully scores 1."""
+    """Return the items whose chunks match the terms best.
+
+    A chunk of average length that contains every term once scores 1, which is the maximum.
+    """
     total = sum(each.state.chunks for each in words.values())
     average = max(sum(each.state.terms for each in words.values()) / total, 1.0) if total else 1.0
     terms = _weighted(words, wanted, total)

@@ -37,7 +37,7 @@ Measured on real sentences, the nearest tenth of the rows contains 0.94 of the t
 a quarter contains 0.99.
 """
 _TAIL_SHARE: Final = 32
-"""Denominator of the tail's maximum share: a tail longer than 1/32 of all places is sorted into the cells."""
+"""A tail that is longer than 1/32 of all places (and than `Tuning.min_tail`) is sorted into the cells."""
 _GONE: Final = -1
 """Row number that marks a free place, whose row was removed or moved."""
 

@@ -59,7 +59,7 @@ def quantize(vectors: Floats) -> tuple[Codes, Floats]:
 
 
 def dequantize(codes: Codes, scales: Floats) -> Floats:
-    """Restore vectors from their codes and scales. The error of each number is at most half a scale."""
+    """Compute vectors from their codes and scales. Each number differs from the original by at most half the vector's scale."""
     vectors: Floats = codes.astype(np.float32) * scales[:, None]
     return vectors
 

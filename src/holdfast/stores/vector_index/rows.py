@@ -26,7 +26,7 @@ RowNumbers = NDArray[np.intp]
 _BLOCK: Final = 256
 """Number of rows converted to floats at a time. 256 rows of 384 floats fit into the second-level cache of the CPU."""
 _TAIL_SHARE: Final = 16
-"""Denominator of a share: the item column is sorted again when more than 1/16 of the rows are unsorted."""
+"""After additions, the item column is sorted again if more than 1/16 of the rows (and more than `moved_limit`) are unsorted."""
 
 
 class VectorRows:
@@ -147,7 +147,7 @@ class VectorRows:
         return rows[contains(items, self.items[rows])]
 
     def _present(self, rows: RowNumbers, item: int) -> RowNumbers:
-        """Return those of the rows that still belong to the item. Row numbers may have been reused since the last sort."""
+        """Return those of the rows that still belong to the item. A removal may have given a row number to another item."""
         rows = rows[rows < self.count]
         return np.unique(rows[self.items[rows] == item])
 
@@ -173,7 +173,10 @@ class VectorRows:
         return vectors
 
     def products(self, rows: RowNumbers, query: Floats) -> Floats:
-        """Return the query's inner product with each row. Fast, but rounding depends on the neighboring rows."""
+        """Return the query's inner product with each row.
+
+        Fast, but the last digits can depend on the row's position, so that equal vectors may have slightly different products.
+        """
         products = np.empty(len(rows), np.float32)
         for start in range(0, len(rows), _BLOCK):
             block = self.codes.take(rows[start : start + _BLOCK], axis=0).astype(np.float32)

@@ -33,7 +33,7 @@ PASS: Final = 4096
 _SPAN: Final = 32_768
 """Number of rows whose bits are compared at a time, so that temporary arrays stay in the CPU cache."""
 _WORDS_IN_BYTE: Final = 3
-"""Number of 64-bit words whose differing bits are counted in one byte. 3 * 64 < 256, and adding bytes is cheap."""
+"""Number of 64-bit words whose differing bits are added up in one byte, which is fast. 3 * 64 = 192 fits into a byte."""
 _ROUNDING: Final = np.float32(1e-5)
 """Maximum rounding difference between two ways of computing the same product."""
 
@@ -290,7 +290,8 @@ def _differences(words: BitWords, wanted: BitWords) -> NDArray[np.uint16]:
 def sketch_width(rows: VectorRows, k: int, tuning: Tuning) -> int:
     """Return how many of the best rows by sketch are needed to include the true best `k`, as measured on real sentences.
 
-    Short vectors have few bits, so sketches rank them less reliably. They are also cheaper to score, so more are taken.
+    Vectors with few dimensions have few bits, so their sketches rank less reliably and more rows are needed. Scoring such
+    vectors is cheap.
     """
     width = tuning.width_per_result * k + tuning.width_per_root * rows.count**0.5
     return max(tuning.min_width, int(width * max(1.0, 384 / rows.dimensions)))

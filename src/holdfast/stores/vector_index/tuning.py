@@ -1,6 +1,6 @@
 """Thresholds of the vector index: when it switches to another search method, and how many rows each method reads.
 
-The defaults suit every store. Tests and measurements use other values, so that few rows are enough.
+The defaults suit every store. Tests use other values, so that a few rows are enough to test each method.
 """
 
 from __future__ import annotations
@@ -20,17 +20,20 @@ class Tuning:
     bits_limit: int = 150_000
     """Maximum number of rows for the search that compares all sketches. A larger index uses cells.
 
-    Up to this number, comparing all sketches takes less than a millisecond longer than using cells, and the first search
-    need not wait for the cells to be built. At 100,000 rows, that wait would be half of its time.
+    Up to this number, comparing all sketches takes less than a millisecond longer than using cells. In return, the first
+    search need not wait until cells are built. At 100,000 rows, building them would take half of the first search's time.
     """
     few_allowed: int = 24
-    """If at most this number * sqrt(number of rows) items are allowed, all are scored, which is cheaper than a sieve."""
+    """If a filter allows at most this number * sqrt(number of rows) items, all of them are scored. A sieve would be slower."""
     width_per_result: int = 20
-    """Number of candidates by sketch per requested result. In measurements with real sentences, they included the true best."""
+    """Number of candidates that sketches select per requested result. On real sentences, these included the true best results."""
     width_per_root: int = 4
     """Number of additional candidates per sqrt(number of rows). With more rows, sketches are less selective."""
     min_width: int = 1
-    """Minimum number of candidates. It must be at least 1, because a search that finds too few results multiplies it."""
+    """Minimum number of candidates, at least 1.
+
+    A search that finds too few results multiplies the number by four and tries again. With 0, it would never end.
+    """
     sample_per_cell: int = 32
     """Number of sample rows per cell for k-means. It is enough for a good mean, and k-means still takes only seconds."""
     min_read: int = 16_384
@@ -38,7 +41,7 @@ class Tuning:
     min_tail: int = 4096
     """Minimum length of the tail before it is sorted into the cells. Sorting copies all sketches, so it should be rare."""
     moved_limit: int = 4096
-    """Maximum number of added or moved rows, which each lookup of an item scans. Beyond it, the item column is sorted again."""
+    """The item column is sorted again only after this many rows were added or moved. Until then, each lookup scans these rows."""
 
 
 DEFAULT: Final = Tuning()

@@ -36,9 +36,9 @@ class Pace:
     max_scanned: int = 512
     """Maximum number of queued vectors that a search compares itself, because the index does not have them yet."""
     max_applied_first: int = 0
-    """Number of queued vectors beyond ``max_scanned`` up to which a search first applies a batch to the index.
+    """If at most this many vectors more than ``max_scanned`` are queued, a search first applies a batch to the index.
 
-    The default is 0, because applying a batch to Chroma can take seconds.
+    If still more are queued, the search runs in memory. The default is 0, because applying a batch to Chroma can take seconds.
     """
     batch_size: int = 256
     """Maximum number of changes per batch."""
@@ -73,7 +73,10 @@ class IndexFeed:
     # --- builds ---------------------------------------------------------------------------------------------
 
     def build(self, model: int) -> Build | None:
-        """Return the model's current build, or start one if there is none in this place. None if it cannot be started now."""
+        """Return the model's current build. If this place (a folder or server) has none, start one.
+
+        Return None if it cannot be started now, for example because another thread is writing.
+        """
         found = queue.builds(self.connection, self.tenant).get(model)
         if found is not None and self._is_ours(found):
             return found
@@ -143,7 +146,7 @@ class IndexFeed:
         return index
 
     def _verify(self, build: Build, index: ExternalIndex) -> None:
-        """Verify once, when the queue is empty, that the index is complete and finds a few stored vectors."""
+        """Verify that the index has as many vectors as the store and finds a few of them. Postponed while changes are queued."""
         if not build.mark or self.has_queued(build.model):
             return
         have, expected = index.count(), queue.count(self.connection, self.tenant, build.model)

@@ -12,7 +12,10 @@ from holdfast.stores.sql.rows import marks
 
 
 class VectorChange(NamedTuple):
-    """A queued change of one vector. Each later change of the same vector has a new ``mark``."""
+    """A queued change of one vector.
+
+    Each later change of the vector gets a new ``mark``, so that finishing a batch does not remove a newer change from the queue.
+    """
 
     key: VectorKey
     mark: int
@@ -150,5 +153,5 @@ def indexed_keys(connection: apsw.Connection, tenant: str, model: int, partition
 
 
 def subtract_removed(connection: apsw.Connection, tenant: str, model: int, *, up_to: int) -> None:
-    """Reduce the count of removed vectors that are still in a build's files. Needs a write transaction."""
+    """Subtract ``up_to`` from the number of removed vectors that the index may still contain. Needs a write transaction."""
     connection.execute("UPDATE indexes SET removed = removed - ? WHERE tenant = ? AND model = ?", (up_to, tenant, model))
