@@ -30,9 +30,9 @@ class Writer:
     now: datetime
 
     def apply(self, changes: Sequence[Change], *, shown: Collection[str] | None = None) -> list[Memory]:
-        """Store changes, and return the resulting memory of each.
+        """Apply changes in one batch, and return the resulting memory of each.
 
-        If ``shown`` is given, the changes may touch only these existing memories.
+        If ``shown`` is given, a change of an existing memory whose id is not in ``shown`` raises ``InvalidInput``.
         """
         batch = new_id("bat", self.now)
         for change in changes:
@@ -70,9 +70,9 @@ class Writer:
         return [memory for memory in self._live_memories(put, ids=put.replaces) if not memory.pinned] if put.replaces else []
 
     def _supersede(self, memory: Memory, others: Sequence[Memory], batch: str, *, reasons: tuple[str, str]) -> Memory:
-        """Retire the memories that this one replaces.
+        """Retire the ``others`` as superseded by ``memory``, and return ``memory``.
 
-        If one of them is newer, it stays, and this memory is returned as superseded by it.
+        If one of the others is valid from a later time, they all stay, and ``memory`` is returned as superseded by the newest.
         """
         newest = max(others, key=lambda other: other.valid_from, default=None)
         if newest is not None and newest.valid_from > memory.valid_from:
@@ -237,7 +237,10 @@ class Writer:
         return self._store(self._stamped(undone), batch, "restored", f"undo of {change.id}")
 
     def _refuse_twin(self, memory: Memory) -> None:
-        """Raise ``Conflict`` if a memory cannot be restored because another live memory has taken its place."""
+        """Raise ``Conflict`` if undoing would bring back a memory whose place another live memory has taken.
+
+        That is a memory with the same content, or with the same key if the kind allows one value per key.
+        """
         kind = self.preset.kind(memory.kind)
         wanted = MemoryFilter(exactly=memory.scope, content_hash=memory.content_hash)
         if kind.keyed == "one":
@@ -273,7 +276,10 @@ class Writer:
 
 
 def _text(put: Put) -> str:
-    """Return the cleaned text to store, with secrets redacted. The key is checked too: as a label it can reveal a secret."""
+    """Return the cleaned text to store, with secrets redacted.
+
+    The key counts as a label before the text: with the key "password", the text "sunshine" is a secret.
+    """
     text, label = clean_text(put.text), f"{put.key}: "
     whole = redact(label + text).text if put.key else ""
     return whole.removeprefix(label) if whole.startswith(label) else redact(text).text

@@ -93,7 +93,7 @@ class RemovalPromises:
             tx.remove_scope({"user": "nobody"})
 
     def test_many_rows_are_removed_at_once(self, store: Store) -> None:
-        """A removal works for more rows than one statement can bind, and removes no other rows."""
+        """A removal works for more ids than one SQL statement accepts as parameters, and removes no other rows."""
         stored = remember(store, *(a_memory(f"number {n}") for n in range(600)))
         with store.write() as tx:
             counts = tx.remove_memories([memory.id for memory in stored[:-1]])
@@ -109,9 +109,9 @@ class RemovalPromises:
         assert find(store, "parrot") == ["a parrot"]
 
     def _settled(self, store: Store, row_counts: RowCounts | None) -> Mapping[str, int]:
-        """Write to every table once and return the row counts.
+        """Write to every table once and return the row counts, for a comparison with the counts after a removal.
 
-        Some rows stay by design (partitions, counters). They must exist before the counts are compared.
+        A store may keep some rows (partitions, counters) forever, so they must exist before the rows are first counted.
         """
         with store.write() as tx:
             tx.use_model("a")

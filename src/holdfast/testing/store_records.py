@@ -134,7 +134,7 @@ class MessagePromises:
         assert store.messages(MessageFilter(ids=(stored.id,)))[0].text == text
 
     def test_many_ids_can_be_asked_for_at_once(self, store: Store) -> None:
-        """A filter accepts more ids than one statement can bind."""
+        """A filter works with more ids than one SQL statement accepts as parameters."""
         (stored,) = say(store, a_message("one"))
         ids = [stored.id, *(f"absent_{n}" for n in range(40_000))]
         assert store.messages(MessageFilter(ids=ids)) == [stored]

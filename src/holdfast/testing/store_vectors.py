@@ -121,7 +121,7 @@ class VectorPromises:
         assert texts_of(store, [found[0].item]) == ["two"]
 
     def test_a_model_without_vectors_finds_nothing_where_another_has_some(self, store: Store) -> None:
-        """After a change of the embedder, vectors of the old model are not used for the new one."""
+        """A search with a new embedding model finds nothing as long as only the old model's vectors are stored."""
         remember(store, a_memory("one"))
         _want(store, "a")
         embed_all(store, "a", {"one": 0})

@@ -36,7 +36,10 @@ _MAGNITUDES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detail:
-    """One detail of a text: a normalized ``key``, its spelling (``short``), and its spelling with the counted noun (``full``)."""
+    """One detail of a text: normalized (``key``), as written (``short``), and as written with the noun of a number (``full``).
+
+    In "12 guests", ``short`` is "12" and ``full`` is "12 guests". For other details, such as dates, both are the same.
+    """
 
     key: str
     short: str

@@ -19,7 +19,10 @@ _NAMED = re.compile(r"\b(?:named|called|name is|name's|se llama|llamad[oa]|me ll
 _COMMON_WORDS = STOP_WORDS["en"] | STOP_WORDS["es"] | ORDINARY
 _MAX_NAME_TOKENS = 8
 _MAX_SIGNS = 6
-"""Number of leading punctuation marks after which a word no longer counts as the first word of the text."""
+"""If a sentence starts with this many punctuation marks or more, the word after them does not count as its first word.
+
+An exception is a word directly after a mark of ``_BEFORE_START``, such as a quotation mark.
+"""
 _BEFORE_START = frozenset(':"“«¿¡.?!…;')
 
 
@@ -48,7 +51,10 @@ def _parts(name: str) -> Iterator[str]:
 
 
 class _KnownNames:
-    """Evidence from the whole text: words that occur as names in mid-sentence, and words that occur in lower case."""
+    """Words of the whole text that help to decide whether a capitalized word at the start of a sentence is a name.
+
+    ``certain`` has the words that are capitalized in mid-sentence, and so are names. ``small`` has the words in lower case.
+    """
 
     def __init__(self, sentences: list[list[str]]) -> None:
         self.small: set[str] = set()

@@ -22,7 +22,7 @@ _UNITS: Final = {
     "mes": 30, "meses": 30, "year": 365, "years": 365, "ano": 365, "anos": 365,
 }  # fmt: skip
 _SLACK_DAYS: Final = {1: 0.6, 7: 3, 30: 9, 365: 60}
-"""Tolerance in days for "N units ago". The keys are the lengths of the units in days."""
+"""Tolerance in days for "N units ago", by the length of the unit in days: 7 for "weeks", 30 for "months"."""
 _VAGUE_AMOUNTS: Final = {"a": 1, "an": 1, "one": 1, "un": 1, "una": 1, "couple": 2, "par": 2, "few": 3, "several": 4, "unos": 3, "unas": 3, "varios": 4, "varias": 4}  # fmt: skip
 _HOLIDAYS: Final = {
     "christmas eve": (12, 24), "christmas": (12, 25), "new year's eve": (12, 31), "new years eve": (12, 31), "halloween": (10, 31),

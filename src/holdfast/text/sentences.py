@@ -17,11 +17,11 @@ _NUMBERED = frozenset(
 )
 """Abbreviations whose period does not end a sentence if a number follows. Otherwise it does ("No. I won't.")."""
 _PERHAPS_LAST = frozenset("etc a.m p.m inc ltd co corp s.a s.l u.s u.k ee.uu uu b.c a.d ph.d a.c d.c m".split())
-"""Abbreviations whose period ends a sentence if a capital letter follows."""
+"""Abbreviations whose period ends a sentence only if a capital letter follows: "at 5 p.m. Then", but not "at 5 p.m. and"."""
 _CONTEXT_CHARS = 40
 """Number of characters examined on each side of a period. Few are enough, because abbreviations are short."""
 _MIN_WRAPPED_CHARS = 45
-"""Minimum length of a line that counts as wrapped if it ends in mid-sentence."""
+"""Minimum length of a line that is joined with the next one if that continues its sentence. Shorter lines are never joined."""
 _MAX_UNPUNCTUATED_WORDS = 24
 _MIN_PIECE_WORDS = 5
 _CONJUNCTIONS = frozenset(

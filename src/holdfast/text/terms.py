@@ -100,7 +100,7 @@ def _pairs(run: str) -> Iterator[str]:
 
 
 def _spell(token: str) -> str:
-    """Spell a token with symbols in letters and digits only."""
+    """Spell a token in letters and digits only, with a code for each symbol: "C++" becomes "Cz2bzz2bz"."""
     return "".join(c if c.isalnum() else f"z{ord(c):x}z" for c in _unaccent(token[:_MAX_TERM]))
 
 

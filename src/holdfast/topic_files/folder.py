@@ -71,7 +71,10 @@ class Folder:
         return data if self.stamp(name) == before and len(data) == before.size else None
 
     def prepare(self, data: bytes, *, like: str | None = None) -> Path:
-        """Write bytes to a temporary file in the folder and sync it to disk. It gets the permissions of the file ``like``."""
+        """Write bytes to a temporary file in the folder, sync it to disk, and return its path.
+
+        If a file named ``like`` exists, the temporary file gets the same permissions.
+        """
         self.path.mkdir(parents=True, exist_ok=True)
         path = self.path / f"{_TEMPORARY[0]}{secrets.token_hex(8)}{_TEMPORARY[1]}"
         with os.fdopen(os.open(path, _WRITE, 0o666), "wb") as file:

@@ -47,7 +47,7 @@ class PageLines:
         return page_line(memory)
 
     def revised(self, memory: Memory, line: Line | None, *, topic: str | None, at: str | None) -> Put:
-        """Return a revision of the memory. Its key is kept if the line still starts with that key."""
+        """Return a revision of the memory. The memory keeps its key if the line still starts with the key, as in "city: Lyon"."""
         key, text = memory.key, memory.text
         if line is not None:
             head = f"{flat(key)}: " if key else ""
@@ -56,7 +56,10 @@ class PageLines:
         return _revision(memory, text, key=key, topic=topic, at=_moment(at, self.now))
 
     def created(self, line: Line, topic: str) -> Put:
-        """Return a new memory. A date in the future is kept in the text and is not used as the memory's date."""
+        """Return the change that creates a memory from a line. A date that cannot be the memory's date stays in the text.
+
+        Such a date is more than a day in the future.
+        """
         at, text = _moment(line.at, self.now), line.text
         if line.at and at is None:
             text = f"{text} ({line.at})"

@@ -54,7 +54,7 @@ class Page:
 
     @property
     def has_layout(self) -> bool:
-        """True if there is text other than the title and the lines."""
+        """True if the file has layout, such as a second heading or a table, besides the title and the lines of memories."""
         texts = [part for part in self.parts if isinstance(part, str) and part.strip()]
         return len(texts) > (self.title is not None)
 

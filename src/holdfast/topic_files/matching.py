@@ -20,7 +20,7 @@ _MAX_PAIRS: Final = 4000
 def match(
     base: Sequence[BaseLine], lines: Sequence[Line], *, before: Mapping[str, str], now: Mapping[str, str]
 ) -> dict[int, int]:
-    """Match the lines of a file with the base lines. Return the position of the base line for each matched line.
+    """Match the lines of a file with the lines at the last sync (``base``). Return positions in ``base`` by position in the file.
 
     ``before`` and ``now`` are the texts of the memories, by id, at the last sync and today.
     """
@@ -52,7 +52,10 @@ def _same(lines: Sequence[Line], digests: Sequence[str], matches: Mapping[int, i
 
 
 def _in_place(lines: Sequence[Line], texts: Sequence[str], matches: dict[int, int]) -> None:
-    """Match lines by position: a line after or before a matched line matches the corresponding base line if it is similar."""
+    """Match each line next to a matched line with the text next to that line's match, if the two are similar enough.
+
+    ``texts`` are the texts of the lines at the last sync. The matches are added to ``matches``.
+    """
     taken = set(matches.values())
     steps = [(range(len(lines)), 1), (range(len(lines) - 1, -1, -1), -1)]
     for places, step in steps:

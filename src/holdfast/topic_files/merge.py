@@ -17,9 +17,9 @@ from holdfast.topic_files.record import BaseLine, BasePage, File, MergedPage, Me
 from holdfast.types import Change, Retire
 
 MAX_UNCONFIRMED_LINES: Final = 3
-"""Maximum number of lines that the user can delete from a page of any length without being asked to confirm."""
+"""Number of lines that the user can always delete from a page at once without being asked to confirm."""
 MAX_UNCONFIRMED_FRACTION: Final = 3
-"""Denominator of the share of a page that the user can delete without being asked to confirm: one third of its lines."""
+"""With the value 3, the user can delete up to one third of a page's lines without being asked to confirm."""
 FORGOTTEN: Final = "deleted by hand from its file"
 
 
@@ -36,9 +36,9 @@ class _FileMerge:
     moved_out: set[int] = field(default_factory=set)
     held: bool = False
     spared: bool = False
-    """True if the user refused the deletion of lines. Their memories are kept."""
+    """True if the user answered no to a question about this file. The memories of its deleted lines are then kept."""
     restored: bool = False
-    """True if the user rejected the edits in the file. They are then ignored, and the file is rewritten from the stored memories."""
+    """True if the user rejected the edits in this file. They are then ignored, and the file is rewritten from the store."""
 
     @property
     def lines(self) -> tuple[Line, ...]:
@@ -259,7 +259,10 @@ class _Merging:
                 self._changes.append(self._lines.revised(memory, None, topic=work.topic, at=None))
 
     def _slot(self, work: _FileMerge, place: int, line: Line) -> str | int | None:
-        """Add the change for a line. Return the id of the line's memory, or the position of the change that creates it."""
+        """Add the change that a line requires, if any. Return the id of the line's memory, or None if the line has no memory.
+
+        For a new memory, which has no id yet, return the position of the change that creates it.
+        """
         if place in work.found and work.base:
             return self._merged(work, work.base_lines[work.found[place]], line, work.base.topic)
         if place in work.moved_in:
@@ -310,7 +313,10 @@ class _Merging:
         return len(self._changes) - 1
 
     def _topic_of_new(self, work: _FileMerge) -> str:
-        """Return the topic of a new line: the file's topic, or its general subtopic if it has been split since the last sync."""
+        """Return the topic for a new line of this file.
+
+        This is normally the file's topic. If that was split into subtopics since the last sync, it is the general subtopic.
+        """
         if not self._lines.titled or work.base is None or digest(work.topic) != work.base.topic:
             return work.topic
         live = [self._known.live[line.id].topic for line in work.base_lines if line.id in self._known.live]

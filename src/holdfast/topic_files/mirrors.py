@@ -22,7 +22,7 @@ _MAX_FOLDERS = 100
 """Maximum number of scopes whose folders one process syncs. Further scopes have pages in the store but no files."""
 _NAME_FILE = ".holdfast-folder"
 _FIRST_TENANT = "default"
-"""The tenant that uses the root folder itself; other tenants have a subfolder."""
+"""The tenant whose pages are in the root folder itself. Each other tenant has a subfolder of the root folder."""
 
 
 class FolderMirrors:
@@ -55,7 +55,7 @@ class FolderMirrors:
         return root / f"tenant-{slug(tenant, max_words=6) or 'x'}-{hashlib.blake2b(tenant.encode(), digest_size=8).hexdigest()}"
 
     def use(self, scope: Scope) -> None:
-        """Start syncing a scope's folder."""
+        """Start syncing a scope's folder, unless the preset keeps no files or the maximum number of folders is reached."""
         if self.root is not None and (scope in self._open or len(self._open) < _MAX_FOLDERS):
             self.of(scope)
 

@@ -29,7 +29,10 @@ class FileImportResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Files:
-    """The files of one type (pages or index): their base, the changed and the missing ones, and those that the user refused."""
+    """The files of one type (pages or index), by file key: their state at the last sync (``base``) and what changed since.
+
+    ``refused`` has the digests of files whose edits the user rejected.
+    """
 
     base: Mapping[str, BasePage]
     changed: Mapping[str, File]
@@ -110,7 +113,7 @@ class FileImport:
                 self._writer.apply([put])
 
     def _load_state(self, pages: Iterable[BasePage], kind: str, lines: LineFormat) -> StoredState:
-        """Load the live memories, and their texts and topics at the last sync."""
+        """Read from the store the live memories, and the texts and topics that the files' lines had at the last sync."""
         wanted = MemoryFilter(exactly=self._scope, kinds=(kind,), unexpired_at=self._now)
         live = {memory.id: memory for memory in self._tx.memories(wanted)}
         topics = {digest(memory.topic): memory.topic for memory in live.values() if memory.topic}
@@ -164,7 +167,10 @@ class FileImport:
         return next((memory for memory in self._tx.memories(wanted) if memory.id != put.id), None)
 
     def _restore(self, put: Put) -> str | None:
-        """Restore a memory whose line was deleted and has been added again. It keeps its id and history."""
+        """Undo the forgetting of a memory whose line was deleted and has now been added again. Return its id, or None.
+
+        The memory keeps its id and history.
+        """
         identity = self._writer.identity(put)
         if self._tx.memories(MemoryFilter(exactly=put.scope, content_hash=identity, unexpired_at=self._now)):
             return None

@@ -14,9 +14,9 @@ from holdfast.topic_files.markdown import digest, parse_page
 from holdfast.topic_files.record import File, PendingQuestion
 
 MAX_UNCONFIRMED_BYTES: Final = 1024 * 1024
-"""Maximum size in bytes of a file that is read without asking the user."""
+"""Maximum size in bytes of a file that is imported without asking the user. A larger file waits until the user confirms it."""
 MAX_FILE_BYTES: Final = 16 * MAX_UNCONFIRMED_BYTES
-"""Maximum size in bytes of a file that is read after the user has confirmed it."""
+"""Maximum size in bytes of a file. A larger file is not read, even if the user confirms it."""
 
 
 @dataclass(slots=True, kw_only=True)

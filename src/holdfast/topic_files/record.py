@@ -49,7 +49,7 @@ class StoredState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingQuestion:
-    """A question for the user: the file, the reason, the number of deleted lines, and the number of lines before."""
+    """A question for the user about a file. ``gone`` of its ``of`` lines were deleted; ``why`` is the reason for asking."""
 
     file: str
     why: Why
@@ -70,7 +70,7 @@ class MergedPage:
     topic: str
     sha: str
     title: str = ""
-    """Title of the file, or an empty string if the file must be written again."""
+    """Title of the file. If it is empty, the file is rewritten from the store, as after the user rejected the edits."""
     lines: tuple[tuple[Line, str | int], ...] = ()
 
 

@@ -28,7 +28,10 @@ log = logging.getLogger("holdfast")
 
 _MAX_TRIES: Final = 5
 _FULL_READ_EVERY: Final = 20
-"""Maximum number of successive syncs that are skipped as unchanged. The next one reads all files: file times can be wrong."""
+"""Maximum number of successive syncs that are skipped because file times and memories look unchanged.
+
+The next sync reads all files anyway, because file times can be wrong.
+"""
 _QUESTION_TEXTS: Final[Mapping[str, str]] = {
     "gone": "{gone} of the {of} lines were deleted from {name}. Confirm to forget them; refuse to restore them.",
     "deleted": "{name} was deleted, with {gone} lines. Confirm to forget them; refuse to restore the page.",
@@ -220,7 +223,7 @@ class TopicFiles:
     # --- helpers --------------------------------------------------------------------------------------------
 
     def _run(self, answers: Mapping[str, bool]) -> SyncReport:
-        """Import and write in turn until there is nothing left to do."""
+        """Import edits and write pages, and repeat both until neither changes anything (a few times at most)."""
         read_in, written = 0, 0
         conflicts: tuple[str, ...] = ()
         for _ in range(_MAX_TRIES):

@@ -14,12 +14,12 @@ from holdfast.topic_files.record import BaseLine, BasePage
 from holdfast.types import Memory
 
 _REWRITE: Final = digest("")
-"""Title digest that marks a file that must be written again (the digest of an empty title)."""
+"""Value of a recorded title's digest (that of an empty title) which means: write this file again from the store."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileWrite:
-    """One file to write, or to remove if ``data`` is None. It is skipped if the file's stamp has changed."""
+    """One file to write, or to remove if ``data`` is None. If the file has changed since ``stamp``, nothing is written."""
 
     name: str
     data: bytes | None
@@ -87,7 +87,10 @@ class Planner:
         return self._plan
 
     def _is_open(self, key: str) -> bool:
-        """Return True if the question about a file is still open. It is closed when its page was erased."""
+        """Return True if the question about a file stays open. It is dropped if the new record no longer has the file's page.
+
+        An empty key stands for the question about all pages. That question stays open while the new record has any page.
+        """
         known = {**self._record.pages, **self._record.index}
         left = {**self._plan.record.pages, **self._plan.record.index}
         return bool(left) if not key else key not in known or key in left
@@ -131,7 +134,10 @@ class Planner:
         self._plan.record.pages[key] = _page_record(parse_page(text), data, topic, memories)
 
     def _close(self, key: str, page: BasePage, present: _PresentFile) -> None:
-        """Remove a page that has no memories left. Layout that the user wrote is kept, and so is a page with only a title."""
+        """Plan the removal of a page that has no memories left.
+
+        The file stays if it has layout that the user wrote, or if it had no lines before (only a title, for example).
+        """
         read = parse_page(present.text)
         if not page.lines and not read.lines:
             self._plan.record.pages[key] = page

@@ -28,7 +28,7 @@ class Kind:
     renewed_by_use: bool = False
     """True if each use of a memory restarts its lifetime."""
     background: bool = False
-    """True if memories of this kind are left out of recall while the messages they summarize are kept."""
+    """True if memories of this kind only summarize messages. Recall leaves them out if the preset keeps messages forever."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

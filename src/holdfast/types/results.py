@@ -36,7 +36,7 @@ class Hit:
     excerpt: str | None = None
     """The matching part of a long message."""
     successor: Memory | None = None
-    """If the message states an outdated fact, the live memory that superseded this fact."""
+    """The live memory that superseded a fact which this message states. None if the message states no outdated fact."""
 
     def score_by(self, arm: str) -> float | None:
         """Return the score of one arm (retrieval method), or None if that arm did not find the hit."""
@@ -109,11 +109,11 @@ class Receipt:
     jobs: int = 0
     vectors: int = 0
     rebuilt: int = 0
-    """Number of memories that also had other sources and were rebuilt from those."""
+    """Number of memories that were derived again from their remaining sources, because only some of their sources were erased."""
     status: Literal["erased", "pending"] = "erased"
-    """``erased``, or ``pending`` if the rows are gone but an open reader still needs old pages of the file.
+    """``erased``, or ``pending`` if the rows are removed but their bytes may still be in a file.
 
-    The old pages are overwritten when the reader ends.
+    The usual reason is another connection that still reads an older state of the store. The bytes are overwritten later.
     """
     verified: bool = False
     residue: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ class Scope:
     user: str | None = None
     agent: str | None = None
     also_apps: tuple[str, ...] = ()
-    """Other apps that share their memories with this app. Used only in the scope of a reader."""
+    """Other apps that share their memories with this app. Used only if this scope reads data, not if it owns data."""
 
     def sees(self, owner: "Scope") -> bool:
         """Return True if a reader in this scope may read data of ``owner``."""

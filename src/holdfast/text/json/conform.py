@@ -25,7 +25,10 @@ class _Unfit(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
-    """A valid value, and the flaws found on the way. ``lost`` is the number of dropped values that the schema defines."""
+    """A value that fits the schema, the flaws of the original value, and the number of values lost (``lost``).
+
+    A value is lost if the schema defines it but it had to be dropped because it is invalid.
+    """
 
     value: Any
     flaws: tuple[str, ...] = ()

@@ -58,7 +58,10 @@ def read(text: str) -> ParsedText:
 
 
 def _without_thoughts(text: str) -> str:
-    """Return the answer without the model's thinking before it, which may contain drafts. Its opening tag can be missing."""
+    """Return the answer without the model's thinking at its start, because that may contain drafts of the JSON.
+
+    The thinking ends with a tag such as ``</think>``. Its opening tag can be missing.
+    """
     opening = _THOUGHTS.match(text)
     closing = re.search(f"</{opening[1]}>", text, re.IGNORECASE) if opening else _END_OF_THOUGHTS.search(text)
     if closing is None:
@@ -85,7 +88,7 @@ def _quoted_whole(text: str) -> str | None:
 
 
 def _runs(text: str, budget: Budget) -> Iterator[list[Parsed]]:
-    """Yield the JSON containers in a text, as lists. Adjacent objects are in one list."""
+    """Yield the JSON objects and arrays of a text in groups. Objects with only a separator between them form one group."""
     run: list[Parsed] = []
     for parsed in _containers(text, budget):
         if run and _is_adjacent(text, run[-1], parsed):
@@ -117,7 +120,10 @@ def _containers(text: str, budget: Budget) -> Iterator[Parsed]:
 
 
 def _single_scalar(pieces: Sequence[str]) -> Any:
-    """Return the value of the last piece that consists of exactly one number, literal or string."""
+    """Return the number, literal or string that is all of a piece. The last such piece counts. Raise ValueError if there is none.
+
+    The pieces are the parts of a model's answer inside and outside of code fences.
+    """
     for piece in reversed(pieces):
         try:
             return parse_scalar(piece.strip())

@@ -60,7 +60,10 @@ _SWALLOWED = {
     )
     for quote, end in _CLOSING_QUOTE.items()
 }
-"""Patterns that find JSON inside a string, by quote character. A match means that the string's closing quote was missed."""
+"""Patterns for JSON syntax, such as ``, "name":``, inside the text of a string, by the string's quote character.
+
+A match shows that the string lacks its closing quote, so that the text after it was taken for part of the string.
+"""
 _KEY = {quote: re.compile(rf"(?=((?:[^\\{end}]|\\.)*))\1{end}", re.DOTALL) for quote, end in _CLOSING_QUOTE.items()}
 
 
@@ -291,7 +294,7 @@ class _Parser:
         return True
 
     def _drop_to(self, position: int) -> bool:
-        """Drop a string that lacks its closing quote, and continue with the JSON that was taken for part of the string."""
+        """Drop a string that lacks its closing quote. Continue at ``position``, where the JSON after the string begins."""
         self.stack[-1].key = None
         self.whole = False
         self.at = position

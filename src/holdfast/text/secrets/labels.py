@@ -149,7 +149,7 @@ def _value(match: re.Match[str]) -> Span | None:
 
 
 def _end_of_words(text: str, start: int, end: int) -> int:
-    """Return the end position of a password that consists of plain words, or 0 if there is none."""
+    """Return the end position of a password made of plain words ("correct horse battery staple"), or 0 if there is none."""
     phrase = _WORDS_TO_END.match(text, start)
     if phrase and not _describes_password(phrase[0].split()[1:]):
         return phrase.end()
@@ -180,7 +180,7 @@ def _is_code(value: str, *, min_length: int = 8) -> bool:
 
 
 def _describes_password(words: list[str]) -> bool:
-    """Return True if the words describe a password instead of being one."""
+    """Return True if the words describe a password ("too short") and so are not the password itself."""
     return any(
         word.casefold() in _NOT_SECRET_WORDS or word.casefold() in STOP_WORDS["en"] | STOP_WORDS["es"] or _DESCRIBES.match(word)
         for word in words

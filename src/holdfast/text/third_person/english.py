@@ -69,7 +69,10 @@ class _Rewriter:
         self._agrees = 1
         """Index of the verb form to use: 0 (singular) after the speaker's name or "the user", 1 (plural) after "they"."""
         self._free = False
-        """True if "and" or "but" may be followed by a second verb with the same subject."""
+        """True if a verb after "and" or "but" also has the speaker as its subject, and so must be put in the third person.
+
+        This is so in "I cook and bake" ("cooks and bakes"), but not in "I want to cook and bake" ("wants to cook and bake").
+        """
 
     def turn(self, text: str) -> str | None:
         out: list[str] = []

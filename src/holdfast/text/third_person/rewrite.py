@@ -63,7 +63,10 @@ def third_person(text: str, language: str, *, subject: str | None = None) -> str
 
 
 def observed(text: str, language: str, *, subject: str | None = None) -> str:
-    """Return an observation about the user, which the user confirmed, as a third-person sentence."""
+    """Return an observation that the user confirmed as a third-person sentence: "You like tea" becomes "The user likes tea".
+
+    If it cannot be rewritten safely, it is quoted: ``The user confirmed: "..."``.
+    """
     if language == "en" and _TO_YOU.search(text):
         as_own = _YOU.sub(lambda match: _AS_OWN[match[0].lower()], text.replace("’", "'"))
         turned = _turned(_OBSERVER.sub("", as_own), language)
@@ -74,7 +77,10 @@ def observed(text: str, language: str, *, subject: str | None = None) -> str:
 
 
 def bare_predicate(text: str, language: str, *, key: str | None = None) -> str:
-    """Return the predicate of a statement without its subject ("works at Google"). For a name key, return only the name."""
+    """Return a first-person statement without its subject, in the third person: "I work at Google" becomes "works at Google".
+
+    If the memory's key is ``name`` or ``nombre`` and the statement gives a name, return only the name.
+    """
     if key in _NAME_KEYS and (found := _NAME.get(language, _NAME["en"]).match(text.strip())):
         return found["name"]
     turned = _turned(text, language)
