@@ -41,7 +41,10 @@ from holdfast.types import (
 hints = logging.getLogger("holdfast.hints")
 """Logger for hints to developers who call the library. The command line disables it and prints its own hints."""
 _HINT_SECONDS = 60.0
-"""Minimum time between two counts of the users for a hint, in seconds. Counting reads the whole store."""
+"""Minimum time between two checks of whether to log the hint that ``user=`` is missing, in seconds.
+
+Each check counts the users, which reads the whole store.
+"""
 
 
 class Engine:
@@ -199,7 +202,7 @@ class Engine:
         agent: str | None = None,
         reason: str = "asked to forget",
     ) -> int:
-        """Hide memories by id, or by key within a scope; returns how many. You can undo it until they are purged.
+        """Hide memories by id, or by key within a scope; returns how many. ``undo`` brings them back until they are purged.
 
         With an ``id`` and a scope, the scope must be able to see the memory. An unknown id or key raises
         :class:`holdfast.NotFound`.
@@ -291,7 +294,11 @@ class Engine:
         known_at: datetime | str | None = None,
         retired: bool = False,
     ) -> list[Memory]:
-        """List memories, newest first: live ones, those that were valid at ``as_of``, or those stored at ``known_at``."""
+        """List memories, newest first. By default, these are the live ones.
+
+        ``as_of`` selects the memories that were valid at that time, according to what is known today. ``known_at`` selects those
+        that were live in the store at that time. ``retired`` selects the retired ones.
+        """
         return self._in(user=user, app=app, agent=agent).memories(
             limit=limit,
             offset=offset,
@@ -322,7 +329,7 @@ class Engine:
     # Users, background work and the store
 
     def set_user(self, user: str, *, timezone: str | None = None, language: str | None = None) -> UserProfile:
-        """Set a user's language, or their time zone, which decides when their day ends."""
+        """Set a user's language, time zone or both. The time zone decides when the user's day ends."""
         return self._in(user=user).set_user(timezone=timezone, language=language)
 
     def users(self, *, limit: int = 100, offset: int = 0) -> list[UserRecord]:

@@ -54,7 +54,7 @@ class MemoryFilter:
     as_of: datetime | None = None
     """Select only memories that were valid at this time, according to what is known today."""
     known_at: datetime | None = None
-    """Return memories in the state in which they were stored at this time."""
+    """Select memories as they were stored at this time, each in the revision that was current then."""
     expired_by: datetime | None = None
     unexpired_at: datetime | None = None
     retired_before: datetime | None = None

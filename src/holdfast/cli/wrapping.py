@@ -16,7 +16,10 @@ _CLOSING = frozenset("、。，．・：；？！」』）】》〉〕｝ー…"
 """Full-width punctuation that must not begin a line."""
 _ID_FIRST = re.compile(r"\s*(?:mem|msg|ses|chg|job)_\w+  ")
 _COLUMN_FIRST = re.compile(r"\s*(?:(?:[-*•]|\d+\.) +|\S(?: ?\S){0,19}  +)?")
-"""Pattern of a bullet, a number or a short first column. Continuation lines are indented by its width."""
+"""Pattern of the start of a line: a bullet ("- "), a number ("1. ") or a short first column.
+
+Continuation lines are indented by its width.
+"""
 
 
 def columns(stream: TextIO) -> int | None:

@@ -27,7 +27,7 @@ def share_metrics(folder: object) -> None:
 
 
 def set_for_libraries(values: Mapping[str, str]) -> None:
-    """Set variables that libraries read when they are imported."""
+    """Set environment variables for libraries that read them on import. Must be called before these libraries are imported."""
     os.environ.update(values)
 
 

@@ -29,8 +29,8 @@ def make_embedder(
 ) -> EmbedderSource | None:
     """Return a source that loads an embedder, given as a name, an object or a function; None for the name ``none``.
 
-    A named embedder is loaded on first use. If the preset sets a minimum cosine, a function gets the calibration of the
-    embedder that the preset was designed for.
+    A named embedder is loaded on first use. The calibration of a function is unknown. If the preset sets a minimum cosine,
+    the function gets the calibration of the embedder for which that minimum was chosen.
     """
     if isinstance(name, EmbedderSource):
         return name

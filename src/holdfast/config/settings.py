@@ -268,7 +268,10 @@ def merge(file: Mapping[str, Any], variables: Mapping[str, Any], arguments: Mapp
 
 
 def _design(file: Mapping[str, Any], preset: str) -> DesignSettings | None:
-    """Return the settings of the preset's design, or None. Settings in a file that names another preset are ignored."""
+    """Return the design's settings from a settings file; None if the file has none or names another preset.
+
+    A ``DesignSettings`` object for another preset raises ``SettingsError``.
+    """
     table = file.get("memory")
     if table is None:
         return None

@@ -59,7 +59,7 @@ def _make_database(settings: Settings, tenant: str) -> "PostgresStore":
 
 
 def _index_place(settings: Settings, path: Path) -> IndexPlace | None:
-    """Return the location of the vector index, or None if the index is kept in memory."""
+    """Return where Chroma keeps the vector index (files or a server), or None if the index is kept in memory."""
     index = settings.index
     if index in ("memory", ""):
         return None

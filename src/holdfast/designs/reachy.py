@@ -99,7 +99,10 @@ class MemoryManager:
         return sorted((each for each in found if each.score >= min_score), key=lambda each: -each.score)
 
     def _score(self, hit: types.Hit) -> float:
-        """Return the cosine on the scale of the original design's embedder, or the text score if there is no cosine."""
+        """Return a hit's cosine, or its text score if it has no cosine.
+
+        The cosine is converted to the scale of the embedder for which the preset's thresholds were chosen.
+        """
         embedder = services(self.engine).embedding.embedder()
         if hit.similarity is None or embedder is None:
             return hit.score_by("text") or 0.0

@@ -15,7 +15,10 @@ from holdfast.types import Author, Memory, Message, Receipt
 from holdfast.write import Writer
 
 MEMORIES_OF_APP = "memories of app"
-"""Key of the erasure target that covers only an app's memories. The app's sessions stay stored, but their messages are hidden."""
+"""Key of an erasure target, as in ``{MEMORIES_OF_APP: "cooking"}``, that erases only the memories of an app.
+
+The app's sessions stay stored, but their messages are hidden.
+"""
 SCRUB = "scrub"
 """Name of the setting that records whether erased bytes must still be overwritten. An open reader can delay overwriting."""
 _MAX_NEEDLES = 256
@@ -32,7 +35,7 @@ class _ErasureTargets:
     mixed: dict[str, Memory] = field(default_factory=dict)
     """Memories with both erased and remaining sources. They are removed and derived again from the remaining ones."""
     restated: dict[str, Memory] = field(default_factory=dict)
-    """Memories that erased sources only repeated. The memories stay, without those sources."""
+    """Memories whose present text a remaining source also stated. They stay, and only their erased sources are removed."""
     texts: list[str] = field(default_factory=list)
 
 
@@ -133,7 +136,7 @@ def _follow_sources(tx: Transaction, targets: _ErasureTargets) -> None:
 
 
 def _is_restated(revisions: Sequence[Memory], gone: set[str]) -> bool:
-    """Return True if a remaining source also stated the memory's present text, either first or later."""
+    """Return True if a source that is not erased also stated the memory's present text, so that the memory can stay."""
     present = revisions[-1]
     if revisions[0].content_hash == present.content_hash and gone.isdisjoint(revisions[0].sources):
         return True
@@ -162,9 +165,10 @@ def _surviving_messages(tx: Transaction, targets: _ErasureTargets) -> list[Messa
 
 
 def _messages_to_hide(tx: Transaction, target: Mapping[str, str], targets: _ErasureTargets) -> set[str]:
-    """Return the remaining messages that must be hidden: sources of forgotten memories and of a memory erased by its id.
+    """Return the remaining messages that must be hidden, so that erased memories are not extracted from them again.
 
-    If the target is an app's memories, return all messages of the app.
+    These are the sources of forgotten memories and of a memory erased by its id. If the target is an app's memories, they
+    are all messages of the app.
     """
     ids = targets.memories | set(targets.mixed)
     forgotten = tx.memories(MemoryFilter(ids=list(ids), statuses=["forgotten"]))
@@ -184,7 +188,7 @@ def own_sources(tx: Transaction, memories: Iterable[Memory]) -> set[str]:
 
 
 def _needles(texts: Iterable[str]) -> list[bytes]:
-    """Return the first characters of a selection of erased texts. The scan of the files searches for them."""
+    """Return the beginnings of some erased texts. The final scan searches the files for them, to verify that they are gone."""
     longest = sorted({text for text in texts if len(text) >= 8}, key=len, reverse=True)
     step = max(1, math.ceil(len(longest) / _MAX_NEEDLES))
     return [text[:48].encode() for text in longest[::step]]

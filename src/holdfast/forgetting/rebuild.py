@@ -34,9 +34,10 @@ def rebuild(writer: Writer, mixed: Iterable[Memory], survivors: Sequence[Message
 
 
 def _statements(writer: Writer, lost: Sequence[Memory], survivors: Sequence[Message]) -> list[Put]:
-    """Derive statements again from the remaining messages, limited to those that were lost.
+    """Extract statements again from the remaining messages, and return only those that are identical to a lost memory.
 
-    If the preset stores one paragraph per conversation, write the lost paragraphs again instead.
+    If the preset stores one paragraph per conversation, write the lost paragraphs again from the remaining messages
+    instead.
     """
     extractor = writer.preset.extractor
     if isinstance(extractor, Paragraph):

@@ -29,7 +29,7 @@ __all__ = ["ChromaImport", "import_chroma"]
 _FILE = "chroma.sqlite3"
 _BATCH_SIZE = 1000
 _OLDER_TYPES = {"observation": "conversation", "preference": "fact", "event": "context", "task": "context"}
-"""Maps memory types of the design's first version to the types that replace them in its second version."""
+"""Maps a memory type of Reachy's first version to the type that replaced it, such as "preference" to "fact"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +144,10 @@ def _put(record: _Record, scope: Scope, expires_at: datetime | None) -> Put:
 
 
 def _expiry(engine: Engine, record: _Record, zone: str) -> datetime | None:
-    """Return the expiry, counted from the entry's creation. None if there is no expiry, or the creation time is unknown."""
+    """Return the time at which an entry expires: its creation plus the lifetime of its kind.
+
+    Return None if the kind has no lifetime, or if the creation time is unknown.
+    """
     lifetime = engine.preset.kind(record.kind).lifetime
     if lifetime is None or record.at is None:
         return None

@@ -29,7 +29,7 @@ _MIN_GROUNDED_SHARE: Final = 0.34
 _MIN_SAME_SHARE: Final = 0.6
 """Minimum share of one text's terms that must occur in another text for the two to count as the same statement."""
 _NARRATION_WORDS: Final = frozenset({"user", "usuario", "usuari", "usuaria", "person", "persona"})
-"""Terms that a report about the user adds, such as "user". They are not part of the reported fact."""
+"""Terms such as "user" in "the user likes tea". A report adds them to a fact, so they are ignored when texts are compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class ExtractionInput:
 
     messages: Sequence[Message]
     known: Sequence[Memory] = ()
-    """Memories shown to the model. Its answer can replace no other memories."""
+    """Memories shown to the model. Its answer can replace only these."""
     language: str | None = None
 
 
@@ -50,7 +50,11 @@ class Extractor:
     prompt: str
     """Name of the prompt file."""
     fields: Mapping[str, Any]
-    """Fields of an answer item, as JSON Schema properties. Fields for source and replaced line numbers are added to them."""
+    """Fields of an answer item, as JSON Schema properties.
+
+    ``schema`` adds two fields: ``messages`` (numbers of the source lines) and ``replaces`` (numbers of the replaced
+    memories).
+    """
     required: tuple[str, ...]
     make: Callable[[Mapping[str, Any]], dict[str, Any]]
     """Function that turns an answer item into arguments of :class:`Put`, such as kind, text and key."""
@@ -58,7 +62,10 @@ class Extractor:
     version: str
     """Version of the rules."""
     reads: Literal["user", "all"] = "user"
-    """Whose messages may be sources of an item: the user's only, or all. At least one source is always the user's."""
+    """``user`` if only the user's messages may be sources of an item, ``all`` if other messages may be sources, too.
+
+    At least one source of an item is always a message of the user.
+    """
     max_tokens: int = 1500
 
     @property

@@ -72,8 +72,8 @@ def _value(each: SourcedStatement) -> str:
 def _is_faithful(each: SourcedStatement, rewritten: str) -> bool:
     """Return True if rewriting a clause in the third person gave the sentence the right subject.
 
-    It can fail for a clause that was kept by its cues and not by a rule: the clause may lack a subject, or its first word
-    may have been dropped as filler.
+    The subject can be wrong if the clause was kept by its cues and not by a rule: the clause may lack a subject, or its
+    first word may have been dropped as filler.
     """
     if not each.statement.weighed:
         return True

@@ -67,7 +67,11 @@ def without_injected_text(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Tag:
-    """An opening or closing ``<memory>`` tag. An escaped tag and a plain one have different names."""
+    """An opening or closing ``<memory>`` tag.
+
+    ``name`` is the tag's first character (``<``, or ``&`` if the tag is escaped) and its id. A closing tag closes the last
+    open block with the same name, if there is one.
+    """
 
     name: tuple[str, str | None]
     closes: bool
@@ -87,7 +91,7 @@ def _without_memory_tags(text: str) -> str:
 
 
 def _memory_blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each memory block. If the opening or closing tag is missing, a blank line bounds the block."""
+    """Yield the start and end of each memory block. If one of its tags is missing, a blank line takes the place of the tag."""
     tags = [_Tag((tag[0][0], tag["id"]), bool(tag["slash"]), *tag.span()) for tag in _MEMORY_TAG.finditer(text)]
     last_closing = {tag.name: tag.start for tag in tags if tag.closes}
     opened: list[_Tag] = []
@@ -169,6 +173,6 @@ def _is_introduction(line: str) -> bool:
 
 @cache
 def _introductions() -> frozenset[str]:
-    """Return the opening sentence of the context block in every language, to recognize copies that lost their tags."""
+    """Return the first sentence of a context block in every language. It identifies a copied block that lost its tags."""
     table = tomllib.loads((resources.files("holdfast.prompts") / "block.toml").read_text("utf-8"))
     return frozenset(fold(words["intro"]) for words in table.values())

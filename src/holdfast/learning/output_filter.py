@@ -1,7 +1,7 @@
 """Reject a model's text that must not replace memories: refusals, loops, markup, another language, or too little content.
 
-Each check looks for one typical failure of models. A trait that the replaced texts also have does not count as a
-failure.
+Each check looks for one typical failure of models. A trait that a replaced text also has is not a failure: if one of
+them contains HTML, the new text may contain HTML, too.
 """
 
 import re
@@ -22,9 +22,9 @@ _MAX_GROWTH = 10
 _MIN_WORD_SHARE = 0.2
 """Minimum number of distinct content words in a text, as a share of those in the texts it replaces."""
 _MAX_ROOM_SHARE = 0.15
-"""Limits the required number of content words to this share of the words that fit in ``max_characters``.
+"""A text never needs more content words than this share of the words that fit in ``max_characters``.
 
-So a summary of many texts may be short.
+Without this limit, a short summary of many long texts would be rejected.
 """
 _CHARACTERS_PER_WORD = 6
 _LOOP_WORDS = 4
@@ -33,7 +33,7 @@ _MIN_DISTINCT_SHARE = 0.5
 """Minimum share of distinct three-word sequences in a text of at least ``_MIN_LOOP_WORDS`` words."""
 _MIN_LOOP_WORDS = 12
 _MIN_QUOTED_CHARACTERS = 30
-"""Minimum length of a prompt sentence. A text that contains such a sentence counts as repeating the prompt."""
+"""Minimum length of the prompt sentences that a text must not repeat. Shorter ones are not compared."""
 
 _WORD = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\\W_]+")
 _REFUSAL = re.compile(
@@ -170,4 +170,4 @@ _TRAITS: tuple[tuple[Callable[[str], Any], Callable[[str], Any], str], ...] = (
     (_repeats_prompt, _repeats_prompt, "the text repeats the prompt"),
     (_loops, _loops, "the text repeats itself"),
 )
-"""Checks as triples: a test of the new text, a test of the replaced texts, and the reason to report."""
+"""Checks: a test of the new text, a test of the replaced texts, and the reason to report if only the new text has the trait."""

@@ -52,7 +52,7 @@ class ServePlan:
     debug: bool = False
 
     def load(self) -> Settings:
-        """Load the settings that apply to this plan."""
+        """Return the settings from file and environment. The values of this plan take precedence."""
         named = {"store": self.store, "preset": self.preset, "tenant": self.tenant}
         return load_settings(self.settings, **named, chat=self.chat, embedder=self.embedder)
 
@@ -177,7 +177,7 @@ def serve_many(plan: ServePlan, sock: socket.socket, announcing: Announcing, wor
 def _serve_as_worker(
     plan: ServePlan, sock: socket.socket, started: Announcing, shares: ConnectionCounts | None, place: int
 ) -> None:
-    """Serve until a stop signal, or until the main process is gone. Otherwise an orphaned worker would keep the port."""
+    """Serve until a stop signal, or until the main process has ended: a worker left alone would keep the port in use."""
     parent = multiprocessing.parent_process()
     assert parent is not None
 

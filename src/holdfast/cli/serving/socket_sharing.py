@@ -20,7 +20,7 @@ _POLL_SECONDS = 0.003
 _MAX_WAIT_SECONDS = 0.06
 """Maximum time that a connection waits for a less loaded process, in seconds. That process may be busy or dead."""
 _EXHAUSTED_SECONDS = 0.5
-"""Time to stop accepting after the system ran out of resources such as file descriptors, in seconds."""
+"""Pause before the next attempt to accept a connection if the system is out of file descriptors or similar, in seconds."""
 
 
 class ConnectionCounts:

@@ -42,7 +42,8 @@ class TenantWorker:
     def run_all(self) -> int:
         """Run jobs until no tenant has any left, or a stop is requested.
 
-        Return the number of steps. Raise the error if a tenant failed.
+        Return the number of steps. If the jobs of one tenant fail, the jobs of the others still run, and then the error is
+        raised.
         """
         steps = self._work(self.tenants())
         if self._error is not None:
@@ -78,7 +79,10 @@ class TenantWorker:
         return steps
 
     def _try_turn(self, tenant: str) -> int:
-        """Run some steps for a tenant. If that fails, report it and continue; raise if two tenants in a row fail."""
+        """Run some steps for a tenant. If they fail, report the error and return 0.
+
+        If the previous tenant failed, too, the store is probably the problem, and the error is raised.
+        """
         try:
             done = self._turn(tenant)
         except HoldfastError as error:
@@ -101,7 +105,10 @@ class TenantWorker:
         return steps
 
     def _wait(self, until: float) -> list[str]:
-        """Wait for new jobs and return their tenants. Return an empty list when the next poll is due."""
+        """Wait for new jobs and return the tenants that may have some. Return an empty list when the next poll is due.
+
+        If the store does not send job notifications, wait one second and return all tenants.
+        """
         store = services(self._pool.operator).store
         while not self._stop.is_set() and time.monotonic() < until:
             if not isinstance(store, JobNotifier):

@@ -41,7 +41,7 @@ class ChatOutput:
     language: str = "en"
     as_json: bool = False
     _flows: list[Flow] = field(default_factory=list, init=False, repr=False)
-    """List with the object that wraps the reply being streamed; empty between replies."""
+    """A list with one ``Flow``, which wraps the reply that is being streamed. The list is empty between replies."""
 
     def text(self, name: str, /, **values: Any) -> str:
         """Return a text from ``messages.toml`` in this language, with its placeholders filled in."""

@@ -1,7 +1,7 @@
 """Detect changes of facts that fill no slot (a known attribute): endings, corrections, switches and new values.
 
-They have less evidence than two values of one slot, so they are never certain. If a new statement could refer to
-several old ones, none of them is retired.
+Without a slot, only the words show that two statements are about the same thing. So such a change never counts as
+certain. If a new statement could refer to several old ones, none of them is retired.
 """
 
 from typing import Final

@@ -49,7 +49,10 @@ _MIN_SPELLING_LIKENESS: Final = 0.72
 
 
 def is_given_up(old: str, new: str, language: str | None = None) -> bool:
-    """Return True if a new statement says that a thing named in an old one is gone or has another number."""
+    """Return True if a new statement says that a thing named in an old one is gone or has another number.
+
+    In "we use Node 20 now", the Node of "we use Node 16" has another number.
+    """
     for code in languages_of(old, new, language):
         before = clauses_of(old, phrases(code), plans=True)
         after = [clause for clause in clauses_of(new, phrases(code)) if not clause.cues & {"also", "temporary", "past"}]

@@ -37,7 +37,7 @@ class ChangePhrases:
     verbs: Mapping[str, re.Pattern[str]]
     words: Mapping[str, re.Pattern[str]]
     parts: tuple[re.Pattern[str], ...]
-    """Patterns for parts of a day or week. Each pattern matches all names of one part."""
+    """Patterns for parts of a day or week. Each pattern matches all names of one part, such as "afternoon" and "lunch"."""
     generic: frozenset[str]
     """Stems of nouns too general to identify a thing, such as course, subscription or meeting."""
     schedule: frozenset[str]
@@ -51,7 +51,10 @@ class Ending:
     subject: str | None
     sort: str
     verb: str
-    """The activity that stopped, as written. Empty if only a thing is named."""
+    """Verb of the activity that stopped, as written: "playing" in "I stopped playing tennis".
+
+    Empty if only a thing is named, as in "I gave up the ukulele".
+    """
     things: frozenset[str]
     limit: frozenset[str]
     """Terms that restrict the ending, such as "night" in "stopped drinking coffee at night"."""
@@ -150,7 +153,10 @@ def _endings(clause: SlotClause, sort: str, predicate: str, words: SlotPhrases, 
 
 
 def _verb_of(predicate: str, sort: str, clause: SlotClause, changes: ChangePhrases) -> tuple[str, str]:
-    """Split the stopped activity into its verb and the rest. The verb is empty if only a thing is named."""
+    """Split what has ended into its verb and the rest: "playing tennis" into "playing" and "tennis".
+
+    The verb is empty if only a thing is named, such as "the ukulele".
+    """
     if sort != "stop":
         return "", predicate
     if predicate.casefold().startswith("no "):

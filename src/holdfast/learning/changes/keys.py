@@ -55,7 +55,7 @@ def attribute_of(key: str) -> str | None:
 
 @lru_cache(maxsize=4096)
 def _meaning(key: str) -> tuple[str, ...]:
-    """Return a comparable form of a key: the number of its synonym group, or its stems."""
+    """Return a form of a key that is equal for all keys with the same meaning: the number of its synonym group, or its stems."""
     plain = _plain(key)
     group = _synonyms().group.get(plain)
     return (f"#{group}",) if group is not None else tuple(document_terms(plain, None)) or (plain,)

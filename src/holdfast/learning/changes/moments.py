@@ -22,7 +22,11 @@ def moments_of(text: str) -> dict[str, frozenset[str]]:
 
 
 def times_differ(old: str, new: str, *, moved: bool) -> bool:
-    """Return True if the new time contradicts the old one. If ``moved``, times of different sorts also count as different."""
+    """Return True if the new time contradicts the old one, such as Friday and Monday.
+
+    If ``moved``, the new text says that something was moved. Then times of different sorts, such as Friday and the 12th,
+    also contradict each other.
+    """
     before, after = moments_of(old), moments_of(new)
     if not before or not after:
         return False

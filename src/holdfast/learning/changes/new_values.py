@@ -69,7 +69,7 @@ def _stated_values(text: str, language: str) -> list[StatedValue]:
 
 
 def _pieces(text: str) -> list[str]:
-    """Split a predicate at commas, except where the text after the comma continues the part before it."""
+    """Split a predicate at commas, but not before a part that continues the previous one, such as ", it is on Friday now"."""
     pieces: list[str] = []
     for piece in re.split(r",\s+", text):
         if pieces and (_CONTINUES.match(piece) or not re.search(r"[^\W\d]{3}.* ", piece)):
@@ -99,7 +99,7 @@ def _read(clause: SlotClause, piece: str, words: SlotPhrases, changes: ChangePhr
 
 
 def _amounts(text: str, changes: ChangePhrases) -> dict[str, frozenset[str]]:
-    """Return the amounts in a text by unit. An empty unit is compatible with any unit."""
+    """Map each unit in a text to its amounts. Amounts without a unit are listed under an empty unit, which matches any unit."""
     found: dict[str, set[str]] = {}
     for match in changes.words["units"].finditer(_ORDINALS.sub(r"\1", text)):
         found.setdefault((match.group("u") or "").casefold().rstrip("s"), set()).add(match.group("n"))
@@ -115,7 +115,10 @@ def _revalued(old: StatedValue, new: StatedValue, changes: ChangePhrases) -> boo
 
 
 def _thing_changed(old: StatedValue, new: StatedValue, changes: ChangePhrases) -> bool:
-    """Return True if an old statement begins with a thing, and the new one gives that thing a new value of any sort."""
+    """Return True if the new statement gives a new value to the thing with which the old statement begins.
+
+    "We migrated our CI to Buildkite" gives a new value to the CI in "our CI is on Jenkins".
+    """
     if not new.strongly_changed or not old.thing - changes.generic or not old.thing <= new.topic:
         return False
     value = old.topic - old.thing
@@ -124,7 +127,10 @@ def _thing_changed(old: StatedValue, new: StatedValue, changes: ChangePhrases) -
 
 
 def _same_topic(old: StatedValue, new: StatedValue, changes: ChangePhrases) -> bool:
-    """Return True if both have the same topic. One may name it more fully. Sharing only generic terms is not enough."""
+    """Return True if both have the same topic, even if one names it more fully.
+
+    A common term that is generic, such as "meeting", is not enough.
+    """
     if old.topic == new.topic:
         return bool(old.topic)
     shared = old.topic & new.topic
@@ -138,7 +144,7 @@ def _same_topic(old: StatedValue, new: StatedValue, changes: ChangePhrases) -> b
 
 
 def _names_differ(old: StatedValue, new: StatedValue) -> bool:
-    """Return True if each of the two contains a name that the other lacks."""
+    """Return True if each of the two contains a name that the other lacks, as in "call with Ana" and "call with Eva"."""
     before, after = frozenset(names(old.text)), frozenset(names(new.text))
     return bool(before - after) and bool(after - before)
 

@@ -74,7 +74,7 @@ class SharedWords:
     contrast_words: frozenset[str]
     """Function words that change the person, the time or the certainty of a statement, such as "she", "had" or "if"."""
     sides: Mapping[str, tuple[int, int]]
-    """Maps a folded word to the number of its scale of opposites and to its side of that scale, 0 or 1."""
+    """Maps a folded word to its scale of opposites and its side of that scale: "short" to (0, 0), "long" to (0, 1)."""
     vague_values: frozenset[str]
     definite_values: frozenset[str]
 
@@ -121,7 +121,7 @@ def shared_words() -> SharedWords:
 
 @lru_cache(maxsize=1)
 def shared_statuses() -> Mapping[str, str]:
-    """Map a folded word such as "casad" to the status it names in either language."""
+    """Map a folded word of either language to the status it names, such as "casad" (from "casado") to "married"."""
     return {word: status for status, words in _read("slots_shared.toml")["statuses"].items() for word in words.split("|")}
 
 

@@ -81,7 +81,10 @@ class _Retired:
     memory: Memory
     why: str
     certain: bool
-    """True if the memory and the new statement name the same attribute. An uncertain match counts only if there is no other."""
+    """True if both name the same attribute, or the new statement ends the old one's slot.
+
+    An uncertain match counts only if it is the only match.
+    """
 
 
 def replaces(old: str, new: str, language: str | None = None) -> bool:
@@ -136,7 +139,10 @@ class _Batch:
         self._append(put)
 
     def _append(self, put: Put) -> None:
-        """Add a Put, unless an earlier Put of the batch says the same. Drop earlier Puts that it supersedes."""
+        """Add a Put to the batch, and drop the earlier Puts of the batch that it supersedes.
+
+        If an earlier Put says the same, the new Put is not added. Its sources are added to those of the earlier Put.
+        """
         for at, earlier in enumerate(self.puts):
             if earlier.id is not None or (earlier.scope, earlier.kind) != (put.scope, put.kind):
                 continue
@@ -152,7 +158,10 @@ class _Batch:
         self.puts.append(put)
 
     def _ended_in_batch(self, put: Put) -> list[Put]:
-        """Return the earlier Puts of the batch that this one supersedes. An uncertain match counts only if there is no other."""
+        """Return the earlier Puts of the batch that this one supersedes.
+
+        An uncertain match counts only if it is the only match.
+        """
         if not self._rules.supersede:
             return []
         ended = [
@@ -213,7 +222,7 @@ class _Batch:
                 yield _Retired(memory=old, why="stated again, with more detail", certain=True)
 
     def _corrected(self, put: Put, correction: Correction, found: Sequence[Neighbor]) -> Put:
-        """Return the corrected statement if the Put is only a correction of a known one; otherwise return the Put unchanged."""
+        """Return the known statement with the correction applied, or the Put unchanged if it corrects no known statement."""
         for at, earlier in reversed(list(enumerate(self.puts))):
             if earlier.id is None and earlier.scope == put.scope and corrects(earlier.text, correction):
                 del self.puts[at]

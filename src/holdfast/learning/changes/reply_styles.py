@@ -28,7 +28,7 @@ _REFUSED: Final = re.compile(
 )
 _WORD: Final = re.compile(r"[\w-]+")
 _STYLES: Final = 6
-"""Number of scales that describe a reply style. They come first in the table; the scales after them describe tastes."""
+"""Number of scales that are compared: the first in the table, such as short and long. The scales after them describe tastes."""
 
 
 def wants_another_style(old: str, new: str) -> bool:

@@ -26,7 +26,7 @@ from holdfast.learning.changes.wording import change_words, meaning, names, nega
 from holdfast.text.clean import fold
 
 SOURCE_DISTANCE: Final = 0.15
-"""Cosine distance at which the designs behind the presets treat two facts as one. Calibrations are relative to it."""
+"""Cosine distance at which the designs treat two facts as one. Each calibration states which cosine corresponds to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,13 +34,16 @@ class DocumentCalibration:
     """The cosine at which one embedder's documents count as having the same meaning."""
 
     near: float
-    """Cosine that corresponds to a distance of 0.15.
+    """Cosine of this embedder that corresponds to a distance of 0.15 (``SOURCE_DISTANCE``).
 
     Three of four pairs with the same meaning have a higher cosine; no unrelated pair has.
     """
 
     def nearest(self, distance: float) -> float:
-        """Return the minimum cosine of two documents that are within ``distance``, on the scale of ``SOURCE_DISTANCE``."""
+        """Return the cosine of this embedder that corresponds to a distance. Documents with a higher cosine are nearer.
+
+        ``SOURCE_DISTANCE`` corresponds to ``near``, and a distance of 0 to a cosine of 1.
+        """
         return 1.0 - distance * (1.0 - self.near) / SOURCE_DISTANCE
 
 
@@ -57,7 +60,10 @@ def calibration_for(embedder: str) -> DocumentCalibration | None:
 
 
 def is_near(cosine: float | None, distance: float | None, calibration: DocumentCalibration | None) -> bool:
-    """Return True if a cosine is within a distance. Return False if either is None."""
+    """Return True if a cosine is high enough for a distance: two documents are at most that far apart.
+
+    Return False if the cosine or the distance is None.
+    """
     if cosine is None or distance is None:
         return False
     return cosine >= (calibration.nearest(distance) if calibration else 1.0 - distance)

@@ -70,7 +70,10 @@ def _cached_slots(text: str, key: str | None, language: str | None) -> tuple[Slo
 
 
 def _rating(found: Sequence[Slot]) -> int:
-    """Rate the slots read in one language: 2 if any has a known attribute, 1 if any is an activity that ended, otherwise 0."""
+    """Rate the slots read in one language, so that the language with the best reading can be chosen.
+
+    The rating is 2 if any slot has a known attribute, 1 if any is an activity that ended, otherwise 0.
+    """
     return max(((2 if slot.attribute != "does" else 1 if slot.ended else 0) for slot in found), default=0)
 
 
@@ -81,7 +84,11 @@ def _reading(text: str, language: str) -> list[Slot]:
 
 
 def _with_text_cues(found: list[Slot], text: str, words: SlotPhrases) -> list[Slot]:
-    """Adjust slots by cues in the whole text. A move marks the home as changed; leaving a job ends both job attributes."""
+    """Adjust slots by cues in the whole text.
+
+    A move marks the home as changed. Leaving a job for another also ends the job attribute that the text does not name: "I
+    left Acme, I work at Globex now" also ends the occupation.
+    """
     if words.cues["moving"].search(text):
         found = [_as_changed(slot) if slot.attribute in {"residence", "dwelling"} else slot for slot in found]
     jobs = [
@@ -162,7 +169,11 @@ def _slot(clause: SlotClause, rule: SlotRule, match: re.Match[str], words: SlotP
 
 
 def _applies(rule: SlotRule, clause: SlotClause, words: SlotPhrases) -> bool:
-    """Return False if the clause negates a change or an ending, or restricts the ending of an attribute that can end in part."""
+    """Return False if a rule must not be applied to a clause that it matches.
+
+    This is so if the rule is about a change or an ending and the clause negates it, or if the ending is only partial, as in
+    "stopped drinking coffee after six".
+    """
     if rule.sense != "says" and _is_negative(clause):
         return False
     partial = rule.sense == "ends" and rule.traits.ends_in_part and is_limited(clause.predicate, words.language)
@@ -174,7 +185,7 @@ def _is_negative(clause: SlotClause) -> bool:
 
 
 def _fixed_value(rule: SlotRule, clause: SlotClause) -> str | None:
-    """Return the rule's fixed value, or its value for negations if the clause is negated and the rule has one."""
+    """Return the rule's fixed value ("like"). For a negated clause, return the rule's value for negations ("dislike"), if any."""
     return rule.denied if rule.denied is not None and _is_negative(clause) else rule.fixed
 
 
@@ -189,7 +200,10 @@ def _tense(clause: SlotClause, rule: SlotRule, match: re.Match[str]) -> tuple[bo
 
 
 def _cues_change(clause: SlotClause, rule: SlotRule) -> bool:
-    """Return True if a cue states a change: "now", or "no longer" if the rule has a value for the negation."""
+    """Return True if a cue states a change: "now" for some attributes, or "no longer", as in "I no longer like tea".
+
+    "No longer" states a change only if the rule has a value for negations, such as "dislike".
+    """
     by_now = "now" in clause.cues and rule.traits.now_is_change
     return by_now or (rule.denied is not None and "ended" in clause.cues)
 
@@ -216,7 +230,10 @@ def _as_studies(slot: Slot, clause: SlotClause, rule: SlotRule) -> Slot:
 
 
 def _of_owner(slot: Slot, rule: SlotRule) -> Slot | None:
-    """Turn a statement about the user's pet into a slot of the user. Return None for someone else's pet."""
+    """Turn a slot of the user's pet into a slot of the user: "my dog Rex died" ends the user's pet "dog rex".
+
+    Return None for someone else's pet, and other slots unchanged.
+    """
     if not rule.traits.animals or slot.subject == USER:
         return slot
     if slot.subject.split(":")[0] not in rule.traits.animals:
@@ -225,7 +242,10 @@ def _of_owner(slot: Slot, rule: SlotRule) -> Slot | None:
 
 
 def _attribute(rule: SlotRule, groups: dict[str, str | None], words: SlotPhrases) -> str | None:
-    """Return the rule's attribute with ``{of}`` filled in, or None if the text names nothing to fill in."""
+    """Return the rule's attribute, in which the thing that the text names replaces ``{of}``: "favourite {of}", "favourite color".
+
+    Return None if the attribute needs such a thing and the text names none.
+    """
     if "{of}" not in rule.attribute:
         return rule.attribute
     about = groups.get("of") or ""
@@ -240,7 +260,10 @@ def _attribute(rule: SlotRule, groups: dict[str, str | None], words: SlotPhrases
 
 
 def _opinion(rule: SlotRule, about: str, words: SlotPhrases) -> str | None:
-    """Return the attribute of an opinion: the thing, then after a slash any terms that restrict it, as in "coffee / milk"."""
+    """Return the attribute of an opinion: "coffee / milk" for an opinion of "coffee with milk".
+
+    The thing comes first. Terms that restrict it follow after a slash.
+    """
     about = about.split(",", maxsplit=1)[0]
     narrowed = words.clauses["adverbials"].search(about)
     head = meaning(about[: narrowed.start()] if narrowed else about, words.language)
@@ -277,7 +300,7 @@ def _status(value: str) -> str:
 
 
 def _until_stop(value: str, words: SlotPhrases) -> str:
-    """Return the part of a value before the words with which the sentence continues."""
+    """Return a value without the words that continue the sentence: "Lyon" for "Lyon because it is cheap"."""
     end = words.clauses["stop"].search(value)
     return (value[: end.start()] if end else value).strip(" ,.\"'“”")
 
@@ -307,7 +330,7 @@ def _activity(predicate: str, words: SlotPhrases) -> str:
 
 
 def _bare_value(attribute: str, text: str) -> Iterator[Slot]:
-    """Yield the slot of a text that is only a value, with its attribute given by a key."""
+    """Yield the slot of a text that is only a value. A key gives the attribute: "Acme" under the key "work" is an employer."""
     value = folded(text)
     if attribute == "work":
         is_role = any(re.search(rf"\b{_occupations(code)}\b", value, re.IGNORECASE) for code in LANGUAGES)

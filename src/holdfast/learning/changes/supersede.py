@@ -88,7 +88,11 @@ def correction_of(text: str, language: str | None = None) -> Correction | None:
 
 
 def corrects(old: str, correction: Correction) -> bool:
-    """Return True if a bare correction refers to this statement: it contains the denied value, or a time of the same sort."""
+    """Return True if a bare correction refers to the old statement.
+
+    The statement must contain the value that the correction denies. If the correction denies none, the statement must
+    contain another time of the same sort.
+    """
     if correction.old is not None:
         return bool(_tokens(correction.old)) and _tokens(correction.old) <= _tokens(old)
     before, after = moments_of(old), moments_of(correction.new)
@@ -110,7 +114,10 @@ def denies_another_time(old: str, new: str) -> bool:
 
 
 def amended(old: str, correction: Correction) -> str:
-    """Return the old statement with its value replaced. If the value does not occur exactly once, append the correction."""
+    """Return the old statement with the denied value replaced by the new one.
+
+    If the denied value is unknown or does not occur exactly once, append the correction to the statement instead.
+    """
     if correction.old is not None:
         swapped, count = re.subn(rf"(?<!\w){re.escape(correction.old)}(?!\w)", lambda _: correction.new, old, flags=re.IGNORECASE)
         if count == 1:
@@ -119,7 +126,7 @@ def amended(old: str, correction: Correction) -> str:
 
 
 def _is_bare(before: str, language: str) -> bool:
-    """Return True if nothing but words of correction precedes the value."""
+    """Return True if the text before the value consists only of words of correction, such as "no, sorry"."""
     marks = phrases(language).corrections["marks"]
     pieces = (piece.strip() for piece in re.split(r"[,.;:!]\s*", before))
     return all(marks.match(f"{piece},") for piece in pieces if piece)
@@ -141,7 +148,10 @@ def _ends(old: Slot, new: Slot) -> bool:
 
 
 def _ends_value(old: Slot, new: Slot) -> bool:
-    """Return True if the value that ended is the old slot's value. For a home or a possession, a fuller name is another value."""
+    """Return True if the value that ended is the old slot's value or a shorter form of it.
+
+    A fuller form also counts, except for a home, a pet or a possession.
+    """
     before, after = _tokens(old.value), _tokens(new.value)
     return after <= before or (before <= after and old.attribute not in {"pet", "owned", "residence"})
 
@@ -174,9 +184,10 @@ def same_subject(old: Slot, new: Slot) -> bool:
 
 
 def _same_attribute(old: Slot, new: Slot) -> bool:
-    """Return True if two attributes are the same, or one includes the other.
+    """Return True if two attributes are about the same thing.
 
-    An opinion of coffee includes coffee at night, and a moved appointment can be named by part of its name.
+    A new opinion of coffee is also about coffee at night, and a move is about both the town and the dwelling. A statement
+    that moves an appointment may use only a part of its name.
     """
     if old.attribute == new.attribute or old.attribute.split(" / ")[0] == new.attribute:
         return True

@@ -115,7 +115,7 @@ def _is_variety(old: str, new: str, language: str) -> bool:
 
 
 def _has_same_purpose(old: str, new: str, language: str) -> bool:
-    """Return True if the new thing has the same purpose as the old one, or no stated purpose."""
+    """Return True if the new statement names no purpose, or names one of the old statement's, such as "for work" in both."""
     end = phrases(language).clauses["stop"].search(new)
     after = _PURPOSE.search(new[: end.start()] if end else new)
     if after is None or _TIME.search(after.group("what")):

@@ -24,9 +24,9 @@ _MAX_COUNTED_WORDS = 20
 _WEIGHT_RANGE = (-3.0, 8.0)
 """Range to which the total weight of a clause's cues is clipped before it is used as a feature."""
 _SUFFICIENT_WEIGHT = 3.0
-"""Total weight of its cues at which a clause is worth keeping by the cues alone."""
+"""A clause whose cues have at least this total weight is worth keeping by the cues alone, even if no rule matches it."""
 _NEAR_WEIGHT = 2.0
-"""Total weight of its cues at which a clause is nearly worth keeping."""
+"""A clause whose cues have at least this total weight, but less than ``_SUFFICIENT_WEIGHT``, is nearly worth keeping."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +119,7 @@ def clause_classifier(language: str) -> ClauseClassifier:
 
 
 def _ngrams(shapes: Sequence[str], mark: str) -> Iterator[str]:
-    """Yield features of a sequence: each element, each pair, and the first two elements."""
+    """Yield features of a sequence: each element, each pair of neighboring elements, and the first two elements."""
     yield from (f"{mark} {shape}" for shape in shapes)
     yield from (f"{mark}{mark} {one} {other}" for one, other in pairwise(["^", *shapes, "$"]))
     yield f"{mark}^ {' '.join(shapes[:2])}"
