@@ -237,7 +237,7 @@ class Transaction(Reads, Protocol):
     def remove_stored_responses(
         self, *, before: datetime | None = None, principal: str | None = None, key: str | None = None
     ) -> int:
-        """Remove stored responses and return their number: all, those from before a time, or the one of an idempotency key."""
+        """Remove all stored responses, those from before a time, or the one for an idempotency key. Return how many were removed."""
         ...
 
     def set_setting(self, name: str, value: str) -> None:

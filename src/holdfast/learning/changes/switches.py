@@ -43,7 +43,7 @@ _TIME: Final = re.compile(
 
 
 def switches(old: str, new: str, language: str | None = None) -> bool:
-    """Return True if a new statement says that the user switched from a thing named in an old one to another of its kind."""
+    """Return True if the new statement says that the user switched from something in the old statement to something of the same kind."""
     for code in languages_of(old, new, language):
         words = phrases(code)
         before = [clause for clause in clauses_of(old, words) if _is_use(clause, code)]
