@@ -1,7 +1,7 @@
 """The engine for asyncio: every call of :class:`Engine` and :class:`Session` runs on a bounded pool of threads.
 
 Each method has the signature of its synchronous counterpart. Canceling an await does not interrupt a write: the thread
-finishes it.
+finishes the write.
 """
 
 import asyncio

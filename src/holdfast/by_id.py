@@ -1,6 +1,7 @@
 """Operations on a single memory or change, given by its id, and erasure.
 
-With a ``reader``, ids that this scope does not see raise the same ``NotFound`` as missing ids.
+``reader`` is the scope of the caller. If it is given, ids of data that this scope does not see raise the same ``NotFound``
+as missing ids.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +20,7 @@ from holdfast.write import Writer
 
 
 def writer(services: Services, tx: Transaction) -> Writer:
-    """Return a writer for changes made by a user."""
+    """Return a writer that records the user as the author of its changes."""
     return Writer(tx=tx, preset=services.preset, author=Author(actor="user"), now=services.clock.now())
 
 

@@ -1,6 +1,7 @@
-"""Measure the CPU time to build one app's context in a store with many apps. Check that no context contains another app's text.
+"""Measure the CPU time to build one app's context block in a store with many apps.
 
-Times are CPU time of this process. The context of each app is requested once, in random order.
+Also check that no context block contains another app's text. Times are CPU time of this process. The context block of
+each app is requested once. The order of the apps is random.
 """
 
 import json
@@ -39,7 +40,7 @@ def run(apps: int, each: int, seed: int, as_json: bool) -> None:  # noqa: FBT001
 
 
 def measure(folder: Path, *, apps: int, each: int, seed: int) -> dict[str, Any]:
-    """Return the CPU milliseconds per context, and the number of contexts that are incomplete or contain another app's text."""
+    """Measure the CPU milliseconds per context block. Also count blocks that are incomplete or contain another app's text."""
     rng = random.Random(seed)  # noqa: S311  (data for a benchmark)
     names = [f"app{number:04}" for number in range(apps)]
     with open_engine(folder / "memory.db", preset="apps", embedder="none", chat="none", worker="none") as memory:

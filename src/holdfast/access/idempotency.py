@@ -19,7 +19,7 @@ from holdfast.types import StoredResponse
 RETENTION = timedelta(hours=24)
 """Time for which a response is kept."""
 _CLAIM_TIMEOUT = timedelta(minutes=2)
-"""Time after which a claim without a response is considered abandoned, because its process has died."""
+"""Time after which a claim without a response counts as abandoned. Its process has probably died."""
 
 
 class StoredResponses:
@@ -30,7 +30,7 @@ class StoredResponses:
         self._clock = clock
 
     def claim(self, principal: Principal, key: str, request: bytes) -> StoredResponse:
-        """Return the stored response to this request, or claim the key for it.
+        """Return the stored response to a request. If there is none, claim the idempotency key for the request.
 
         A new claim has no ``status``: the caller must run the request. ``request`` identifies the request by method, path,
         query and body.

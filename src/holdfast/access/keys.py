@@ -1,8 +1,9 @@
 """Access keys, principals (authenticated callers), and the authorization rule that every interface applies.
 
-A key has a level and opens one tenant. It can be bound to a user, an app or an agent. If a request names no user, app
-or agent, the bound one is the default. A request for another user's data gets the same response as for data that does
-not exist. Keys are stored as hashes in the operator's tenant, which is the tenant the server was opened with.
+A key opens one tenant at a level: read, write or admin. A key can be bound to a user, an app or an agent. If a request
+names no user, app or agent, the bound one is the default. A request for another user's data gets the same response as a
+request for data that does not exist. Keys are stored as hashes in the operator's tenant, which is the tenant the server
+was opened with.
 """
 
 import hashlib
@@ -105,7 +106,10 @@ def authorize(
 
 
 def _within(bound: str | None, named: str | None, what: str) -> str | None:
-    """Return the requested user, app or agent, or the bound one if none is requested. Raise ``NotFound`` if they differ."""
+    """Return the requested user, app or agent, or the key's bound one if the request names none.
+
+    Raise ``NotFound`` if the request names another one than the key is bound to.
+    """
     cleaned = clean_name(named, what=what)
     if bound is None or cleaned is None:
         return bound if cleaned is None else cleaned
@@ -165,9 +169,9 @@ class Gate:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """Reset the state in a child process: create a new lock, and drop the unsaved last uses of keys.
+        """Reset the state in a child process: create a new lock, and drop the unsaved times at which keys were last used.
 
-        The parent process has the same last uses and saves them.
+        The parent process has the same times and saves them.
         """
         self._lock = threading.Lock()
         self._uses = {}

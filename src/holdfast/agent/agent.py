@@ -29,9 +29,9 @@ from holdfast.types import Context, Message
 log = logging.getLogger("holdfast")
 
 INTERRUPTED = "interrupted"
-"""Value of ``action`` for an incomplete reply. Its text is stored, but no memories are extracted from it."""
+"""Value of a message's ``action`` field that marks an incomplete reply. No memories are extracted from such a reply."""
 FORGETTING = "forget"
-"""Value of ``action`` for a message that asks to forget something.
+"""Value of a message's ``action`` field that marks a request to forget something.
 
 No memories are extracted from such a message. Otherwise "forget that I like tea" could store the memory "likes tea" again.
 """
@@ -58,12 +58,12 @@ class Answer:
     reply_id: str | None = None
     """Id of the stored reply; None if the reply is empty."""
     noise: bool = False
-    """True if the model judged that the message was not meant for it. No memories are extracted from it."""
+    """True if the model judged that the message was not meant for the assistant. No memories are extracted from the message."""
 
 
 @dataclass(slots=True, kw_only=True)
 class _Exchange:
-    """State of one turn: a message and the reply in progress."""
+    """State of one exchange: a user message and the reply in progress."""
 
     message: Message
     context: Context
@@ -181,7 +181,7 @@ class Agent:
             return with_persona(Context(text="", tokens=0, stable="", changing=""), self.persona)
 
     def _window(self, message: Message) -> list[Message]:
-        """Return the last messages up to the new one, leaving out messages marked as noise or forgotten."""
+        """Return the last messages up to and including the new one. Messages marked as noise or forgotten are left out."""
         try:
             recent = [each for each in self.session.window() if each.action in (None, INTERRUPTED, FORGETTING)]
         except HoldfastError as error:
@@ -226,7 +226,8 @@ class Agent:
     def _mark_noise(self, exchange: _Exchange) -> str | None:
         """Mark the user's message as noise if the reply begins with the noise word.
 
-        Return the action for both messages, or None if the message is not noise.
+        The mark is the noise word in the message's ``action`` field. Return the noise word, so that the reply gets the same mark.
+        Return None if the message is not noise.
         """
         if self._noise is None or not re.match(rf"\W*{re.escape(self._noise)}\b", exchange.text):
             return None

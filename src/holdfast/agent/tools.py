@@ -107,8 +107,8 @@ class MemoryTools:
     ) -> None:
         """Bind the preset's tools, or the tools in ``names``, to a scope. The default ``language`` is the user's.
 
-        The ``forget`` tools forget only memories of the user, never shared ones. If ``owns`` is given, it must also return True
-        for the scope of the memory.
+        The ``forget`` tools forget only memories of the user, never shared ones. If the function ``owns`` is given, a memory can
+        be forgotten only if ``owns`` returns True for the memory's scope.
         """
         self._memory = memory
         self._owns = owns
@@ -250,10 +250,10 @@ class MemoryTools:
         return preset.recall.min_cosine if "search_memories" in preset.tools else None
 
     def _score(self, hit: Hit) -> float:
-        """Return a hit's score.
+        """Return the score of a hit to compare with the preset's minimum score.
 
-        If the preset sets a minimum score, this is the cosine on the scale of the embedder that the preset was designed for, or
-        the score of the search by words if there is no cosine.
+        If the preset sets no minimum, this is the hit's usual score. Otherwise it is the hit's cosine, converted to the scale of
+        the embedder that the preset was designed for. A hit without a cosine gets its score from the search by words.
         """
         embedder = services(self._memory).embedding.embedder()
         if self._min_score is None:
@@ -294,10 +294,10 @@ class MemoryTools:
         return ToolResult(ok=False, text=safe_json(data), data=data)
 
     def _why_not(self, id: str) -> str | None:
-        """Return the reason why a model may not forget a memory, or None if it may.
+        """Return the reason why a model may not forget a memory, or None if forgetting is allowed.
 
-        The reason is ``absent`` both for an unknown id and for a memory that the scope may not see, so that the model cannot
-        tell them apart.
+        An unknown id and a memory that the scope may not see have the same reason, ``absent``. So the model cannot tell the two
+        cases apart.
         """
         if id.startswith("msg_"):
             return "message"
@@ -318,7 +318,7 @@ def language_for(memory: Engine, user: str | None) -> str | None:
 
 
 def _label(memory: Memory) -> str | None:
-    """Return a memory's key, or the ``key`` in its metadata if the memory has none because its kind has no keys."""
+    """Return a memory's key. If the memory has none, return the ``key`` in its metadata, where kinds without keys store it."""
     label = memory.key or memory.metadata.get("key")
     return label if isinstance(label, str) else None
 
@@ -329,10 +329,10 @@ def _message_type(preset: Preset) -> str:
 
 
 def _key_for(kind: Kind, content: str, metadata: Mapping[str, Any]) -> str | None:
-    """Return the key for a new memory: its ``context_key``, or None if its kind has no keys.
+    """Return the key for a new memory: the ``context_key`` in its metadata, or None if its kind has no keys.
 
-    If a kind with one value per key gets no ``context_key``, the key is made from the text, so that no memory with another
-    text is superseded.
+    If the metadata has no ``context_key`` and the kind allows one value per key, the key is made from the text. Then the new
+    memory does not supersede a memory with another text.
     """
     named = metadata.get("context_key")
     if kind.keyed == "no":

@@ -1,8 +1,9 @@
-"""Condensing: summarize messages, merge summaries into a base document, compact memories over a cap, and split long topic pages.
+"""Condensing: summarize messages, update the base document, compact memories, and split long topic pages.
 
-Each is a separate job, so that the failure of one does not stop the others. A job reads what is due when it runs, computes
-outside any transaction, and writes only if its input has not changed. The sources are kept: a summary is stored next to its
-messages, and memories removed by compaction can be restored with undo.
+Summaries are merged into the base document. Compacting reduces the memories of a kind to its cap, the maximum number that
+the preset sets. Each task is a separate job, so that the failure of one does not stop the others. A job reads what is due
+when it runs. It computes outside any transaction, and writes only if its input has not changed. Nothing is lost: a summary
+is stored next to its messages, and memories removed by compacting can be restored with undo.
 """
 
 import hashlib
@@ -100,7 +101,7 @@ class Condenser:
         return reads.memories(MemoryFilter(exactly=scope, kinds=(kind,)))
 
     def _over_cap(self, reads: Reads, scope: Scope) -> list[Memory]:
-        """Return all memories of the kind that has a cap, oldest first."""
+        """Return all memories of the kind that has a cap (a maximum number), oldest first, even if the cap is not reached."""
         kind = self._preset.cap.kind if self._preset.cap else ""
         found = reads.memories(MemoryFilter(exactly=scope, kinds=(kind,), unexpired_at=self._clock.now()))
         return sorted(found, key=lambda memory: (memory.created_at, memory.item))
@@ -230,9 +231,9 @@ class Condenser:
         shown: Sequence[str] = (),
         also: Callable[[Transaction], None] = lambda tx: None,
     ) -> Work:
-        """Return the work that writes the outcome of a job. If the job's input has changed, writing raises ``Conflict``.
+        """Return the result of a job: a function that writes the outcome, and the cost.
 
-        The job is then retried with the new input.
+        If the job's input has changed in the meantime, writing raises ``Conflict``. The job is then retried with the new input.
         """
         author = Author(actor=job.kind, model=outcome.model, prompt=outcome.prompt, job=job.id)
 
@@ -275,6 +276,6 @@ def _flaws(problem: str | None, flaws: Sequence[str]) -> tuple[str, ...]:
 
 
 def _all_live(tx: Transaction, memories: Sequence[Memory]) -> bool:
-    """Return True if these memories still have the same revision in the store."""
+    """Return True if these memories are still live and have the same revision in the store."""
     current = {memory.id: memory.revision for memory in tx.memories(MemoryFilter(ids=[memory.id for memory in memories]))}
     return current == {memory.id: memory.revision for memory in memories}

@@ -57,7 +57,8 @@ class _Span:
 class _Extracted:
     """Memories extracted from a span.
 
-    ``shown`` are the ids of the known memories that the model was shown, that are similar, or that are superseded.
+    ``shown`` contains ids of known memories: those that the model was shown, those similar to an extracted memory, and those
+    that an extracted memory supersedes.
     """
 
     puts: Sequence[Put]
@@ -90,7 +91,7 @@ class Digester:
         self._topics = topics
 
     def close_session(self, tx: Transaction, session: SessionRecord, status: SessionStatus) -> None:
-        """Close a session, clear its state and queue its digest, all in one transaction."""
+        """Close a session, clear its list of recalled memories, and queue its digest, all in one transaction."""
         last = tx.messages(MessageFilter(session=session.id, newest=1))
         closed = with_state(session, closed_to=last[0].seq if last else None, recalled=None)
         tx.set_session(replace(closed, status=status, ended_at=self._clock.now()))
@@ -126,7 +127,7 @@ class Digester:
         return len(sessions)
 
     def digest(self, job: Job) -> Work:
-        """Extract memories from the messages that a job names. Return the work that stores them."""
+        """Extract memories from the messages that a job names. Return a ``Work`` whose effect stores the memories."""
         span = self._span(job)
         if span is None:
             return Work()
@@ -234,9 +235,10 @@ class Digester:
         return [memory for memory in found if memory.id not in left_out][:_MAX_SHOWN_MEMORIES]
 
     def _derived_from(self, messages: Sequence[Message]) -> list[Memory]:
-        """Return the automatic memories derived from these messages that a new digest may replace or must not add again.
+        """Return the automatic memories from these messages that matter when the messages are digested again.
 
-        These are the retired memories, and the live ones that were extracted by rules and never changed or pinned.
+        These are the retired memories, which must not be added again, and the live memories that the new digest may replace. A
+        live memory may be replaced if it was extracted by rules and never changed or pinned.
         """
         found = self._store.memories(MemoryFilter(sources=[message.id for message in messages], statuses=None))
         return [memory for memory in found if memory.origin == "auto" and self._is_untouched_rule_memory(memory)]
@@ -263,8 +265,8 @@ def _any_erased(tx: Transaction, shown: Collection[str]) -> bool:
 def _replacing_earlier(puts: Sequence[Put], earlier: Sequence[Memory], *, by_model: bool) -> list[Put]:
     """When messages are digested again, let a model's memories replace the earlier rule-based memories that say the same.
 
-    If an equal earlier memory was retired, for example forgotten, the new one is dropped, because the user has not said it
-    again.
+    If an equal earlier memory was retired, for example forgotten, the new memory is dropped. Both come from the same messages,
+    so the user has not restated it.
     """
     kept: list[Put] = []
     taken: set[str] = set()

@@ -1,8 +1,9 @@
-"""Energy limits: background work waits while the battery is low or memory work has used its share of the energy.
+"""Energy limits for memory work, which is the work of Holdfast's background jobs.
 
 A battery-powered host reports its battery level. Below 20%, background work stays queued until the level rises. A host
-may also report its total energy use. Then memory work is limited to a share of it, and jobs that need a model wait until
-the share allows them. Jobs that use only rules need almost no energy and keep running.
+may also report its total energy use. Then memory work is limited to a share of the total, and jobs that need a model wait
+until the share allows them. Jobs that use only rules need almost no energy and keep running. Energy is counted in abstract
+units: a model call of a digest counts as 12.
 """
 
 import json
@@ -72,7 +73,7 @@ class Energy:
         return self.level() >= MIN_LEVEL
 
     def affordable(self, kinds: Collection[str]) -> list[str]:
-        """Return those of the given kinds of jobs that can run now within the energy limits. Log once when some start to wait."""
+        """Return those of the given kinds of jobs that the energy limits allow now. Log once when jobs start to wait."""
         if not self.suffices():
             self._note(f"The battery is below {MIN_LEVEL:.0%}. Background work waits")
             return []
@@ -99,7 +100,7 @@ class Energy:
         self._waits_for = reason
 
     def used(self, units: float) -> None:
-        """Add energy units to the host's reported total, which includes the energy use of memory work."""
+        """Add the energy units that the host has just reported to its total. The total includes the energy use of memory work."""
         if isinstance(units, bool) or not isinstance(units, int | float) or not math.isfinite(units) or units < 0:
             raise InvalidInput(f"Energy must be a number of units from 0 up, not {units!r}.")
         with self._store.write(durable=False) as tx:

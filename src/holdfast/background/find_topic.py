@@ -85,8 +85,8 @@ class TopicFinder:
     def of(self, session: SessionRecord, said: Sequence[Message], *, after: int) -> DetectedTopic:
         """Return the topic of a part of a session.
 
-        This is the topic detected during the session. If there is none, it is detected now, in the messages that no topic
-        detection job has read.
+        If a topic was detected during the session, return that topic. Otherwise detect the topic now, in the messages that no
+        topic detection job has read.
         """
         if self._preset.topics is None:
             return DetectedTopic(None, Usage(), ())

@@ -1,8 +1,9 @@
 """Durable jobs: leased, retried with back-off, and marked dead after too many failures.
 
-A handler computes outside any transaction and returns the effect to write. The effect and the job's completion commit
-together, and only if the worker still holds the lease. So work may run twice, but its effect is written once. If a model
-fails and rules do the work instead, the job is done, with a note in its ``error``, and can be run again.
+A handler is the function that runs a kind of job. It computes outside any transaction and returns the job's effect, which
+is a function that writes the result to the store. The effect and the job's completion commit together, and only if the
+worker still holds the lease. So a handler may run twice, but the result is written once. If a model fails and rules do the
+work instead, the job is done. Its ``error`` then describes the failure, and the job can be run again.
 """
 
 import logging
@@ -26,7 +27,7 @@ Effect: TypeAlias = Callable[[Transaction], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """Result of a job handler: the effect to write, the problems to record, and the cost."""
+    """Result of a job handler: the effect (a function that writes to the store), the problems to record, and the cost."""
 
     effect: Effect = lambda tx: None
     flaws: tuple[str, ...] = ()
@@ -49,7 +50,7 @@ _FIRST_RETRY = timedelta(seconds=5)
 def new_job(kind: str, payload: Mapping[str, Any], *, effect: str, now: datetime, priority: int = 0) -> Job:
     """Return a job that is due now.
 
-    ``effect`` names the job's result, such as ``topic:SESSION:12``. A job with the same effect is queued only once.
+    ``effect`` is a name for the job's result, such as ``topic:SESSION:12``. Only one job is queued for each name.
     """
     return Job(
         id=new_id("job", now), kind=kind, payload=payload, effect=effect, priority=priority, created_at=now, not_before=now

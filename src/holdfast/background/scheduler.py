@@ -71,7 +71,7 @@ class Scheduler:
             self._embedding.release_lease()
 
     def wake(self) -> None:
-        """Notify the thread of new work. If background work runs inline, run it now."""
+        """Notify the thread of new work. If the setting ``worker`` is ``inline``, there is no thread, and the work is run now."""
         if self._thread is not None:
             self._thread.wake()
         elif self._inline:

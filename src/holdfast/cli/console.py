@@ -29,7 +29,7 @@ def one_error(code: str, message: str) -> Mapping[str, Mapping[str, str]]:
 
 
 def fail(error: Mapping[str, Mapping[str, str]], *, as_json: bool, before: str | None = None) -> None:
-    """Print an error on stderr, with ``before`` (the usage line) above it."""
+    """Print an error on stderr. ``before`` is a line to print above the error, such as the usage line."""
     if as_json:
         click.echo(json.dumps(error, ensure_ascii=False), err=True)
         return
@@ -44,7 +44,7 @@ _HINTS = "holdfast.hints"
 
 @contextmanager
 def notes(*, as_json: bool, quiet: bool = False, traces: bool = False) -> Iterator[None]:
-    """Inside the ``with`` block, print the warnings that the engine logs on stderr. Each text is printed once."""
+    """Inside the ``with`` block, print on stderr the warnings that the engine logs. Each text is printed once."""
     import logging  # noqa: PLC0415  (not needed for --help)
 
     class Notes(logging.Handler):
@@ -77,6 +77,6 @@ def prepare_streams() -> None:
 
 
 def reconfigure(stream: TextIO, **how: str) -> None:
-    """Reconfigure a stream if it supports that."""
+    """Change settings of a text stream, such as its encoding. Does nothing if the stream does not support that."""
     if hasattr(stream, "reconfigure"):
         stream.reconfigure(**how)

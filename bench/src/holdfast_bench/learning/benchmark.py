@@ -1,6 +1,7 @@
 """Measures learning: which memories are extracted from messages, and which new statements supersede old ones.
 
-The measured learner is passed as a function. So rules, a model and a whole engine are measured in the same way.
+The caller passes the learner as a function. A learner can be a set of rules, a model or a whole engine. All are measured
+in the same way.
 """
 
 import itertools

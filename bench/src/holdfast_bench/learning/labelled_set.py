@@ -54,7 +54,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangePair:
-    """An old statement, a new one, and whether the new one replaces the old one."""
+    """An old statement, a new statement, and a label: True if the new statement replaces the old one."""
 
     id: str
     language: str

@@ -1,4 +1,7 @@
-"""Scores extracted memories and verdicts against the labels."""
+"""Scores the extracted memories against the expected ones, and a judge's verdicts against the labels.
+
+A verdict says whether a new statement replaces an old one.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -12,7 +15,7 @@ Learner: TypeAlias = Callable[[Sequence[Message]], Sequence[Put]]
 """Takes a conversation and returns the extracted memories. Can be rules, a model or a whole engine."""
 
 Judge: TypeAlias = Callable[[str, str, str], bool]
-"""Takes an old statement, a new one and their language. Returns True if the new one replaces the old one."""
+"""Takes an old statement, a new statement and their language. Returns True if the new statement replaces the old one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +91,8 @@ def total(scores: Iterable[Score]) -> Score:
 def score_case(case: Case, learner: Learner) -> CaseResult:
     """Run a learner on a case and compare the extracted memories with the labels.
 
-    Duplicate memories count once. Two memories that match the same items also count once. A memory that contains a string
-    of ``drop`` is wrong, even if it matches an expected item.
+    Duplicate memories count once. Two memories that match the same items also count once. The case's ``drop`` lists forbidden
+    strings. A memory that contains one of them is wrong, even if it matches an expected item.
     """
     kept = {fold(text): text for text in map(_full_text, learner(case.messages))}.values()
     leaking = [text for text in kept if any(fold(part) in fold(text) for part in case.drop)]

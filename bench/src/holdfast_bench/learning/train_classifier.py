@@ -1,6 +1,8 @@
-"""Trains ``words/classifier.json`` on the labeled set: ``python -m holdfast_bench.learning.train_classifier``.
+"""Trains the clause classifier, which estimates whether a clause is worth keeping as a memory.
 
-Each clause that the extraction rules would examine is a training example. It is positive if it contains an expected item.
+Run it with ``python -m holdfast_bench.learning.train_classifier``. It trains on the labeled set and writes the weights to
+``words/classifier.json``. Each clause that the extraction rules would examine is a training example. An example is
+positive if the clause contains an expected item.
 """
 
 import json
@@ -33,7 +35,7 @@ _MIN_WEIGHT = 0.02
 
 
 def examples(from_cases: Iterable[Case], book: Rulebook, classifier: ClauseClassifier) -> Iterator[Example]:
-    """Yield a pair per clause: its features, and True if the clause contains an expected item."""
+    """Yield two values per clause: the features of the clause, and True if the clause contains an expected item."""
     for case in from_cases:
         if case.language != book.language:
             continue
@@ -81,8 +83,9 @@ def _newton(table: NDArray[np.float64], positive: NDArray[np.float64]) -> NDArra
 def train(from_cases: Sequence[Case]) -> dict[str, dict[str, float]]:
     """Return the weights per language.
 
-    How a sentence is split into clauses depends on the classifier. Therefore training has two passes: the first on clauses
-    split by rules only, the second on clauses split with the classifier of the first pass. Existing weights are not used.
+    How a sentence is split into clauses depends on the classifier, so training has two passes. In the first pass, only rules
+    split the sentences. In the second pass, the classifier from the first pass helps to split them. Weights from earlier
+    trainings are not used.
     """
     return {language: _train_language(from_cases, rulebook(language), clause_classifier(language)) for language in LANGUAGES}
 

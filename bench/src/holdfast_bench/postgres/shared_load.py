@@ -1,6 +1,6 @@
 """Load generator: clients that send requests for many tenants to several servers.
 
-They record the acknowledged writes, and every response that contains a text of another tenant.
+The clients record which writes were acknowledged. They also record every response that contains another tenant's text.
 """
 
 import http.client

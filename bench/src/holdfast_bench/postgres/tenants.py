@@ -1,7 +1,8 @@
 """Measures one tenant's recall among many tenants of one PostgreSQL, compared with the same tenant alone.
 
-One tenant's memories are stored through the engine. The others are copies of its rows, made by the database server.
-The two databases are queried alternately, so that other load on the machine affects both.
+The measured tenant's memories are stored through the engine. The database server copies its rows to make the other
+tenants. A second database holds only the measured tenant. The two databases are queried alternately, so that other load
+on the machine affects both.
 """
 
 import contextlib
@@ -68,7 +69,7 @@ def _fill(memory: Engine, each: int) -> None:
 def _copy(url: str, tenants: int) -> None:
     """Copy the rows of the first tenant until there are ``tenants`` tenants.
 
-    The copies keep their numbers and ids, which need to be unique only within a tenant.
+    A copied row keeps the number and id of the original row, because they need to be unique only within a tenant.
     """
     import psycopg  # noqa: PLC0415  (an extra)
 

@@ -76,8 +76,8 @@ def _best(hits: Sequence[Hit]) -> float:
 def _unanswerable(data: Dataset, conversation: Conversation, count: int) -> Question | None:
     """Return a question about another conversation, which this conversation cannot answer.
 
-    ``count`` is the number of questions asked so far. Return None unless it is a multiple of five, so that few such
-    questions are asked.
+    ``count`` is the number of questions asked so far. If ``count`` is not a multiple of five, return None, so that only few
+    unanswerable questions are asked.
     """
     others = [other for other in data.conversations if other.id != conversation.id and other.questions]
     if not others or count % _FOREIGN_EVERY:

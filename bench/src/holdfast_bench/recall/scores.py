@@ -107,7 +107,11 @@ def _share(scores: Sequence[float], floor: float) -> float:
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """Group the questions that have evidence: all except adversarial ones, adversarial ones, and each category."""
+    """Group the questions and return their table. Questions without evidence are left out.
+
+    The group ``all`` contains all questions except those of the category ``adversarial``. In addition, each category is a
+    group.
+    """
     scored = [row for row in rows if row.values]
     groups: dict[str, list[Row]] = {"all": [row for row in scored if row.category != "adversarial"]}
     for row in scored:
@@ -120,9 +124,9 @@ def _means(rows: Sequence[Row]) -> dict[str, float]:
 
 
 def _interval(rows: Sequence[Row], name: str) -> tuple[float, float]:
-    """Return the 95% bootstrap interval of the mean.
+    """Return the 95% bootstrap interval of the mean of one score over the questions.
 
-    Whole conversations are resampled, or single questions if there is only one conversation.
+    Whole conversations are resampled. If there is only one conversation, single questions are resampled.
     """
     by_conversation: dict[str, list[float]] = {}
     for row in rows:

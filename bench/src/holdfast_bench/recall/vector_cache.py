@@ -1,4 +1,4 @@
-"""A cache of embeddings by text, so that repeated benchmark runs compute only the missing ones."""
+"""A cache of embeddings by text, so that a repeated benchmark run embeds only new texts."""
 
 import hashlib
 from collections.abc import Sequence

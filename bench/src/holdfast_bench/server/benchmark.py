@@ -35,9 +35,10 @@ def run(
 
 
 def measure(*, clients: int, seconds: float, memories: int, workers: int, options: Sequence[str] = ()) -> dict[str, Any]:
-    """Measure one client alone, all clients at once, and one client alone again, because the machine's speed can change.
+    """Measure one client alone, then all clients at once, then one client alone again.
 
-    ``options`` are passed to the server.
+    The two measurements of one client are combined, because the machine's speed can change during the run. ``options`` are
+    passed to the server.
     """
     chosen = ["--workers", str(workers), *options]
     with tempfile.TemporaryDirectory() as folder, server(Path(folder), *chosen) as (port, process):

@@ -56,7 +56,10 @@ def hanging() -> Iterator[int]:
 def compare(
     *, clients: int, seconds: float, memories: int, options: Sequence[str] = (), max_wait: float = _MAX_WAIT
 ) -> dict[str, Any]:
-    """Measure three servers under the same load: without a model, with one that refuses connections, with one that hangs."""
+    """Measure three servers under the same load.
+
+    One server has no chat model. The model of the second refuses connections. The model of the third hangs.
+    """
     with contextlib.ExitStack() as held, contextlib.ExitStack() as hung:
         folder = Path(held.enter_context(tempfile.TemporaryDirectory()))
         model_ports = {"none": None, "refused": held.enter_context(refusing()), "hangs": hung.enter_context(hanging())}

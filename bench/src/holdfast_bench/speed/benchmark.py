@@ -1,8 +1,8 @@
-"""Measures storing, recalling and resource usage. Other libraries are measured with the same vectors and filters.
+"""Measures storing, recalling and resource usage. Other libraries ("peers") are measured with the same vectors and filters.
 
-Recall is measured as CPU time of the process over all threads, as the median over the queries. Adding is also measured
-as elapsed time, because it waits for the disk. Timings of different runs are not comparable, but ratios within a run
-are. Therefore each peer's timing is shown with its ratio to Holdfast's.
+A recall time is the CPU time of all threads of the process. The median over the queries is reported. Adding is also
+measured as elapsed time, because it waits for the disk. Timings of different runs are not comparable, but ratios within
+a run are. Therefore each peer's timing is shown with its ratio to Holdfast's timing.
 """
 
 import json
@@ -96,7 +96,7 @@ def _load() -> str:
 
 
 def _show(report: Report, size: int, *, many: bool, sides: Sequence[str], skipped: Sequence[str]) -> None:
-    """Print one table: a row per measurement and a column per library, with the ratio to Holdfast for peers."""
+    """Print one table with a row per measurement and a column per library. Peers also get their ratio to Holdfast."""
     whose = f"{size // PER_USER or 1:,} users with {PER_USER} memories each" if many else "one user"
     report.say(f"\n{size:,} memories, {whose}; load {_load()}")
     report.say(f"{'':34}" + "".join(f"{name:>20}" for name in sides))

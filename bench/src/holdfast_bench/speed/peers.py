@@ -14,9 +14,9 @@ from holdfast_bench.speed.sides import RESULTS, Query, Row, Side
 _MODULES = {"Chroma": ("chromadb", "chromadb"), "sqlite-vec": ("sqlite_vec", "sqlite-vec"), "mem0": ("mem0", "mem0ai")}
 _BATCH = 4000
 _MAX_SIZES = {"mem0": 10_000}
-"""Maximum number of memories per peer; with more, it takes too long.
+"""Maximum number of memories per peer. With more memories, the measurement takes too long.
 
-mem0's local store syncs to disk after each imported memory, and every search scans all memories.
+For example, mem0's local store syncs to disk after each imported memory, and each of its searches scans all memories.
 """
 
 

@@ -40,7 +40,7 @@ class Row:
 
     @property
     def kind(self) -> str:
-        """Kind of the memory: ``event`` for a quarter of them, otherwise ``fact``."""
+        """Kind of the memory. A quarter of all memories are of kind ``event``, the others of kind ``fact``."""
         return "event" if self.number % _EVENTS == 0 else "fact"
 
 

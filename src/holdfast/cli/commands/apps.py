@@ -112,7 +112,7 @@ def uninstall(flags: Flags, *, name: str, purge: bool, everything: bool, yes: bo
 def purge(flags: Flags, *, name: str, yes: bool) -> None:
     """Remove all memories of an app for good.
 
-    Its sessions stay in the log, but the messages so far are no longer recalled or learned from. To remove the sessions as
+    Its sessions stay stored, but their messages so far are no longer recalled or learned from. To remove the sessions as
     well, use `holdfast erase --app`.
     """
     confirm(f"Remove all memories of the app {name!r} for good?", yes=yes)

@@ -1,8 +1,8 @@
 """The ``restore`` command.
 
-The backup is only read. A copy of it is opened, migrated to the current schema and checked, and then replaces the store in
-one step. The previous store is renamed together with its write-ahead log, so that the old log is never applied to the new
-file.
+The backup is only read. A copy of the backup is opened, migrated to the current schema and checked. Then the copy replaces
+the store in one step. The previous store is renamed together with its write-ahead log, so that the old log is never applied
+to the new file.
 """
 
 import os
@@ -70,7 +70,7 @@ def _refuse_non_backup(file: Path, target: Path) -> None:
 
 
 def _check(settings: "Settings", copy: Path, file: Path) -> dict[str, int]:
-    """Open the copy as a store and check it. Return its counts; raise if it is not a sound backup."""
+    """Open the copy of a backup as a store and check it. Return the store's counts. Raise an error if the backup is not sound."""
     from holdfast.config.stores import make_store  # noqa: PLC0415  (heavy: not needed for --help)
 
     store = make_store(replace(settings, store=str(copy), index="memory"))  # an external index belongs to the present store
