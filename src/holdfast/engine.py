@@ -202,10 +202,10 @@ class Engine:
         agent: str | None = None,
         reason: str = "asked to forget",
     ) -> int:
-        """Hide memories by id, or by key within a scope; returns how many. ``undo`` brings them back until they are purged.
+        """Hide memories by id, or by key within a scope; returns how many were hidden.
 
-        With an ``id`` and a scope, the scope must be able to see the memory. An unknown id or key raises
-        :class:`holdfast.NotFound`.
+        ``undo`` brings hidden memories back until they are purged. With an ``id`` and a scope, the scope must be able to see the
+        memory. An unknown id or key raises :class:`holdfast.NotFound`.
         """
         if id is not None and key is None:
             reader = self._scope(user=user, app=app, agent=agent) if by_id.named(user=user, app=app, agent=agent) else None
@@ -333,7 +333,7 @@ class Engine:
         return self._in(user=user).set_user(timezone=timezone, language=language)
 
     def users(self, *, limit: int = 100, offset: int = 0) -> list[UserRecord]:
-        """List users by name, with the number of their memories and sessions and their last activity."""
+        """List users by name. Each entry has the user's number of memories, number of sessions, and last activity."""
         names = self._services.store.user_names(limit=limit, offset=offset)
         return self._services.store.user_records(names, unexpired_at=self._services.clock.now())
 
@@ -342,7 +342,7 @@ class Engine:
         return self._services.store.jobs(states=states, limit=limit)
 
     def rerun(self, job: str) -> Job:
-        """Queue a job again: a dead one, or a digest that fell back to rules because the model failed."""
+        """Queue a job again. The job must be dead, or a digest that fell back to rules because the model failed."""
         again = self._services.jobs.rerun(job)
         self._services.scheduler.wake()
         return again
@@ -352,14 +352,14 @@ class Engine:
         return self._services.scheduler.drain(progress)
 
     def purge_expired(self) -> int:
-        """Purge expired memories and forgotten ones past the undo window; returns how many.
+        """Purge expired memories, and forgotten memories past the undo window; returns how many were purged.
 
         This also runs at every start and once an hour.
         """
         return self._services.housekeeping.clean_up()
 
     def spend(self, *, since: datetime | str | None = None) -> list[Spend]:
-        """List the costs of background work by day, purpose and model: calls, tokens, US dollars, energy."""
+        """List the calls, tokens, US dollars and energy that background work has cost, by day, purpose and model."""
         day = "" if since is None else as_utc(since, what="since").date().isoformat()
         return self._services.store.spend(since=day)
 
@@ -402,7 +402,7 @@ class Engine:
         )
 
     def _hint_at_users(self) -> None:
-        """Log a hint, once, if a recall without a user found nothing although users have memories."""
+        """Log a hint if a recall that names no user found nothing, although some users have memories. The hint is logged once."""
         if self._next_hint is None or time.monotonic() < self._next_hint:
             return
         self._next_hint = time.monotonic() + _HINT_SECONDS

@@ -30,7 +30,8 @@ def check_page(*, limit: int | None = None, offset: int = 0) -> None:
 class MemoryFilter:
     """Selects memories.
 
-    ``reader`` selects the memories that a scope may read. ``owner`` compares only the parts of the scope that it names.
+    ``reader`` is a scope: only memories that this scope may read are selected. ``owner`` names parts of a scope: only
+    memories with these parts are selected.
     """
 
     reader: Scope | None = None
@@ -70,7 +71,7 @@ class MemoryFilter:
 
     @property
     def is_selective(self) -> bool:
-        """True if a filter that few memories match is set, so that an index lookup is faster than a scan."""
+        """True if a filter is set that only few memories match. An index lookup is then faster than a scan."""
         named = (
             self.ids,
             self.items,
@@ -140,7 +141,7 @@ class SearchFilter:
 
 
 class Match(NamedTuple):
-    """A search result: item number, chunk number, the score of the search method, and the space in which it was found."""
+    """A search result: item number, chunk number, the score of the search method, and the space in which the item was found."""
 
     item: int
     chunk: int
@@ -149,7 +150,7 @@ class Match(NamedTuple):
 
 
 class AppChanges(NamedTuple):
-    """Counts of an author's changes to one app: memories created, and batches that changed anything."""
+    """Two counts of what one author changed in one app: memories created, and batches of changes."""
 
     app: str
     actor: str

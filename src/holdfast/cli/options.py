@@ -54,7 +54,7 @@ class Flags:
 
 
 def _keep(context: click.Context, option: click.Parameter, value: Any) -> None:
-    """Store an option's value in the click context. A value given after the command overrides one given before it."""
+    """Store an option's value in the click context. A value given after the command overrides a value given before."""
     if value:
         context.meta[f"holdfast.{option.name}"] = value
 
@@ -98,7 +98,7 @@ def common_options(function: Function) -> Function:
 
 
 def with_flags(*, scope: bool = True, store: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add the shared options to a command. Their values are passed as its first argument, a ``Flags`` object."""
+    """Add the shared options to a command. The command receives the options' values as its first argument, a ``Flags`` object."""
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(function)
@@ -122,7 +122,7 @@ yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmati
 
 @contextmanager
 def open_memory(flags: Flags, *, quiet: bool = False) -> Iterator["Engine"]:
-    """Open the engine that the flags select. Its warnings go to stderr, each one once."""
+    """Open the engine that the flags select. The engine's warnings go to stderr. A repeated warning is printed once."""
     from holdfast.config.opening import open_engine  # noqa: PLC0415  (heavy: not needed for --help)
 
     with (
@@ -144,7 +144,7 @@ def check_models(flags: Flags, settings: "Settings | None" = None) -> None:
 
 
 def digest_waiting(memory: "Engine") -> None:
-    """Digest ended and idle sessions that no worker has processed yet, for at most one second."""
+    """Digest ended and idle sessions that no worker has processed yet. After one second, no further job is started."""
     until = time.monotonic() + _MAX_DIGEST_SECONDS
     services(memory).digester.close_idle_sessions()
     while time.monotonic() < until and services(memory).jobs.run_one():

@@ -21,7 +21,7 @@ class Progress:
         self._label = ""
 
     def __call__(self, label: str, done: int, total: int) -> None:
-        """Show that ``done`` of ``total`` items are finished. A total of 0 means that the number is unknown."""
+        """Show that ``done`` of ``total`` items are finished. A ``total`` of 0 means that the total is unknown."""
         if self._quiet:
             return
         if label != self._label:

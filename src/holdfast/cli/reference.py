@@ -15,7 +15,7 @@ from holdfast.presets.settings import DESIGNS
 
 _DOCS = Path(__file__).parents[3] / "docs" / "reference"
 _BENCH = "bench"
-"""Name of the command that has a separate page, because its options belong to another package."""
+"""Name of the command that has its own reference page, because its options are defined in the package holdfast-bench."""
 
 
 def commands_page() -> str:
@@ -42,7 +42,10 @@ def bench_page() -> str:
 
 
 def _walk(group: click.Group, context: click.Context, but: str = "") -> Iterator[tuple[str, click.Command, click.Context]]:
-    """Yield every command of a group and its subgroups, with its full name and its context. ``but`` names a command to skip."""
+    """Yield every command of a group and its subgroups, each with the command's full name and click context.
+
+    ``but`` names a command to skip.
+    """
     for name in group.list_commands(context):
         if name == but:
             continue

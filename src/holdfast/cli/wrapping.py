@@ -18,7 +18,7 @@ _ID_FIRST = re.compile(r"\s*(?:mem|msg|ses|chg|job)_\w+  ")
 _COLUMN_FIRST = re.compile(r"\s*(?:(?:[-*•]|\d+\.) +|\S(?: ?\S){0,19}  +)?")
 """Pattern of the start of a line: a bullet ("- "), a number ("1. ") or a short first column.
 
-Continuation lines are indented by its width.
+Continuation lines are indented by the width of this start.
 """
 
 
@@ -35,7 +35,7 @@ def columns(stream: TextIO) -> int | None:
 
 
 def fit(text: str, stream: TextIO) -> str:
-    """Return a text wrapped for the terminal behind a stream; unchanged if the stream is not a terminal."""
+    """Return a text wrapped for the terminal behind a stream. If the stream is not a terminal, return the text unchanged."""
     width = columns(stream)
     return text if width is None else "\n".join(wrap(line, width) for line in text.split("\n"))
 
@@ -117,7 +117,7 @@ def _columns(character: str) -> int:
 
 
 def _units(text: str) -> Iterator[str]:
-    """Yield the units between which a line may break: newlines, runs of blanks, words, and single wide characters."""
+    """Yield the units of a text: newlines, runs of blanks, words, and single wide characters. A line may break between units."""
     unit = ""
     for character in text:
         if unit and not _stays_with(unit, character):
@@ -129,7 +129,7 @@ def _units(text: str) -> Iterator[str]:
 
 
 def _stays_with(unit: str, character: str) -> bool:
-    """Return True if the next character belongs to the same unit, so that a line cannot break before it."""
+    """Return True if the next character belongs to the same unit. A line cannot break inside a unit."""
     if "\n" in (unit, character):
         return False
     if unit.isspace() or character.isspace():

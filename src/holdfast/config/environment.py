@@ -17,7 +17,7 @@ def defined_variables(names: Iterable[str]) -> dict[str, str]:
 
 
 def metrics_variable() -> str | None:
-    """Return the folder for shared Prometheus metrics, from its environment variable; None if it is not set."""
+    """Return the folder for shared Prometheus metrics, which an environment variable names; None if the variable is not set."""
     return variable(_METRICS)
 
 
@@ -27,7 +27,7 @@ def share_metrics(folder: object) -> None:
 
 
 def set_for_libraries(values: Mapping[str, str]) -> None:
-    """Set environment variables for libraries that read them on import. Must be called before these libraries are imported."""
+    """Set environment variables for libraries that read the variables on import. Call this before importing these libraries."""
     os.environ.update(values)
 
 

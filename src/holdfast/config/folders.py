@@ -50,9 +50,9 @@ def home_folders() -> HomeFolders:
 
 
 def chosen_folders() -> dict[str, str]:
-    """Return the variables that set the folders for data and weights, with absolute paths.
+    """Return the environment variables that set the folders for data and weights, with absolute paths.
 
-    They are passed to programs that are started without a shell.
+    The variables are passed to programs that are started without a shell.
     """
     chosen = environment.defined_variables(("HOLDFAST_HOME", "HOLDFAST_MODELS"))
     return {name: str(Path(value).expanduser().absolute()) for name, value in chosen.items()}

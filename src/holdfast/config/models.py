@@ -27,10 +27,11 @@ def make_embedder(
     preset: Preset | None = None,
     dimensions: int | None = None,
 ) -> EmbedderSource | None:
-    """Return a source that loads an embedder, given as a name, an object or a function; None for the name ``none``.
+    """Return a source that loads an embedder on first use. Return None for the name ``none``.
 
-    A named embedder is loaded on first use. The calibration of a function is unknown. If the preset sets a minimum cosine,
-    the function gets the calibration of the embedder for which that minimum was chosen.
+    The embedder is given as a name, an object, or a function from a text to a vector. The calibration of a function is
+    unknown. If the preset sets a minimum cosine, the function gets the calibration of the embedder for which that minimum
+    was chosen.
     """
     if isinstance(name, EmbedderSource):
         return name
@@ -57,7 +58,7 @@ def make_embedder(
 
 
 def _packaged_embedder(spec: registry.PackagedSpec) -> EmbedderSource:
-    """Return an embedder from an optional extra. If the extra is not installed, raise an error that names it."""
+    """Return an embedder from an optional extra. If the extra is not installed, raise an error that names the extra."""
     packaged.locate(spec)
     return _packaged_source(spec)
 
@@ -81,7 +82,8 @@ def make_second_embedder(
 ) -> EmbedderSource | None:
     """Return the embedder for languages other than English, or None.
 
-    The setting ``auto`` selects one only if the first embedder is a built-in English model and the extra is installed.
+    The setting ``auto`` selects the multilingual embedder, but only if the first embedder is a built-in English model and
+    the extra with the multilingual embedder is installed.
     """
     if first is None:
         return None
@@ -113,9 +115,9 @@ def make_remote_embedder(name: str, url: str | None) -> EmbedderSource:
 
 
 def make_chat(chat: "str | ChatModel | ChatSource | Callable[..., Any]", settings: Settings) -> ChatSource | None:
-    """Return a source that loads a chat model, given as a name, an object or a function; None for the name ``none``.
+    """Return a source that loads a chat model on first use. Return None for the name ``none``.
 
-    A named model is loaded on first use.
+    The chat model is given as a name, an object, or a function from messages to text.
     """
     if isinstance(chat, ChatSource):
         return chat
@@ -171,7 +173,10 @@ def make_models(
 
 
 def make_reranker(reranker: "str | Reranker") -> "Reranker | Literal['chat'] | None":
-    """Return the reranker, given as the name of a model, as ``"chat"`` for the chat model, or as an object; None for ``none``."""
+    """Return the reranker, or None for the name ``none``.
+
+    The reranker is given as the name of a model, as ``"chat"`` for the chat model, or as an object.
+    """
     if not isinstance(reranker, str):
         if not callable(getattr(reranker, "rate", None)) or not isinstance(getattr(reranker, "name", None), str):
             raise SettingsError("A reranker object must have a name and a method rate(question, notes, asked_at=).")

@@ -1,4 +1,4 @@
-"""Checks before work starts that the configured models can be used: packages, keys, weights and servers."""
+"""Check that the configured models can be used, before work starts: their packages, API keys, weights and servers."""
 
 import socket
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ class ModelProblem:
 
 
 def check_models(settings: Settings, preset: Preset) -> list[str]:
-    """Raise the first problem that blocks work; return a warning for each of the others."""
+    """Raise the first problem that blocks work. If no problem blocks work, return one warning per problem."""
     problems = model_problems(settings, preset)
     for problem in problems:
         if problem.blocking:
@@ -46,7 +46,7 @@ def check_models(settings: Settings, preset: Preset) -> list[str]:
 def model_problems(settings: Settings, preset: Preset) -> list[ModelProblem]:
     """Return the problems of the configured models. No model is loaded or called.
 
-    Missing weights of an embedder or reranker do not block work: recall works without them.
+    Missing weights of an embedder or reranker do not block work, because recall works without the embedder and the reranker.
     """
     found: list[ModelProblem] = []
     embedder = settings.embedder or preset.embedder or registry.DEFAULT_MODEL
@@ -96,7 +96,7 @@ def _check_chat(settings: Settings) -> None:
 
 
 def _check_embedder(name: str, url: str | None) -> None:
-    """Check an embedder that a provider serves. Missing weights of a local embedder are reported by the engine itself."""
+    """Check an embedder that a provider serves. A local embedder is not checked: the engine itself reports missing weights."""
     if ":" not in name:
         return
     from holdfast.models.remote import providers  # noqa: PLC0415  (optional dependency)
@@ -121,7 +121,7 @@ def _check_reranker(settings: Settings) -> None:
 
 
 def _connect(service: "Service") -> None:
-    """Check that a model's server accepts connections. Skipped if calls go through a proxy."""
+    """Check that a model's server accepts connections. If calls go through a proxy, check nothing."""
     parts = urlsplit(service.base_url)
     host = parts.hostname or ""
     if getproxies().get(parts.scheme) and not proxy_bypass(host):

@@ -215,8 +215,8 @@ def from_folders(folders: Sequence[Path]) -> Mapping[str, Any]:
 def from_source(source: SettingsSource) -> Mapping[str, Any]:
     """Return settings from a ``DesignSettings`` object, a mapping or a file, such as a design's original YAML file.
 
-    Tables that are not Holdfast settings belong to other programs and are ignored. If no name in the source is a Holdfast
-    setting, all of them are settings of the design.
+    A table whose name is not a Holdfast setting belongs to another program and is ignored. If none of the remaining names is
+    a Holdfast setting, all of them are settings of the design.
     """
     if isinstance(source, DesignSettings):
         return {"preset": source.preset, "memory": source}
@@ -268,9 +268,10 @@ def merge(file: Mapping[str, Any], variables: Mapping[str, Any], arguments: Mapp
 
 
 def _design(file: Mapping[str, Any], preset: str) -> DesignSettings | None:
-    """Return the design's settings from a settings file; None if the file has none or names another preset.
+    """Return the design's settings from a settings file.
 
-    A ``DesignSettings`` object for another preset raises ``SettingsError``.
+    Return None if the file has no settings of a design, or if the file names another preset. A ``DesignSettings`` object for
+    another preset raises ``SettingsError``.
     """
     table = file.get("memory")
     if table is None:

@@ -60,9 +60,9 @@ class MemoryManager:
         self._unprocessed: deque[tuple[str, str]] = deque(maxlen=_MAX_UNPROCESSED)
 
     def append_message(self, role: str, content: str, *, action: str | None = None) -> int:
-        """Append a message to the permanent log and return its number.
+        """Append a message to the permanent log and return the message's number.
 
-        No facts are extracted from a message with an ``action``.
+        ``action`` is a marker such as ``IGNORE``. No facts are extracted from a message with an ``action``.
         """
         self._unprocessed.append((role, content))
         return self._session.add(role, content, action=action).seq

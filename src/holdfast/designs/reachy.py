@@ -78,7 +78,7 @@ class MemoryManager:
         self._session = self.engine.session(user=user)
 
     async def store(self, content: str, memory_type: MemoryType, metadata: Mapping[str, Any] | None = None) -> Memory:
-        """Store a memory. A context replaces the previous one with the same ``context_key``."""
+        """Store a memory. A memory of type context replaces the previous one with the same ``context_key``."""
         key = context_key(content, metadata or {}) if memory_type is MemoryType.CONTEXT else None
         stored = await self._awaited.remember(content, kind=memory_type.value, key=key, metadata=metadata, user=self._user)
         return _as_memory(stored)

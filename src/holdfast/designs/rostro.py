@@ -43,7 +43,8 @@ class MemoryManager:
     def get_context(self, *, persona: str | None = None) -> str:
         """Return the system prompt.
 
-        It contains the persona, recent topics, memories or the topic's page, and instructions on how to use them.
+        The prompt contains the persona, recent topics, and either memories or the page of the current topic. Instructions tell
+        the model how to use these parts.
         """
         return self._present().context(persona=persona).text
 

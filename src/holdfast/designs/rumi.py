@@ -32,7 +32,7 @@ _ALL = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """A fact with a key and a value. Its ``id`` is None until it is stored."""
+    """A fact with a key and a value. The ``id`` is None until the fact is stored."""
 
     id: str | None = None
     key: str
@@ -143,7 +143,7 @@ class MemoryManager:
         ]
 
     def remember(self, text: str) -> Fact:
-        """Store a text at the user's request. ``key: value`` is split; any other text is stored under the key ``nota``."""
+        """Store a text at the user's request. A text ``key: value`` is split. Any other text is stored under the key ``nota``."""
         return _as_fact(self.store.engine.remember(text))
 
     def forget(self, key: str) -> int:

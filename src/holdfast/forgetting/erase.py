@@ -20,7 +20,10 @@ MEMORIES_OF_APP = "memories of app"
 The app's sessions stay stored, but their messages are hidden.
 """
 SCRUB = "scrub"
-"""Name of the setting that records whether erased bytes must still be overwritten. An open reader can delay overwriting."""
+"""Name of the store setting that records whether erased bytes must still be overwritten.
+
+Overwriting may have to wait until an open read of the store has ended.
+"""
 _MAX_NEEDLES = 256
 """Maximum number of erased texts that the final scan of the files searches for."""
 
@@ -33,14 +36,14 @@ class _ErasureTargets:
     messages: set[str] = field(default_factory=set)
     sessions: set[str] = field(default_factory=set)
     mixed: dict[str, Memory] = field(default_factory=dict)
-    """Memories with both erased and remaining sources. They are removed and derived again from the remaining ones."""
+    """Memories with both erased and remaining sources. They are removed, then derived again from the remaining sources."""
     restated: dict[str, Memory] = field(default_factory=dict)
     """Memories whose present text a remaining source also stated. They stay, and only their erased sources are removed."""
     texts: list[str] = field(default_factory=list)
 
 
 def erase(store: Store, preset: Preset, target: Mapping[str, str], now: datetime) -> Receipt:
-    """Erase a memory, session, source, user, app, agent or an app's memories, then verify that the data is gone."""
+    """Erase a memory, session, source, user, app or agent, or only the memories of an app. Then verify that the data is gone."""
     with store.write() as tx:
         targets = _find(tx, target)
         survivors = _surviving_messages(tx, targets)
@@ -74,9 +77,9 @@ def erase(store: Store, preset: Preset, target: Mapping[str, str], now: datetime
 
 
 def mark_erased(tx: Transaction) -> None:
-    """Record that bytes and caches must still be cleared, in the same transaction that removes the rows.
+    """Record that the erased bytes and caches must still be cleared. This happens in the transaction that removes the rows.
 
-    If the process is killed before it has cleared them, the task is not lost.
+    If the process is killed before the bytes and caches are cleared, the task is not lost.
     """
     tx.set_setting(SCRUB, "pending")
     count_erasure(tx)
@@ -116,7 +119,7 @@ def _find(tx: Transaction, target: Mapping[str, str]) -> _ErasureTargets:
 
 
 def _follow_sources(tx: Transaction, targets: _ErasureTargets) -> None:
-    """Add the memories derived from erased sources, and the memories derived from those."""
+    """Add the memories derived from erased sources, then the memories derived from those memories."""
     reached = targets.memories | targets.messages
     while reached:
         derived = tx.memories(MemoryFilter(sources=list(reached), statuses=None))
@@ -167,8 +170,8 @@ def _surviving_messages(tx: Transaction, targets: _ErasureTargets) -> list[Messa
 def _messages_to_hide(tx: Transaction, target: Mapping[str, str], targets: _ErasureTargets) -> set[str]:
     """Return the remaining messages that must be hidden, so that erased memories are not extracted from them again.
 
-    These are the sources of forgotten memories and of a memory erased by its id. If the target is an app's memories, they
-    are all messages of the app.
+    These messages are the sources of forgotten memories and of a memory erased by its id. If the target is the memories of
+    an app, all messages of the app are hidden, too.
     """
     ids = targets.memories | set(targets.mixed)
     forgotten = tx.memories(MemoryFilter(ids=list(ids), statuses=["forgotten"]))
@@ -188,7 +191,7 @@ def own_sources(tx: Transaction, memories: Iterable[Memory]) -> set[str]:
 
 
 def _needles(texts: Iterable[str]) -> list[bytes]:
-    """Return the beginnings of some erased texts. The final scan searches the files for them, to verify that they are gone."""
+    """Return the beginnings of some erased texts. The final scan searches the files for these beginnings."""
     longest = sorted({text for text in texts if len(text) >= 8}, key=len, reverse=True)
     step = max(1, math.ceil(len(longest) / _MAX_NEEDLES))
     return [text[:48].encode() for text in longest[::step]]

@@ -36,8 +36,8 @@ def rebuild(writer: Writer, mixed: Iterable[Memory], survivors: Sequence[Message
 def _statements(writer: Writer, lost: Sequence[Memory], survivors: Sequence[Message]) -> list[Put]:
     """Extract statements again from the remaining messages, and return only those that are identical to a lost memory.
 
-    If the preset stores one paragraph per conversation, write the lost paragraphs again from the remaining messages
-    instead.
+    A preset may store one paragraph per conversation instead of statements. Then the lost paragraphs are written again from
+    the remaining messages.
     """
     extractor = writer.preset.extractor
     if isinstance(extractor, Paragraph):

@@ -34,7 +34,7 @@ _OLDER_TYPES = {"observation": "conversation", "preference": "fact", "event": "c
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChromaImport:
-    """Counts of an import. The counts after ``found`` add up to ``found``."""
+    """Counts of an import. ``found`` is the number of entries in the collection; the counts after it add up to ``found``."""
 
     collection: str
     found: int = 0
@@ -79,7 +79,7 @@ def import_chroma(
     agent: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> ChromaImport:
-    """Import a collection into a scope. Expired entries and those imported before are skipped."""
+    """Import a collection into a scope. Expired entries and entries that were imported before are skipped."""
     missing = {kind.name for kind in REACHY.kinds} - {kind.name for kind in engine.preset.kinds}
     if missing:
         raise SettingsError(

@@ -1,4 +1,7 @@
-"""Ask a chat model for structured data: load prompts, validate the answer against a schema, retry once, add up usage."""
+"""Ask a chat model for structured data.
+
+This module loads prompts, validates the answer against a schema, retries once if needed, and adds up the usage.
+"""
 
 import json
 import re

@@ -1,9 +1,9 @@
 """Extract memories from a conversation with a chat model, or with rules if there is no model.
 
-An :class:`Extractor` holds a prompt, the fields of an answer item, a function that turns an item into a memory, and
-rules for extracting without a model. If the model fails, the rules are used for that conversation, and the outcome says
-so. The model sees messages and memories as numbered lines, never their ids. An item is dropped if too few of its words
-occur in the text shown to the model.
+An :class:`Extractor` has a prompt, the fields of an answer item, a function that turns an item into a memory, and rules
+for extracting without a model. If the model fails, the rules are used for that conversation, and the outcome records the
+failure. The model sees messages and memories as numbered lines, never their ids. An item is dropped if too few of its
+words occur in the text shown to the model.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,11 +25,14 @@ _MAX_PART_CHARACTERS: Final = 12_000
 _MAX_PARTS: Final = 6
 """Maximum number of model calls per conversation, not counting retries. Rules handle the rest of a longer conversation."""
 _MIN_GROUNDED_SHARE: Final = 0.34
-"""Minimum share of an item's terms that must occur in the text shown to the model. An item below it counts as invented."""
+"""Minimum share, from 0 to 1, of an item's terms that must occur in the text shown to the model.
+
+An item with a lower share counts as invented by the model.
+"""
 _MIN_SAME_SHARE: Final = 0.6
 """Minimum share of one text's terms that must occur in another text for the two to count as the same statement."""
 _NARRATION_WORDS: Final = frozenset({"user", "usuario", "usuari", "usuaria", "person", "persona"})
-"""Terms such as "user" in "the user likes tea". A report adds them to a fact, so they are ignored when texts are compared."""
+"""Words for the user in a report, such as "user" in "the user likes tea". They are ignored when texts are compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +41,7 @@ class ExtractionInput:
 
     messages: Sequence[Message]
     known: Sequence[Memory] = ()
-    """Memories shown to the model. Its answer can replace only these."""
+    """Memories shown to the model. The model's answer can replace only these memories."""
     language: str | None = None
 
 
@@ -88,7 +91,7 @@ class Extractor:
 
 @dataclass(slots=True)
 class _Results:
-    """Puts, flaws and usage accumulated over the parts of a conversation."""
+    """Puts (memories to store), flaws and usage accumulated over the parts of a conversation."""
 
     puts: list[Put] = field(default_factory=list)
     flaws: list[str] = field(default_factory=list)
@@ -145,7 +148,10 @@ def _ask(extractor: Extractor, part: ExtractionInput, model: ChatModel, results:
 
 
 def _put(extractor: Extractor, part: ExtractionInput, item: Mapping[str, Any]) -> Put | None:
-    """Turn an answer item into a Put, or return None if it lacks text or a source. Unknown line numbers are ignored."""
+    """Turn an answer item into a Put (a memory to store). Return None if the item lacks text or a source.
+
+    Unknown line numbers are ignored.
+    """
     sources = [
         message
         for number, message in enumerate(part.messages, 1)
@@ -195,7 +201,7 @@ def _is_grounded(put: Put, shown: frozenset[str]) -> bool:
 
 
 def _count_shared_terms(text: str, others: frozenset[str]) -> tuple[int, int]:
-    """Return how many terms of a text occur in ``others``, and how many terms it has. Narration words do not count."""
+    """Return how many terms of a text occur in ``others``, and how many terms the text has. Narration words do not count."""
     terms = [spellings for spellings in query_terms(text, ("en", "es")) if not spellings & _NARRATION_WORDS]
     return sum(not spellings.isdisjoint(others) for spellings in terms), len(terms)
 

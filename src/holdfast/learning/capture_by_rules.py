@@ -42,7 +42,10 @@ def extract_key_values(messages: Sequence[Message]) -> list[Put]:
 
 
 def extract_conclusions(messages: Sequence[Message]) -> list[Put]:
-    """Propose a memory, in the third person, for each statement and each observation of the assistant that the user confirmed."""
+    """Propose a memory for each statement, and for each observation of the assistant that the user confirmed.
+
+    The memories are sentences in the third person.
+    """
     return [_put(each, kind="conclusion", text=_in_third_person(each)) for each in _sourced(messages)]
 
 

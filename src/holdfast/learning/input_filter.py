@@ -1,7 +1,7 @@
-"""Select the text that may be extracted from: messages written by users and their assistant, and nothing injected.
+"""Select the text that memories may be extracted from: what users and their assistant wrote themselves.
 
-Memories that were put into a prompt must not be extracted again, or they would confirm themselves. Web pages, files,
-tool output, code and quotes are not statements of the speaker.
+Memories that were put into a prompt are injected text. They must not be extracted again, or they would confirm
+themselves. Web pages, files, tool output, code and quotes are not statements of the speaker.
 """
 
 import re
@@ -41,7 +41,7 @@ _APP_LINE = re.compile(
 )
 _SECTION = re.compile(r"\[[A-Z][^\[\]\n]{2,200}\]\s*$")
 _MAX_DEPTH = 64
-"""Maximum nesting depth of memory blocks that is tracked."""
+"""Maximum nesting depth of memory blocks. Opening tags nested deeper are ignored."""
 _GAP = re.compile(r"\n[ \t]*\n(?:[ \t]*\n)+")
 
 
@@ -91,7 +91,7 @@ def _without_memory_tags(text: str) -> str:
 
 
 def _memory_blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each memory block. If one of its tags is missing, a blank line takes the place of the tag."""
+    """Yield the start and end of each memory block. If a tag of the block is missing, a blank line takes the place of the tag."""
     tags = [_Tag((tag[0][0], tag["id"]), bool(tag["slash"]), *tag.span()) for tag in _MEMORY_TAG.finditer(text)]
     last_closing = {tag.name: tag.start for tag in tags if tag.closes}
     opened: list[_Tag] = []
@@ -117,9 +117,10 @@ def _memory_blocks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _closed(opened: list[_Tag], tag: _Tag, last_closing: Mapping[tuple[str, str | None], int]) -> _Tag | None:
-    """Remove from ``opened`` the block that a tag closes, with the blocks nested in it, and return the block.
+    """Return the block that a closing tag closes. Remove this block and the blocks nested in it from ``opened``.
 
-    Return None if the tag is only text inside the innermost block, which has its own closing tag further on.
+    Return None if no open block has the tag's name and the innermost block has its own closing tag further on. The tag is
+    then only text.
     """
     places = [place for place, block in enumerate(opened) if block.name == tag.name]
     if not places and last_closing.get(opened[-1].name, -1) > tag.start:

@@ -1,7 +1,7 @@
 """Reject a model's text that must not replace memories: refusals, loops, markup, another language, or too little content.
 
-Each check looks for one typical failure of models. A trait that a replaced text also has is not a failure: if one of
-them contains HTML, the new text may contain HTML, too.
+Each check looks for one typical failure of models. A trait that a replaced text also has is not a failure. For example,
+the new text may contain HTML if a replaced text contains HTML.
 """
 
 import re
@@ -20,9 +20,9 @@ from holdfast.text.language import STOP_WORDS, detect_language
 _MAX_GROWTH = 10
 """Maximum length of a text, as a multiple of the total length of the texts it replaces."""
 _MIN_WORD_SHARE = 0.2
-"""Minimum number of distinct content words in a text, as a share of those in the texts it replaces."""
+"""Minimum ratio of the distinct content words in a new text to those in the texts that the new text replaces."""
 _MAX_ROOM_SHARE = 0.15
-"""A text never needs more content words than this share of the words that fit in ``max_characters``.
+"""Upper limit of the required number of content words, as a share of the words that fit in ``max_characters``.
 
 Without this limit, a short summary of many long texts would be rejected.
 """
@@ -33,7 +33,7 @@ _MIN_DISTINCT_SHARE = 0.5
 """Minimum share of distinct three-word sequences in a text of at least ``_MIN_LOOP_WORDS`` words."""
 _MIN_LOOP_WORDS = 12
 _MIN_QUOTED_CHARACTERS = 30
-"""Minimum length of the prompt sentences that a text must not repeat. Shorter ones are not compared."""
+"""Minimum length, in characters, of the prompt sentences that a text must not repeat. Shorter sentences may be repeated."""
 
 _WORD = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\\W_]+")
 _REFUSAL = re.compile(
@@ -64,7 +64,7 @@ _SAME_CHARACTER = re.compile(r"(\S)\1{19}")
 
 
 def rejection_reason(text: str, *, replaces: Sequence[str], max_characters: int) -> str | None:
-    """Return the reason why a text must not replace others, or None if it may."""
+    """Return the reason why a text must not replace the given texts, or None if it may replace them."""
     if not _WORD.search(text):
         return "the text is empty"
     reason = _length_problem(text, replaces, max_characters)
@@ -170,4 +170,7 @@ _TRAITS: tuple[tuple[Callable[[str], Any], Callable[[str], Any], str], ...] = (
     (_repeats_prompt, _repeats_prompt, "the text repeats the prompt"),
     (_loops, _loops, "the text repeats itself"),
 )
-"""Checks: a test of the new text, a test of the replaced texts, and the reason to report if only the new text has the trait."""
+"""Traits that a new text must not have unless a replaced text has them.
+
+Each entry has a test of the new text, a test of the replaced texts, and the reason to report.
+"""

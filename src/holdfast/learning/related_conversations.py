@@ -17,10 +17,10 @@ _MAX_RELATED: Final = 5
 
 
 def with_neighbors(put: Put, near: Sequence[Neighbor], calibration: DocumentCalibration | None) -> Put:
-    """Return a Put whose metadata lists the conversations of similar memories, most similar first.
+    """Return a Put (a memory to store) whose metadata lists the conversations of similar memories, most similar first.
 
-    A memory counts if it shares a tag with the Put or has nearly the same meaning. The memories are those already found for
-    reconciling; nothing is searched here.
+    A memory is similar if it shares a tag with the Put or has nearly the same meaning. Only the memories already found for
+    reconciling are compared; nothing is searched here.
     """
     own = put.metadata.get(CONVERSATION)
     if own is None:
@@ -36,7 +36,10 @@ def with_neighbors(put: Put, near: Sequence[Neighbor], calibration: DocumentCali
 
 
 def with_conversations(changes: Sequence[Change], members: Sequence[Memory]) -> tuple[Change, ...]:
-    """Return a compaction's changes, in which each merged memory also lists the conversations of the memories it replaces."""
+    """Return the changes of a compaction, which merges memories. Each merged memory lists related conversations.
+
+    The list is extended with the conversations of the memories that the merged memory replaces.
+    """
     by_id = {memory.id: memory for memory in members}
     inherited: dict[str, list[str]] = {}
     for change in changes:

@@ -1,7 +1,7 @@
 """Add one entry to another program's settings file and keep the rest of the file unchanged.
 
-JSON is parsed and written again with its original indentation. If that would lose something (comments, duplicate names), the
-merge is refused. TOML is edited as text; the result must parse to the old settings plus the entry.
+A JSON file is parsed and written again with its original indentation. If the file has comments or duplicate names, which
+would be lost, the merge is refused. A TOML file is edited as text. The result must parse to the old settings plus the entry.
 """
 
 import json
@@ -18,7 +18,10 @@ _HEADER = re.compile(r"^[ \t]*\[")
 
 
 class Unmergeable(ValueError):
-    """The file cannot be changed without losing something. The message is printed after the file's path, as one sentence."""
+    """The settings file cannot be changed without losing something.
+
+    The message is printed after the file's path; path and message form one sentence.
+    """
 
 
 def merged(client: Client, before: bytes, entry: Mapping[str, Any]) -> bytes:

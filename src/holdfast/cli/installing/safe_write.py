@@ -1,4 +1,4 @@
-"""Replace another program's file atomically, and keep a copy of the old one."""
+"""Replace another program's file atomically, and keep a copy of the old file."""
 
 import os
 import secrets

@@ -35,12 +35,12 @@ _FINISH_SECONDS = 30
 """Maximum time for running requests to finish after a stop was requested, in seconds."""
 _RESTART_SECONDS = 1.0
 _STARTING_SECONDS = 0.1
-"""Time between two checks of whether a worker has started, in seconds."""
+"""Time between two checks of whether a server process has started, in seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServePlan:
-    """The store to serve, its settings, and the address to listen on. It is passed to the worker processes."""
+    """The store to serve, its settings, and the address to listen on. The plan is passed to the server processes."""
 
     store: str | None = None
     preset: str | None = None
@@ -100,7 +100,7 @@ def serve_here(
     """Serve in this process until a stop signal. Running requests are finished; queued jobs stay queued.
 
     ``started`` is set once the server answers requests. With ``shares``, this process balances new connections with the other
-    processes on the same socket; ``place`` is its number among them.
+    processes on the same socket. ``place`` is the number of this process among those processes.
     """
     config = uvicorn.Config(
         build(plan),
@@ -146,7 +146,7 @@ def _mcp(pool: EnginePool) -> Any:
 def serve_many(plan: ServePlan, sock: socket.socket, announcing: Announcing, workers: int) -> None:
     """Serve in several processes. A process that dies is restarted. A stop signal to this process stops all of them.
 
-    ``announcing`` is set once the first of them answers requests.
+    ``announcing`` is set once the first process answers requests.
     """
     spawn = multiprocessing.get_context("spawn")
     with TemporaryDirectory(prefix="holdfast-metrics-") as counters, stop_event() as end:
@@ -177,7 +177,10 @@ def serve_many(plan: ServePlan, sock: socket.socket, announcing: Announcing, wor
 def _serve_as_worker(
     plan: ServePlan, sock: socket.socket, started: Announcing, shares: ConnectionCounts | None, place: int
 ) -> None:
-    """Serve until a stop signal, or until the main process has ended: a worker left alone would keep the port in use."""
+    """Serve in one of several processes, until a stop signal or until the main process has ended.
+
+    If the main process ended and this process went on, the port would stay in use.
+    """
     parent = multiprocessing.parent_process()
     assert parent is not None
 
@@ -190,7 +193,7 @@ def _serve_as_worker(
 
 
 def _has_started(started: Event, end: threading.Event) -> bool:
-    """Wait up to one second for the first worker to start. Return True if it has."""
+    """Wait up to one second for the first server process to start. Return True if a server process has started."""
     until = time.monotonic() + _RESTART_SECONDS
     while not started.is_set() and time.monotonic() < until and not end.wait(_STARTING_SECONDS):
         pass
@@ -198,7 +201,7 @@ def _has_started(started: Event, end: threading.Event) -> bool:
 
 
 def _end(running: Sequence[BaseProcess]) -> None:
-    """Send SIGTERM to the workers and wait until they have finished their requests. Kill those that take too long."""
+    """Send SIGTERM to the server processes and wait until they have finished their requests. Kill the slow ones."""
     for process in running:
         process.terminate()
     until = time.monotonic() + _FINISH_SECONDS + 5

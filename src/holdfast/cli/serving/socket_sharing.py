@@ -1,8 +1,8 @@
 """Balances connections between processes that accept on one socket.
 
-By default the process that wakes first accepts a connection, and a keep-alive client stays with it. Of fifty clients, one of
-two processes may get thirty-five, and its responses take twice as long. So each process publishes its number of connections,
-and a process with more than another waits before it accepts.
+By default, the process that wakes first accepts a connection. A keep-alive client then stays with that process. Of fifty
+clients, one of two processes may get thirty-five, and its responses take twice as long. So each process publishes its
+number of connections. If another process has fewer connections, a process waits before it accepts the next one.
 """
 
 import asyncio
@@ -18,13 +18,13 @@ _log = logging.getLogger("holdfast.server")
 _STOPPED = -1
 _POLL_SECONDS = 0.003
 _MAX_WAIT_SECONDS = 0.06
-"""Maximum time that a connection waits for a less loaded process, in seconds. That process may be busy or dead."""
+"""Maximum time that a connection waits for a less loaded process, in seconds. The less loaded process may be busy or dead."""
 _EXHAUSTED_SECONDS = 0.5
-"""Pause before the next attempt to accept a connection if the system is out of file descriptors or similar, in seconds."""
+"""Pause, in seconds, after a connection could not be accepted because the system lacks file descriptors or a similar resource."""
 
 
 class ConnectionCounts:
-    """Number of connections per process, in shared memory. Each process writes its own number and reads all."""
+    """Number of connections per process, in shared memory. Each process writes its own number and reads all numbers."""
 
     def __init__(self, processes: int, context: BaseContext) -> None:
         self._counts: Any = context.RawArray("i", [_STOPPED] * processes)

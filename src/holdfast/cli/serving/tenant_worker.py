@@ -1,7 +1,8 @@
 """Runs background jobs for every tenant of a store, in a worker process next to the servers.
 
-The tenants are the operator's, every tenant with an access key, and every tenant that queues a job while the worker runs. If
-the store sends job notifications, new jobs start at once. Every tenant is also polled, for idle sessions and expired data.
+The tenants are the operator's own tenant, every tenant with an access key, and every tenant that queues a job while the
+worker runs. If the store sends job notifications, new jobs start at once. The worker also polls every tenant, to find
+idle sessions and expired data. Work is done in steps: a step runs at most one job and some short upkeep.
 """
 
 import math
@@ -23,7 +24,7 @@ _LISTEN_SECONDS = 0.5
 
 
 class TenantWorker:
-    """Runs the jobs of all tenants, in random order, so that several processes start with different tenants."""
+    """Runs the jobs of all tenants. The order of tenants is random, so that several workers start with different tenants."""
 
     def __init__(self, pool: EnginePool, stop: threading.Event, say: Callable[[str], None]) -> None:
         self._pool = pool
@@ -40,10 +41,9 @@ class TenantWorker:
         return self._order.sample(sorted(named), len(named))
 
     def run_all(self) -> int:
-        """Run jobs until no tenant has any left, or a stop is requested.
+        """Run jobs until no tenant has any left, or a stop is requested. Return the number of steps.
 
-        Return the number of steps. If the jobs of one tenant fail, the jobs of the others still run, and then the error is
-        raised.
+        If the jobs of one tenant fail, the jobs of the other tenants still run. The error is raised afterwards.
         """
         steps = self._work(self.tenants())
         if self._error is not None:
@@ -79,9 +79,9 @@ class TenantWorker:
         return steps
 
     def _try_turn(self, tenant: str) -> int:
-        """Run some steps for a tenant. If they fail, report the error and return 0.
+        """Run some steps for a tenant and return their number. If a step fails, report the error and return 0.
 
-        If the previous tenant failed, too, the store is probably the problem, and the error is raised.
+        If the previous tenant's steps failed, too, the store is probably the problem. Then the error is raised.
         """
         try:
             done = self._turn(tenant)
@@ -105,7 +105,7 @@ class TenantWorker:
         return steps
 
     def _wait(self, until: float) -> list[str]:
-        """Wait for new jobs and return the tenants that may have some. Return an empty list when the next poll is due.
+        """Wait for new jobs and return the tenants that may have new jobs. Return an empty list when the next poll is due.
 
         If the store does not send job notifications, wait one second and return all tenants.
         """

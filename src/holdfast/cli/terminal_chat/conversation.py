@@ -139,7 +139,7 @@ class TerminalChat:
         return later or [self.output.text("learned_nothing")]
 
     def _digest(self, session: str) -> bool:
-        """Run the session's jobs, or wait for the thread that runs them. Return False if they did not finish."""
+        """Run the session's jobs, or wait for the thread that runs them. Return False if a job failed or took too long."""
         until, announced = time.monotonic() + _DIGEST_TIMEOUT_SECONDS, False
         while time.monotonic() < until:
             waiting = [job for job in self.memory.jobs(states=["queued", "running"]) if job.payload.get("session") == session]

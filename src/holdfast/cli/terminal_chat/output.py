@@ -61,7 +61,7 @@ class ChatOutput:
         return found
 
     def show(self, value: Any, lines: Sequence[str]) -> None:
-        """Print a result: ``value`` as one line of JSON, or the lines."""
+        """Print a result: ``value`` as one line of JSON if the output is JSON, otherwise the lines of text."""
         if not self.as_json:
             self.end_pieces()
             echo("\n".join(lines))
@@ -96,7 +96,7 @@ class ChatOutput:
         say(text, as_json=self.as_json)
 
     def hits(self, hits: Sequence[Hit]) -> Iterator[str]:
-        """Yield hits as numbered lines, each followed by a line that names the searches that found it."""
+        """Yield two lines per hit: a numbered line with the hit, then a line that names the searches that found the hit."""
         for rank, hit in enumerate(hits, 1):
             arms = ", ".join(f"{self._arm(reason.arm)} #{reason.rank} ({reason.score:.2f})" for reason in hit.why)
             yield f"{rank:2}. {hit.score:.2f}  {day(hit.at)}  {brief(str(hit))}  ({hit.id})"

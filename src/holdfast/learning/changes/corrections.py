@@ -1,8 +1,8 @@
 """Detect that a named thing is gone or has another version number, and that a name or value was wrong.
 
-In "We had to put Biscuit down" and "everything runs Django 5 now", the new statement repeats the name, and the words
-next to it say that the thing is gone or has another number. A correction ("I got her name wrong, it's Henley") must
-contain a similarly spelled name, or share the topic.
+"We had to put Biscuit down" says that Biscuit is gone. "Everything runs Django 5 now" gives Django another number. In
+both, the new statement repeats the name from the old statement. A correction such as "I got her name wrong, it's Henley"
+must contain a name spelled like the old name. Otherwise it must share the topic and state another number.
 """
 
 import re
@@ -49,9 +49,9 @@ _MIN_SPELLING_LIKENESS: Final = 0.72
 
 
 def is_given_up(old: str, new: str, language: str | None = None) -> bool:
-    """Return True if a new statement says that a thing named in an old one is gone or has another number.
+    """Return True if the new statement says that a thing named in the old statement is gone or has another version number.
 
-    In "we use Node 20 now", the Node of "we use Node 16" has another number.
+    "We use Node 20 now" gives another number to the Node in "we use Node 16".
     """
     for code in languages_of(old, new, language):
         before = clauses_of(old, phrases(code), plans=True)
@@ -86,7 +86,7 @@ def _is_work(clause: SlotClause, language: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _loss_pattern(name: str) -> re.Pattern[str]:
-    """Return a pattern that matches the name if words of loss come shortly before it or directly after it."""
+    """Return a pattern that matches a name if words of loss, such as "lost", come shortly before it or directly after it."""
     own = re.escape(name)
     return re.compile(
         rf"\b{fold(_LOST)}\s+(?:(?:my|our|the|a|al|el|la|mi|de|to|de lado)\s+)*(?:\w+\s+)?{own}\b(?!\s+\w+\s+(?:tickets?|trip|plan))"
@@ -115,7 +115,7 @@ def _renumbered(old: SlotClause, new: SlotClause, language: str) -> bool:
 
 
 def is_corrected(old: str, new: str, language: str | None = None) -> bool:
-    """Return True if a new statement says that a name or value of an old one was wrong, and states the right one."""
+    """Return True if the new statement says that a name or value in the old statement was wrong, and states the right one."""
     if _WRONG.search(new) is None:
         return False
     before, after = _capitals(old), _capitals(new)

@@ -1,8 +1,8 @@
-"""Detect endings of things that fill no slot: "cancelled HelloFresh", "I gave up the ukulele", "ya no juego al pádel".
+"""Detect endings of things that fill no slot (a known attribute): "cancelled HelloFresh", "ya no juego al pádel".
 
-Statements are compared by their terms. An ending supersedes an old statement of the same person that contains all terms
-of the ended thing, if this sort of ending fits that sort of statement. Selling ends owning, and finishing ends an
-activity in progress. Neither ends a taste, a job or a home.
+Statements are compared by their terms. An ending supersedes an old statement if three conditions hold. Both statements
+are about the same person. The old statement contains all terms of the ended thing. This sort of ending fits that sort of
+statement: selling ends owning, and finishing ends an activity in progress, but neither ends a taste, a job or a home.
 """
 
 import re
@@ -25,7 +25,7 @@ _PLURAL: Final = re.compile(
 _PLACE: Final = re.compile(r"\b(?:at|in|for|with|en|con|para)\s+([^,.;]+)", re.IGNORECASE)
 _TAIL: Final = re.compile(r"(?<=\w) (?:in|on|at|en|al) (?:my |the |our |mi |el |la |los |las )?\w+", re.IGNORECASE)
 _HYPHEN: Final = "z2dz"
-"""Replaces a hyphen in a stem, so that a hyphenated word is not taken for a form of its first part ("sugar-free", "sugar")."""
+"""Replaces the hyphen in a stem. So "sugar-free" is not taken for a longer form of "sugar"."""
 _BOTH: Final = re.compile(r"\b(?:all|both|the (?:two|three)|todos|todas|ambos|ambas|l[oa]s (?:dos|tres))\b", re.IGNORECASE)
 
 
@@ -80,13 +80,16 @@ def change_phrases(language: str) -> ChangePhrases:
 
 
 def languages_of(old: str, new: str, language: str | None) -> list[str]:
-    """Return the languages in which to read two texts: the given one and those detected, or all if no language is known."""
+    """Return the languages to use for reading two texts: the given language, plus the language detected in each text.
+
+    If none of these languages is known, return all supported languages.
+    """
     found = [code for code in (language, detect_language(old), detect_language(new)) if code in LANGUAGES]
     return list(dict.fromkeys(found)) or list(LANGUAGES)
 
 
 def ends(old: str, new: str, language: str | None = None) -> bool:
-    """Return True if a new statement says that something stated by an old one has ended."""
+    """Return True if the new statement says that something in the old statement has ended."""
     for code in languages_of(old, new, language):
         endings = list(endings_in(new, code))
         if endings and any(
@@ -225,7 +228,7 @@ def _can_end_own(old: SlotClause, ending: Ending, changes: ChangePhrases, langua
 
 
 def _is_place_left(old: SlotClause, ending: Ending, language: str) -> bool:
-    """Return True if the thing that was left is a place or group in the old clause, as in "at the hotel" or "with the choir"."""
+    """Return True if the ended thing is a place or group in the old clause, as in "at the hotel" or "with the choir"."""
     places = _PLACE.findall(old.predicate)
     return any(_contains(meaning(place, language), ending.things) for place in places)
 

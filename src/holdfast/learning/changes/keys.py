@@ -27,7 +27,7 @@ class _Synonyms:
 def canonical_key(key: str, known: Collection[str] = ()) -> str:
     """Return the known key that means the same as this key. If there is none, return this key in cleaned form.
 
-    Synonyms come from a table. Other keys mean the same only if their folded stems are equal.
+    Synonyms come from a table. Keys that are not in the table mean the same only if their folded stems are equal.
     """
     cleaned = "_".join(_SEPARATORS.split(one_line(_CAMEL.sub(" ", key)).casefold().strip(" _-.:"))) or key
     spellings = list(known)
@@ -55,7 +55,10 @@ def attribute_of(key: str) -> str | None:
 
 @lru_cache(maxsize=4096)
 def _meaning(key: str) -> tuple[str, ...]:
-    """Return a form of a key that is equal for all keys with the same meaning: the number of its synonym group, or its stems."""
+    """Return the number of a key's synonym group or, if the key has no group, its stems.
+
+    The result is equal for all keys with the same meaning.
+    """
     plain = _plain(key)
     group = _synonyms().group.get(plain)
     return (f"#{group}",) if group is not None else tuple(document_terms(plain, None)) or (plain,)

@@ -10,7 +10,10 @@ _NUMERIC = re.compile(r"\b(\d{4})-(\d{2})-(\d{2})\b|\b(\d{1,2})/(\d{1,2})\b")
 
 
 def moments_of(text: str) -> dict[str, frozenset[str]]:
-    """Return the times that a text names, by sort: weekdays, days of a month, months, dates, hours, words like "tomorrow"."""
+    """Return the times that a text names, grouped by sort.
+
+    The sorts are weekdays, days of a month, months, dates, hours, and words like "tomorrow".
+    """
     found: dict[str, set[str]] = {}
     for language in LANGUAGES:
         for sort, value in _named(text, phrases(language).moments):

@@ -42,7 +42,7 @@ class StatedValue:
     parts: frozenset[int]
     changed: bool
     starts_with_thing: bool
-    """True if this part begins with a thing ("the release is ...") and not with an action."""
+    """True if this part begins with a thing, as in "the release is ...", and not with a verb."""
     thing: frozenset[str]
     """Terms of the thing that this part begins with, such as "CI" in "our CI is on Jenkins"."""
     strongly_changed: bool
@@ -50,7 +50,7 @@ class StatedValue:
 
 
 def gets_another_value(old: str, new: str, language: str | None = None) -> bool:
-    """Return True if a new statement says that something in an old one changed to another time, amount or value."""
+    """Return True if the new statement says that something in the old statement changed to another time, amount or value."""
     for code in languages_of(old, new, language):
         after = [value for value in _stated_values(new, code) if value.changed]
         if after and any(_revalued(one, other, change_phrases(code)) for one in _stated_values(old, code) for other in after):
@@ -69,7 +69,7 @@ def _stated_values(text: str, language: str) -> list[StatedValue]:
 
 
 def _pieces(text: str) -> list[str]:
-    """Split a predicate at commas, but not before a part that continues the previous one, such as ", it is on Friday now"."""
+    """Split a predicate at commas. A part that continues the part before it is not split off: ", it is on Friday now"."""
     pieces: list[str] = []
     for piece in re.split(r",\s+", text):
         if pieces and (_CONTINUES.match(piece) or not re.search(r"[^\W\d]{3}.* ", piece)):
@@ -127,7 +127,7 @@ def _thing_changed(old: StatedValue, new: StatedValue, changes: ChangePhrases) -
 
 
 def _same_topic(old: StatedValue, new: StatedValue, changes: ChangePhrases) -> bool:
-    """Return True if both have the same topic, even if one names it more fully.
+    """Return True if two stated values have the same topic, even if one of them names the topic more fully.
 
     A common term that is generic, such as "meeting", is not enough.
     """
@@ -144,7 +144,7 @@ def _same_topic(old: StatedValue, new: StatedValue, changes: ChangePhrases) -> b
 
 
 def _names_differ(old: StatedValue, new: StatedValue) -> bool:
-    """Return True if each of the two contains a name that the other lacks, as in "call with Ana" and "call with Eva"."""
+    """Return True if each stated value contains a name that the other lacks, as in "call with Ana" and "call with Eva"."""
     before, after = frozenset(names(old.text)), frozenset(names(new.text))
     return bool(before - after) and bool(after - before)
 

@@ -1,4 +1,4 @@
-"""Load, for each language, the patterns that read slots (attributes with values) from texts. They are compiled once."""
+"""Load, for each language, the patterns that read slots (attributes with values) from texts. Patterns are compiled once."""
 
 import re
 import tomllib
@@ -14,7 +14,10 @@ LANGUAGES: Final = ("en", "es")
 
 Sense: TypeAlias = Literal["says", "changes", "past", "ends"]
 _SENSES: Final[tuple[Sense, ...]] = ("changes", "ends", "past", "says")
-"""Senses of a phrase, in the order in which they are tried. A plain statement comes last: its patterns are the least specific."""
+"""What a phrase can say about a value: that it changes, ends, held in the past, or holds. Patterns are tried in this order.
+
+"Holds" comes last, because its patterns are the least specific.
+"""
 _OPTIONAL: Final = {accented: f"[{plain}{accented}]" for accented, plain in zip("áéíóúüñ", "aeiouun", strict=True)}
 
 
@@ -64,7 +67,7 @@ class SlotPhrases:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedWords:
-    """Word lists that are used for both languages."""
+    """Word lists that are used for both languages, English and Spanish."""
 
     broad_places: frozenset[str]
     synonyms: Mapping[str, str]
@@ -162,7 +165,10 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _bounded(name: str, text: str) -> str:
-    """Make a cue match whole words only. The patterns of ``unreal`` and ``reported`` contain their own boundaries."""
+    """Return the pattern of a cue so that it matches whole words only.
+
+    The patterns of the cues ``unreal`` and ``reported`` contain their own word boundaries and are returned unchanged.
+    """
     return text if name in {"unreal", "reported"} else rf"(?<![\w'-])(?:{text})(?![\w-])"
 
 

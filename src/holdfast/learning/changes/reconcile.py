@@ -1,8 +1,8 @@
 """Compare new facts with known ones: refresh a repeated fact, supersede a changed one, add the rest.
 
-Nothing is written here. Each new Put (a memory to store) is returned in one of three forms: as a refresh of a memory
-that says the same, with the memories it supersedes in ``replaces``, or unchanged. In doubt it is returned unchanged: a
-duplicate can be merged later, but a memory retired by mistake is lost to recall.
+Nothing is written here. The input is Puts (memories to store). A Put that repeats a memory becomes a refresh of that
+memory. A Put that supersedes memories lists them in ``replaces``. Any other Put is returned unchanged, and so is a Put in
+doubt: a duplicate can be merged later, but a memory retired by mistake is lost to recall.
 """
 
 from collections.abc import Iterator, Sequence
@@ -51,7 +51,7 @@ _SINGLE_STATEMENTS: Final = frozenset({"fact", "event", "decision", "conclusion"
 """Kinds whose memories contain one statement each, unlike summaries and profiles."""
 _MAX_BRIEF_WORDS: Final = 8
 _CORRECTION_WINDOW: Final = timedelta(hours=2)
-"""Maximum age of a statement that a correction can refer to without naming the old value."""
+"""Maximum age of a statement that a correction can refer to without naming the old value: two hours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class ReconcileRules:
 
     supersede: bool = True
     same_distance: float | None = 0.15
-    """Maximum distance at which two facts mean the same, on the scale of ``SOURCE_DISTANCE``. None disables the check."""
+    """Maximum cosine distance at which two facts mean the same, on the scale of ``SOURCE_DISTANCE``. None disables the check."""
     merge_same: Literal["refresh", "replace"] = "refresh"
     """Whether a fact that repeats a known one refreshes the old memory (``refresh``) or replaces it (``replace``)."""
     normalize_keys: bool = False
@@ -81,7 +81,7 @@ class _Retired:
     memory: Memory
     why: str
     certain: bool
-    """True if both name the same attribute, or the new statement ends the old one's slot.
+    """True if both statements name the same attribute, or if the new statement ends the slot of the old statement.
 
     An uncertain match counts only if it is the only match.
     """
@@ -158,7 +158,7 @@ class _Batch:
         self.puts.append(put)
 
     def _ended_in_batch(self, put: Put) -> list[Put]:
-        """Return the earlier Puts of the batch that this one supersedes.
+        """Return the earlier Puts of the batch that the new Put supersedes.
 
         An uncertain match counts only if it is the only match.
         """
@@ -194,7 +194,10 @@ class _Batch:
         return understood and not _is_fuller(old, put) and _is_brief(put.text)
 
     def _superseding(self, put: Put, found: Sequence[Neighbor], same: Neighbor | None) -> Put:
-        """Return the Put with the memories it supersedes. Also add Puts for the clauses of those memories that still hold."""
+        """Return the Put with ``replaces`` set to the memories that the Put supersedes.
+
+        Clauses of these memories that still hold are added to the batch as Puts of their own.
+        """
         ended = list(self._ended(put, found)) if self._rules.supersede else []
         certain = [each for each in ended if each.certain]
         ended = certain or (ended if len(ended) == 1 else [])
@@ -222,7 +225,10 @@ class _Batch:
                 yield _Retired(memory=old, why="stated again, with more detail", certain=True)
 
     def _corrected(self, put: Put, correction: Correction, found: Sequence[Neighbor]) -> Put:
-        """Return the known statement with the correction applied, or the Put unchanged if it corrects no known statement."""
+        """Return a Put of the known statement with the correction applied.
+
+        If no known statement fits the correction, return the given Put unchanged.
+        """
         for at, earlier in reversed(list(enumerate(self.puts))):
             if earlier.id is None and earlier.scope == put.scope and corrects(earlier.text, correction):
                 del self.puts[at]
@@ -244,21 +250,21 @@ def may_replace(put: Put, old: Memory) -> bool:
 
 
 def _is_outdated(put: Put, old: Memory) -> bool:
-    """Return True if a known memory is newer than the Put and supersedes it. The writer then stores the Put as history."""
+    """Return True if a known memory is newer than the Put and supersedes the Put. The Put is then stored as history only."""
     if put.valid_from is None or put.valid_from >= old.valid_from or not _comparable(old.kind, put.kind):
         return False
     return _end_reason(put.text, put.key, old.text, old.key, put.language or old.language) is not None
 
 
 def _comparable(old: str, new: str) -> bool:
-    """Return True if memories of two kinds can be about the same thing. An event (a move) can change a fact (a home)."""
+    """Return True if memories of two kinds can be about the same thing. An event like a move can change a fact like a home."""
     return old == new or {old, new} <= _SINGLE_STATEMENTS
 
 
 def _may_retire(put: Put, old: Memory, *, by_slot: bool) -> bool:
     """Return True if the memory is unpinned, and neither more trusted nor newer than the Put.
 
-    A memory that the user stored explicitly is retired only if both fill the same slot.
+    A memory that the user stored explicitly is retired only if the memory and the Put fill the same slot.
     """
     if old.pinned or (old.origin == "explicit" and not by_slot) or put.trust < old.trust:
         return False
@@ -276,7 +282,7 @@ def _end_reason_for_put(earlier: Put, put: Put) -> tuple[str, bool] | None:
 
 
 def _end_reason(old: str, old_key: str | None, new: str, new_key: str | None, language: str | None) -> tuple[str, bool] | None:
-    """Return the reason why a new statement supersedes an old one, and whether that is certain; None if it does not."""
+    """Return why the new statement supersedes the old statement, and True if that is certain. Return None if it does not."""
     if denies_another_time(old, new):
         return None
     before = slots_of(old, key=old_key, language=language)
@@ -299,7 +305,7 @@ def _same_but_fuller(old: Memory, put: Put) -> bool:
 
 
 def _is_fuller(old: Memory, put: Put) -> bool:
-    """Return True if the new statement has a fuller value for a slot of the old one: "Portland, Oregon" for "Portland"."""
+    """Return True if the new statement has a fuller slot value than the old one: "Portland, Oregon" for "Portland"."""
     language = put.language or old.language
     return any(
         one.attribute == other.attribute and says_more(one, other)
@@ -337,7 +343,7 @@ def _refreshed(old: Memory, put: Put) -> Put:
 
 
 def _merge_into(earlier: Put, put: Put) -> Put:
-    """Return a Put that also replaces the memories that an earlier Put of the batch would have replaced.
+    """Return the Put, which now also replaces the memories that an earlier Put of the batch was to replace.
 
     The earlier Put was never stored, so it need not be retired.
     """

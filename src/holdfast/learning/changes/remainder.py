@@ -17,7 +17,10 @@ _SUBJECT: Final = re.compile(r"(?:I|We|The user|User|El usuario|La usuaria)(?= )
 
 
 def remainder(old: Memory | Put, put: Put) -> list[Put]:
-    """Return a Put for the clauses of an old statement that the new one does not change; an empty list if there are none."""
+    """Return a Put (a memory to store) for the clauses of an old statement that the new statement does not change.
+
+    The Put is in a list, which is empty if there are no such clauses.
+    """
     language = old.language if old.language in LANGUAGES else put.language if put.language in LANGUAGES else "en"
     clauses = clauses_of(old.text, phrases(language))
     changes = slots_of(put.text, key=put.key, language=put.language)

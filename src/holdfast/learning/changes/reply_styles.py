@@ -28,11 +28,14 @@ _REFUSED: Final = re.compile(
 )
 _WORD: Final = re.compile(r"[\w-]+")
 _STYLES: Final = 6
-"""Number of scales that are compared: the first in the table, such as short and long. The scales after them describe tastes."""
+"""Number of scales that describe a reply style, such as short and long. They come first in the table of scales.
+
+The scales after them describe tastes and are not compared.
+"""
 
 
 def wants_another_style(old: str, new: str) -> bool:
-    """Return True if a new wish asks for the opposite of an old one."""
+    """Return True if the new wish asks for the opposite of the old wish."""
     if not all(_WISH.search(text) and _OF_ANSWERS.search(text) for text in (folded(old), folded(new))):
         return False
     before, after = _sides(old), _sides(new)
@@ -40,7 +43,7 @@ def wants_another_style(old: str, new: str) -> bool:
 
 
 def _sides(text: str) -> dict[int, int]:
-    """Return the side that a text asks for on each scale. Styles that it rejects are ignored."""
+    """Map each scale to the side that a text asks for, such as "short". Styles that the text rejects are ignored."""
     sides = shared_words().sides
     wanted = _WORD.findall(folded(_REFUSED.sub(" ", expanded(text))))
     found = [sides[word] for word in wanted if word in sides and sides[word][0] < _STYLES]

@@ -26,7 +26,7 @@ from holdfast.learning.changes.wording import change_words, meaning, names, nega
 from holdfast.text.clean import fold
 
 SOURCE_DISTANCE: Final = 0.15
-"""Cosine distance at which the designs treat two facts as one. Each calibration states which cosine corresponds to it."""
+"""Cosine distance at which the designs treat two facts as one. Each calibration states which cosine equals this distance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ def calibration_for(embedder: str) -> DocumentCalibration | None:
 
 
 def is_near(cosine: float | None, distance: float | None, calibration: DocumentCalibration | None) -> bool:
-    """Return True if a cosine is high enough for a distance: two documents are at most that far apart.
+    """Return True if the cosine of two documents shows that they are at most ``distance`` apart.
 
     Return False if the cosine or the distance is None.
     """
@@ -75,7 +75,7 @@ def same_words(old: str, new: str, language: str | None = None) -> bool:
 
 
 def adds_nothing(old: str, new: str, language: str | None = None) -> bool:
-    """Return True if the old statement already contains everything the new one says."""
+    """Return True if the old statement already contains everything that the new statement says."""
     return _agree(old, new) and not _beyond(old, new, language)
 
 
@@ -119,7 +119,10 @@ def _agree(old: str, new: str) -> bool:
 
 
 def _same_names(old: str, new: str) -> bool:
-    """Return True if both have the same names in the same order. "Ana works for Eva" and "Eva works for Ana" differ."""
+    """Return True if both statements have the same names in the same order.
+
+    "Ana works for Eva" and "Eva works for Ana" have a different order.
+    """
     before, after = names(old), names(new)
     shared = set(before) & set(after)
     in_order = [name for name in before if name in shared] == [name for name in after if name in shared]

@@ -58,7 +58,7 @@ _NO_NAME: Final = (
     r"(?!(?:My|The|Our|His|Her|Mi|Mis|El|La|Los|Las|Me|Se|Nos|Ya|No|It|He|She|They|Un|Una|Favou?rite|Name|Job|Age)\b)"
 )
 _SUCCEEDED: Final = frozenset({"boss", "partner", "landlord", "roommate"})
-"""Roles that one person has at a time, so that a new person replaces the previous one."""
+"""Roles that only one person has at a time, such as boss. A new person in the role replaces the previous person."""
 _NEW: Final = re.compile(r"\S+(?: user's)? (?:new|nuev[oa])\b", re.IGNORECASE)
 _TRIED_CUES: Final = ("ended", "past", "not", "now", "also", "plain")
 
@@ -140,7 +140,10 @@ def _subject(clause: str, words: SlotPhrases) -> tuple[str | None, str] | None:
 
 
 def _inherited_subject(clause: str, before: str | None, words: SlotPhrases) -> str | None:
-    """Return the subject of a clause that does not name one: the user if it begins with "my", otherwise the previous subject."""
+    """Return the subject of a clause that does not name one.
+
+    It is the user if the clause begins with "my", otherwise the subject of the previous clause.
+    """
     owned = re.match(words.clauses["my"].pattern + r"\b", clause, re.IGNORECASE)
     return USER if owned or words.clauses["first"].match(clause) else before
 

@@ -36,7 +36,7 @@ class Slot:
     """``user``, a role (with a name if one is given: ``sister:ana``), or a name."""
     attribute: str
     value: str
-    """Folded value. It is empty if the text says that something ended but does not name it."""
+    """Folded value. The value is empty if the text says that something ended but does not name the thing."""
     single: bool
     """True if the subject can have only one value of the attribute at a time."""
     ended: bool = False
@@ -86,8 +86,8 @@ def _reading(text: str, language: str) -> list[Slot]:
 def _with_text_cues(found: list[Slot], text: str, words: SlotPhrases) -> list[Slot]:
     """Adjust slots by cues in the whole text.
 
-    A move marks the home as changed. Leaving a job for another also ends the job attribute that the text does not name: "I
-    left Acme, I work at Globex now" also ends the occupation.
+    If the text says that someone moved, the home is marked as changed. If the text says that the user left one job for
+    another, the job attribute that it does not name also ends: "I left Acme, I work at Globex now" ends the occupation.
     """
     if words.cues["moving"].search(text):
         found = [_as_changed(slot) if slot.attribute in {"residence", "dwelling"} else slot for slot in found]
@@ -169,10 +169,10 @@ def _slot(clause: SlotClause, rule: SlotRule, match: re.Match[str], words: SlotP
 
 
 def _applies(rule: SlotRule, clause: SlotClause, words: SlotPhrases) -> bool:
-    """Return False if a rule must not be applied to a clause that it matches.
+    """Return False if a rule must not be applied to a clause that the rule matches.
 
-    This is so if the rule is about a change or an ending and the clause negates it, or if the ending is only partial, as in
-    "stopped drinking coffee after six".
+    A rule about a change, an ending or the past does not apply to a negative clause. Some rules about an ending do not apply
+    if the ending is only partial, as in "stopped drinking coffee after six".
     """
     if rule.sense != "says" and _is_negative(clause):
         return False
@@ -200,9 +200,9 @@ def _tense(clause: SlotClause, rule: SlotRule, match: re.Match[str]) -> tuple[bo
 
 
 def _cues_change(clause: SlotClause, rule: SlotRule) -> bool:
-    """Return True if a cue states a change: "now" for some attributes, or "no longer", as in "I no longer like tea".
+    """Return True if a cue word of the clause states a change. For some attributes, "now" does.
 
-    "No longer" states a change only if the rule has a value for negations, such as "dislike".
+    "No longer" does if the rule has a value for negations: "I no longer like tea" changes "like" to "dislike".
     """
     by_now = "now" in clause.cues and rule.traits.now_is_change
     return by_now or (rule.denied is not None and "ended" in clause.cues)
@@ -232,7 +232,7 @@ def _as_studies(slot: Slot, clause: SlotClause, rule: SlotRule) -> Slot:
 def _of_owner(slot: Slot, rule: SlotRule) -> Slot | None:
     """Turn a slot of the user's pet into a slot of the user: "my dog Rex died" ends the user's pet "dog rex".
 
-    Return None for someone else's pet, and other slots unchanged.
+    Return None for a slot of someone else's pet. Return any other slot unchanged.
     """
     if not rule.traits.animals or slot.subject == USER:
         return slot
@@ -242,9 +242,9 @@ def _of_owner(slot: Slot, rule: SlotRule) -> Slot | None:
 
 
 def _attribute(rule: SlotRule, groups: dict[str, str | None], words: SlotPhrases) -> str | None:
-    """Return the rule's attribute, in which the thing that the text names replaces ``{of}``: "favourite {of}", "favourite color".
+    """Return the attribute of a rule. The placeholder ``{of}`` is replaced with the thing that the text names.
 
-    Return None if the attribute needs such a thing and the text names none.
+    For example, "favourite {of}" becomes "favourite color". Return None if the attribute needs a thing and the text names none.
     """
     if "{of}" not in rule.attribute:
         return rule.attribute
@@ -260,9 +260,9 @@ def _attribute(rule: SlotRule, groups: dict[str, str | None], words: SlotPhrases
 
 
 def _opinion(rule: SlotRule, about: str, words: SlotPhrases) -> str | None:
-    """Return the attribute of an opinion: "coffee / milk" for an opinion of "coffee with milk".
+    """Return the attribute of an opinion. For an opinion of "coffee with milk", the attribute contains "coffee / milk".
 
-    The thing comes first. Terms that restrict it follow after a slash.
+    The thing comes before the slash. Terms that restrict the thing come after the slash.
     """
     about = about.split(",", maxsplit=1)[0]
     narrowed = words.clauses["adverbials"].search(about)
@@ -273,7 +273,7 @@ def _opinion(rule: SlotRule, about: str, words: SlotPhrases) -> str | None:
 
 
 def _value(groups: dict[str, str | None], rule: SlotRule, words: SlotPhrases) -> str | None:
-    """Return the value in comparable form, or None if it is not of the sort that the rule requires."""
+    """Return a value in comparable form, or None if the value is not of the sort that the rule requires."""
     raw = groups.get("v") or ""
     if rule.value in {"moment", "scale"}:
         fits = moments_of(raw) or rule.sense == "ends" if rule.value == "moment" else _on_a_scale(raw)

@@ -1,4 +1,7 @@
-"""Decide by slots whether a new statement supersedes an old one, and parse corrections that name only a value."""
+"""Decide by slots (attributes with values) whether a new statement supersedes an old statement.
+
+Also parse corrections that name only a value, such as "no, it's the 14th".
+"""
 
 import re
 from dataclasses import dataclass
@@ -15,7 +18,10 @@ _FILLER_WORDS: Final = frozenset(
     "a an the my our in at on of de la el los las en un una mi named called llamado llamada que se llama".split()
 )
 _ONE_OF_A_KIND: Final = frozenset({"partner", "mother", "father", "boss", "ex", "parents", "dog", "cat"})
-"""Roles that usually only one person or animal has. Statements about such a role match even if only one of them has a name."""
+"""Roles that usually only one person or animal has, such as mother or dog.
+
+Two statements about such a role are about the same person or animal, even if only one statement gives the name.
+"""
 _ANIMALS: Final = frozenset({"dog", "cat", "pet"})
 _TOOL_ATTRIBUTES: Final = ("tool", "current ")
 _TOKEN: Final = re.compile(r"[^\W_]+(?:['.@+-][^\W_]+)*")
@@ -74,7 +80,7 @@ def says_more(old: Slot, new: Slot) -> bool:
 
 
 def correction_of(text: str, language: str | None = None) -> Correction | None:
-    """Return the correction if the text is nothing else ("actually it's the 14th, not the 12th"); otherwise None."""
+    """Return the correction if the text is only a correction ("actually it's the 14th, not the 12th"); otherwise None."""
     plain = expanded(text)
     for code in dict.fromkeys((language, *LANGUAGES)):
         if code not in LANGUAGES:
@@ -90,8 +96,8 @@ def correction_of(text: str, language: str | None = None) -> Correction | None:
 def corrects(old: str, correction: Correction) -> bool:
     """Return True if a bare correction refers to the old statement.
 
-    The statement must contain the value that the correction denies. If the correction denies none, the statement must
-    contain another time of the same sort.
+    The old statement must contain the value that the correction denies. If the correction denies no value, the old statement
+    must contain another time of the same sort.
     """
     if correction.old is not None:
         return bool(_tokens(correction.old)) and _tokens(correction.old) <= _tokens(old)
@@ -100,7 +106,7 @@ def corrects(old: str, correction: Correction) -> bool:
 
 
 def denies_another_time(old: str, new: str) -> bool:
-    """Return True if the new statement denies a time that the old one does not have.
+    """Return True if the new statement denies a time that differs from the time in the old statement.
 
     "On the 9th, not the 8th" is not about an appointment on the 2nd.
     """
@@ -186,8 +192,8 @@ def same_subject(old: Slot, new: Slot) -> bool:
 def _same_attribute(old: Slot, new: Slot) -> bool:
     """Return True if two attributes are about the same thing.
 
-    A new opinion of coffee is also about coffee at night, and a move is about both the town and the dwelling. A statement
-    that moves an appointment may use only a part of its name.
+    A new opinion of coffee is also about coffee at night. A move is about both the town and the dwelling. A statement that
+    moves an appointment may use only a part of the appointment's name.
     """
     if old.attribute == new.attribute or old.attribute.split(" / ")[0] == new.attribute:
         return True
@@ -208,7 +214,7 @@ def _opposed(old: str, new: str) -> bool:
 
 
 def _contains_the_other(old: Slot, new: Slot) -> bool:
-    """Return True if one place is a country or region and the other is not, so that both can be true."""
+    """Return True if exactly one of two homes is a country or region. Then both can be true: a town and its country."""
     if old.attribute != "residence":
         return False
     broad = shared_words().broad_places

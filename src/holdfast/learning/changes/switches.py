@@ -43,7 +43,7 @@ _TIME: Final = re.compile(
 
 
 def switches(old: str, new: str, language: str | None = None) -> bool:
-    """Return True if the new statement says that the user switched from something in the old statement to something of the same kind."""
+    """Return True if the new statement says that the user switched from a thing in the old statement to another of its kind."""
     for code in languages_of(old, new, language):
         words = phrases(code)
         before = [clause for clause in clauses_of(old, words) if _is_use(clause, code)]
@@ -103,7 +103,7 @@ def _things() -> _Things:
 
 
 def _is_variety(old: str, new: str, language: str) -> bool:
-    """Return True if both name the same thing in different varieties, such as oat milk and regular milk."""
+    """Return True if both statements name the same thing in different varieties, such as oat milk and regular milk."""
     end = phrases(language).clauses["stop"].search(new)
     named = re.findall(r"\w+", fold(new[: end.start()] if end else new))
     if not 2 <= len(named) <= 3:
@@ -115,7 +115,7 @@ def _is_variety(old: str, new: str, language: str) -> bool:
 
 
 def _has_same_purpose(old: str, new: str, language: str) -> bool:
-    """Return True if the new statement names no purpose, or names one of the old statement's, such as "for work" in both."""
+    """Return True if the new statement names no purpose, or if both statements name the same purpose, such as "for work"."""
     end = phrases(language).clauses["stop"].search(new)
     after = _PURPOSE.search(new[: end.start()] if end else new)
     if after is None or _TIME.search(after.group("what")):

@@ -1,9 +1,9 @@
 """Estimate the probability that a clause is worth keeping, with a linear model over cheap features.
 
-Features are the rules and cues that match the clause, its length, names and numbers, the pattern of its function words,
-and the classes of its other words. ``words/classifier_<language>.toml`` lists function words and classes. The weights
-were trained on labeled messages and are in ``words/classifier.json``, which
-``python -m holdfast_bench.learning.train_classifier`` writes.
+Features are the rules and cues (telling words) that match the clause, its length, names and numbers, the pattern of its
+function words, and the classes of its other words. ``words/classifier_<language>.toml`` lists the function words and the
+classes. The weights were trained on labeled messages. ``python -m holdfast_bench.learning.train_classifier`` writes them
+to ``words/classifier.json``.
 """
 
 import json
@@ -91,7 +91,10 @@ class ClauseClassifier:
         return next((self.classes[stem] for stem in stems if stem in self.classes), ())
 
     def _shape(self, word: str, written: str, *, first: bool) -> str:
-        """Return the word itself if it is a function word, otherwise its shape: number, capitalized, or its ending."""
+        """Return a function word or punctuation mark unchanged. For any other word, return a code for its shape.
+
+        The shape is a number (``<N>``), a capitalized word (``<C>``), a known ending such as ``<ing>``, or any word (``<w>``).
+        """
         if word in self.function or not (word[0].isalnum() or word[0] == "_"):
             return word
         if any(char.isdigit() for char in word):
