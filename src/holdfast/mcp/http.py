@@ -25,10 +25,10 @@ AsgiApp: TypeAlias = Callable[[AsgiScope, Receive, Send], Awaitable[None]]
 Identify: TypeAlias = Callable[[AsgiScope], Principal]
 """Function that returns the principal of an ASGI request, or raises an error."""
 Refuse: TypeAlias = Callable[[HoldfastError], AsgiApp]
-"""Function that converts an error to an ASGI application, which sends it as the response."""
+"""Function that converts an error to an ASGI application. The application sends the error as the response."""
 
 _CALLER_KEY = "holdfast.mcp"
-"""Key in the ASGI scope for the principal and scope of a request."""
+"""Key under which the ASGI scope (the request's dict) holds the principal and the Holdfast scope of a request."""
 
 
 class EngineSource(Protocol):
@@ -40,7 +40,10 @@ class EngineSource(Protocol):
 
 
 class McpApp:
-    """The ASGI application. The protocol's session manager starts with the first request and stops when ``run()`` exits."""
+    """The ASGI application for ``/mcp``.
+
+    The session manager of the MCP package starts with the first request and stops when ``run()`` exits.
+    """
 
     def __init__(self, memories: EngineSource, identify: Identify, refuse: Refuse, *, version: str, body_limit: int) -> None:
         self._memories = memories

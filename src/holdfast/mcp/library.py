@@ -15,11 +15,11 @@ from holdfast.types import Memory
 TOPICS = "holdfast://topics"
 PROFILE = "holdfast://profile"
 _MAX_SCANNED = 5_000
-"""Maximum number of memories read to find profile memories."""
+"""Maximum number of memories that are read to find those for the profile."""
 _MAX_TOPICS = 100
-"""Maximum number of topic pages listed as separate resources. The resource with the list of topics names all of them."""
+"""Maximum number of topic pages listed as separate resources. One more resource, the list of topics, names all topics."""
 _MAX_FACTS = 50
-"""Maximum number of facts in a profile if there are no pinned or profile memories."""
+"""Maximum number of facts in the user's profile. Facts are shown only if there are no pinned or profile memories."""
 
 
 class ResourceReader:

@@ -1,4 +1,4 @@
-"""MCP prompts that a person can choose: remember this conversation, what do you know about me, forget something."""
+"""MCP prompts that a person can choose: "remember this conversation", "what do you know about me", "forget something"."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ ARGUMENTS: Mapping[str, tuple[str, bool]] = {
     "what_do_you_know": ("about", False),
     "forget_about": ("about", True),
 }
-"""Maps each prompt to its argument and whether the argument is required."""
+"""Maps each prompt to the name of its argument, and to True if the argument is required."""
 _MAX_MEMORIES = 100
 
 
@@ -33,7 +33,7 @@ def _described(name: str, texts: Mapping[str, str]) -> types.Prompt:
 
 
 def fill_prompt(caller: McpCaller, name: str, arguments: Mapping[str, Any] | None) -> types.GetPromptResult:
-    """Return a prompt with its argument filled in and, if the prompt needs them, the caller's memories."""
+    """Return a prompt with its argument filled in. If the prompt needs the caller's memories, they are filled in too."""
     problems = caller.texts["problems"]
     if name not in ARGUMENTS:
         known = ", ".join(ARGUMENTS)

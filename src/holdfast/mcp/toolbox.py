@@ -1,4 +1,7 @@
-"""The MCP tools: five that Holdfast's agents also have, and two for clients whose conversations Holdfast does not store."""
+"""The MCP tools. Five are the tools that Holdfast's agents also have.
+
+Two more are for clients whose conversations Holdfast does not store.
+"""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,7 @@
 """Adapts a Python function to the chat model protocol. The function takes messages and returns a text or a coroutine.
 
-Coroutines run on one event loop in a background thread that lives as long as the process. Therefore the model can be
-called from anywhere, even inside a running loop, and an async client inside the function always sees the same loop.
+Coroutines run on one event loop, in a background thread that lives as long as the process. Therefore the model can be
+called from anywhere, even inside a running loop. An async client inside the function always sees the same loop.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The chat model of one engine. It is loaded on first use, and unavailable once its daily budget is spent."""
+"""The chat model of one engine. It is loaded on first use. Once the daily budget is spent, the model is unavailable."""
 
 import threading
 import time

@@ -1,4 +1,7 @@
-"""Split a message into clauses that may be statements. Code, quotes, questions and commands are left out."""
+"""Split a message into clauses that may be statements. Code, quotes, questions and commands are left out.
+
+The rules match the folded form of a clause: lower case, without accents.
+"""
 
 import re
 from collections.abc import Iterator
@@ -20,12 +23,12 @@ _EDGES = " \t\"'“”*_-–—•·"
 _AROUND = _EDGES + ",;:("
 _MAX_SENTENCE_CHARACTERS = 500
 _MAX_BOUNDARIES = 16
-"""Maximum number of possible clause boundaries examined per sentence. A sentence with more is a list and is not split further."""
+"""Maximum number of possible clause boundaries examined per sentence. A sentence with more boundaries is probably a list."""
 _MAX_WEIGHED_CHARACTERS = 160
 """Maximum number of characters after a question that are examined to decide whether a statement begins there."""
 _MIN_WORDS = 2
 _MIN_WORDS_WITHOUT_SUBJECT = 3
-"""Minimum number of words of a clause without a subject. A shorter one is not split off."""
+"""Minimum number of words of a clause without a subject. A shorter clause stays part of the clause before it."""
 _BOUNDARY = re.compile(
     r"(?:\s*[,;:(]\s*|\s+[–—-]+\s+|\s*(?:\.\.\.|…)\s*)(?:(?:and|but|so|because|cause|cuz|since|also|plus|y|e|pero|porque|asi que|ya que|aunque|ademas"
     r"|tambien|which is why|por eso|que|es que|cuz|bc)\s+)?"
@@ -47,7 +50,10 @@ _CONSEQUENCE = re.compile(r"\b(?:so|asi que|por eso|which is why)\b")
 _CONSEQUENT_WISH = re.compile(
     r"(?:please )?(?:no|don'?t|dont|do not|stop|never|only|always|skip|avoid|nada de|sin|deja de|nunca|evita|siempre)\b"
 )
-"""Matches the beginning of a wish that follows "so". The wish is not split off: "I'm vegan, so no cheese"."""
+"""Matches the beginning of a wish: "no cheese" in "I'm vegan, so no cheese".
+
+A wish after "so" is not split from the statement before it.
+"""
 _CONSENT = re.compile(r"(?:ok|okay|vale|dale|got it|understood|entendido|de acuerdo|alright|please|porfa|por favor|si|yeah)\W*$")
 """Matches a question that only asks for agreement with the statement before it: "I'm vegan, ok?"."""
 _INSTEAD = re.compile(r"\b(?:instead|after all|en su lugar|en vez de eso)\b")
@@ -59,7 +65,7 @@ _LAST_O = re.compile(r"(?<=\w\w)ó(?!\w)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementClause:
-    """A part of a sentence, as written and in folded form."""
+    """A part of a sentence, as written and in folded form (lower case, without accents)."""
 
     text: str
     folded: str
@@ -89,7 +95,7 @@ def fold_clause(text: str) -> str:
 
 
 def sentences(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each sentence as written and in folded form. Code is skipped.
+    """Yield each sentence as written and in folded form (lower case, without accents). Code is skipped.
 
     In the folded form, quotes of three or more words are masked with underscores.
     """
@@ -154,7 +160,10 @@ def _is_announced(folded: str, stated: str) -> bool:
 
 
 def _stated(text: str, folded: str, book: Rulebook, *, is_question: bool) -> StatementClause | None:
-    """Return a part of a sentence as a clause without introductory words; None if it is a question, a command or a quote."""
+    """Return a part of a sentence as a clause, without introductory words.
+
+    Return None if the part is a question, a command or a quote, or if it is too short.
+    """
     if book.asked_after.match(folded):
         return None
     asked = False
@@ -186,7 +195,10 @@ def _asks(folded: str, book: Rulebook, *, is_question: bool) -> bool:
 
 
 def _clause_boundaries(sentence: str, folded: str, book: Rulebook, *, is_question: bool) -> list[tuple[int, int]]:
-    """Return the spans of the separators (", and ") at which a sentence is split into statements, questions and commands."""
+    """Return the spans of the separators at which a sentence is split into statements, questions and commands.
+
+    A separator is text such as ", and ".
+    """
     cuts: list[tuple[int, int]] = []
     is_request = _asks_to_remember(folded, book)
     for boundary in islice(_BOUNDARY.finditer(folded), _MAX_BOUNDARIES):
@@ -238,7 +250,7 @@ def _is_statement(text: str, rest: str, book: Rulebook) -> bool:
 
 
 def _asks_to_remember(folded: str, book: Rulebook) -> bool:
-    """Return True if a sentence begins with a request to remember it. Such a sentence is not split."""
+    """Return True if a sentence begins with a request to remember something. Such a sentence is not split."""
     for _ in range(4):
         if book.asked.match(folded):
             return True
@@ -269,7 +281,8 @@ def _begins_clause(rest: str, book: Rulebook, *, tight: bool, is_question: bool)
 def _has_own_subject(folded: str, book: Rulebook, *, tight: bool) -> bool:
     """Return True if a clause can stand alone.
 
-    That is so if it is Spanish, if it begins with a subject, or if it follows a pause and has at least three words.
+    A Spanish clause can, because Spanish omits subjects. Another clause can if it begins with a subject, or if it follows a
+    pause and has at least three words.
     """
     if book.language == "es" or _SUBJECT.match(folded):
         return True

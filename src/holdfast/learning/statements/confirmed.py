@@ -1,4 +1,4 @@
-"""Extract the assistant's observations that the user confirms."""
+"""Extract what the assistant observed about the user, if the user's next message confirms it."""
 
 import re
 from collections.abc import Iterator, Sequence

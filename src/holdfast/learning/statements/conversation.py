@@ -42,7 +42,10 @@ class SourcedStatement:
 
 
 def is_spoken_by_user(message: Message) -> bool:
-    """Return True if a message is a user's own text, and not noise, tool output or a web page."""
+    """Return True if a message is a user's own text.
+
+    Tool output, web pages and files do not count. Neither does a message with a recorded ``action``.
+    """
     return message.role == "user" and message.origin == "user" and message.action is None
 
 
@@ -81,7 +84,7 @@ class _BareCorrection:
     fragment: str
     message: Message
     otherwise: SourcedStatement | None = None
-    """The statement to keep if the correction matches no earlier statement."""
+    """The statement to keep if no earlier statement contains a value that the correction can replace."""
 
 
 def _added(found: list[SourcedStatement], new: "SourcedStatement | _BareCorrection") -> list[SourcedStatement]:
@@ -124,7 +127,7 @@ def _word_overlap(words: Sequence[str], others: Sequence[str]) -> float:
 
 
 def _without_last_message(found: list[SourcedStatement], message: Message) -> list[SourcedStatement]:
-    """Drop the statements of one message: the latest that has any, among the earlier messages of the same speaker."""
+    """Drop the statements of the latest earlier message that has any. Only messages by the speaker of ``message`` count."""
     mine = [each for each in found if each.sources[-1].speaker == message.speaker]
     last = mine[-1].sources[-1].id if mine else None
     return [each for each in found if each.sources[-1].id != last]

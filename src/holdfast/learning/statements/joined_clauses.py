@@ -55,7 +55,7 @@ def _merged(sentence: str, one: Statement, other: Statement) -> Statement | None
 
 
 def _can_absorb(statement: Statement) -> bool:
-    """Return True if a neighbor that is not worth keeping alone may be joined to this statement."""
+    """Return True if this statement may be joined with a neighboring statement that is not worth keeping alone."""
     return not statement.faint and (statement.weighed or statement.key not in _STANDS_ALONE)
 
 

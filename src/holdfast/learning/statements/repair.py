@@ -64,12 +64,12 @@ def correction_in(sentence: str, folded: str) -> str | None:
 
 
 def admits_mistake(folded: str) -> bool:
-    """Return True if a message begins by admitting a mistake. Its statements then replace earlier ones."""
+    """Return True if a message begins by admitting a mistake. The message's statements then replace earlier statements."""
     return _ADMISSION.match(folded) is not None
 
 
 def repaired(text: str, fragment: str) -> str | None:
-    """Return a statement with its value replaced by the one in ``fragment``, such as "on Tuesday" or "on Tuesday, not Monday".
+    """Return a statement with its value replaced by the value in ``fragment``, such as "on Tuesday" or "on Tuesday, not Monday".
 
     Return None if the statement contains no value that the fragment can replace.
     """
@@ -90,7 +90,7 @@ def repaired(text: str, fragment: str) -> str | None:
 
 
 def repaired_within(text: str) -> str:
-    """If a statement corrects itself ("at 9... sorry, at 10"), return it with only the final value. Return others unchanged."""
+    """Return a statement that corrects itself ("at 9... sorry, at 10") with only its final value. Return others unchanged."""
     found = _WITHIN.match(fold_clause(text).rstrip("."))
     if found is None:
         return text

@@ -1,4 +1,7 @@
-"""Load the rules that recognize statements from the files in ``words``, once per language."""
+"""Load the rules that recognize statements from the files in ``learning/words``, one file per language.
+
+A rule is a pattern. A cue is a weaker sign, with a weight, that a clause is worth keeping. A classifier rates the clause.
+"""
 
 import re
 import tomllib
@@ -19,7 +22,7 @@ _GROUP = re.compile(r"<([a-z_0-9]+)>")
 _SUBJECTS: Mapping[str, Mapping[str, str]] = {"en": {"i": "i", "am": "i'm", "have": "i've"}, "es": {"am": "soy"}}
 _WHITESPACE = re.compile(r"\s+")
 _MAX_DEPTH = 4
-"""Maximum nesting depth of word groups that refer to other groups."""
+"""Maximum nesting depth of word groups. A word group is a named part of a pattern, and can refer to other groups."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +39,7 @@ class StatementRule:
     unless: re.Pattern[str] | None
 
     def fits(self, clause: str, start: int = 0) -> bool:
-        """Return True if the rule's pattern matches a folded clause from ``start``."""
+        """Return True if the rule matches a clause, in folded form (lower case, without accents), from the position ``start``."""
         return bool(
             self.pattern.match(clause, start)
             and (self.needs is None or self.needs.search(clause))
@@ -67,7 +70,7 @@ class Rulebook:
     """
     signs: Mapping[str, re.Pattern[str]]
     scale: CueScale
-    """The cues of the language. Their weights help to decide whether a clause is worth keeping."""
+    """The cues of the language. A cue is a sign, with a weight, that a clause is or is not worth keeping."""
     classifier: ClauseClassifier | None
     """Classifier that helps to decide whether a clause is worth keeping; None if only the rules decide."""
 
@@ -85,7 +88,7 @@ class Rulebook:
         return rule
 
     def _after_prefix(self, clause: str) -> list[int]:
-        """Return the positions after a prefix where a statement can begin."""
+        """Return the positions inside and after a clause's prefix ("every Sunday") at which a statement can begin."""
         prefix = self.prefix.match(clause)
         return [] if prefix is None else [space.end() for space in _WHITESPACE.finditer(clause, 0, prefix.end())]
 
@@ -93,7 +96,7 @@ class Rulebook:
         return next((rule for rule in self.rules if rule.fits(clause, start)), None)
 
     def shows(self, sign: str, text: str) -> bool:
-        """Return True if a folded text matches the pattern of a sign, such as ``joke`` or ``question``."""
+        """Return True if a folded text matches the pattern named ``sign``, such as ``joke`` or ``question``."""
         return bool(self.signs[sign].search(text))
 
 
@@ -166,11 +169,11 @@ class Statement:
     kind: StatementKind
     type: StatementType
     key: str
-    """The attribute it describes, such as name, work, diet or plan, in the language of the statement."""
+    """The attribute that the statement describes, such as name, work, diet or plan, in the language of the statement."""
     importance: float
     language: str
     asked: bool = False
-    """True if the speaker asked the assistant to remember it."""
+    """True if the speaker asked the assistant to remember the statement."""
     temporary: bool = False
     """True if the statement holds only until a day in the near future."""
     corrects: bool = False
@@ -178,8 +181,8 @@ class Statement:
     observed: bool = False
     """True if it is an observation of the assistant that the user confirmed."""
     weighed: bool = False
-    """True if no rule matched, and the statement was kept because of its cues and the classifier."""
+    """True if no rule matched the statement. It was kept because of its cues (weighted signs) and the classifier."""
     elided: bool = False
     """True if the statement was kept without a rule and has no subject: "been vegan since May"."""
     faint: bool = False
-    """True if the statement is not worth keeping alone but can be joined to a neighboring one."""
+    """True if the statement is not worth keeping alone but can be joined to a neighboring statement."""

@@ -1,4 +1,4 @@
-"""Yield the sentences of a message with the clauses that the speaker states, without jokes, role-play and secrets."""
+"""Yield the sentences of a message with the clauses that the speaker states. Jokes, role-play and secrets are left out."""
 
 import re
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ _WHOLE_SENTENCE = ("hypothetical", "sarcasm", "fiction_author")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpokenSentence:
-    """A sentence with the clauses it states. A sentence that is not meant literally has no clauses."""
+    """A sentence with the clauses that it states. A sentence that is not meant literally has no clauses."""
 
     text: str
     folded: str

@@ -1,8 +1,8 @@
 """Find statements by rules: facts about the speaker, decisions, plans, discoveries, and requests to remember something.
 
-A clause is kept if a rule matches at its beginning, so "if I lived in Rome" and "she said I am a fool" are not
-statements. If no rule matches, cues and a classifier decide. Statements are quotes; nothing is rephrased here. The
-rules and cues are in ``words``, by language.
+A rule must match at the beginning of a clause, so "if I lived in Rome" and "she said I am a fool" are not statements.
+If no rule matches, a classifier decides. It also uses cues, which are weighted signs that a clause is worth keeping.
+Statements are quotes; nothing is rephrased here. The rules and cues are in ``learning/words``, one file per language.
 """
 
 import re
@@ -129,7 +129,7 @@ def _in_sentence(sentence: SpokenSentence, book: Rulebook, before: Statement | N
 
 
 def _adds_time(folded: str, book: Rulebook) -> bool:
-    """Return True if a sentence only adds a time to the one before it: "due in November"."""
+    """Return True if a sentence only adds a time to the sentence before it: "due in November"."""
     words = folded.split()
     return (
         2 <= len(words) <= _MAX_ADDITION_WORDS
@@ -176,7 +176,7 @@ def _statement(
 
 
 def _weighed(clause: StatementClause, book: Rulebook) -> Statement:
-    """Turn a clause that no rule matches into a statement whose key is decided by the clause's cues."""
+    """Turn a clause that no rule matches into a statement. The clause's cues (weighted signs) determine its key."""
     weighed = book.scale.weigh(clause.text, clause.folded)
     is_plan = _PLAN in weighed.cues and not _RECURRING_CUES.intersection(weighed.cues) and bool(book.when.search(clause.folded))
     key = _PLAN if is_plan else "personal" if weighed.key in (None, _PLAN) else str(weighed.key)

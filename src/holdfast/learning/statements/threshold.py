@@ -1,21 +1,33 @@
-"""Decide whether a clause is worth keeping, by the rules and the classifier."""
+"""Decide whether a clause is worth keeping, with the rules and with the probability that a classifier returns."""
 
 from holdfast.learning.statements.classifier import ClauseReading
 from holdfast.learning.statements.rulebook import Rulebook, StatementRule
 
 _MAX_DOUBT_WORDS = 6
-"""An expression of doubt ("maybe") applies to the whole clause if it is among this many first words of the clause."""
+"""Number of words at the beginning of a clause that are searched for an expression of doubt ("maybe").
+
+Doubt in these words makes the whole clause uncertain.
+"""
 _MIN_RULED_PROBABILITY = 0.25
-"""Minimum probability, by the classifier, to keep a clause that a rule matches. It is low, so that the rule usually decides."""
+"""A clause that a rule matches is kept if the classifier gives it at least this probability.
+
+The value is low, so that the rule usually decides.
+"""
 _MIN_PROBABILITY = 0.5
 _MIN_IMPERSONAL_PROBABILITY = 0.8
-"""Minimum probability, by the classifier, to keep a clause of an impersonal text, such as an article, if no rule matches it."""
+"""A clause of an impersonal text, such as an article, is kept if the classifier gives it at least this probability.
+
+This applies if no rule matches the clause.
+"""
 _MIN_FAINT_PROBABILITY = 0.35
-"""Minimum probability, by the classifier, to join a clause to a neighboring statement if it is not worth keeping alone."""
+"""A clause that is not kept alone can join a neighboring statement if the classifier gives it at least this probability."""
 
 
 def is_worth_keeping(text: str, folded: str, book: Rulebook, rule: StatementRule | None, *, impersonal: bool = False) -> bool:
-    """Return True if a clause is worth keeping, given the rule that matches it and whether it is part of an impersonal text."""
+    """Return True if a clause is worth keeping.
+
+    ``rule`` is the rule that matches the clause, if any. ``impersonal`` is True if the clause belongs to an impersonal text.
+    """
     if rule is not None and is_passing(folded, book, rule):
         return False
     if book.classifier is None:

@@ -1,8 +1,8 @@
-"""Weigh a clause that no rule matches, by cues that it says something lasting about the speaker's life.
+"""Weigh a clause: a high weight means that it says something lasting about the speaker's life.
 
-A cue is a pattern with a weight, read from ``words``. Cues of the group ``tie`` relate a clause to the speaker. Only the
-strongest tie counts, and a clause without a tie has the weight 0. The weights of all other cues, of names and of
-numbers are added.
+A cue is a pattern with a weight, read from ``learning/words``. Cues of the group ``tie`` relate a clause to the speaker.
+Only the strongest tie counts, and a clause without a tie has the weight 0. The weights of all other cues, of names and
+of numbers are added.
 """
 
 import re
@@ -56,7 +56,7 @@ class CueScale:
     cues: tuple[Cue, ...]
 
     def weigh(self, text: str, folded: str) -> CueScore:
-        """Return the weight of a clause, given as written and in folded form. It is 0 if no cue relates it to the speaker."""
+        """Return the weight of a clause, given as written and in folded form. The weight is 0 if no cue has the group ``tie``."""
         shown = [cue for cue in self.cues if cue.shows(text, folded)]
         tie = max((cue.weight for cue in shown if cue.group == _TIE), default=0.0)
         if tie <= 0:

@@ -1,1 +1,4 @@
-"""Summarize conversations, maintain the base document, and compact memories beyond a cap. Start with ``summaries.py``."""
+"""Summarize conversations, maintain the base document, and reduce the number of memories to a maximum.
+
+Start with ``summaries.py``.
+"""

@@ -1,7 +1,7 @@
 """Write the base document by rules: four sections about a user, updated with new summaries and facts, within a word limit.
 
-Within a section, newer statements come before older ones. When a newer statement replaces an older one (a new city, a new job),
-the older one moves to the history section, marked as earlier.
+Within a section, newer statements come before older ones. A newer statement can replace an older one, as when the user
+has a new city or job. The older statement then moves to the history section and is marked as earlier.
 """
 
 import re
@@ -30,7 +30,7 @@ _RECENT_SUMMARIES = 3
 """Number of newest summaries that go to the section for ongoing topics. Older summaries go to the history section."""
 _MAX_LINE_CHARACTERS = 220
 _MIN_OVERLAP = 0.8
-"""Minimum share of common words at which two lines count as repetitions."""
+"""Two lines count as repetitions if at least this share of their words is the same (0 to 1)."""
 _PREFERENCE = re.compile(
     r"\b(?:prefer\w*|likes?|loves?|hates?|enjoys?|dislikes?|favou?rite|can'?t stand|gustan?|encantan?|prefier\w*|odi[ao]|favorit[oa]s?|detesta)\b"
 )
@@ -56,7 +56,10 @@ _SELF = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Item:
-    """One line of the document: its section, its recency (higher is newer) and its value (0 to 1)."""
+    """One line of the document, with its section.
+
+    A higher ``recency`` is newer. ``value``, from 0 to 1, says how much the line matters.
+    """
 
     section: int
     text: str
@@ -67,7 +70,10 @@ class _Item:
 def distill(
     base: str, summaries: Sequence[str], facts: Sequence[str], *, max_words: int = 400, language: str | None = None
 ) -> str:
-    """Return the base document updated with summaries and facts, each given oldest first. It is empty if all inputs are empty."""
+    """Return the base document updated with summaries and facts. Summaries and facts are given oldest first.
+
+    The result is empty if all inputs are empty.
+    """
     if not any(text.strip() for text in (base, *summaries, *facts)):
         return ""
     language = _language(language, base, facts, summaries)
@@ -88,7 +94,7 @@ def _body(items: Iterable[_Item]) -> str:
 
 
 def _parse(base: str, *, has_new_summaries: bool) -> tuple[list[_Item], dict[str, Detail]]:
-    """Return the lines of the previous document, and the details from its "also mentioned" lines."""
+    """Return the lines of the previous document, and the details (names, numbers, dates) in its "also mentioned" lines."""
     items: list[_Item] = []
     listed: dict[str, Detail] = {}
     section: int | None = None
@@ -178,7 +184,7 @@ def _slot(statement: str) -> str | None:
 
 
 def _choose(items: Sequence[_Item], wanted: dict[str, Detail], max_words: int, language: str) -> list[_Item]:
-    """Choose lines within the word limit, one at a time, preferring valuable lines and lines with details not yet covered."""
+    """Choose lines within the word limit, one at a time. Prefer valuable lines, and names, numbers and dates not yet covered."""
     room = max_words - sum(len(heading.split()) + 1 for heading in HEADINGS[language])
     chosen: list[_Item] = []
     covered: set[str] = set()

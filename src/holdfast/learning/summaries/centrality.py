@@ -15,7 +15,7 @@ _DAMPING = 0.85
 
 
 def centrality(sentences: Sequence[str], language: str) -> list[float]:
-    """Return the centrality of each sentence, 0 to 1: PageRank over the graph of shared words."""
+    """Return the centrality of each sentence, 0 to 1. It is PageRank on a graph that links sentences with common words."""
     bags = [content_terms(sentence, language) for sentence in sentences]
     places = {term: place for place, term in enumerate(dict.fromkeys(term for bag in bags for term in bag))}
     if len(sentences) < 2 or not places:

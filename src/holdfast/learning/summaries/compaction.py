@@ -1,7 +1,8 @@
-"""Reduce memories to a cap by deleting one memory, or merging two, until the cap is met.
+"""Reduce the memories to a maximum number, the cap. Each step deletes one memory or merges two.
 
-A chat model decides if one is configured; it sees numbered lines, never ids. Without a model, rules weigh importance, age, use
-and redundancy. If the model fails or its decision is invalid, the oldest memory is deleted. Pinned memories are never touched.
+A chat model decides if one is configured; it sees numbered lines, never ids. Without a model, rules weigh importance, age,
+use and redundancy. If the model fails or its decision is invalid, the oldest memory is deleted. Pinned memories are never
+touched.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,10 @@ from holdfast.types import Change, Memory, MemoryStatus, Put, Retire
 
 RULE_VERSION: Final = "compaction-rules-1"
 DROPPED: Final[MemoryStatus] = "expired"
-"""Status of a memory that compaction deleted. Its source messages are still recalled, unlike those of a ``forgotten`` memory."""
+"""Status of a memory that compaction deleted. Its source messages can still be recalled.
+
+The source messages of a ``forgotten`` memory cannot.
+"""
 _MAX_CALLS: Final = 5
 """Maximum number of model calls per compaction. Rules make the remaining decisions."""
 _MAX_SHOWN_CHARACTERS: Final = 2000
@@ -40,7 +44,7 @@ _SCHEMA: Final[Schema] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """A decision to delete one memory, or to merge another one into it. Memories are given by id."""
+    """A decision to delete the memory ``target`` or to merge the memory ``merged`` into it. Memories are given by id."""
 
     action: Literal["delete", "edit"]
     target: str
@@ -54,7 +58,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Decided:
-    """A decision with its author, flaws and cost."""
+    """A decision, the model or the rules that made it, the problems that occurred (``flaws``), and the cost."""
 
     decision: Decision
     model: str | None = None
@@ -98,7 +102,7 @@ class _MemorySet:
 
 
 def needed(memories: Sequence[Memory], cap: int = 10) -> bool:
-    """Return True if there are more memories than the cap allows and at least one is not pinned. Calls no model."""
+    """Return True if there are more memories than ``cap`` and at least one of them is not pinned. Calls no model."""
     return len(memories) > cap and any(not memory.pinned for memory in memories)
 
 
@@ -110,10 +114,10 @@ def compact(
     vectors: RowVectors | None = None,
     max_characters: int = 400,
 ) -> Outcome:
-    """Make room for one memory: delete one, or merge the newest into an older one.
+    """Reduce the number of memories by one: delete one memory, or merge two.
 
-    ``newest`` may be among ``memories``. ``vectors`` has one row per memory; if ``newest`` is not among them, its row comes
-    last. ``max_characters`` limits the length of a merged text.
+    ``newest`` may be among ``memories``. ``vectors`` has one row per memory. If ``newest`` is not among ``memories``, its row
+    comes last. ``max_characters`` limits the length of a merged text.
     """
     candidates = list(memories) if any(memory.id == newest.id for memory in memories) else [*memories, newest]
     return _compact(candidates, newest, len(candidates) - 1, model=model, vectors=vectors, max_characters=max_characters)
@@ -127,7 +131,7 @@ def compact_to(
     vectors: RowVectors | None = None,
     max_characters: int = 400,
 ) -> Outcome:
-    """Reduce memories to ``cap``, one decision at a time. No memory occurs in more than one of the returned changes."""
+    """Reduce the number of memories to ``cap``, one decision at a time. Each memory occurs in at most one returned change."""
     if cap < 0:
         raise InvalidInput(f"The cap must be 0 or more, not {cap}. Nothing was changed.")
     newest = max(memories, key=lambda memory: (memory.created_at, memory.id), default=None)
@@ -231,7 +235,7 @@ def _read(data: Mapping[str, Any], working: _MemorySet) -> Decision | str:
 
 
 def _bad_pair(target: Memory, newest: Memory) -> str | None:
-    """Return the reason why the newest memory cannot be merged into this one; None if it can."""
+    """Return the reason why the newest memory cannot be merged into a given memory; None if it can."""
     if target.id == newest.id:
         return "it merges the new memory into itself"
     if newest.pinned:

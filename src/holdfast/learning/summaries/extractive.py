@@ -1,7 +1,7 @@
-"""Summarize a conversation by rules: quote its central sentences with their speakers, and list the details they leave out.
+"""Summarize a conversation by rules: quote its central sentences, with their speakers.
 
-Sentences are quoted, not rephrased, so the summary contains nothing invented. Names, numbers and dates that no quoted sentence
-contains are listed in a closing clause, as far as the length limit allows.
+Sentences are quoted, not rephrased, so the summary contains nothing invented. Details are names, numbers and dates.
+Details that no quoted sentence contains are listed in a closing clause, as far as the length limit allows.
 """
 
 import re
@@ -35,14 +35,17 @@ _DENIAL = re.compile(
     r"\W*(?:no|nope|not (?:really|quite)|wrong|actually|en realidad|qué va|te equivocas|incorrecto)\b(?! problem)", re.IGNORECASE
 )
 _MAX_SENTENCES = 240
-"""Maximum number of sentences to rank, to bound the time. In a longer conversation, those with the most details are ranked."""
+"""Maximum number of sentences to rank, to bound the time.
+
+In a longer conversation, only the sentences with the most details (names, numbers, dates) are ranked.
+"""
 _MAX_MESSAGE_CHARACTERS = 20_000
 """Maximum number of characters read of one message. A longer message is usually a pasted file."""
 _MAX_SENTENCE_CHARACTERS = 180
 _MIN_GAIN = 0.5
-"""Once a summary has its minimum number of sentences, another one is added only if its gain is at least this.
+"""Minimum gain of a sentence that is added once the summary has its minimum number of sentences.
 
-A sentence with less gain is usually small talk.
+The gain is the sentence's score plus a bonus for new details. A sentence with less gain is usually small talk.
 """
 ALSO = {"en": "Also mentioned", "es": "También se mencionó"}
 """First words of the closing clause that lists the remaining details."""
@@ -78,7 +81,7 @@ class _QuotableSentence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ReportFormat:
-    """Limits and language of a summary. ``listed`` is the maximum share of its characters for the closing clause."""
+    """Limits and language of a summary. ``listed`` is the maximum share of the summary (0 to 1) for the closing clause."""
 
     max_characters: int
     min_sentences: int
@@ -88,7 +91,7 @@ class _ReportFormat:
 
 
 def summarize(messages: Sequence[Message], *, max_characters: int = 700, language: str | None = None) -> str:
-    """Summarize messages in 3-5 sentences of at most ``max_characters`` characters, keeping names, numbers and dates."""
+    """Summarize messages in 3-5 sentences, keeping names, numbers and dates. ``max_characters`` limits the whole summary."""
     return _report(
         messages,
         _ReportFormat(
@@ -98,7 +101,7 @@ def summarize(messages: Sequence[Message], *, max_characters: int = 700, languag
 
 
 def paragraph(messages: Sequence[Message], *, max_characters: int = 200, language: str | None = None) -> str:
-    """Summarize messages in one paragraph of 2-4 sentences, at most ``max_characters`` characters."""
+    """Summarize messages in one paragraph of 2-4 sentences. ``max_characters`` limits the whole paragraph."""
     return _report(
         messages,
         _ReportFormat(
@@ -108,14 +111,17 @@ def paragraph(messages: Sequence[Message], *, max_characters: int = 200, languag
 
 
 def language_of(messages: Sequence[Message], language: str | None = None) -> str:
-    """Return the given language, or else that of the messages. If the result is neither English nor Spanish, return English."""
+    """Return the given language or, if None is given, the language of the messages.
+
+    If that is neither English nor Spanish, return English.
+    """
     if language is None:
         language = detect_language(" ".join(message.text for message in messages)[:2000])
     return language if language in _WORDS else "en"
 
 
 def spoken(messages: Iterable[Message]) -> list[Message]:
-    """Return the messages of users and assistants, leaving out actions, tool messages and system messages."""
+    """Return the messages of users and assistants. Tool and system messages, and messages with an ``action``, are left out."""
     return [message for message in _truncate(messages) if message.role in ("user", "assistant") and message.action is None]
 
 
@@ -139,7 +145,10 @@ def _truncate(messages: Iterable[Message]) -> list[Message]:
 
 
 def wanted_details(messages: Sequence[Message]) -> dict[str, Detail]:
-    """Return the details of messages by priority: those from users first, then the most frequent ones, bare numbers last."""
+    """Return the details (names, numbers, dates) in messages, most important first.
+
+    Details from users come first, then the most frequent details. Bare numbers come last.
+    """
     found = find_details("\n".join(message.text for message in messages))
     from_users = details("\n".join(message.text for message in messages if message.role == "user"))
     text = fold("\n".join(message.text for message in messages))
@@ -150,7 +159,7 @@ def wanted_details(messages: Sequence[Message]) -> dict[str, Detail]:
 
 
 def add_details(text: str, wanted: Iterable[Detail], *, max_characters: int, language: str) -> str:
-    """Append a closing clause with the wanted details that the text lacks, as many as fit."""
+    """Append a closing clause with the wanted details (names, numbers, dates) that the text lacks, as many as fit."""
     by_key = {detail.key: detail for detail in wanted}
     lost = missing(by_key, text)
     remaining = [detail for key, detail in by_key.items() if key in lost]
@@ -208,7 +217,7 @@ def _score(said: _QuotableSentence, rank: float) -> float:
 
 
 def _choose(candidates: Sequence[_QuotableSentence], wanted: dict[str, Detail], form: _ReportFormat) -> list[_QuotableSentence]:
-    """Choose sentences one at a time, by centrality and new details, within the limits of the format."""
+    """Choose sentences one at a time within the limits of the format. Prefer a high score and details not yet covered."""
     chosen: list[_QuotableSentence] = []
     covered: set[str] = set()
     rest = list(candidates)

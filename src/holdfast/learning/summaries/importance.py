@@ -1,4 +1,4 @@
-"""Rate the importance of a text from 0 to 10, and find its tags, by rules for English and Spanish."""
+"""Rate the importance of a text from 0 to 10, and choose tags for texts. The rules cover English and Spanish."""
 
 import re
 from collections import Counter

@@ -15,12 +15,12 @@ from holdfast.types import Memory
 
 _NEAR_DUPLICATE: Final = 0.7
 _CHANCE_SIMILARITY: Final = 0.3
-"""Similarity that two texts reach by chance, with one shared word. Only similarity above it counts as redundancy."""
+"""Similarity (0 to 1) that two texts can reach by chance, if they share one word. Only a higher value counts as redundancy."""
 _CONTAINED_SIMILARITY: Final = 0.9
 _MIN_WORDS: Final = 3
-"""Two texts are similar if one contains most words of the other and the shorter has at least this many words.
+"""Minimum number of words of a text for it to count as contained in a longer text.
 
-The words of an even shorter text occur in too many other texts.
+The words of a shorter text occur in too many other texts.
 """
 _HALF_LIFE: Final = timedelta(days=30)
 _NEGATIONS: Final = frozenset("no not never none without nor cannot nunca jamas sin tampoco ni nadie nada".split())
@@ -67,7 +67,7 @@ def _shared(one: frozenset[str], other: frozenset[str]) -> float:
 def near_duplicates(memories: Sequence[Memory], similarity: NDArray[np.float64]) -> Iterator[tuple[Memory, Memory]]:
     """Yield (older, newer) for each pair of near duplicates, most similar first. Pinned memories are skipped.
 
-    Both must have the same scope, kind and key, and the newer must be at least as trusted as the older.
+    Both memories must have the same scope, kind and key. The newer memory must be at least as trusted as the older one.
     """
     pairs = np.argwhere(np.triu(similarity, 1) >= _NEAR_DUPLICATE)
     for one, other in sorted(pairs.tolist(), key=lambda pair: (-similarity[pair[0], pair[1]], pair)):
@@ -78,7 +78,7 @@ def near_duplicates(memories: Sequence[Memory], similarity: NDArray[np.float64])
 
 
 def join(older: str, newer: str, *, max_characters: int) -> str | None:
-    """Merge two texts: return the one that covers the other, or else both in sequence. Return None if that is too long."""
+    """Merge two texts. Return the text that covers the other, or else both in sequence; None if both together are too long."""
     if _covers(newer, older):
         return newer
     if _covers(older, newer):
@@ -89,7 +89,7 @@ def join(older: str, newer: str, *, max_characters: int) -> str | None:
 
 
 def _covers(text: str, other: str) -> bool:
-    """Return True if a text has all content words, names and numbers of another, and as many negations."""
+    """Return True if ``text`` has all content words, names and numbers of ``other``, and the same number of negations."""
     return (
         content_terms(text) >= content_terms(other) and details(text) >= details(other) and _negations(text) == _negations(other)
     )
@@ -101,7 +101,7 @@ def _negations(text: str) -> int:
 
 
 def long_numbers(text: str) -> frozenset[str]:
-    """Return the numbers of three or more digits, without thousands separators. Shorter ones may be spelled out ("twelve")."""
+    """Return the numbers of three or more digits, without thousands separators. Shorter numbers may be spelled out ("twelve")."""
     return frozenset(number for found in _NUMBER.findall(text) if len(number := _GROUPING.sub("", found)) >= 3)
 
 

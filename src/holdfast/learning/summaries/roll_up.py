@@ -1,4 +1,4 @@
-"""Thresholds for rolling up messages and summaries, and the store changes that write the results."""
+"""Decide when messages and summaries are rolled up into a shorter text, and build the store changes that save the text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,10 @@ from holdfast.types import Memory, Message, Put, Scope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollUp:
-    """Rule for a roll-up. It is due when ``threshold`` items are waiting, and takes all of them except the newest ``keep``."""
+    """Rule for a roll-up, which condenses items into one text.
+
+    A roll-up is due when ``threshold`` items are waiting. It takes all waiting items except the newest ``keep``.
+    """
 
     threshold: int
     keep: int
@@ -34,7 +37,7 @@ def summary_put(
     language: str | None = None,
     reason: str | None = None,
 ) -> Put:
-    """Build the ``Put`` that stores a summary, with the ids of its messages and the first and last message number."""
+    """Build the ``Put`` (store change) for a summary. It includes the message ids, and the first and last message number."""
     if not messages:
         raise ValueError("A summary needs at least one message.")
     return Put(
@@ -64,10 +67,10 @@ def base_put(
     language: str | None = None,
     reason: str | None = None,
 ) -> Put:
-    """Build the ``Put`` that stores the base document: a new memory, or the next revision of ``earlier``.
+    """Build the ``Put`` (store change) for the base document: a new memory, or the next revision of ``earlier``.
 
-    Its sources are the sources of the earlier document, the summaries and the facts, so that erasing any of them also finds
-    the document. Its trust is the lowest trust among them.
+    The new sources are the summaries, the facts and the sources of the earlier document. Therefore erasing one of these
+    sources also finds the new document. Its trust is the lowest trust of the summaries, the facts and the earlier document.
     """
     derived_from = [*summaries, *facts, *([earlier] if earlier else [])]
     if not derived_from:

@@ -33,13 +33,13 @@ _MAX_TAGS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """A text with its author and cost. ``flaws`` describes, in plain words, problems that occurred while it was written."""
+    """A text, the model or the rules that wrote it, and its cost. ``flaws`` describes problems that occurred, in plain words."""
 
     text: str
     model: str | None = None
     """Name of the model that wrote the text; None if rules wrote it."""
     prompt: str = ""
-    """Version of the prompt; version of the rules if rules wrote the text."""
+    """Version of the prompt that the model was given. If rules wrote the text, version of the rules."""
     flaws: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
     importance: float | None = None
@@ -84,7 +84,7 @@ def paragraph_with(
     language: str | None = None,
     timeout: float = 60.0,
 ) -> Summary:
-    """Summarize messages in a paragraph of 2-4 sentences, with importance and tags. Rules do this if the model fails."""
+    """Summarize messages in a paragraph of 2-4 sentences, and rate importance and tags. If the model fails, rules do this."""
     language = language_of(messages, language)
     prompt = load_prompt("paragraph", language)
     schema = _text_schema("paragraph", importance={"type": "number"}, tags={"type": "array", "items": {"type": "string"}})
@@ -165,7 +165,7 @@ def _check(written: _Written, name: str, replaces: Sequence[str], max_characters
 
 
 def _with_lost_details(text: str, messages: Sequence[Message], max_characters: int, language: str) -> str:
-    """Append the details that a model's summary left out, if it contains less than 80% of the details in the messages."""
+    """Append details (names, numbers, dates) if a model's summary contains less than 80% of the details in the messages."""
     relevant = spoken(messages) or list(messages)
     if kept("\n".join(message.text for message in relevant), text) >= _MIN_KEPT_SHARE:
         return text

@@ -1,6 +1,7 @@
-"""Detect the topic of a message, and assign new memories to a topic: with a chat model, or by words and vectors.
+"""Detect the topic of a message, and assign new memories to a topic.
 
-A topic's page consists of the live memories that carry its name. Memories for topic pages are called conclusions here.
+A chat model does this or, without a model, rules that compare words and vectors. A topic's page consists of the live
+memories with that topic. New memories that are to go on a topic page are called conclusions here.
 """
 
 from collections import Counter
@@ -38,9 +39,9 @@ __all__ = [
 
 RULE_VERSION: Final = "topic-rules-1"
 _MAX_SHOWN_TOPICS: Final = 100
-"""Maximum number of topics in the prompt. The caller sorts the likely ones first."""
+"""Maximum number of topics in the prompt for the chat model. The caller sorts likely topics first."""
 _MAX_TOPICS_WITH_LINES: Final = 30
-"""Maximum number of topics for which the prompt also shows one or two lines of the topic's page."""
+"""If there are at most this many topics, the prompt also shows one or two lines of each topic's page."""
 _MAX_MESSAGE_CHARACTERS: Final = 2000
 _MIN_SCORE: Final = 0.5
 _MIN_LEAD: Final = 0.1
@@ -64,7 +65,7 @@ class KnownTopic:
 
 
 class DetectedTopic(NamedTuple):
-    """The detected topic of a message, or None, with the cost and the flaws of the detection."""
+    """The topic of a message, or None. ``flaws`` describes problems that occurred while the topic was detected."""
 
     topic: str | None
     usage: Usage
@@ -106,8 +107,8 @@ def detect(
 ) -> DetectedTopic:
     """Return the topic that a message is about, or None.
 
-    Without a model, rules compare words. They also compare ``vector``, the message's embedding, if it is given;
-    ``calibration`` is the calibration of its embedder.
+    Without a model, rules compare words. If ``vector``, the message's embedding, is given, the rules also compare vectors.
+    ``calibration`` belongs to the embedder that computed ``vector``.
     """
     if not detect_needed(message, topics):
         return DetectedTopic(None, Usage(), ())
@@ -143,7 +144,10 @@ def _read_topic(data: Mapping[str, object], topics: Sequence[KnownTopic]) -> tup
 def _detect_by_rules(
     message: str, topics: Sequence[KnownTopic], vector: NDArray[np.float32] | None, calibration: tuple[float, float]
 ) -> str | None:
-    """Return the best topic by name, terms and cosine if its score and its lead are high enough; None otherwise."""
+    """Return the topic with the best score, which is computed from name, terms and cosine.
+
+    Return None if the best score, or its lead over the second best, is too low.
+    """
     text = message[:_MAX_MESSAGE_CHARACTERS]
     terms, all_terms = naming_terms(text), content_terms(text)
     frequencies = Counter(term for topic in topics for term in topic.terms & terms)
@@ -165,7 +169,7 @@ def _detect_by_rules(
 def _similarities(
     topics: Sequence[KnownTopic], vector: NDArray[np.float32] | None, calibration: tuple[float, float]
 ) -> list[float]:
-    """Return the similarity of a message to the centroid of each topic, 0 to 1.
+    """Return the similarity of a message to the centroid (mean vector) of each topic, 0 to 1.
 
     Some messages are similar to every topic, so each similarity is multiplied by its lead over the best other topic.
     """
@@ -202,8 +206,8 @@ def assign(
 ) -> Outcome:
     """Give new memories (``conclusions``) the topic of their conversation, ``topic``.
 
-    If that is None, create a topic for at least ``min_conclusions`` memories; fewer stay without a topic. A new topic gets a
-    name that is not in ``known``.
+    If ``topic`` is None and there are at least ``min_conclusions`` memories, create a topic for them. Fewer memories stay
+    without a topic. A new topic gets a name that is not in ``known``.
     """
     if not assign_needed(conclusions, topic, min_conclusions=min_conclusions):
         return Outcome(changes=tuple(conclusions), prompt=RULE_VERSION)

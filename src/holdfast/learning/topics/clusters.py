@@ -1,7 +1,6 @@
-"""Cluster texts, deterministically and with numpy only.
+"""Cluster texts by their vectors, deterministically and with numpy only.
 
-Vectors come from an embedder. Without an embedder, vectors are built from the words of the texts, so that clustering
-works without a model.
+A row is the vector of one text. Vectors come from an embedder or, without an embedder, from the words of the texts.
 """
 
 import hashlib
@@ -22,7 +21,7 @@ RowVectors: TypeAlias = NDArray[np.float32]
 Labels: TypeAlias = NDArray[np.intp]
 
 UNPLACED = -1
-"""Label of a row that belongs to no cluster."""
+"""Label of a row (the vector of one text) that belongs to no cluster."""
 _DEFAULT_LANGUAGES = ("en", "es")
 _DIMENSIONS = 1024
 _WORD_WEIGHT = 0.7
@@ -62,10 +61,10 @@ def _content(text: str, language: str | None) -> tuple[str, ...]:
 
 
 def term_vectors(texts: Sequence[str]) -> RowVectors:
-    """Return one unit row per text, built from the terms it shares with other texts; all zeros if it shares none.
+    """Return one unit row per text, built from the terms that the text shares with other texts; zeros if it shares none.
 
-    Rare terms weigh more. Related short texts often share no term. Therefore each row is also moved toward terms that, in
-    other texts, co-occur with its own terms.
+    Rare terms weigh more. Related short texts often share no term. Therefore each row is also moved toward related terms:
+    those that occur together with the text's own terms in other texts.
     """
     rows = np.zeros((len(texts), _DIMENSIONS), dtype=np.float32)
     language = common_language(texts)
@@ -94,7 +93,7 @@ def unit(rows: RowVectors) -> RowVectors:
 
 
 def with_words(rows: RowVectors, texts: Sequence[str]) -> RowVectors:
-    """Append word vectors to an embedder's rows. They separate texts that a small embedder cannot distinguish."""
+    """Append word vectors to an embedder's rows. Word vectors separate texts that a small embedder cannot distinguish."""
     if not len(rows):
         return rows
     return unit(np.hstack([unit(rows - rows.mean(axis=0)), _WORD_WEIGHT * term_vectors(texts)]))
@@ -183,8 +182,8 @@ def _tidy(rows: RowVectors, labels: Labels) -> Labels:
 def _separation(rows: RowVectors, labels: Labels) -> float:
     """Return how well the clusters are separated.
 
-    This is the mean, over all rows, of a row's cosine with its own center minus its cosine with the nearest other center.
-    Unplaced rows count as 0.
+    For each row, take its cosine with its own center minus its cosine with the nearest other center. An unplaced row counts
+    as 0. The result is the mean over all rows.
     """
     centers = np.stack([unit(rows[labels == label].mean(axis=0)) for label in range(int(labels.max()) + 1)])
     near = rows @ centers.T

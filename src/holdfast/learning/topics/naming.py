@@ -1,7 +1,7 @@
 """Name topics: short lower-case names in the language of the texts, safe as file names.
 
-A name has only letters, digits and single hyphens, so it cannot point outside its folder or be a device name on any
-system. Accents are kept: ``cumpleaños``.
+A name has only letters, digits and single hyphens, so it cannot point outside its folder. A name that some system reserves,
+such as ``nul`` on Windows, gets the prefix ``topic-``. Accents are kept: ``cumpleaños``.
 """
 
 import re
@@ -23,7 +23,7 @@ MAX_CHARACTERS = 40
 """Maximum number of characters in a name."""
 MAX_WORDS = 3
 _MAX_SHOWN_TEXTS = 40
-"""Maximum number of texts in the prompt. More texts do not improve the name."""
+"""Maximum number of a topic's texts that the model is shown to find a name. More texts do not improve the name."""
 _MAX_TEXT_CHARACTERS = 300
 _MAX_SHOWN_NAMES = 200
 _RESERVED = frozenset({"con", "prn", "aux", "nul", "index"} | {f"{port}{n}" for port in ("com", "lpt") for n in range(10)})
@@ -49,7 +49,7 @@ _ADVERBS = ("ly", "mente")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicName:
-    """A topic's name with its author, flaws and cost."""
+    """A topic's name, the model or the rules that chose it, the problems that occurred (``flaws``), and the cost."""
 
     name: str
     model: str | None = None
@@ -59,7 +59,10 @@ class TopicName:
 
 
 def slug(text: str, *, max_words: int = MAX_WORDS, max_characters: int = MAX_CHARACTERS) -> str:
-    """Return the text as a safe name. The name is empty if the text has no letter or digit."""
+    """Return the text as a safe name. The name is empty if the text has no letter or digit.
+
+    A reserved name, such as ``nul`` or ``index``, gets the prefix ``topic-``.
+    """
     plain = unicodedata.normalize("NFKC", text).lower()
     spelled = "".join(c if _is_kept(c) else "-" for c in plain if c not in "'’")
     words = [word for word in spelled.split("-") if word][:max_words]
@@ -139,7 +142,10 @@ def _is_stop_word(word: str, language: str | None = None) -> bool:
 
 
 def name_by_rules(texts: Sequence[str], *, taken: Collection[str], others: Sequence[str] = ()) -> str:
-    """Name texts by their most distinctive word. Add the second if less than half of the texts contain the first."""
+    """Name a topic after the most distinctive word of its texts.
+
+    If less than half of the texts contain that word, add the second most distinctive word.
+    """
     words = distinctive(texts, others)
     stems = [content_terms(text) for text in texts]
     shared = bool(words) and sum(bool(content_terms(words[0]) & each) for each in stems) * 2 >= len(texts)
@@ -150,7 +156,7 @@ def name_by_rules(texts: Sequence[str], *, taken: Collection[str], others: Seque
 
 
 def _candidates(words: Sequence[str], at_first: int) -> Iterator[str]:
-    """Yield candidate names: the first ``at_first`` words joined, then with one more word at a time."""
+    """Yield candidate names. The first joins ``at_first`` words, and each further name has one more word."""
     for size in range(at_first, MAX_WORDS + 1):
         if name := slug(" ".join(words[:size])):
             yield name

@@ -26,7 +26,7 @@ _RESERVED_STEMS: Final = frozenset({"index", "readme"})
 def file_name(topic: str, taken: Collection[str] = ()) -> str:
     """Return a file name for a topic, without path separators or device names.
 
-    It differs from all names in ``taken``, even if case is ignored.
+    The file name differs from all names in ``taken``, even if case is ignored.
     """
     spelled = "".join(
         character if _is_kept(character) else "-"
@@ -97,5 +97,5 @@ def topic_called(name: str, known: Iterable[str] = ()) -> str:
 
 
 def general(topic: str) -> str:
-    """Return the topic for the lines of a split page that fit none of its subtopics."""
+    """Return the name of the topic for the lines of a split page that fit none of the page's subtopics."""
     return f"{slug(topic, max_words=10, max_characters=_MAX_PREFIX_CHARACTERS) or 'topic'}-{GENERAL}"

@@ -19,7 +19,7 @@ _SCHEMA: Final[Schema] = {"type": "object", "properties": {"summary": {"type": "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicSummary:
-    """A short summary with its author, flaws and cost."""
+    """A short summary, the model or the rules that wrote it, the problems that occurred (``flaws``), and the cost."""
 
     text: str
     model: str | None = None
@@ -56,7 +56,10 @@ def summarize_topic_with(model: ChatModel | None, texts: Sequence[str]) -> Topic
 
 
 def _shorten(text: str) -> str:
-    """Return the text as one line, cut at a word if too long. ``|``, which separates the columns of the index, is replaced."""
+    """Return the text as one line, cut at a word if it is too long.
+
+    The character ``|`` is replaced, because it separates the columns of the index.
+    """
     plain = one_line(text.replace("|", "/")).strip(" .")
     if len(plain) <= MAX_CHARACTERS:
         return plain

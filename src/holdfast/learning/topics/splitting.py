@@ -1,7 +1,8 @@
 """Split a topic whose page is too long: move each of its memories to a narrower topic, losing none.
 
-A chat model proposes the subtopics if one is configured. Without one, lines are clustered by their vectors or their words. If no
-clusters are found, lines are split by age, so that every long page is split.
+Each memory is one line of the page. A chat model proposes the subtopics if one is configured. Without a model, lines are
+clustered by their vectors or their words. If no clusters are found, lines are split by age, so that every long page is
+split.
 """
 
 from collections import Counter
@@ -22,7 +23,7 @@ RULE_VERSION: Final = "split-rules-1"
 GENERAL: Final = "general"
 _MAX_PREFIX_CHARACTERS: Final = 24
 _MAX_PAGE_SHARE: Final = 0.85
-"""Maximum share of the lines that one new page may hold. A larger page would soon need to be split again."""
+"""Maximum share (0 to 1) of a split page's lines on one new page. A larger page would soon need to be split again."""
 _MAX_GROUPS: Final = 8
 _MAX_SHOWN_LINES: Final = 200
 _MAX_LINE_CHARACTERS: Final = 160
@@ -47,7 +48,7 @@ _SCHEMA: Final[Schema] = {
 
 @dataclass(slots=True, kw_only=True)
 class _Proposal:
-    """A proposed split: the subtopic of each line, by position. Lines without an entry go to the general subtopic."""
+    """A proposed split: maps the position of a line to its subtopic. Lines without an entry go to the general subtopic."""
 
     places: dict[int, str] = field(default_factory=dict)
     model: str | None = None
@@ -183,10 +184,10 @@ def _topics(topic: str, places: Mapping[int, str], lines: int, taken: Collection
 
 
 def follow(notes: Sequence[Memory], lines: Sequence[Put], *, general: str | None = None) -> tuple[Put, ...]:
-    """Move each note of a split page to the topic that most of its source lines moved to.
+    """Move each note of a split page to the topic that most of the note's source lines moved to.
 
-    A note records a recent conversation about the topic. If none of its source lines moved, it goes to ``general`` or, if that
-    is None, to one of the new topics.
+    A note records a recent conversation about the topic. If none of its source lines moved, the note goes to ``general``. If
+    ``general`` is None, the note goes to one of the new topics.
     """
     moved = {put.id: put.topic for put in lines}
     puts: list[Put] = []

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 __all__ = ["CrossEncoder"]
 
 _MAX_QUESTION_TOKENS: Final = 64
-"""Maximum number of tokens of a question. The rest of the network's input is for the text."""
+"""Maximum number of tokens of a question. The remaining tokens of the network's input are for the text."""
 
 
 class CrossEncoder:
     """Rates texts with a reranker of the registry. Its weights must be in ``directory`` before the first use."""
 
     computes = True
-    """True, because it computes in this process and does not wait for a server."""
+    """True, because the reranker computes in this process and does not wait for a server."""
 
     def __init__(self, spec: RerankerSpec, directory: Path) -> None:
         """Store the arguments. Nothing is loaded yet.
@@ -52,7 +52,7 @@ class CrossEncoder:
         self._network.load()
 
     def rate(self, question: str, candidates: Sequence[Candidate], *, asked_at: datetime) -> list[float | None]:
-        """Return a rating from 0 to 1 per text. It is None if the question or the text is not in English."""
+        """Return a rating from 0 to 1 per text. A rating is None if the question or the text is not in English."""
         del asked_at  # the model does not use dates
         if is_foreign(question):
             return [None] * len(candidates)

@@ -1,6 +1,6 @@
 """An embedder that runs on the CPU. The default model takes about 160 MB of memory.
 
-Each text is embedded alone, because an int8 network computes its scales over the whole input. In a batch, the vector of
+Each text is embedded alone. An int8 network computes its number scales over the whole input, so in a batch, the vector of
 a text would depend on the other texts.
 """
 

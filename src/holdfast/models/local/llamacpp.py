@@ -74,8 +74,8 @@ class LlamaCppChat:
     ) -> None:
         """Store the arguments. Nothing is loaded yet.
 
-        The first request, or calling :meth:`load`, raises an error if the package or the weights are missing. Callers choose
-        timeouts that suit servers with a GPU, so every request gets at least ``min_timeout`` seconds.
+        The first request, or calling :meth:`load`, raises an error if the package or the weights are missing. Every request gets
+        at least ``min_timeout`` seconds, because the timeouts that callers choose suit faster servers with a GPU.
         """
         if context < 1 or (threads is not None and threads < 1) or temperature < 0:
             raise InvalidInput("context and threads must be at least 1, and temperature at least 0.")
@@ -128,7 +128,7 @@ class LlamaCppChat:
         max_tokens: int = 1024,
         timeout: float = 60.0,
     ) -> Reply:
-        """Return a reply. If a schema is given, every token is constrained by it, so only a truncated reply can violate it."""
+        """Return a reply. If a schema is given, every token must fit the schema, so only a truncated reply can violate it."""
         chat_request = ChatRequest(turns=tuple(turns), schema=schema, tools=tuple(tools), max_tokens=max_tokens, stream=True)
         *_, reply = self._run(chat_request, timeout)
         assert isinstance(reply, Reply)
@@ -191,7 +191,7 @@ class LlamaCppChat:
 
 @dataclass(slots=True)
 class _ProcessModel:
-    """The model of one process, and the lock held during a request. No other object references the model."""
+    """The model of one process, and the lock that is held during a request. No other object references the model."""
 
     server: Any = None
     slot: threading.Lock = field(default_factory=threading.Lock)

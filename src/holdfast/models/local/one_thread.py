@@ -1,8 +1,8 @@
 """Limits numpy's matrix multiplication to one thread.
 
-The matrices of one sentence are small, and OpenBLAS threads spin while they wait for each other. Several threads are
-slightly faster on an idle machine and much slower on a busy one: 528 ms instead of 52 ms per question, measured with
-two cores and a load of seven. If numpy uses another BLAS library, nothing changes.
+The matrices of one sentence are small, and threads of OpenBLAS (numpy's matrix library) spin while they wait for each
+other. Several threads are slightly faster on an idle machine and much slower on a busy one: 528 ms instead of 52 ms per
+question, measured with two cores and a load of seven. If numpy uses another matrix library, nothing changes.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ import numpy as np
 __all__ = ["one_thread"]
 
 _FOLDERS: Final = ("../numpy.libs", ".dylibs")
-"""Folders in which numpy's wheels contain libraries, relative to the package."""
+"""Folders in which numpy's wheels contain libraries, relative to the ``numpy`` package."""
 _NAMES: Final = ("scipy_openblas_{}_num_threads64_", "scipy_openblas_{}_num_threads", "openblas_{}_num_threads64_")
 """Names of OpenBLAS's thread functions in its different builds; ``{}`` is ``get`` or ``set``."""
 

@@ -31,7 +31,7 @@ __all__ = ["Floats", "Network"]
 Floats: TypeAlias = NDArray[np.float32]
 
 _MAX_PARALLEL_RUNS: Final = 2
-"""Maximum number of parallel runs, each of which takes up to 35 MB. With two, a query need not wait for a long document."""
+"""Maximum number of parallel runs. With two, a query need not wait for a long document. Each run takes up to 35 MB."""
 
 
 class Network:
@@ -55,7 +55,10 @@ class Network:
         return self._loaded(self._current()).tokenizer.encode(text, max_tokens=max_tokens)
 
     def run(self, ids: Sequence[int], *, second: int | None = None) -> Floats:
-        """Return the network's first output for one input. If the input is a pair, ``second`` is the start of the second text."""
+        """Return the network's first output for one input, given as token ids.
+
+        If the input is a pair of texts, ``second`` is the position of the first token of the second text.
+        """
         process = self._current()
         loaded = self._loaded(process)
         tokens = np.array([ids], dtype=np.int64)

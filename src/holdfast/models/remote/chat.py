@@ -1,7 +1,7 @@
-"""A chat model behind a provider's Python package. One loop makes the calls, retries them, and omits rejected features.
+"""A chat model behind a provider's Python package. Failed calls are retried, without request features that a server rejects.
 
-A ``ProviderFormat`` builds requests and parses replies. Request features that a server rejects, such as a response
-format, are remembered and not sent again.
+A ``ProviderFormat`` builds requests and parses replies. Features that a server rejects, such as a response format, are
+remembered and not sent again.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

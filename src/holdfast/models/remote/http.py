@@ -92,7 +92,7 @@ def http_client(sdk: Any, base_url: str) -> Any:
 
 
 def _error_body(response: Any) -> bytes:
-    """Read the beginning of an error body, within limits of size and time. The rest is not needed: the status says most."""
+    """Read the beginning of an error body, within limits of size and time. The rest of the body is not needed."""
     body = b""
     seconds = as_mapping(response.request.extensions.get("timeout")).get("read") or _ERROR_SECONDS
     deadline = time.monotonic() + min(seconds, _ERROR_SECONDS)
@@ -109,7 +109,7 @@ def _error_body(response: Any) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResponseReader:
-    """Reads one response of the model ``name``. Reading fails after ``deadline``, a time on ``clock``."""
+    """Reads one response of the model ``name``. Reading fails once ``clock()`` is later than ``deadline``, both in seconds."""
 
     name: str
     deadline: float

@@ -79,7 +79,10 @@ class OpenAIFormat:
         return {**request, "messages": [_message(turn) for turn in turns]}
 
     def refusal(self, message: str, request: Mapping[str, Any]) -> str | None:
-        """Return the request field that an error message rejects, or None if it names no field that can be omitted or renamed."""
+        """Return the request field that the server rejects, according to its error message.
+
+        Return None if the message names no field that can be omitted or renamed.
+        """
         if _SCHEMA in request and any(word in message for word in _SCHEMA_ERRORS):
             return _SCHEMA
         if _COUNTING in request and _COUNTING in message:

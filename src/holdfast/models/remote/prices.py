@@ -52,7 +52,7 @@ PRICES: Final[Mapping[str, Price]] = MappingProxyType(
 )
 
 _SNAPSHOT: Final = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
-"""Pattern of the date at the end of a snapshot's name. A snapshot costs the same as its model."""
+"""Pattern of the date at the end of a dated model name (a snapshot). A snapshot costs the same as its model."""
 
 
 def find_price(name: str, prices: Mapping[str, tuple[float, float]] | None = None) -> Price | None:

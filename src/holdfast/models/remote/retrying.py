@@ -1,6 +1,6 @@
 """Retry failed calls, within limits on the number of calls and on time, and add up their cost.
 
-The providers' packages have retry loops of their own. They are turned off, because nested loops multiply the calls.
+The providers' packages have retry loops of their own. Those loops are turned off, because nested loops multiply the calls.
 """
 
 import math
@@ -33,7 +33,7 @@ class RetryPolicy:
     jitter: Callable[[], float] = random.random
 
     def wait(self, call: int) -> float:
-        """Return the seconds to wait after call number ``call``, starting at 1. Used if the server does not say how long."""
+        """Return the seconds to wait after call number ``call``, counted from 1. Used if the server names no waiting time."""
         full = min(self.max_wait, self.first_wait * 2.0 ** (call - 1))
         return full * (0.5 + self.jitter() / 2)
 
@@ -41,7 +41,7 @@ class RetryPolicy:
 class Fault(Exception):
     """A failed call: the resulting error, whether a retry may help, and the server's message.
 
-    This exception does not leave the package: :class:`CallBudget` raises ``error`` instead.
+    Callers never see this exception: :class:`CallBudget` raises its ``error`` instead.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class CallBudget:
 
 
 def read_retry_after(headers: Mapping[str, str], *, now: Callable[[], float] = time.time) -> float | None:
-    """Return the seconds that a server asks to wait. Its header contains milliseconds, seconds or a date."""
+    """Return the seconds that a server asks to wait, or None. The server's header contains milliseconds, seconds or a date."""
     for header, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(header, "").strip()
         seconds = _number(value)
