@@ -1,4 +1,4 @@
-"""The memory of one scope. It has the methods of an engine without the arguments ``user=``, ``app=`` and ``agent=``."""
+"""The memory of one scope. Its methods are those of an engine, without the arguments ``user=``, ``app=`` and ``agent=``."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -59,7 +59,7 @@ class ScopedMemory:
     def session(self, *, id: str | None = None, off_record: bool = False) -> Session:
         """Start a session, or resume the one with this ``id``. With ``off_record``, nothing is stored.
 
-        ``with ana.session() as session:`` ends it when the block ends.
+        In ``with ana.session() as session:``, the session ends when the block ends.
         """
         id = clean_name(id, what="session id")
         known = None if id is None or off_record else self._services.store.session(id)
@@ -133,7 +133,10 @@ class ScopedMemory:
         pinned: bool | None = None,
         reason: str | None = None,
     ) -> Memory:
-        """Correct a memory by adding a revision. Arguments not given keep the old value; tags and metadata are replaced."""
+        """Correct a memory by adding a revision. Values that are not given stay as they are.
+
+        Given tags replace all old tags, and given metadata replaces all old metadata.
+        """
         return by_id.revise(
             self._services,
             id,
@@ -156,7 +159,10 @@ class ScopedMemory:
         kinds: Kinds = None,
         reason: str = "asked to forget",
     ) -> int:
-        """Hide memories by id or by key, and return their number. This can be undone until they are purged."""
+        """Hide memories by id or by key. Return the number of hidden memories.
+
+        Forgetting can be undone until the memories are purged.
+        """
         if id is not None and key is None:
             return by_id.forget(self._services, id, reason=reason, reader=self.scope)
         if key is None or id is not None:
@@ -170,7 +176,7 @@ class ScopedMemory:
     def erase(self, *, id: str | None = None, session: str | None = None, source: str | None = None) -> Receipt:
         """Erase a memory, session or message with everything derived from it. Without arguments, erase all data of this scope.
 
-        Data that all users share does not belong to this scope.
+        Data that all users share is not part of this scope and is not erased.
         """
         everything = id is None and session is None and source is None
         owner: Mapping[str, str] = self._owner if everything else {}

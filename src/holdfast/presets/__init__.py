@@ -1,4 +1,7 @@
-"""Presets: the settings in which assistants differ (kinds of memory, extraction, recall, prompt). All use the same engine."""
+"""Presets. A preset holds the settings in which one assistant differs from the others; the engine is the same for all.
+
+These settings are its kinds of memory, extraction, recall and prompt.
+"""
 
 from holdfast.errors import SettingsError
 from holdfast.presets.apps import APPS

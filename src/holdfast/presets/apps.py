@@ -1,4 +1,7 @@
-"""The preset with a separate memory per app: each conversation is stored as one paragraph, and an app keeps at most ten."""
+"""The preset with a separate memory per app. Each conversation is stored as one paragraph.
+
+An app keeps at most ten paragraphs.
+"""
 
 from holdfast.presets.base import MemoryCap, Paragraph, Preset, PromptLayout, Section
 from holdfast.types import Kind

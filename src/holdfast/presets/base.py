@@ -1,4 +1,4 @@
-"""Dataclasses of which a preset consists."""
+"""The ``Preset`` dataclass, and the dataclasses of its parts, such as ``TopicRules`` and ``RecallPlan``."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -48,7 +48,7 @@ class TopicRules:
 
     kind: str
     min_conclusions: int = 3
-    """Minimum number of conclusions that a conversation must yield before a topic is created for them."""
+    """Minimum number of memories that must be extracted from a conversation before a new topic is created for them."""
     max_lines: int = 50
     """Maximum number of lines on a page; a longer page is split."""
     detect: Literal["turn", "close"] = "close"
@@ -75,11 +75,14 @@ class RecallPlan:
     kinds: tuple[str, ...] | None = None
     """Kinds of memory to recall. If None, all kinds of memory and all messages are searched."""
     min_cosine: float | None = None
-    """Minimum cosine of a recalled memory, or None. It was chosen for the embedder that ``measured_by`` describes."""
+    """Minimum cosine of the query and a recalled memory, or None for no minimum.
+
+    The number fits the embedder that ``measured_by`` describes.
+    """
     measured_by: tuple[float, float] = (0.0, 1.0)
     """Calibration of the embedder for which ``min_cosine`` was chosen.
 
-    With another embedder, it is used to convert ``min_cosine`` to the scale of that embedder.
+    If another embedder is in use, the calibration is needed to convert ``min_cosine`` to the scale of that other embedder.
     """
     own_embedder: str | None = None
     """Name of the embedder for which ``min_cosine`` was chosen. With this embedder, ``min_cosine`` is not converted."""
@@ -139,7 +142,10 @@ class Preset:
     cap: MemoryCap | None = None
     topics: TopicRules | None = None
     topics_dir: str | None = None
-    """Folder for topic pages that people can read and edit. A relative path starts at the store's folder. If None, no files."""
+    """Folder for topic pages that people can read and edit. If None, no files are written.
+
+    A relative path starts at the store's folder.
+    """
     recall: RecallPlan = field(default_factory=RecallPlan)
     layout: PromptLayout | None = None
     """Layout of the context block in the system prompt. If None, the default block is used."""
@@ -150,20 +156,23 @@ class Preset:
     default_key: str | None = None
     """Key of a text that is remembered without a key. If None, such a text has no key.
 
-    If it is set and the text itself starts with a key, as in "city: Madrid", the text is split into that key and its value.
+    If a default key is set and the text itself starts with a key, as in "city: Madrid", the text is split into key and value.
     """
     embedder: str | None = None
     """Name of the embedder that the preset's design uses. If None, the default embedder is used."""
     clean_every: timedelta = timedelta(hours=1)
     """Time between two purges of expired memories. There is also a purge at each start."""
     unused_after: timedelta | None = None
-    """Time after which an automatically extracted memory expires if it was neither used nor stated again. If None, it is kept."""
+    """Time after which an automatically extracted memory expires if it was neither used nor stated again.
+
+    If None, memories do not expire for lack of use.
+    """
     idle_after: timedelta | None = timedelta(minutes=7)
-    """Time without a message after which a session is ended and memories are extracted from it. If None, it stays open."""
+    """Time without a message after which a session is ended. Memories are then extracted from it. If None, it stays open."""
     undo_window: timedelta = timedelta(days=30)
     """Time during which the forgetting of a memory can be undone. After that, the memory is purged."""
     message_retention: timedelta | None = None
-    """Time for which messages are kept once memories were extracted from their session. If None, they are kept forever."""
+    """Time for which messages are kept after memories were extracted from their session. If None, messages are kept forever."""
     context_tokens: int = 800
     languages: tuple[str, ...] = ("en", "es")
     """Languages in which the words of a query are stemmed, in addition to its detected language.

@@ -1,4 +1,7 @@
-"""The preset of Lo-Bug, with three tiers of memory: facts after each exchange, summaries of older messages, a base document."""
+"""The preset of Lo-Bug, with three tiers of memory.
+
+The tiers are facts, extracted after each exchange; summaries of older messages; and one base document.
+"""
 
 from holdfast.learning.capture_kinds import TYPED_FACTS
 from holdfast.learning.changes.reconcile import ReconcileRules
@@ -7,7 +10,7 @@ from holdfast.presets.base import BaseDocument, Preset, PromptLayout, RecallPlan
 from holdfast.types import Kind
 
 _NOMIC = (0.5, 0.72)
-"""Calibration of nomic-embed-text, the embedder for which the design's thresholds were chosen."""
+"""Calibration of nomic-embed-text, the embedder for which Lo-Bug's minimum cosine was chosen."""
 
 LOBUG = Preset(
     name="lobug",

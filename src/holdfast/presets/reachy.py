@@ -9,7 +9,7 @@ from holdfast.text.clean import content_hash
 from holdfast.types import Kind
 
 _MINILM = (0.08, 0.40)
-"""Calibration of all-MiniLM-L6-v2, the embedder for which the design's thresholds were chosen."""
+"""Calibration of all-MiniLM-L6-v2, the embedder for which Reachy's minimum cosine was chosen."""
 
 REACHY = Preset(
     name="reachy",
@@ -39,7 +39,7 @@ REACHY = Preset(
 def context_key(text: str, metadata: Mapping[str, Any]) -> str:
     """Return the key of a memory of the kind ``context``.
 
-    This is ``context_key`` from its metadata. Otherwise it is a key made from the text, so that no memory with another text is
-    replaced.
+    The key is ``context_key`` from the memory's metadata. If the metadata has none, the key is made from a hash of the text,
+    so that the memory replaces no memory with another text.
     """
     return str(metadata.get("context_key") or f"note-{content_hash(text)[:12]}")

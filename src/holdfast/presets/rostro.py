@@ -10,7 +10,7 @@ from holdfast.presets.base import Preset, PromptLayout, RecallPlan, Section, Top
 from holdfast.types import Kind
 
 _OPENAI_SMALL = (0.2, 0.7)
-"""Calibration of text-embedding-3-small, the embedder for which the design's thresholds were chosen."""
+"""Calibration of text-embedding-3-small, the embedder for which Rostro's minimum cosine was chosen."""
 
 ROSTRO = Preset(
     name="rostro",

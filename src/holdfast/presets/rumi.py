@@ -1,7 +1,7 @@
 """The preset of Rumi, a personal agent.
 
-Facts consist of a freely chosen key and a value. They are extracted at the end of a session, and the prompt shows all
-of them, or the relevant ones if there are more than 100.
+A fact consists of a freely chosen key and a value. Facts are extracted at the end of a session. The prompt shows all
+facts, or only the relevant ones if there are more than 100.
 """
 
 from datetime import timedelta

@@ -1,6 +1,7 @@
 """Settings of the designs that the presets are modeled on, with each design's own names and defaults.
 
-``applied_to`` applies them to a preset. An unknown name or an invalid value raises a ``SettingsError`` that lists the valid ones.
+``applied_to`` applies these settings to a preset. An unknown name or an invalid value raises ``SettingsError``. The
+message of the error says what is valid.
 """
 
 import math
@@ -20,7 +21,7 @@ from holdfast.presets.base import Paragraph, Preset
 def _setting(
     default: Any, help: str, *, minimum: float | None = None, maximum: float | None = None, above: float | None = None
 ) -> Any:
-    """Return a dataclass field with its help text and bounds."""
+    """Return a dataclass field for a setting, with the setting's help text and the limits of its value."""
     return field(default=default, metadata={"help": help, "minimum": minimum, "maximum": maximum, "above": above})
 
 
@@ -232,7 +233,10 @@ def _checked(preset: str, item: "Field[Any]", value: Any) -> Any:
 
 
 def _embedder(settings: MemoryConfig | ReachySettings, *, provider: str | None = None) -> str | None:
-    """Return the embedder that the settings name, or None if they name the design's default, so that the preset's own is kept."""
+    """Return the embedder that the settings name, or None if it is the default of the design.
+
+    None means that the preset keeps its embedder.
+    """
     name = settings.embedding_model
     if name == type(settings)().embedding_model:
         return None

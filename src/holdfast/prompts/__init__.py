@@ -1,1 +1,1 @@
-"""Texts of prompts and tools, in TOML files."""
+"""TOML files with the texts of prompts and the descriptions of tools."""

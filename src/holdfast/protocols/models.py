@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Vectors: TypeAlias = "NDArray[np.float32]"
-"""A unit vector, or an array with one unit vector per row. The alias is a string, so that this module does not import numpy."""
+"""A unit vector, or an array with one unit vector per row. The type is written as a string to avoid an import of numpy."""
 Role: TypeAlias = Literal["query", "document"]
 """The role in which a text is embedded: as a query, or as a document to be found."""
 
@@ -38,7 +38,7 @@ class Embedder(Protocol):
 
     @property
     def calibration(self) -> tuple[float, float]:
-        """Two typical cosines: of a pair of unrelated texts, and of a pair of matching texts."""
+        """Two typical cosines of this embedder: the cosine of two unrelated texts, and the cosine of two matching texts."""
         ...
 
     def embed(self, texts: Sequence[str], *, role: Role) -> "Vectors":
@@ -63,5 +63,5 @@ class Reranker(Protocol):
         ...
 
     def rate(self, question: str, candidates: Sequence[Candidate], *, asked_at: datetime) -> Sequence[float | None]:
-        """Return one rating per candidate, in the same order. A rating is a number from 0 to 1, or None if there is none."""
+        """Return one rating from 0 to 1 per candidate, in the same order. The rating is None if a candidate was not rated."""
         ...

@@ -96,15 +96,15 @@ class Reads(Protocol):
         ...
 
     def memories_by_day(self, *, since: datetime) -> list[DayCount]:
-        """Count the memories created since a time, by day and kind, oldest day first."""
+        """Return the number of memories created on each day since a time, for each kind. The oldest day comes first."""
         ...
 
     def changes_by_app(self, *, since: datetime) -> list[AppChanges]:
-        """Count the changes to the memories of each app since a time, by app and author."""
+        """Return the number of changes to memories since a time, for each app and each author of changes."""
         ...
 
     def access_key(self, id: str) -> KeyRecord | None:
-        """Return the access key with this id, if it is stored under this tenant, or None."""
+        """Return the access key with this id, or None if this tenant stores no such key."""
         ...
 
     def access_keys(self) -> list[KeyRecord]:
@@ -128,7 +128,7 @@ class Reads(Protocol):
         ...
 
     def spend(self, *, since: str = "") -> list[Spend]:
-        """List the daily costs of background work, starting with the day ``since`` (such as ``2026-03-01``)."""
+        """List the daily model use and its cost, starting with the day ``since`` (such as ``2026-03-01``)."""
         ...
 
 
@@ -156,7 +156,7 @@ class Transaction(Reads, Protocol):
         ...
 
     def set_action(self, messages: Collection[str], action: str) -> None:
-        """Set the action of messages that have none yet.
+        """Set the action of messages that have none. An action is a marker such as ``IGNORE`` or ``forgotten``.
 
         Messages with an action are not recalled, and nothing is extracted from them.
         """
@@ -187,7 +187,7 @@ class Transaction(Reads, Protocol):
         ...
 
     def holds_lease(self, job: Job) -> bool:
-        """Return True if this attempt still holds the lease on the job."""
+        """Return True if this attempt to run the job still holds the job's lease."""
         ...
 
     def remove_done_jobs(self, *, before: datetime) -> int:
@@ -195,7 +195,10 @@ class Transaction(Reads, Protocol):
         ...
 
     def put_vectors(self, model: str, chunks: Sequence[tuple[int, int]], vectors: "Vectors") -> int:
-        """Store the vectors of (item, chunk) pairs, skipping pairs that already have one. Return the number stored."""
+        """Store vectors of chunks, each given as (item, chunk). Return the number of stored vectors.
+
+        A chunk that already has a vector is skipped.
+        """
         ...
 
     def use_model(self, model: str) -> int:
@@ -207,7 +210,7 @@ class Transaction(Reads, Protocol):
         ...
 
     def add_spend(self, spend: Spend) -> None:
-        """Add an amount to the costs of a day."""
+        """Add calls, tokens, seconds and US dollars to the recorded model use of a day."""
         ...
 
     def set_user(self, profile: UserProfile) -> None:
@@ -237,7 +240,7 @@ class Transaction(Reads, Protocol):
     def remove_stored_responses(
         self, *, before: datetime | None = None, principal: str | None = None, key: str | None = None
     ) -> int:
-        """Remove all stored responses, those from before a time, or the one for an idempotency key. Return how many were removed."""
+        """Remove all stored responses, those from before a time, or the one for an idempotency key. Return the number removed."""
         ...
 
     def set_setting(self, name: str, value: str) -> None:
@@ -259,8 +262,9 @@ class Transaction(Reads, Protocol):
     def remove_scope(self, owner: Mapping[str, str]) -> None:
         """Remove the remaining rows of a scope. Its memories and messages must have been removed before.
 
-        The remaining rows are its jobs and partitions, the record of the user or app, and the access keys bound to the scope.
-        Keys are removed even if another tenant stores them, because they contain the name of the scope and are now useless.
+        The remaining rows are the jobs and partitions of the scope, the record of the user or app, and the access keys bound to
+        the scope. Another tenant may store some of these keys. They are removed too, because a key contains the name of the scope
+        and no longer gives access to anything.
         """
         ...
 
@@ -284,16 +288,16 @@ class Store(Reads, Protocol):
         ...
 
     def write(self, *, durable: bool = True) -> AbstractContextManager[Transaction]:
-        """Start a transaction. It is durable when the block ends, and rolled back if the block raises.
+        """Start a transaction. It is durable when the ``with`` block ends. If the block raises, the transaction is rolled back.
 
         Use ``durable=False`` for data that can be recomputed, such as vectors. A power failure may lose such a transaction.
         """
         ...
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Run the reads of the block in one snapshot. The block must not wait for other work.
+        """Let all reads in the ``with`` block see the same state of the store. The block must not wait for other work.
 
-        A store that cannot do this may let each read see the newest data.
+        In a store without snapshots, each read may see the newest data.
         """
         ...
 
@@ -338,9 +342,9 @@ class Store(Reads, Protocol):
         ...
 
     def scrub(self, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
-        """Overwrite removed data on disk, then scan the files for the ``needles``, which are pieces of that data.
+        """Overwrite removed data on disk. Then scan the files for ``needles``, which are pieces of the removed data.
 
-        Return True if everything was overwritten, and the files in which a needle was found.
+        Return two values: True if everything was overwritten, and the names of the files in which a needle was found.
         """
         ...
 

@@ -1,7 +1,8 @@
-"""In-memory caches of user text. An erasure in any process clears them in all processes.
+"""In-memory caches of user text. An erasure in any process clears the caches in all processes.
 
-Every erasure increments a counter in the store, in the transaction that removes the rows. Each process compares the
-counter with the last value that it saw: before it uses a cache, and when its worker is idle.
+Every erasure increments a counter in the store, in the same transaction that removes the rows. Each process remembers the
+last value of the counter. Before it uses a cache, and when its worker is idle, it reads the counter again. If the value
+has changed, the process clears its caches.
 """
 
 import hashlib
@@ -75,9 +76,9 @@ class QueryCache:
         return self._digest(*query) in self._vectors
 
     def get(self, model: str, text: str) -> "tuple[Vectors | None, int]":
-        """Return the cached vector of a query, or None, and a token.
+        """Return two values: the cached vector of a query (or None), and a token to pass to ``put``.
 
-        Pass the token to ``put``, which uses it to detect that the cache was cleared in the meantime.
+        With the token, ``put`` detects whether the cache was cleared in the meantime.
         """
         self.drop_erased()
         with self._lock:
@@ -87,7 +88,7 @@ class QueryCache:
             return vector, self._clear_count
 
     def put(self, model: str, text: str, vector: "Vectors", token: int) -> None:
-        """Add a vector and evict the least recently used ones.
+        """Add the vector of a query, and evict the least recently used vectors beyond the limit.
 
         Does nothing if the cache was cleared after ``get`` returned the token.
         """

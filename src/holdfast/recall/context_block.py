@@ -1,7 +1,7 @@
 """The default context block: pinned memories first, then relevant hits, within a token budget.
 
-Stored text is treated as data and cannot close the block or open another. Each hit becomes one line with its angle
-brackets escaped, and the tags of the block contain a nonce that stored text cannot know.
+Stored text cannot close the block or open another one. Each hit becomes one line, and angle brackets in its text are
+escaped. The tags of the block contain a nonce, a secret value that stored text cannot know.
 """
 
 import tomllib
@@ -72,7 +72,10 @@ def render_block(
 
 
 def with_persona(block: Context, persona: str | None) -> Context:
-    """Put the host's persona text before the context. It is not a memory, so it is not escaped and not counted as tokens."""
+    """Put the host's persona text before the context. The persona is not escaped and does not use up the token budget.
+
+    The ``tokens`` of the returned context include the persona.
+    """
     persona = (persona or "").strip()
     if not persona:
         return block

@@ -15,17 +15,20 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MAX_ROUNDS = 3
-"""Maximum number of rounds. Each round checks ``limit`` more hits, to replace the duplicates that were removed before."""
+"""Maximum number of rounds. Each round checks ``limit`` hits. A further round looks for replacements of removed duplicates."""
 _MIN_DUPLICATE_COSINE = 0.96
-"""Threshold of the cosine above which two hits are duplicates."""
+"""Two hits with a cosine above this number can be duplicates."""
 _MIN_REPEATABLE_CHARACTERS = 80
-"""Minimum length of a text that is returned twice if messages of two sessions contain it. "Thanks!" is returned only once."""
-_MAX_VECTOR_CHARACTERS = 1000
-"""Maximum length of texts that are compared by meaning. The vector of a longer text covers only its beginning."""
-_MIN_WORDS = 3
-"""Minimum number of words that both texts must have before their shared words are counted.
+"""Minimum length in characters of a text that may be returned twice, as messages of two different sessions.
 
-Otherwise, the count means little: in a language without spaces, a whole sentence may count as one word.
+A shorter text, such as "Thanks!", is returned only once.
+"""
+_MAX_VECTOR_CHARACTERS = 1000
+"""Maximum length in characters of texts that are compared by meaning. The vector of a longer text covers only its beginning."""
+_MIN_WORDS = 3
+"""If one of two texts has fewer words than this, their shared words are not counted.
+
+The count would mean little: in a language without spaces, a whole sentence may count as one word.
 """
 _WORD = re.compile(r"\w+")
 _NEGATIONS = frozenset({"not", "no", "never", "nunca"})
@@ -107,7 +110,7 @@ class _DuplicateChecker:
         return one is not None and two is not None and one.session != two.session
 
     def _is_near(self, position: int, others: Sequence[int]) -> bool:
-        """Return True if the cosine of a hit with any of the others is above the threshold."""
+        """Return True if the cosine of a hit and any of the other hits is above ``_MIN_DUPLICATE_COSINE``."""
         if self._model is None:
             return False
         if self._cosines is None:
@@ -119,8 +122,8 @@ class _DuplicateChecker:
 def _may_say_the_same(one: frozenset[str], two: frozenset[str]) -> bool:
     """Return True if two texts, given as sets of words, may have the same meaning.
 
-    At least half of the words must be shared, unless a text is very short. No negation or number may occur in only one of the
-    sets: "likes tea" and "never likes tea" differ.
+    The texts must share at least half of their words, unless one of them is very short. Every negation and every number must
+    occur in both texts: "likes tea" and "never likes tea" differ.
     """
     if min(len(one), len(two)) >= _MIN_WORDS and 2 * len(one & two) < max(len(one), len(two)):
         return False

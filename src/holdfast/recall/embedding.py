@@ -1,11 +1,11 @@
 """Keep the vectors of a store up to date, outside any transaction.
 
 Without an embedder, or before its weights are downloaded, only text search works, and the log says so once. After a
-change of the embedder, texts are embedded again in the background; until then, text search is used. The queue is in the
-store, so the work survives a restart. The old model's vectors are dropped when the new ones are complete.
+change of the embedder, all texts are embedded again in the background. Until that is done, text search is used. Then the
+vectors of the old model are dropped. The queue of texts to embed is in the store, so it survives a restart.
 
-In addition to an embedder for English, there may be a second one for other languages. It is first used when a text or
-query is not in English, and from then on for all texts. A store with English texts only never loads it.
+In addition to an embedder for English, there may be a second embedder for other languages. It is first used when a text or
+a query is not in English. From then on, it embeds all texts. A store with only English texts and queries never loads it.
 """
 
 import logging
@@ -60,7 +60,7 @@ class Embedding:
         self.second = Embedding(store, second, use_now=False, queries=self.queries) if second else None
         """The embedder for texts that are not in English, or None."""
         self.foreign: dict[int, bool] = {}
-        """Cached language of items, by item number: True if the item is not in English."""
+        """Maps item numbers to True if the item is not in English. This is a cache of detected languages."""
         self._lock = threading.Lock()
         forks.register(self)
         # One process embeds in the background, so that no text is embedded twice.
@@ -171,9 +171,10 @@ class Embedding:
     ) -> int:
         """Embed up to ``limit`` queued chunks per model. Return the number of embedded chunks.
 
-        With ``reader``, only chunks that this reader may see are embedded. If more than ``limit`` are queued, only the
-        ``candidates`` are embedded and, if these are less than one batch, the newest chunks. The limit is a count and not a time,
-        so that scores do not depend on the load of the machine. Only an embedder on a server also stops after ``remote_seconds``.
+        With ``reader``, only chunks that this reader may see are embedded. If more than ``limit`` chunks are queued, only the
+        ``candidates`` are embedded. If the candidates do not fill one batch, the newest chunks are embedded too. The limit is a
+        count and not a time, so that scores do not depend on the load of the machine. Only for an embedder on a server, there is
+        also a time limit, ``remote_seconds``.
         """
         if reader is not None:
             with self._store.snapshot():
@@ -216,8 +217,8 @@ class Embedding:
     ) -> Iterator[Sequence[MissingVector]]:
         """Yield the chunks to embed, in batches.
 
-        If more than ``limit`` chunks are queued, yield only the candidates and, if these are less than one batch, the newest
-        chunks.
+        If more than ``limit`` chunks are queued, yield only the candidates. If the candidates do not fill one batch, also yield
+        the newest chunks.
         """
         if limit is None:
             while waiting := self._store.missing_vectors(model, reader=reader, limit=_BATCH):

@@ -11,7 +11,7 @@ from holdfast.protocols import Store
 from holdfast.runtime import forks
 
 _LEASE_SECONDS = 10.0
-"""Duration of a lease in seconds. If the holder was killed, the work waits for at most this long."""
+"""Duration of a lease in seconds. If the process with the lease is killed, its work waits for at most this long."""
 
 
 class ProcessLease:

@@ -13,7 +13,10 @@ from holdfast.text.clean import clean_name
 from holdfast.types import Scope, Where
 
 Kinds: TypeAlias = str | Sequence[str] | None
-"""One kind of memory, several kinds, or None for all. Functions accept it as ``kind=`` or ``kinds=``, but not both."""
+"""One kind of memory, several kinds, or None for all kinds.
+
+It is passed as either ``kind=`` or ``kinds=``, never as both.
+"""
 
 
 class ScopedListing(TypedDict, total=False):

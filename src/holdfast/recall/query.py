@@ -25,7 +25,7 @@ class RecallQuery:
     """Id of a session whose messages are excluded, because the caller already has them."""
     languages: tuple[str, ...] = ("en", "es")
     background_kinds: Collection[str] = ()
-    """Kinds of summaries to exclude, because the summarized messages themselves are searched."""
+    """Kinds of memory to exclude: summaries whose messages are searched themselves."""
     with_sources: bool = False
     """True to return a message even if a memory derived from it is also a hit.
 
@@ -36,7 +36,10 @@ class RecallQuery:
 
     @property
     def spaces(self) -> tuple[Space, ...]:
-        """Spaces to search. A metadata filter excludes messages. So does a filter by kinds, unless it contains ``message``."""
+        """Spaces to search. If there is a metadata filter, messages are not searched.
+
+        If there is a filter by kinds, messages are searched only if it contains ``message``.
+        """
         memories: tuple[Space, ...] = ("memory", "archive") if self.as_of else ("memory",)
         if self.kinds is not None:
             return (*(memories if self.memory_kinds else ()), *(("message",) if "message" in self.kinds else ()))

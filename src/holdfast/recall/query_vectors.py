@@ -1,8 +1,9 @@
 """Search by meaning with two embedders: one for English, one for other languages.
 
-If both the query and a text are in English, the first embedder is used. If either is in another language, the second one
-is used, because cosines of the first are noise in that case (see the measurements in ``docs/project/decisions.md``).
-Cosines of the second embedder are converted to the scale of the first, so that the same ranking and thresholds apply.
+If both the query and a text are in English, the first embedder compares them. If either is in another language, the second
+embedder compares them. Cosines of the first embedder would be noise in that case (see the measurements in
+``docs/project/decisions.md``). Cosines of the second embedder are converted to the scale of the first, so that the same
+ranking and thresholds apply.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -13,15 +14,15 @@ from holdfast.text.language import is_foreign
 from holdfast.types import Scope
 
 _MAX_SECOND_MODEL_CHUNKS = 256
-"""Maximum number of new chunks to embed with the second model before a search, if the query is not in English.
+"""Maximum number of chunks that a query in another language than English embeds with the second model before its search.
 
-The limit is high, because the second model is fast.
+The limit can be high, because the second model is fast.
 """
 _OTHER_LANGUAGE_WEIGHT = 0.5
-"""Factor for two gains, if the query is not in English: from word matches, and from a strong answer to a message.
+"""Factor for two gains in strength (the score as a logit), used if the query is not in English.
 
-It is less than 1, because two such texts often share a word stem by chance. The cosine of the second embedder says more.
-Texts with the same words are found in any case.
+One gain is for matching words. The other is for a message that has a strong answer. The factor is less than 1, because
+texts in other languages often share a word stem by chance. The cosine of the second embedder is a better sign.
 """
 _MAX_CACHED_LANGUAGES = 50_000
 """Maximum number of items whose language is cached."""
@@ -53,7 +54,10 @@ class QueryVectors:
         self._second = second if second is not None and second.is_in_use and second.embedder() is not None else None
         self._foreign = self._second is not None and is_foreign(text)
         self.word_weight = _OTHER_LANGUAGE_WEIGHT if self._foreign else 1.0
-        """Factor for two gains: from word matches, and from a strong answer to a message. It is 1 for a query in English."""
+        """Factor for two gains in strength: for matching words, and for a message with a strong answer.
+
+        It is 1 for a query in English.
+        """
         self._by_second = self._second.query(text) if self._second is not None else None
         self._by_first = None if self._second_suffices(reader) else embedding.query(text)
 

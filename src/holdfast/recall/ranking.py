@@ -4,10 +4,12 @@
     background = (n * median + PRIOR_COUNT * PRIOR_STRENGTH) / (n + PRIOR_COUNT), of the n best candidates
     likelihood = sigmoid(STRENGTH_WEIGHT * strength + BACKGROUND_WEIGHT * background + COUNT_WEIGHT * log(1 + n) + INTERCEPT)
 
-A strength is a logit on a scale that is the same for every embedder. The background is the typical strength of the best
-candidates; a hit must exceed it to be likely. A message gains strength from a strong session, from a strong neighbor, if
-the question names its speaker, and if it lies in a period that the question names. Between a user and an assistant, the
-user's messages gain, and a strong answer raises the message that it answers.
+``low`` and ``high`` are the calibration of the embedder. A strength is a logit on a scale that is the same for every
+embedder. The background is the typical strength of the best candidates; a hit must exceed it to be likely.
+
+A message gains strength in four cases: its session is strong, the message before or after it is strong, the question
+names its speaker, or the question names a period of time in which the message was sent. If speakers have no names, each
+message of the user gains strength. A strong answer of the assistant also raises the user's message before it.
 """
 
 import itertools
@@ -25,36 +27,41 @@ from holdfast.text.periods import Period
 MEANING_WEIGHT: Final = 6.0
 """Strength that an item gains if its cosine is ``high`` (typical of matching texts) instead of ``low`` (unrelated texts)."""
 WORD_WEIGHT: Final = 6.0
-"""Strength that an item gains if all words match."""
+"""Strength that an item gains if it matches all words of the query."""
 _BIAS: Final = -3.0
 """Strength of an item that matches neither by meaning nor by words."""
 
 # Gains of a message from its context
 _SESSION_SHARE: Final = 0.4
-"""Share of a difference that each message of a session gains: how much stronger the session is than the average session.
+"""Each message gains this share of the difference between its session's strength and the mean strength of all sessions.
 
-The strength of a session is that of its best message. In a session below the average, messages lose strength.
+The strength of a session is the strength of its best message. In a session below the mean, messages lose strength.
 """
 _PREVIOUS_SHARE: Final = 0.3
-"""If the previous message is stronger than the mean, a message gains this share of the difference.
+"""Share of a difference in strength that a message gains from the previous message.
 
-Used only if the previous message or this one has a named speaker.
+The difference is the previous message's strength minus the mean strength of all found messages. It counts only if it is
+positive and one of the two messages has a named speaker.
 """
 _NEXT_SHARE: Final = 0.2
-"""If the next message is stronger than the mean, a message gains this share of the difference.
+"""Share of a difference in strength that a message gains from the next message.
 
-Used only if the next message or this one has a named speaker.
+The difference is the next message's strength minus the mean strength of all found messages. It counts only if it is
+positive and one of the two messages has a named speaker.
 """
 _ANSWER_SHARE: Final = 0.2
-"""If the assistant's answer is stronger than the mean, the user's message before it gains this share of the difference."""
+"""Share of a difference in strength that a user's message gains from the assistant's answer.
+
+The difference is the answer's strength minus the mean strength of all found messages. It counts only if it is positive.
+"""
 _NAMED_SPEAKER_GAIN: Final = 1.0
 """Strength that a message gains if the question names its speaker."""
 _USER_GAIN: Final = 1.0
-"""Strength that each message of the user gains, and each message of the assistant loses."""
+"""Strength that each message of the user gains, and each other message loses. Messages with a named speaker are exempt."""
 _MAX_NEIGHBOR_GAP: Final = 2
-"""Maximum difference between the sequence numbers of two neighbors.
+"""Maximum difference between the sequence numbers of two messages that count as neighbors.
 
-It is 2, because a memory that was stored between two messages has the number between theirs.
+It is 2, because a memory that is stored between two messages takes one sequence number.
 """
 
 # Gains from a period that the question names
@@ -63,15 +70,15 @@ _DAYS_GAIN: Final = 2.0
 _MONTHS_GAIN: Final = 0.4 * _DAYS_GAIN
 """Strength that an item gains if it lies in a longer period that the question names, such as "last year".
 
-It is smaller than for a short period, because people also talk about a long period after it has ended.
+This gain is smaller than the gain for a short period, because people also talk about a long period after it has ended.
 """
 _PERIOD_ONLY_GAIN: Final = 10.0
-"""Strength that an item gains if the question asks for everything in a period and the item lies in it.
+"""Strength that an item gains if it lies in a period about which the question asks for everything.
 
 An example is "What did we talk about yesterday?". The gain outweighs any similarity.
 """
 SHORT_PERIOD: Final = timedelta(days=22)
-"""Length below which a period counts as short. A short period gives an item a larger gain."""
+"""A period of time that a question names is short if it lasts less than this. Items in a short period gain more strength."""
 
 # Likelihood, fitted to questions with and without an answer in the store, see docs/project/benchmarks.md
 _STRENGTH_WEIGHT: Final = 0.30
@@ -79,9 +86,9 @@ _BACKGROUND_WEIGHT: Final = -0.41
 _COUNT_WEIGHT: Final = -0.80
 _INTERCEPT: Final = -1.26
 _MAX_LOGIT: Final = 30.0
-"""Maximum absolute value of a logit, which prevents an overflow of the exponential."""
+"""Maximum absolute value of a logit. A larger one could overflow the exponential function."""
 _WORDS_ONLY_SCALE: Final = 2.5
-"""Scale factor for strengths that are computed from words alone, because these span a smaller range."""
+"""Scale factor for strengths if there are no cosines. Strengths from words alone span a smaller range."""
 
 # Background
 _BACKGROUND_SIZE: Final = 32
@@ -89,11 +96,11 @@ _BACKGROUND_SIZE: Final = 32
 _PRIOR_STRENGTH: Final = -4.0
 """Assumed strength of an unrelated item."""
 _PRIOR_COUNT: Final = 6
-"""Number of assumed unrelated items that are averaged into the background (the baseline for hits)."""
+"""Weight of ``_PRIOR_STRENGTH`` in the background (the baseline for hits), as a number of candidates."""
 _MAX_MEDIAN: Final = 4.0
-"""Upper limit of the candidates' median strength when the background is computed.
+"""Upper limit of the candidates' median strength when the background (the baseline for hits) is computed.
 
-If many candidates answer the question, their median is high. Without the limit, each of them would seem less likely.
+If many candidates answer the question, their median is high. Without the limit, each candidate would seem less likely.
 """
 _WORD: Final = re.compile(r"\w+")
 
@@ -164,7 +171,7 @@ def _sigmoid(logit: float) -> float:
 
 
 def _scaled(strength: float, scale: float) -> float:
-    """Multiply the difference between a strength and the bias by a factor."""
+    """Return a strength after its difference from ``_BIAS`` was multiplied by a factor."""
     return _BIAS + scale * (strength - _BIAS)
 
 
@@ -176,9 +183,9 @@ def with_context_gains(
     periods: Sequence[Period] = (),
     answer_weight: float = 1.0,
 ) -> dict[int, float]:
-    """Return the strength of each item, with the gains of messages from their context. Memories have no place and stay unchanged.
+    """Return the strength of each item. Messages get gains from their context; memories stay unchanged.
 
-    ``answer_weight`` scales how much an assistant's answer raises the message before it.
+    ``places`` contains the messages. ``answer_weight`` scales how much an assistant's answer raises the message before it.
     """
     messages = {seq: strengths[seq] + period_gain(place.at, periods) for seq, place in places.items() if seq in strengths}
     if len(messages) < 2:
@@ -198,7 +205,7 @@ def period_gain(at: datetime | None, periods: Sequence[Period]) -> float:
 
 
 def max_period_gain(periods: Sequence[Period]) -> float:
-    """Return the largest gain that an item can get from these periods."""
+    """Return the largest strength that an item can gain by its time if a question names these periods."""
     return max(map(_gain_of, periods), default=0.0)
 
 
@@ -222,10 +229,10 @@ def _with_named_speaker_gain(strengths: Mapping[int, float], places: Mapping[int
 
 
 def _with_session_gain(strengths: Mapping[int, float], places: Mapping[int, Place]) -> dict[int, float]:
-    """Adjust the strength of messages by their session.
+    """Return the strengths of messages, adjusted by the strength of their session.
 
-    If the best message of a session is stronger than the mean of all sessions' best messages, the messages of the session gain
-    strength. Otherwise they lose strength.
+    The strength of a session is the strength of its best message. In a session above the mean of all sessions, messages gain
+    strength. In a session below the mean, messages lose strength.
     """
     best: dict[str, float] = {}
     for seq, value in strengths.items():
@@ -236,7 +243,10 @@ def _with_session_gain(strengths: Mapping[int, float], places: Mapping[int, Plac
 
 
 def _with_neighbor_gain(strengths: Mapping[int, float], places: Mapping[int, Place], answer_weight: float) -> dict[int, float]:
-    """Raise the strength of each message whose previous or next message is stronger than the mean of all messages."""
+    """Raise the strength of each message whose neighbor is stronger than the mean of all found messages.
+
+    Neighbors are consecutive messages of one session.
+    """
     mean = sum(strengths.values()) / len(strengths)
     raised = dict(strengths)
     for first, second in itertools.pairwise(sorted(strengths)):
@@ -249,7 +259,11 @@ def _with_neighbor_gain(strengths: Mapping[int, float], places: Mapping[int, Pla
 
 
 def _neighbor_shares(first: Place, second: Place, answer_weight: float) -> tuple[float, float]:
-    """Return two factors: how much the second message gains from a strong first one, and the first from a strong second one."""
+    """Return two factors for two consecutive messages.
+
+    The first says how much the second message gains if the first is strong. The second says how much the first message gains
+    if the second is strong.
+    """
     if first.speaker or second.speaker:
         return _PREVIOUS_SHARE, _NEXT_SHARE
     return 0.0, answer_weight * _ANSWER_SHARE if first.by_user else 0.0

@@ -43,7 +43,7 @@ class Ratings:
 
 
 def rate(model: ChatModel, question: str, candidates: Sequence[Candidate], *, asked_at: datetime, timeout: float) -> Ratings:
-    """Ask a model how well each candidate helps to answer a question. Raises ``ModelError`` if its reply cannot be used."""
+    """Ask a model how well each candidate helps to answer a question. Raises ``ModelError`` if the model's reply is unusable."""
     lines = [f"{number}. {_dated(candidate)}" for number, candidate in enumerate(candidates, 1)]
     prompt = ask_model.load_prompt("rating", "es" if detect_language(question) == "es" else "en")
     turns = ask_model.prompt_turns(

@@ -31,8 +31,8 @@ _MAX_PINNED = 50
 _MIN_SHOWN_SCORE = 0.04
 """Minimum score for a hit to count as used, and for a message to appear in a context block.
 
-If all scores are low, half of the best score is the minimum, so that something is shown. Memories appear in a context
-block with any score: they were worth storing, so only the token budget limits them.
+If half of the best score is lower, that is the minimum instead, so that something is shown. Memories appear in a context
+block with any score, because they were worth storing. Only the token budget limits them.
 """
 
 
@@ -59,7 +59,7 @@ class Reader:
         self._secret = _own_secret(store)
 
     def after_fork(self) -> None:
-        """Create a new lock in the child process and drop the recorded uses, because the parent writes them."""
+        """Create a new lock in the child process. Drop the noted uses of memories, because the parent process stores them."""
         self._lock = threading.Lock()
         self._used, self._shown = {}, {}
 
@@ -110,7 +110,7 @@ class Reader:
     def _background_kinds(self) -> list[str]:
         """Return the kinds of summaries to leave out of recall, because the summarized messages are searched themselves.
 
-        If the preset deletes messages after a while, return none, so that the summaries can be found.
+        If the preset deletes messages after a while, no kinds are returned, so that recall finds the summaries.
         """
         return [kind.name for kind in self.preset.kinds if kind.background and self.preset.message_retention is None]
 
@@ -159,7 +159,10 @@ class Reader:
         )
 
     def _open_page(self, conversation: ConversationState, reader: Scope) -> ConversationState:
-        """Return the conversation's state, without its topic if the topic no longer has a page (it was split or forgotten)."""
+        """Return the state of a conversation. If its topic has no page any more, the returned state has no topic.
+
+        A topic loses its page when it is split or forgotten.
+        """
         if conversation.topic is None or self._page(reader, conversation.topic, max_lines=1):
             return conversation
         return replace(conversation, topic=None)
@@ -245,7 +248,7 @@ class Reader:
         return own_low + (plan.min_cosine - low) / (high - low) * (own_high - own_low)
 
     def flush_uses(self, renew: Callable[[Transaction, set[str], datetime], None]) -> None:
-        """Write the times at which memories were last used to the store. ``renew`` may extend the lifetime of these memories."""
+        """Store the times at which memories were last used. ``renew`` may extend the lifetime of these memories."""
         self.flush_shown()
         with self._lock:
             used, self._used = self._used, {}
@@ -259,7 +262,7 @@ class Reader:
                     renew(tx, ids, moment)
 
     def note_shown(self, session: str, context: Context) -> None:
-        """Note in memory that a session received a context block with memories. ``flush_shown`` stores it later."""
+        """Note that a session received a context block with memories. The note is stored later by ``flush_shown``."""
         if any(hit.memory for hit in context.hits):
             with self._lock:
                 self._shown[session] = None
@@ -287,9 +290,9 @@ class Reader:
             self._used.clear()
 
     def _nonce(self, name: str) -> str:
-        """Return the nonce for a context block's tags, so that stored text cannot close the block.
+        """Return the nonce for a context block's tags. Stored text cannot know the nonce, so it cannot close the block.
 
-        It is constant within a conversation, and stored text cannot know it.
+        The nonce is constant within a conversation.
         """
         return hashlib.blake2b(name.encode(), key=self._secret.encode(), digest_size=5).hexdigest()
 

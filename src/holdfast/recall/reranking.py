@@ -1,7 +1,7 @@
-"""Reranking: a model reads the query and each of the best hits together, and its rating adjusts the score.
+"""Reranking: a model reads the query together with each of the best hits and rates the hit.
 
-Reranking is slower than the rest of recall, so it is off by default. A rating is added to the logit of a hit's score: it
-moves the hit but does not replace the score. If the reranker fails, the hits keep their order.
+Reranking is slower than the rest of recall, so it is off by default. The rating is added to the logit of the hit's score.
+So the rating moves the hit up or down but does not replace the score. If the reranker fails, the hits keep their order.
 """
 
 import logging
@@ -23,11 +23,11 @@ __all__ = ["ChatReranker", "Reranking"]
 log = logging.getLogger("holdfast")
 
 _RERANK_DEPTH = 30
-"""Number of best hits to rerank, whatever the limit of the recall is."""
+"""Number of best hits to rerank. It does not depend on the limit of the recall."""
 _RATING_WEIGHT = 6.0
-"""Difference that a rating of 1 instead of 0 makes to the logit of a score."""
+"""How much a rating of 1 raises the logit of a score, compared with a rating of 0."""
 _FAILURE_PAUSE_SECONDS = 30.0
-"""Time without reranking after a failure, in seconds, so that not every recall waits for a broken reranker."""
+"""Time in seconds without reranking after a failure. Without a pause, every recall would wait for a broken reranker."""
 _TIMEOUT_SECONDS = 20.0
 _MIN_PROBABILITY = 1e-4
 

@@ -1,7 +1,7 @@
 """Search: several retrieval methods ("arms") find candidates, and a single score ranks them.
 
-The scope is part of every search; results are not filtered by scope afterwards. Each hit lists the arms that found it,
-and its rank in each.
+Every arm searches only what the scope may see; results are not filtered by scope afterwards. Each hit lists the arms that
+found it, and its rank in each arm.
 """
 
 import heapq
@@ -39,13 +39,13 @@ _MIN_MESSAGES = 64
 It is larger than the minimum for memories, because a message can gain strength from its session and its neighbors.
 """
 _MAX_PERIOD_MESSAGES = 24
-"""Maximum number of messages that each arm (retrieval method) adds from a period of days that the question names."""
+"""Maximum number of messages that each arm (retrieval method) adds from the period of time that the question names."""
 _CLOCK_TOLERANCE = timedelta(days=1)
-"""Messages up to this long after ``now`` are still found, because clocks and time zones differ."""
+"""Messages dated after ``now`` are still found if the difference is at most this. Clocks and time zones may differ."""
 _MAX_SUCCESSIONS = 20
 """Maximum number of steps from a superseded memory to its live successor."""
 _EXTRA_ROWS = 5
-"""Number of rows to read in addition to the limit, to replace rows that are left out, such as duplicates and expired memories."""
+"""Number of rows to read beyond the limit. They replace rows that are left out, such as duplicates and expired memories."""
 _MAX_WHOLE_CHARACTERS = 1600
 """Maximum length of a message that is shown as a whole. Of a longer message, only the matching chunk is shown."""
 
@@ -53,20 +53,23 @@ _MAX_WHOLE_CHARACTERS = 1600
 _MAX_NEW_CHUNKS = 64
 """Maximum number of new chunks per model to embed before a search.
 
-It is a count and not a time. Items without a vector are scored by words alone, so a time limit would make scores depend on
-the load of the machine.
+It is a count and not a time. Items without a vector get another score than items with one, so a time limit would make
+scores depend on the load of the machine.
 """
 _REMOTE_SECONDS = 0.4
 """Time after which no further batch is sent to an embedder on a server, in seconds."""
 _MAX_WORD_MATCHES = 32
-"""Maximum number of chunks that are embedded first because they match the query by words.
+"""Maximum number of chunks to embed first because they match the query by words.
 
-Used if too many new chunks are queued. It applies to memories and to messages separately.
+Used if too many new chunks are queued. The maximum applies to memories and to messages separately.
 """
 
 # Breaking ties
 _TIE_WEIGHT = 5.0
-"""Factor for the sum of an item's tie-break values, which is added to its strength to order items of almost equal strength."""
+"""Factor for the sum of an item's tie-break values. The product is added to the strength of the item.
+
+Tie-break values order items of almost equal strength.
+"""
 _RECENCY = 0.02
 """Tie-break value of a brand-new item. It decays with age."""
 _RECENCY_DAYS = 30
@@ -113,7 +116,7 @@ class _Ranked:
     def __lt__(self, other: "_Ranked") -> bool:
         """Order by strength, then by time (newest first), then by id.
 
-        Scores are not compared, because those of strong candidates are all close to 1.
+        Probabilities are not compared, because the probabilities of strong candidates are all close to 1.
         """
         return self._order < other._order
 
@@ -164,7 +167,7 @@ def _ranked_hits(store: Store, embedding: Embedding, vectors: QueryVectors, ques
 def _background(
     question: RecallQuery, found: dict[int, _Found], places: dict[int, Place], strengths: dict[int, float]
 ) -> Background:
-    """Return the background (the baseline for hits) of all candidates, without the gains from named periods."""
+    """Return the background (the baseline for hits) of all candidates. Gains from named periods of time are not included."""
     if not question.text.strip():  # the newest items are listed; none has to stand out
         return Background.of(())
     values = [
@@ -178,7 +181,7 @@ def _best_first(
 ) -> Iterator[Hit]:
     """Yield hits, best first. A message is left out if a memory derived from it is also a hit.
 
-    Reading rows costs more than finding them, so they are read a few at a time.
+    Reading a row costs more than finding it, so only a few rows are read at a time.
     """
     ranked = sorted(found, key=strengths.__getitem__, reverse=True)
     step = question.limit + _EXTRA_ROWS
@@ -201,7 +204,7 @@ def _best_first(
 
 
 def _candidates(store: Store, vectors: QueryVectors, question: RecallQuery) -> tuple[dict[int, _Found], dict[int, Place]]:
-    """Return the candidates, and the places of the messages among them.
+    """Return the candidates, and the places (session, role, speaker and time) of the messages among them.
 
     Messages from after ``now`` are left out. If most messages are that new, the search is repeated with more candidates.
     """
@@ -266,9 +269,10 @@ def _collect(found: dict[int, _Found], arm: str, matches: Sequence[Match]) -> No
 def _add_period_messages(
     store: Store, vectors: QueryVectors, question: RecallQuery, where: SearchFilter, found: dict[int, _Found]
 ) -> None:
-    """Add messages from the periods that the question names.
+    """Add messages from the periods of time that the question names.
 
-    These are the messages that match best, or the newest ones if the question names only a period.
+    If the question names nothing but a period, the newest messages of the period are added. Otherwise, the messages that
+    match the question best are added.
     """
     if any(period.alone for period in question.periods):
         wanted = MessageFilter(reader=question.reader, said=where.said, newest=_MAX_PERIOD_MESSAGES)
@@ -322,7 +326,10 @@ def _hydrate(store: Store, question: RecallQuery, found: Sequence[int]) -> list[
 
 
 def _messages(store: Store, question: RecallQuery, found: Sequence[int]) -> list[tuple[Message, Memory | None]]:
-    """Read messages. Leave out the current session, messages with an action, and the sources of forgotten memories."""
+    """Read messages. Left out are the current session, the sources of forgotten memories, and messages with an action.
+
+    An action is a marker such as ``IGNORE``.
+    """
     messages = [
         message
         for message in store.messages(MessageFilter(seqs=found, before=question.as_of))
@@ -335,9 +342,10 @@ def _messages(store: Store, question: RecallQuery, found: Sequence[int]) -> list
 
 
 def _forgotten_and_superseded(store: Store, reader: Scope, messages: Collection[str]) -> tuple[set[str], dict[str, Memory]]:
-    """Return the messages from which a forgotten memory was derived, and a mapping from messages to live memories.
+    """Return two values for messages from which retired memories were derived.
 
-    The mapping contains each message from which a superseded memory was derived, with the memory that is live in its place.
+    The first is the set of messages from which a forgotten memory was derived. The second maps each message from which a
+    superseded memory was derived to the live memory that has replaced that memory.
     """
     derived = store.memories(MemoryFilter(reader=reader, sources=messages, statuses=("forgotten", "superseded")))
     forgotten = {source for memory in derived if memory.status == "forgotten" for source in memory.sources}
@@ -377,9 +385,10 @@ def _places(store: Store, found: dict[int, _Found]) -> dict[int, Place]:
 
 
 def _final_strength(owner: Memory | Message, question: RecallQuery, strengths: dict[int, float]) -> tuple[float, datetime]:
-    """Return the final strength of a row, and its time. Adds the tie-breaks and, for a memory, the gain from named periods.
+    """Return the final strength of a row, and its time. The final strength includes the tie-break values.
 
-    The strength of a message already contains that gain.
+    For a memory, the gain from periods of time that the question names is added too. The strength of a message already
+    contains that gain.
     """
     if isinstance(owner, Memory):
         at, item = owner.valid_from, owner.item

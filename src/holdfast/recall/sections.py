@@ -20,7 +20,7 @@ from holdfast.types import Context, Hit
 _STABLE_SOURCES = ("pinned", "fixed")
 """Sources whose sections do not change between turns.
 
-If such sections come first, they form the stable part of the context, which prompt caches can reuse.
+If such sections come first, they form the stable part of the context. Prompt caches can reuse the stable part.
 """
 
 
@@ -35,7 +35,10 @@ class SectionWords:
 
 @cache
 def section_words(name: str, language: str | None) -> SectionWords:
-    """Return the phrases of a section in a language. If there are none, return the English ones or those of another language."""
+    """Return the fixed phrases of a section in a language. If there are none, return the English phrases.
+
+    If there are no English phrases either, return those of another language.
+    """
     table = tomllib.loads((resources.files("holdfast.prompts") / "sections.toml").read_text("utf-8"))[name]
     return SectionWords(**(table.get(language or "en") or table.get("en") or next(iter(table.values()))))
 

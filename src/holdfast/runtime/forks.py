@@ -1,8 +1,8 @@
 """Make ``os.fork()`` safe for stores and locks.
 
-A fork copies a process with only one of its threads. The child would inherit SQLite's records of open files and locks,
-which are wrong there, and locks held by other threads would never be released. Therefore, a fork waits until no thread
-uses a store, and stores close their files before it. In the child, every registered object creates new locks.
+A fork copies a process with only one of its threads. In the child process, SQLite's records of open files and locks would
+be wrong. Locks held by other threads would never be released. Therefore, a fork waits until no thread uses a store, and
+stores close their files before the fork. In the child, every registered object creates new locks.
 """
 
 import os
@@ -82,7 +82,10 @@ _registered: "weakref.WeakSet[BeforeFork | AfterFork]" = weakref.WeakSet()
 
 
 def register(instance: BeforeFork | AfterFork) -> None:
-    """Call ``before_fork`` and ``after_fork`` of an object, if it has them, at every fork. Keeps only a weak reference to it."""
+    """At every fork, call ``before_fork`` and ``after_fork`` of an object, if the object has these methods.
+
+    Only a weak reference to the object is kept.
+    """
     _registered.add(instance)
 
 

@@ -85,7 +85,7 @@ def _tracer(api: Any) -> Any:
 
 
 def _outcome(result: object) -> dict[str, str | int]:
-    """Return the span attributes for a result: the number of memories, and the id if there is only one."""
+    """Return the span attributes for the result of an operation: the number of memories and, for a single memory, its id."""
     hits = getattr(result, "hits", result)
     if isinstance(hits, Sized) and not isinstance(hits, str | bytes):
         return {"gen_ai.memory.record.count": len(hits)}

@@ -91,7 +91,7 @@ def answer(found: Answer) -> responses.ChatAnswer:
 
 
 def kind(found: types.Kind) -> responses.Kind:
-    """Convert a kind of memory. If its lifetime is a duration, it becomes a string with the number of seconds."""
+    """Convert a kind of memory. A lifetime that is a duration becomes a string with the number of seconds."""
     life = found.lifetime
     lasts = life if life is None or isinstance(life, str) else f"{life.total_seconds():.0f}"
     own = {name: getattr(found, name) for name in ("name", "meaning", "keyed", "pinned", "renewed_by_use")}
@@ -99,16 +99,16 @@ def kind(found: types.Kind) -> responses.Kind:
 
 
 def page_of(items: Iterable[Item], *, limit: int, offset: int) -> tuple[list[Item], int | None]:
-    """Return the first ``limit`` items and the offset of the next page, or None if this is the last page.
+    """Return the first ``limit`` items, and the offset of the next page (None if this is the last page).
 
-    Pass at least one item more than ``limit`` if there are more. Otherwise this counts as the last page.
+    This is the last page unless more than ``limit`` items are passed. So pass at least one more item if there is one.
     """
     found = list(items)
     return found[:limit], offset + limit if len(found) > limit else None
 
 
 def _fields(found: object, model: type[BaseModel]) -> Mapping[str, Any]:
-    """Return the attributes of an object that are also fields of the model, by name."""
+    """Return a dictionary of those attributes of an object that are also fields of the model."""
     noun: Any = type(found)
     names, values = _reading(noun, model)
     return dict(zip(names, values(found), strict=True))

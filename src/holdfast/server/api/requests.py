@@ -55,15 +55,15 @@ class NewMessage(Body):
     text: Text
     """The text of the message."""
     speaker: Name | None = None
-    """The name of the speaker, if several people share a role."""
+    """The name of the speaker. Use it if several people have the same role."""
     id: Name | None = None
     """Your own id for the message. If you send the same id again, the message is not stored a second time."""
     at: datetime | None = None
     """The time the message was sent. Defaults to now."""
     origin: MessageOrigin | None = None
-    """Where the text came from. It decides how much memories extracted from it are trusted. Defaults to the role."""
+    """Where the text came from. Defaults to the role. The origin decides how far memories extracted from the text are trusted."""
     action: Name | None = None
-    """A marker such as `IGNORE`. Nothing is learned from a message with an action."""
+    """A marker such as `IGNORE`. A message with a marker is stored, but nothing is learned from it and it is not recalled."""
     user: User = None
     """The user of the session. Used only if the session is new."""
     app: Name | None = None
@@ -195,7 +195,7 @@ class Context(ScopedBody):
 
 
 class Erase(ScopedBody):
-    """The data to erase: one item by its id, or all data of a user, app or agent."""
+    """The data to erase: one memory, session or message by its id, or all data of a user, app or agent."""
 
     id: Name | None = None
     """The id of a memory."""
@@ -211,7 +211,7 @@ class TopicEdit(Body):
     markdown: Annotated[str, Field(max_length=1024 * 1024, examples=["# Garden\n\n- the tomatoes are planted (2026-05-02)\n"])]
     """The page after the edit."""
     base: Annotated[str | None, Field(max_length=1024 * 1024)] = None
-    """The page before the edit, as you received it. The server needs it to merge changes made in the meantime."""
+    """The page before the edit, as you received it. If the page has changed since then, the server merges both edits."""
     confirm: bool = False
     """True to apply the edit even if it removes many lines."""
     user: User = None

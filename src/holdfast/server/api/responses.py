@@ -70,7 +70,7 @@ class Memory(Scoped):
     origin: MemoryOrigin
     """How the memory was created: extracted (`auto`), stored on request (`explicit`), imported, or edited in a file."""
     trust: float
-    """How reliable the sources are, from 0 to 1. The least trusted source decides."""
+    """How reliable the sources of the memory are, from 0 to 1. The least trusted source decides."""
     sources: list[str]
     """The ids of the messages and memories that the memory was derived from."""
     pinned: bool
@@ -125,7 +125,7 @@ class Message(Scoped):
     origin: MessageOrigin
     """Where the text came from."""
     action: str | None = None
-    """A marker such as `IGNORE`. Nothing is learned from a message with an action."""
+    """A marker such as `IGNORE`. Nothing is learned from a message with a marker, and the message is not recalled."""
     language: str | None = None
     """The detected language of the text."""
 
@@ -183,13 +183,13 @@ class Hit(Model):
     at: datetime
     """The time at which the message was sent, or since which the memory is true."""
     why: list[Reason]
-    """The search methods that found the item, with its rank and score in each."""
+    """The search methods that found the item, each with the item's rank and score."""
     memory: Memory | None = None
     """The memory, or null if the hit is a message."""
     message: Message | None = None
     """The message, or null if the hit is a memory."""
     successor: Memory | None = None
-    """The live memory that replaced a superseded memory derived from this message, or null if there is none."""
+    """The live memory that holds now, if the hit is a message whose derived memory was superseded. Otherwise null."""
 
 
 class Hits(Model):
@@ -226,7 +226,7 @@ class Change(Model):
     at: datetime
     """The time of the change."""
     action: Literal["created", "revised", "retired", "restored"]
-    """The type of the change."""
+    """The type of the change: `created`, `revised`, `retired` or `restored`."""
     memory: str
     """The id of the memory that was changed."""
     revision: int
@@ -315,7 +315,7 @@ class Receipt(Model):
     vectors: int
     """The number of vectors erased."""
     rebuilt: int
-    """The number of memories that were kept and derived again, because they also had sources that were not erased."""
+    """The number of memories that were kept and derived again. Each had other sources, which were not erased."""
     status: Literal["erased", "pending"]
     """`erased`, or `pending` if a reader still uses old database pages. These are removed when the reader has finished."""
     verified: bool
@@ -437,7 +437,7 @@ class Kind(Model):
     meaning: str
     """The description of the kind, for people and chat models."""
     keyed: Literal["no", "one", "many"]
-    """Whether memories of this kind have a key, and whether several live memories may have the same key."""
+    """`no` if memories of this kind have no key, `one` for one live memory per key, `many` for several live memories per key."""
     pinned: bool
     """True if memories of this kind are pinned by default."""
     lifetime: str | None = None
