@@ -139,7 +139,7 @@ class Session:
         return [message for message in messages if message.seq > window_from]
 
     def clear_window(self) -> None:
-        """Clear the window. From now on it contains only new messages; earlier ones stay stored."""
+        """Clear the window. From now on, the window contains only new messages. Earlier messages stay stored."""
         if self.off_record:
             self._unrecorded.clear()
             return
@@ -167,7 +167,7 @@ class Session:
         """Return a context block for the system prompt. Without a query, the user's last message is the query.
 
         ``persona`` is put at the start of the block. ``state`` is the current state of the host application, such as sensor
-        readings. Only some presets show it.
+        readings. Only some presets show the state in the block.
         """
         if query is None:
             texts = [message.text for message in self.messages(limit=20) if message.role == "user"]
@@ -218,7 +218,10 @@ class Session:
         self._services.scheduler.wake()
 
     def end(self) -> None:
-        """End the session and queue a job that extracts memories from it. Both are durable when the call returns."""
+        """End the session and queue a job that extracts memories from it.
+
+        When the call returns, the end of the session and the job are durable.
+        """
         if self.off_record:
             self._unrecorded.clear()
             return

@@ -1,4 +1,7 @@
-"""The caller of a request: its principal, its rights and the engine of its tenant. Routes receive it as a dependency."""
+"""The caller of a request: the principal, with its rights and the engine of its tenant.
+
+Routes receive a :class:`Caller` as a FastAPI dependency.
+"""
 
 import threading
 from collections.abc import AsyncIterator
@@ -18,7 +21,10 @@ from holdfast.types import Memory, Scope, SessionRecord
 
 Right: TypeAlias = Literal["read", "write", "admin"]
 RIGHT = "x-right"
-"""Name of the OpenAPI extension that declares which right an operation requires. It is checked before the body is read."""
+"""Name of the OpenAPI extension that declares which right an operation requires.
+
+The server checks the caller's right before it reads the request body.
+"""
 
 
 def needs(right: Right) -> dict[str, Any]:
@@ -93,7 +99,7 @@ class Caller:
 
 
 async def _caller(request: Request) -> AsyncIterator[Caller]:
-    """Yield the caller, and release its engine when the response, streamed or not, is complete."""
+    """Yield the caller. Its engine is released when the response is complete, even if the response is streamed."""
     with closing(Caller(principal_of(request.scope), request.app.state.pool)) as caller:
         yield caller
 

@@ -73,7 +73,7 @@ async def _unexpected(request: Request, _error: Exception) -> Problem:
 
 
 def _describe(errors: Sequence[Any]) -> str:
-    """Describe which fields are invalid. Their values are left out, because they may be private."""
+    """Describe which fields are invalid. The values of the fields are left out, because a value may be private."""
     shown = [f"{_field(error['loc'])}: {error['msg']}" for error in errors[:_MAX_FIELDS]]
     more = len(errors) - len(shown)
     return "; ".join(shown) + (f"; and {more} more" if more > 0 else "") + "."

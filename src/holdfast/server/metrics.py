@@ -1,10 +1,12 @@
 """Prometheus metrics at ``/metrics``.
 
-Metrics of the store are computed at each scrape and are the same in every worker process. Requests and latencies are
-counted per process. If there are several workers, they share a folder of counters (``holdfast.config.share_metrics``,
-the multiprocess mode of prometheus_client), and each worker reports the sums. Requests are labeled with the route
-template, never with an id. Only the operator's tenant sees metrics of the server; administrators of other tenants see
-only those of their own store.
+Metrics of the store are computed at each request to ``/metrics``. They are the same in every worker process. Requests
+and latencies are counted per process. If there are several worker processes, the processes share a folder of counters, and
+each process reports the sums (``holdfast.config.share_metrics``, the multiprocess mode of prometheus_client). The label
+of a request is its route template, never an id.
+
+Metrics of the server are visible only to administrators of the operator's tenant, which stores the access keys.
+Administrators of another tenant see only the metrics of that tenant's store.
 """
 
 from collections.abc import AsyncIterator, Container, Iterable, Iterator, Mapping
@@ -123,7 +125,7 @@ class MetricsApp:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Context manager for the time in which the server runs. It closes the counters at the end."""
+        """Context manager that is open while the server runs. Leaving it closes the counters."""
         try:
             yield
         finally:
@@ -224,7 +226,7 @@ def _spend(memory: Engine) -> Iterator[Metric]:
 
 
 def _apps(memory: Engine) -> Iterator[Metric]:
-    """Return the metrics of each app for the last 24 hours."""
+    """Return the metrics of the last 24 hours for all apps together."""
     day = memory.apps.metrics()
     gauges: dict[str, tuple[str, float | None]] = {
         "app_creations_per_hour": ("Memories extracted from sessions with apps, per hour.", day.creations_per_hour),

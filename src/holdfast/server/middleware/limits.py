@@ -9,12 +9,15 @@ from dataclasses import dataclass
 from holdfast.server.api.problem import AsgiMessage, Problem, Receive, problem_response
 
 _MAX_CALLERS = 10_000
-"""Maximum number of callers whose token bucket is kept. A caller whose bucket was evicted starts with a full one."""
+"""Maximum number of callers whose token bucket (remaining requests) is kept.
+
+If the bucket of a caller was evicted, the caller starts again with a full bucket.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate:
-    """A rate limit: sustained requests per second, and the size of a burst."""
+    """A rate limit: the sustained number of requests per second, and the maximum number of requests in a burst."""
 
     per_second: float
     burst: int
@@ -58,8 +61,8 @@ def too_large(limit: int) -> Problem:
 class LimitedBody:
     """A request body that is cut off when it is too large or arrives too slowly.
 
-    To the application, a body that is cut off looks like a disconnected client. ``problem`` is the response to send instead
-    of the application's.
+    To the application, a body that is cut off looks like a disconnected client. ``problem`` is then the error response. It
+    is sent instead of the application's response.
     """
 
     def __init__(self, receive: Receive, *, limit: int, seconds: float) -> None:
@@ -97,7 +100,7 @@ class LimitedBody:
         return message
 
     def _left(self) -> float:
-        """Return the seconds left to receive the body. The time starts with the first call."""
+        """Return the seconds left to receive the body. The time limit starts with the first call of this method."""
         now = time.monotonic()
         if self._until is None:
             self._until = now + self._seconds

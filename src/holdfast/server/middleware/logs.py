@@ -59,7 +59,7 @@ def _request(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def _frames(error: BaseException) -> list[str]:
-    """Return the innermost frames of an error's traceback. The outermost of them comes first."""
+    """Return the last frames of an error's traceback. The frame that raised the error comes last."""
     trace, found = error.__traceback__, []
     while trace is not None:
         code = trace.tb_frame.f_code

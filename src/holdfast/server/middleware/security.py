@@ -235,9 +235,9 @@ class Security:
         return too_large(limit) if length.isdigit() and int(length[:19]) > limit else None
 
     async def _is_keyless(self, info: _RequestInfo, scope: AsgiScope) -> bool:
-        """Return True if the server accepts requests from this machine without a key.
+        """Return True if the server accepts this request without an access key.
 
-        If this request has an invalid key, the result is the same as without the key.
+        A request with an invalid key is judged as if it had no key.
         """
         if info.principal is not None:
             return info.principal.keyless
@@ -257,7 +257,10 @@ class Security:
 
 
 class _ResponseSender:
-    """Sends responses with the security headers. If the request body was cut off, an error response is sent instead."""
+    """Sends the application's responses with the security headers added.
+
+    If the request body was cut off (too large or too slow), an error response is sent instead.
+    """
 
     def __init__(self, send: Send, request_id: str) -> None:
         self._send = send

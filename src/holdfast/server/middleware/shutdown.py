@@ -25,7 +25,7 @@ class ShutdownFlag:
         self._flag.set()
 
     def listen(self) -> None:
-        """Install the signal handlers. Does nothing outside the main thread, because Python allows it only there."""
+        """Install the signal handlers. Does nothing outside the main thread, because Python allows signal handlers only there."""
         if threading.current_thread() is threading.main_thread():
             self._earlier = {number: signal.signal(number, self._hear) for number in _SIGNALS}
 

@@ -70,7 +70,7 @@ class AppMemory(Camel):
     updated_at: datetime
     """The time of the last revision."""
     source_conversation_id: str | None = None
-    """The id of the session that the memory was extracted from, or null if there is none or it no longer exists."""
+    """The id of the session that the memory was extracted from. Null if no source message is known or it was erased."""
     metadata: dict[str, Any]
     """Additional data stored with the memory."""
 
@@ -115,7 +115,7 @@ class Metrics(Camel):
     creations_per_hour: float
     """The average number of memories extracted per hour."""
     compactions: int
-    """The number of times that an app had more memories than its cap and they were condensed."""
+    """The number of compactions. A compaction condenses the memories of an app that has more memories than its cap."""
     compactions_per_app_per_day: float
     """The average number of compactions per app and day."""
     compactions_by_app: dict[str, int]
@@ -133,7 +133,10 @@ class Metrics(Camel):
     share_of_conversations_with_memories: float
     """The fraction of sessions that received a context block with memories, from 0 to 1."""
     energy: float
-    """The energy units used for memory work, such as digests. The day on which the period starts counts in full."""
+    """The estimated energy used for memory work, such as digests, in units of Holdfast's own scale.
+
+    The day on which the period starts counts in full.
+    """
     energy_share: float | None = None
     """The fraction of the host's energy that was used for memory work, or null if the host does not report its energy use."""
 
@@ -206,8 +209,8 @@ def memories(app: _App, caller: Calling, paged: Paged) -> AppMemories:
 def purge(app: _App, caller: Calling) -> Deleted:
     """Erase all memories of an app.
 
-    The memories cannot be restored. The sessions of the app stay stored, but their messages so far are no longer recalled, and no
-    memories are extracted from them.
+    The memories cannot be restored. The sessions of the app stay stored. The messages so far in these sessions are no longer
+    recalled, and no memories are extracted from these messages.
     """
     caller.may("admin", app=app)
     _whole_app(caller)
@@ -232,7 +235,7 @@ def delete(app: _App, id: Annotated[str, Path(description="The id of the memory.
 def app_of(id: Annotated[str, Path(description="The id of the session.")], caller: Calling) -> AppOfConversation:
     """Retrieve the app of a session.
 
-    The app is null if the session has none, or if there is no such session.
+    The app is null if the session has no app, or if there is no session with this id that you may read.
     """
     caller.may("read")
     found = services(caller.memory).store.session(id)
@@ -276,7 +279,10 @@ def _memory(caller: Caller, memory: Memory) -> AppMemory:
 
 
 def _conversation(caller: Caller, memory: Memory) -> str | None:
-    """Return the id of the session that a memory was extracted from. None if there is none, or if its message was erased."""
+    """Return the id of the session that a memory was extracted from.
+
+    Return None if the memory has no source message, or if that message was erased.
+    """
     message_ids = [source for source in memory.sources if source.startswith("msg_")][:1]
     found = services(caller.memory).store.messages(MessageFilter(ids=message_ids)) if message_ids else []
     return found[0].session if found else None

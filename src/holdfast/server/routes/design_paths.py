@@ -52,7 +52,7 @@ class Said(Model):
     response: Annotated[str, Field(examples=["Nice to know, Alex."])]
     """The text to speak. Empty if the user was not speaking to the device."""
     action: Literal["RESPOND", "IGNORE"]
-    """`IGNORE` if the user was not speaking to the device."""
+    """`IGNORE` if the user was not speaking to the device, otherwise `RESPOND`."""
 
 
 class Heard(Said):

@@ -45,7 +45,7 @@ def is_noise(heard: str) -> bool:
 
 
 def device_session(caller: Caller, parts: ScopeParts) -> Session:
-    """Return the session of the device. There is one per access key, and it continues after a restart."""
+    """Return the session of the device. Each access key has one such session, which continues after a restart."""
     key = caller.principal.key
     return caller.memory.session(id=f"device:{key}" if key else "device", **parts)
 
@@ -60,7 +60,7 @@ def answer(caller: Caller, parts: ScopeParts, text: str) -> DeviceReply:
 
 
 def ignore(caller: Caller, parts: ScopeParts, heard: str) -> DeviceReply:
-    """Store noise as a message that is excluded from learning, and return an empty reply."""
+    """Store a transcription without speech as a message that is excluded from extraction and recall. Return an empty reply."""
     session = device_session(caller, parts)
     session.add("user", heard if heard.strip() else SILENCE, action=IGNORE)
     session.add("assistant", IGNORE, action=IGNORE)

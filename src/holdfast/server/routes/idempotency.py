@@ -95,7 +95,7 @@ async def _once(request: Request, principal: Principal, key: str, handle: Handle
 
 
 async def _keep(answers: StoredResponses, claim: StoredResponse, response: Response, body: bytes | None) -> None:
-    """Store a complete response, so that a repeated request gets it.
+    """Store a complete response, so that a repeated request gets the same response.
 
     After a server error or a partial response, release the idempotency key instead, so that a repeated request runs again.
     """

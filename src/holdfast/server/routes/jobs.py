@@ -34,8 +34,8 @@ def jobs(
 def rerun(id: _Id, caller: Calling) -> responses.Job:
     """Rerun a job.
 
-    Queues the job again, to run now. The job must be dead or queued, or a finished digest with a recorded problem: for example,
-    the chat model failed and rules were used.
+    Queues the job again, to run now. The job must be queued or dead (it failed and is not retried). A finished digest can also
+    be rerun if a problem was recorded, for example if the chat model failed and rules were used instead.
     """
     caller.may("admin", whole=True)
     return convert.job(caller.memory.rerun(id))

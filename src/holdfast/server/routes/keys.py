@@ -21,7 +21,7 @@ class NewKey(Body):
     """The properties of an access key to create."""
 
     scope: Literal["read", "write", "admin"]
-    """The level of the key. Each level includes the rights of the lower levels."""
+    """The level of the key: `read`, `write` or `admin`. Each level includes the rights of the lower levels."""
     label: Annotated[Name | None, Field(examples=["the dashboard"])] = None
     """A human-readable name for the key."""
     tenant: Name | None = None
@@ -42,7 +42,7 @@ class Key(Model):
     id: str
     """The id of the key."""
     scope: Literal["read", "write", "admin"]
-    """The level of the key."""
+    """The level of the key: `read`, `write` or `admin`."""
     label: str | None = None
     """A human-readable name for the key."""
     tenant: str

@@ -1,4 +1,4 @@
-"""Route for statistics: counts, latency, digestion lag and spend."""
+"""Route for statistics: counts, recall latency, digestion lag (age of the oldest open job) and spend (model usage)."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -35,9 +35,9 @@ class RecallTimes(Model):
     """Duration of recent recalls in this process, in milliseconds."""
 
     p50: float | None = None
-    """The median, or null before the first recall."""
+    """The median duration in milliseconds, or null before the first recall."""
     p95: float | None = None
-    """The 95th percentile, or null before the first recall."""
+    """The 95th percentile of the durations in milliseconds, or null before the first recall."""
     count: int
     """The number of recalls since the process started."""
 
@@ -75,7 +75,7 @@ class SpendOnDay(Model):
     unpriced: int
     """The number of calls to models whose price is not known. `cost` does not include these calls."""
     energy: float
-    """The energy units used."""
+    """The estimated energy used, in units of Holdfast's own scale."""
 
 
 class Tokens(Model):
@@ -103,13 +103,13 @@ class Stats(Model):
     digestion_lag_seconds: float
     """The age in seconds of the oldest job that is queued or running; 0 if there is none."""
     recall_ms: RecallTimes
-    """The duration of recent recalls."""
+    """The duration of recent recalls, in milliseconds."""
     memories_per_day: list[MadeOnDay]
     """The number of memories created per day and kind."""
     spend: list[SpendOnDay]
     """Model usage per day and purpose."""
     energy: float
-    """The energy units used for memory work, such as digests, since the store was created."""
+    """The estimated energy used for memory work since the store was created, in units of Holdfast's own scale."""
     energy_share: float | None = None
     """The fraction of the host's energy that was used for memory work, or null if the host does not report its energy use."""
     tokens: Tokens

@@ -1,8 +1,8 @@
-"""The folder next to a store that contains the builds of its index, and the locks of these builds.
+"""The folder next to a store that contains the builds of its Chroma index, and the locks of these builds.
 
 A build is one complete version of the index, in a folder of its own. Folder names are never reused, so a new build always
 starts with new files. Only one process at a time may use a build. The lock of a build is a SQLite lock on a file next to
-it, which the operating system releases even if the process is killed.
+the build's folder. The operating system releases the lock even if the process is killed.
 """
 
 import contextlib
@@ -49,7 +49,7 @@ def folder_of(store: Path) -> Path:
 
 
 def remove_stale(folder: Path, current: Callable[[], Collection[str]]) -> bool:
-    """Remove the builds that are no longer current. Return False if another process is still using one of them."""
+    """Remove the builds that are no longer current. Return False if a build was not removed, such as one still in use."""
     if not folder.is_dir():
         return True
     names = {entry.name.removesuffix(_LOCK) for entry in folder.iterdir() if _IS_BUILD.fullmatch(entry.name)}

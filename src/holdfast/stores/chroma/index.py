@@ -1,8 +1,8 @@
 """Chroma as an external vector index: embedded in a folder next to the store, or on a server.
 
-Chroma receives only keys, partitions and vectors. It receives no text, its telemetry is off, and it uses no embedding
-function, which it would have to download. Only one process at a time opens an embedded folder, because Chroma does not
-notice what another process writes.
+Chroma receives only keys, partitions and vectors, and no text. Chroma's telemetry is off. Chroma's embedding function is
+not used, because Chroma would have to download it. Only one process at a time opens an embedded folder, because Chroma
+does not notice what another process writes.
 """
 
 import contextlib
@@ -154,9 +154,10 @@ class _Folders:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """In a forked child, set the inherited folders aside. From now on, :meth:`use` raises ``IndexUnavailable``.
+        """In a forked child, set the inherited folders aside.
 
-        The folders stay referenced, so that they are not closed in the child.
+        If there are any, :meth:`use` raises ``IndexUnavailable`` from now on. The folders stay referenced, so that they are not
+        closed in the child.
         """
         self._lock = threading.Lock()
         if self._open:
@@ -286,7 +287,10 @@ class ChromaServer:
 
 
 class _ServerLock:
-    """Lock for changes of a collection on a server. A local lock file suffices: all writers run on the store's machine."""
+    """Lock for changes of a collection on a Chroma server.
+
+    The lock is a local file. This suffices, because all writers run on the machine of the store.
+    """
 
     def __init__(self, build: Path) -> None:
         self._build = build

@@ -1,7 +1,8 @@
 """Hashes of an embedded index's files, so that Chroma never opens damaged files.
 
-Chroma's native code does not verify its graph files. If they are damaged, or were only half written by a killed process,
-it crashes the process instead of raising an error. Its SQLite file is not hashed, because Chroma checks that file itself.
+Chroma's native code does not verify its graph files. If a graph file is damaged, or was only half written by a killed
+process, Chroma crashes the process instead of raising an error. Chroma's SQLite file is not hashed, because Chroma checks
+that file itself.
 """
 
 import contextlib

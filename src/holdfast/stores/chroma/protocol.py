@@ -1,8 +1,8 @@
 """Interface of an external vector index, and its errors.
 
-The ``vectors`` table is authoritative. An index contains copies of these vectors, each with its key, and never text.
-Changes reach the index through a queue (``queued_index``). If the index is lost, it is rebuilt. Until then, searches use
-an in-memory index.
+The ``vectors`` table of the store is authoritative. An index contains copies of these vectors, each with its key, and
+never text. Changes reach the index through a queue (``queued_index``). If the index is lost, it is rebuilt. Until the
+index is rebuilt, searches use an in-memory index.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -29,7 +29,7 @@ class IndexInvalid(StoreError):
 
 
 class VectorKey(NamedTuple):
-    """Identifies one vector of a given model."""
+    """Identifies one vector of a given model: the partition, the item number, and the number of the chunk in the item."""
 
     partition: int
     item: int
@@ -54,7 +54,7 @@ class Build(NamedTuple):
     next: str
     """Mark (identifier) of the batch that is being applied; '' if there is none."""
     removed: int
-    """Number of vectors removed since the build started. The files of the build may still contain their data."""
+    """Number of vectors removed since the build started. The build's files may still contain data of the removed vectors."""
 
 
 class ExternalIndex(Protocol):

@@ -1,8 +1,9 @@
-"""Copy a store table by table, then compare both sides.
+"""Copy a store table by table, then compare both sides (source and target).
 
-Rows are copied in batches. Each batch is committed together with a bookmark, so that an interrupted copy can resume.
-The source is read in one snapshot. A resumed copy reads a later snapshot, in which rows that were already copied may have
-changed. Tables that differ at the end are therefore copied again from the new snapshot.
+Rows are copied in batches. Each batch is committed together with a bookmark, which says how far the table was copied. An
+interrupted copy resumes at the bookmarks. The source is read in one snapshot. A resumed copy reads a later snapshot, in
+which rows that were already copied may have changed. Tables that differ at the end are therefore copied again from the
+new snapshot.
 """
 
 import json
@@ -59,7 +60,10 @@ class _Copy:
         self._totals: dict[str, int] = {}
         self._copied = dict.fromkeys(COPIED, 0)
         self._seen: dict[str, Digest] = {}
-        """Digests of the source tables that this run read completely, so that the comparison need not read them again."""
+        """Digests (checksums) of the source tables that this run read completely.
+
+        The comparison need not read these tables again.
+        """
 
     def run(self, started: float) -> CopyReport:
         """Copy the missing rows and compare both sides. If they are equal, remove the mark that prevents opening the target."""
@@ -104,9 +108,9 @@ class _Copy:
             )
 
     def _may_be_finished(self) -> bool:
-        """Return True if the target may already be a finished copy of this source, and False if it is empty.
+        """Return True if the target has as many rows in each table as the source, so that it may be a finished copy.
 
-        Raise ``Conflict`` if it holds other data.
+        Return False if the target is empty. Raise ``Conflict`` if the numbers of rows differ.
         """
         counts = {table: self._target.count(table) for table in COPIED}
         if not any(count for table, count in counts.items() if table not in MADE_BY_OPENING):

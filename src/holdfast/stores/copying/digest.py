@@ -1,4 +1,4 @@
-"""Digest of a table: the sum of the hashes of its rows, independent of their order."""
+"""Digest (checksum) of a table: the sum of the hashes of all rows. The order of the rows does not matter."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ class Digest:
         self._hashed = hash_of_rows(layout)
 
     def add(self, rows: Sequence[Row], codes: Sequence[bytes]) -> None:
-        """Add rows to the digest. For the table of vectors, ``codes`` contains the int8 code of each row's vector."""
+        """Add rows to the digest. For the table of vectors, ``codes`` contains the int8 code (quantized form) of each vector."""
         self.rows += len(rows)
         for place, row in enumerate(rows):
             columns = row[: self._width]

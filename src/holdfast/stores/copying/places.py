@@ -10,7 +10,10 @@ _DATABASE = ("postgresql://", "postgres://")
 
 
 def open_side(place: str | Path, *, key: str | None = None, new: bool = False) -> Side:
-    """Open a file or database as the source of a copy or, with ``new``, as its target. ``key`` is for an encrypted file."""
+    """Open a file or database as the source of a copy or, with ``new``, as its target.
+
+    ``key`` is the encryption key of an encrypted file.
+    """
     if isinstance(place, str) and place.startswith(_DATABASE):
         try:
             from holdfast.stores.copying.postgres_side import PostgresSide  # noqa: PLC0415  (an extra)

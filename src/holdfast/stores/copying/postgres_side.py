@@ -1,7 +1,8 @@
 """A PostgreSQL database as one side of a copy.
 
-If the user bypasses row level security, all tenants are read at once and written with COPY. Other users can see only one
-tenant at a time, so rows are read and written tenant by tenant. Listing the tenants requires the owner of the tables.
+If the database user bypasses row level security, all tenants are read at once and written with COPY. Other database users
+can see only one tenant at a time, so rows are read and written tenant by tenant. Only the owner of the tables can list
+the tenants.
 """
 
 import contextlib
@@ -128,7 +129,7 @@ class PostgresSide(Side):
     # --- reads ---
 
     def fetch(self, sql: str, values: Sequence[Any]) -> list[Row]:
-        """Run a query and return its rows. They are sent in binary format, which is several times as fast for vectors."""
+        """Run a query and return its rows. The rows are sent in binary format, which is several times as fast for vectors."""
         return self._reader.execute_binary(sql, values).fetchall()
 
     def passes(self) -> Iterator[None]:
@@ -204,7 +205,7 @@ class PostgresSide(Side):
         return last
 
     def text_state(self) -> tuple[int, int]:
-        """Return two numbers: the chunks in the full-text index, and the chunks that should be in it because they have terms."""
+        """Return two counts: the chunks in the full-text index, and the chunks that should be in it because they have terms."""
         with self.guard():
             indexed = expected = 0
             for _ in self.passes():
@@ -271,7 +272,7 @@ class PostgresSide(Side):
         return [(HalfVector(vector),) for vector in vectors]
 
     def vector_codes(self, stored: Sequence[Row]) -> list[bytes]:
-        """Return the int8 codes that SQLite would store for these vectors."""
+        """Return the int8 codes (quantized vectors) that SQLite would store for these vectors."""
         codes: list[bytes] = []
         for _, same in groupby(self.decode_vectors(stored), key=len):
             codes += [code.tobytes() for code in quantize(np.stack(list(same)))[0]]

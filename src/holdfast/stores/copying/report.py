@@ -31,7 +31,7 @@ class CopyReport:
     """True if this run continued a copy that an earlier run had begun."""
     tables: tuple[CopiedTable, ...]
     windows: int
-    """Number of chunks that the target's full-text index should contain."""
+    """Number of chunks (windows of a text) that the target's full-text index should contain."""
     indexed: int
     """Number of chunks that the target's full-text index contains."""
     numbers: dict[str, int]

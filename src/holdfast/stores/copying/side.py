@@ -36,9 +36,9 @@ class Side(ABC):
     title: str
     """Name of the database in error messages: the path of a file, or a generic name for a server."""
     fills: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    """Values to write into columns that are not copied, by table and column.
+    """Maps a table to values for its columns that are not copied. The target gets these values.
 
-    They are needed where the default of a column is wrong for copied rows, such as ``version`` of ``partitions`` in SQLite.
+    A value is needed where the default of a column is wrong for copied rows, such as ``version`` of ``partitions`` in SQLite.
     """
 
     # --- implemented per database ---
@@ -93,7 +93,7 @@ class Side(ABC):
 
     @abstractmethod
     def text_state(self) -> tuple[int, int]:
-        """Return two numbers: the chunks in the full-text index, and the chunks that should be in it."""
+        """Return two counts: the chunks in the full-text index, and the chunks that should be in it."""
 
     @abstractmethod
     def decode_vectors(self, stored: Sequence[Row]) -> "list[NDArray[np.float32]]":
@@ -105,7 +105,10 @@ class Side(ABC):
 
     @abstractmethod
     def vector_codes(self, stored: Sequence[Row]) -> list[bytes]:
-        """Return the int8 codes of stored vectors. Vectors are compared by these, because the databases' formats differ."""
+        """Return the int8 codes (quantized form) of stored vectors.
+
+        The codes are compared instead of the stored vectors, because each database stores vectors in its own format.
+        """
 
     @abstractmethod
     def finish(self) -> None:
@@ -167,7 +170,7 @@ class Side(ABC):
             )
 
     def begin(self, source: str) -> None:
-        """Mark the target as unfinished, so that nobody can open it, and delete the rows that were created by opening it."""
+        """Mark the target as unfinished, so that nobody can open it. Delete the rows that opening the target has created."""
         with self.writing() as connection:
             for table in MADE_BY_OPENING:
                 self.empty(connection, table)

@@ -31,7 +31,7 @@ class SQLiteSide(Side):
 
     kind: ClassVar[str] = "sqlite"
     fills: ClassVar[Mapping[str, Mapping[str, Any]]] = {"partitions": {"version": 1}}
-    """Partitions of the target start at version 1, because version 0 means that a partition has no vectors."""
+    """Sets the version of each copied partition to 1, because version 0 means that a partition has no vectors."""
 
     def __init__(self, path: Path, *, key: str | None = None) -> None:
         try:
@@ -124,7 +124,7 @@ class SQLiteSide(Side):
         )
 
     def text_state(self) -> tuple[int, int]:
-        """Return two numbers: the chunks in the full-text index, and the chunks that should be in it."""
+        """Return two counts: the chunks in the full-text index, and the chunks that should be in it."""
         with self.guard():
             indexed, expected = (
                 fetch_value(self.reader, f"SELECT count(*) FROM {name}") for name in ("fulltext_docsize", "units")

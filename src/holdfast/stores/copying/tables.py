@@ -1,4 +1,4 @@
-"""The tables that are copied between stores, and the columns that only one database has."""
+"""The tables that are copied between stores, and the columns that are copied differently or not at all."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ LOCAL_COLUMNS: Mapping[str, frozenset[str]] = {"partitions": frozenset({"version
 """Columns that describe the state of one database. They are neither copied nor compared."""
 
 VECTOR_COLUMNS = frozenset({"scale", "code", "embedding"})
-"""Columns that store vectors. The format differs between the databases, so vectors are compared by their int8 codes."""
+"""Columns that store vectors. Each database has its own format, so vectors are compared by int8 codes (quantized form)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,10 @@ from holdfast.errors import InvalidInput
 from holdfast.stores.sql.connection import Row
 
 ROLE = "holdfast_rows"
-"""Role that connections switch to if their user would bypass row level security. It can only use our tables."""
+"""Database role that a connection switches to if its user would bypass row level security.
+
+The role can use only Holdfast's tables.
+"""
 SCHEMA = "holdfast"
 """Schema that contains the tables. A separate schema avoids name clashes with other software in the database."""
 
@@ -33,7 +36,7 @@ class PoolLimits:
 
 
 class _Adapters:
-    """Psycopg type adapters without a connection, so that all pooled connections can use them."""
+    """A set of psycopg type adapters that belongs to no connection, so that all pooled connections can use the set."""
 
     connection = None
 

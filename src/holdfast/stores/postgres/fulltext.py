@@ -164,7 +164,7 @@ def search(
 
 
 def _frequencies(connection: PostgresSession, place: TenantPartitions, terms: Sequence[frozenset[str]]) -> list[bm25.Counted]:
-    """Return each term with the number of chunks that contain any of its spellings, rarest first."""
+    """Return each query term with the number of chunks that contain any spelling of the term. The rarest term comes first."""
     sql = "SELECT term, count(*) FROM postings WHERE tenant = ? AND partition = ANY(?) AND term = ANY(?) GROUP BY term"
     spellings = sorted(frozenset().union(*terms))
     counts: dict[str, int] = {row[0]: row[1] for row in fetch(connection, sql, (*place, spellings))}
@@ -187,9 +187,10 @@ def _matches(
     totals: tuple[int, int],
     limit: int,
 ) -> dict[int, float]:
-    """Return the chunks to score, which contain one of the query's rarest terms, each with a weight.
+    """Return the numbers of the chunks to score, each with a weight.
 
-    The weight is the sum of the rarities of those rarest terms that the chunk contains.
+    Each of these chunks contains at least one of the query's rarest terms. The weight of a chunk is the sum of the rarities
+    of those rarest terms that the chunk contains.
     """
     bound = bm25.bound_of(filtered=item_filter.filtered, excluded=0)
     taken = bm25.chosen(known, bound)

@@ -32,7 +32,7 @@ class Locks:
     def hold(self, names: Iterable[str]) -> bool:
         """Take the locks with these names, in a fixed order. Return False if the transaction already held all of them.
 
-        True means that a lock is new. Rows that were read before may have changed by then, so read them again.
+        True means that at least one lock is new. Rows that were read before the call may have changed, so read them again.
         """
         wanted = {_number(self._tenant, name) for name in names} - self._held
         if not wanted or self._whole:

@@ -38,7 +38,8 @@ class _HeldConnection:
 class PostgresConnections:
     """One tenant's access to the shared pool.
 
-    At most half of the connections may be used for writes, so that a thread that writes can always get another one to read.
+    At most half of the connections may be used for writes, so that a thread that writes can always get a second connection
+    for reads.
     """
 
     def __init__(
@@ -234,7 +235,10 @@ class PostgresConnections:
 
     @contextlib.contextmanager
     def owner(self) -> Iterator[PostgresSession]:
-        """Open a connection for maintenance, with all privileges of the address's user. It is closed after the block."""
+        """Open a connection for maintenance, with all privileges of the user named in the address.
+
+        The connection is closed at the end of the block.
+        """
         with translated(), contextlib.closing(self.connect()) as raw:
             yield PostgresSession(raw)
 
