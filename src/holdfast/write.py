@@ -72,7 +72,8 @@ class Writer:
     def _supersede(self, memory: Memory, others: Sequence[Memory], batch: str, *, reasons: tuple[str, str]) -> Memory:
         """Retire the ``others`` as superseded by ``memory``, and return ``memory``.
 
-        If one of the others is valid from a later time, they all stay, and ``memory`` is returned as superseded by the newest.
+        If one of the others is valid from a later time than ``memory``, all of the others stay. ``memory`` is then returned as
+        superseded by the newest of them.
         """
         newest = max(others, key=lambda other: other.valid_from, default=None)
         if newest is not None and newest.valid_from > memory.valid_from:
@@ -239,7 +240,7 @@ class Writer:
     def _refuse_twin(self, memory: Memory) -> None:
         """Raise ``Conflict`` if undoing would bring back a memory whose place another live memory has taken.
 
-        That is a memory with the same content, or with the same key if the kind allows one value per key.
+        The other memory has the same content. If the kind allows one value per key, the same key is enough.
         """
         kind = self.preset.kind(memory.kind)
         wanted = MemoryFilter(exactly=memory.scope, content_hash=memory.content_hash)
@@ -317,7 +318,7 @@ def _touched(change: Change) -> tuple[str, ...]:
 
 
 def _later(one: datetime | None, other: datetime | None) -> datetime | None:
-    """Return the later of two expiry times; None means never."""
+    """Return the later of two expiry times. None means that a memory never expires."""
     return max(one, other) if one and other else None
 
 

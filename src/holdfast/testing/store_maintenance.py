@@ -1,4 +1,7 @@
-"""Conformance tests for removal, snapshots, checks, backups, and the separation of tenants."""
+"""Conformance tests for removal, snapshots, checks, backups, and the separation of tenants.
+
+A conformance test is one that every implementation of the ``Store`` protocol must pass.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -61,7 +64,7 @@ class RemovalPromises:
         assert _differing(row_counts() if row_counts else {}, before) == {}
 
     def test_a_removed_session_takes_its_jobs_along(self, store: Store) -> None:
-        """Removing a session removes its jobs, but not those of other sessions."""
+        """Removing a session also removes the jobs of that session. The jobs of other sessions stay."""
         with store.write() as tx:
             for id in ("ses_1", "ses_2"):
                 tx.add_session(a_session(id))
@@ -72,7 +75,7 @@ class RemovalPromises:
         assert [job.payload["session"] for job in store.jobs()] == ["ses_2"]
 
     def test_a_removed_user_is_a_stranger_again(self, store: Store) -> None:
-        """A removed user has the default profile again. Other users keep theirs."""
+        """A removed user has the default profile again. Other users keep their profiles."""
         with store.write() as tx:
             tx.set_user(UserProfile(user="ana", timezone="Europe/Madrid"))
             tx.set_user(UserProfile(user="bob", timezone="Asia/Tokyo"))
@@ -109,9 +112,9 @@ class RemovalPromises:
         assert find(store, "parrot") == ["a parrot"]
 
     def _settled(self, store: Store, row_counts: RowCounts | None) -> Mapping[str, int]:
-        """Write to every table once and return the row counts, for a comparison with the counts after a removal.
+        """Write to every table once, and return the row count of each table. Tests compare it with the count after a removal.
 
-        A store may keep some rows (partitions, counters) forever, so they must exist before the rows are first counted.
+        A store may keep some rows (partitions, counters) forever, so these rows must exist before the first count.
         """
         with store.write() as tx:
             tx.use_model("a")
@@ -129,7 +132,10 @@ class SnapshotPromises:
     """Tests that every store must pass for snapshots: all reads in a snapshot are consistent."""
 
     def test_a_snapshot_reads_what_was_stored_before_it(self, store: Store, open_store: OpenStore) -> None:
-        """A snapshot sees earlier writes of another handle. A nested snapshot is part of the outer one."""
+        """A snapshot sees what another handle (a second open store object) wrote earlier.
+
+        A nested snapshot is part of the outer snapshot.
+        """
         remember(store, a_memory("one"))
         other = open_store()
         with other.snapshot(), other.snapshot():
@@ -149,7 +155,7 @@ class MaintenancePromises:
     """Tests that every store must pass for statistics, checks and backups."""
 
     def test_statistics_count_what_is_there(self, store: Store) -> None:
-        """``stats()`` counts the stored rows, in total and by kind and status."""
+        """``stats()`` counts what is stored. Live memories are also counted by kind, and retired memories by status."""
         _, two = remember(store, a_memory("one"), a_memory("two", kind="event", scope=Scope(user="bob", app="kitchen")))
         remember(store, replace(two, status="forgotten", recorded_at=AT + DAY))
         say(store, a_message("three"))
@@ -180,7 +186,7 @@ class MaintenancePromises:
 
     @pytest.mark.parametrize("table", ["memory", "message"])
     def test_the_check_finds_an_altered_row(self, store: Store, alter_text: Alter | None, table: str) -> None:
-        """The deep check finds an altered row by its hash and names it. The quick check does not verify hashes."""
+        """The deep check compares each row with its stored hash and names an altered row. The quick check verifies no hashes."""
         if alter_text is None:
             pytest.skip("this store has no alter_text fixture")
         (altered,) = remember(store, a_memory("pays 100")) if table == "memory" else say(store, a_message("pays 100"))
@@ -192,7 +198,7 @@ class MaintenancePromises:
         assert all(finding.ok for finding in store.check(deep=False))
 
     def test_a_backup_opens_as_a_store_with_all_there_is(self, store: Store, open_store: OpenStore, tmp_path: Path) -> None:
-        """A backup opens as a complete store, and the original lists it among its backups."""
+        """A backup opens as a complete store. The original store lists the backup among its backups."""
         with store.write() as tx:
             tx.use_model("a")
         remember(store, a_memory("one"))
@@ -207,7 +213,7 @@ class MaintenancePromises:
         assert store.backups() == [str(target.resolve())]
 
     def test_the_store_says_where_it_is(self, store: Store) -> None:
-        """``location`` is not empty, because messages to people show it."""
+        """The store's ``location`` is not empty, because messages to people show it."""
         assert store.location
         assert store.tenant == "default"
 
@@ -253,7 +259,7 @@ class TenantPromises:
         assert other.revisions(memory.id) == [memory]
 
     def test_tenants_may_use_the_same_ids(self, store: Store, open_store: OpenStore) -> None:
-        """The same memory id and job effect can exist once per tenant."""
+        """Two tenants can each have a memory with the same id, and a job with the same effect."""
         other = open_store(tenant="other")
         remember(store, a_memory("ours", id="mem_same"))
         remember(other, a_memory("theirs", id="mem_same", scope=Scope(tenant="other")))

@@ -1,4 +1,7 @@
-"""Conformance tests for records: sessions, messages, memories with their revisions, users, settings and spend."""
+"""Conformance tests for records: sessions, messages, memories with their revisions, users, settings and spend.
+
+A handle is an open store object. Several handles can be open on the same store.
+"""
 # ruff: noqa: PT011 - each store raises its own error on a conflict
 
 from dataclasses import replace
@@ -16,7 +19,7 @@ class SessionPromises:
     """Tests that every store must pass for session records."""
 
     def test_a_session_comes_back_as_it_was_stored(self, store: Store, open_store: OpenStore) -> None:
-        """Every field is read back through another handle."""
+        """Every field of a session is read back unchanged through another handle (a second open store object)."""
         session = a_session(scope=Scope(app="kitchen", user="ana", agent="chef"), metadata={"channel": "voice", "n": 1})
         with store.write() as tx:
             tx.add_session(session)
@@ -59,7 +62,7 @@ class MessagePromises:
     """Tests that every store must pass for message records."""
 
     def test_a_message_comes_back_as_it_was_stored(self, store: Store, open_store: OpenStore) -> None:
-        """Every field is read back, with the assigned sequence number."""
+        """Every field of a message is read back unchanged. The store adds only the sequence number."""
         message = a_message(
             "¡Hola! \u4f60\u597d 👋\nsecond line",
             role="tool",
@@ -75,13 +78,13 @@ class MessagePromises:
         assert open_store().messages(MessageFilter(session="ses_1")) == [stored]
 
     def test_sequence_numbers_only_grow(self, store: Store) -> None:
-        """Sequence numbers follow the order of writing, even if the messages have other times."""
+        """Sequence numbers follow the order in which messages are stored, even if the messages' times have another order."""
         stored = say(store, a_message("one", at=AT + DAY), a_message("two"), a_message("three", session="other"))
         assert [m.seq for m in stored] == sorted({m.seq for m in stored})
         assert stored[0].seq > 0
 
     def test_a_sequence_number_is_never_used_again(self, store: Store, open_store: OpenStore) -> None:
-        """The number of a removed message is not reused, not even by another handle."""
+        """The sequence number of a removed message is not given to a later message, not even through another handle."""
         (last,) = say(store, a_message("soon gone"))
         with store.write() as tx:
             tx.remove_messages([last.id])
@@ -120,7 +123,10 @@ class MessagePromises:
         assert [m.text for m in store.messages(MessageFilter(session="ses_1"))] == ["one"]
 
     def test_a_message_without_an_action_can_be_given_one(self, store: Store) -> None:
-        """``set_action`` sets the action of messages that have none and changes nothing else. The deep check still passes."""
+        """``set_action`` sets the action (a marker such as ``IGNORE``) of messages that have none, and changes nothing else.
+
+        The deep check, which verifies the hash of every row, still passes.
+        """
         plain, noise = say(store, a_message("one"), a_message("two", action="noise"))
         with store.write() as tx:
             tx.set_action([plain.id, noise.id, "msg_absent"], "forgotten")
@@ -144,7 +150,7 @@ class MemoryPromises:
     """Tests that every store must pass for memory records and their revisions."""
 
     def test_a_memory_comes_back_as_it_was_stored(self, store: Store, open_store: OpenStore) -> None:
-        """Every field is read back through another handle."""
+        """Every field of a memory is read back unchanged through another handle (a second open store object)."""
         memory = a_memory(
             "prefers tea",
             scope=Scope(app="kitchen", user="ana", agent="chef"),
@@ -209,7 +215,7 @@ class MemoryPromises:
         assert [m.text for m in store.memories(MemoryFilter(statuses=None))] == ["old news"]
 
     def test_a_reader_sees_what_is_shared_or_its_own(self, store: Store) -> None:
-        """A reader sees a memory if each part of the memory's scope is either empty or equal to the reader's."""
+        """A reader sees a memory if each part of the memory's scope is empty or equals that part of the reader's scope."""
         scopes = [
             Scope(app=app, user=user, agent=agent)
             for app in (None, "kitchen", "hall")
@@ -256,7 +262,7 @@ class MemoryPromises:
             assert store.memories(filters) == expected, filters
 
     def test_what_was_learned_and_never_used_can_be_found(self, store: Store) -> None:
-        """``unused_since`` selects extracted memories that were not pinned, used or stated again since then."""
+        """``unused_since`` selects extracted, unpinned memories that were neither used nor stated again since the given time."""
         remember(
             store,
             a_memory("idle", origin="auto"),
@@ -285,7 +291,7 @@ class MemoryPromises:
         assert store.count_memories(MemoryFilter(reader=ANA, limit=2)) == 5
 
     def test_last_use_and_last_statement_are_noted_in_place(self, store: Store) -> None:
-        """``touch`` records the times without adding a revision, and changes no other memory."""
+        """``touch`` records when memories were last used or stated. It adds no revision, and changes no other memory."""
         one, two = remember(store, a_memory("one"), a_memory("two"))
         with store.write(durable=False) as tx:
             tx.touch([one.id], used=AT + DAY)

@@ -60,7 +60,7 @@ class TextPromises:
         assert [m.score for m in matches] == sorted((m.score for m in matches), reverse=True)
 
     def test_scores_stay_within_bounds_when_a_word_has_several_spellings(self, store: Store) -> None:
-        """A text that contains two stems of one query word scores at most 1."""
+        """A query word can have several stems. A text that contains two of these stems scores at most 1."""
         remember(store, a_memory("cos cosa"))
         matches = store.find_text("cosas dragon", SearchFilter(reader=ANA, spaces=["memory"]), languages=("en", "es"), limit=10)
         assert [0 <= match.score <= 1 for match in matches] == [True]
@@ -98,7 +98,7 @@ class TextPromises:
         assert [m.text for m in store.memories(MemoryFilter())] == ["a row"]
 
     def test_scope_is_part_of_the_search(self, store: Store) -> None:
-        """The reader's own matches are found, even if there are better ones that the reader may not see."""
+        """The reader's own matches are found, even if texts that the reader may not see match better."""
         remember(
             store, *(a_memory(f"parrot {n}", scope=BOB) for n in range(300)), a_memory("my own parrot, among many other words")
         )
@@ -114,13 +114,13 @@ class TextPromises:
         assert find(store, "parrot", spaces=("memory",), where={"room": "hall"}) == ["two parrots"]
 
     def test_a_filter_does_not_lose_rows_behind_better_matches(self, store: Store) -> None:
-        """Filters apply before the limit, so that better matches that a filter rejects do not use up the limit."""
+        """Filters apply before the limit. Matches that a filter rejects do not count toward the limit."""
         expected = a_memory("a parrot with a great many other words around it", metadata={"room": "hall"})
         remember(store, expected, *(a_memory(f"parrot {n}") for n in range(450)))
         assert find(store, "parrot", spaces=("memory",), where={"room": "hall"}) == [expected.text]
 
     def test_of_messages_only_those_said_at_the_wanted_times_are_found(self, store: Store) -> None:
-        """``said`` filters messages by half-open time ranges. It does not apply to memories."""
+        """``said`` filters messages by time ranges. The end of a range is not part of it. ``said`` does not apply to memories."""
         say(store, *(a_message(f"parrot {day}", at=AT + day * DAY, session=f"ses_{day}") for day in range(6)))
         remember(store, a_memory("the parrot is green"))
         days = [(AT + DAY, AT + 2 * DAY), (AT + 4 * DAY, AT + 5 * DAY)]
@@ -130,7 +130,7 @@ class TextPromises:
         assert find(store, "parrot", spaces=["memory"], said=days) == ["the parrot is green"]
 
     def test_tidying_comes_to_an_end_and_changes_no_answer(self, store: Store) -> None:
-        """Repeated calls of ``tidy()`` reach a point where nothing is left to do. Search results stay the same."""
+        """After enough calls of ``tidy()``, which does maintenance work, nothing is left to do. Search results stay the same."""
         for n in range(40):
             remember(store, a_memory(f"parrot {n} of the harbour"))
         before = find(store, "parrot 7 harbour")

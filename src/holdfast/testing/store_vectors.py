@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def towards(*angles: float) -> "Vectors":
-    """Return 4-dimensional unit vectors in one plane, at these angles in degrees."""
+    """Return one 4-dimensional unit vector per angle. The angles are in degrees, and all vectors lie in one plane."""
     radians = np.radians(np.array(angles, dtype=np.float32))
     flat = np.zeros((len(angles), 4), dtype=np.float32)
     flat[:, 0], flat[:, 1] = np.cos(radians), np.sin(radians)
@@ -25,14 +25,17 @@ def towards(*angles: float) -> "Vectors":
 
 
 def embed_all(store: Store, model: str, angles: dict[str, float]) -> int:
-    """Store a vector for every chunk without one, at the angle given for its text. Return the number of vectors stored."""
+    """Store a vector for every chunk that has none (up to 100), and return the number of vectors stored.
+
+    ``angles`` maps the text of a chunk to the angle of its vector in degrees.
+    """
     waiting = store.missing_vectors(model, limit=100)
     with store.write(durable=False) as tx:
         return tx.put_vectors(model, [(w.item, w.chunk) for w in waiting], towards(*(angles[w.text] for w in waiting)))
 
 
 def nearest(store: Store, model: str, angle: float, reader: Scope = ANA, **more: Any) -> list[str]:
-    """Return the texts whose vectors are closest to an angle, closest first."""
+    """Return the texts whose vectors are closest to the vector at an angle (in degrees), closest first."""
     spaces: tuple[Space, ...] = more.pop("spaces", ("memory", "message"))
     limit = more.pop("limit", 10)
     where = SearchFilter(reader=reader, spaces=spaces, **more)
@@ -65,7 +68,7 @@ class VectorPromises:
         assert store.models() == ["b", "a"]
 
     def test_a_readers_newest_wait_first(self, store: Store) -> None:
-        """Chunks that wait to be embedded and that a reader may see are listed newest first."""
+        """The chunks that wait to be embedded are listed newest first. Only chunks that the reader may see are listed."""
         _want(store, "a")
         remember(store, a_memory("old"), a_memory("new"), a_memory("bob's", scope=BOB))
         assert [w.text for w in store.missing_vectors("a", reader=ANA, limit=10)] == ["new", "old"]
@@ -129,7 +132,7 @@ class VectorPromises:
         assert nearest(store, "b", 0) == []
 
     def test_a_dropped_model_leaves_nothing_and_the_other_all(self, store: Store) -> None:
-        """Dropping a model removes its vectors and its queue, and leaves other models unchanged."""
+        """Dropping a model removes its vectors and its queue of chunks to embed. Other models keep theirs."""
         remember(store, a_memory("one"))
         for model in ("a", "b"):
             _want(store, model)
@@ -198,7 +201,10 @@ class VectorPromises:
         assert [(match.item, match.chunk) for match in matches] == [(message.seq, 2)]
 
     def test_another_handle_follows_every_change_of_the_vectors(self, store: Store, open_store: OpenStore) -> None:
-        """A handle that has loaded its index still sees vectors that another handle adds, moves or removes."""
+        """A handle is an open store object. It sees the vectors that another handle adds, moves or removes.
+
+        This holds even if the handle has already loaded its vector index.
+        """
         other = open_store()
         _want(store, "a")
         one, _ = remember(store, a_memory("one"), a_memory("two"))

@@ -37,7 +37,7 @@ class TransactionPromises:
         assert find(store, "soon gone") == []
 
     def test_a_write_after_a_failed_one_works(self, store: Store) -> None:
-        """The handle stays usable after a failed transaction."""
+        """The same handle (open store object) can be used after a failed transaction."""
         with pytest.raises(ZeroDivisionError), store.write():
             _ = 1 // 0
         remember(store, a_memory("fine"))
@@ -51,7 +51,7 @@ class TransactionPromises:
             assert store.memories(MemoryFilter()) == []
 
     def test_another_handle_sees_what_was_committed(self, store: Store, open_store: OpenStore) -> None:
-        """Two handles see each other's commits."""
+        """Two handles (open store objects) on one store see each other's commits."""
         other = open_store()
         remember(store, a_memory("from here"))
         assert find(other, "here") == ["from here"]
@@ -111,7 +111,7 @@ class JobPromises:
         assert [job.id for job in store.jobs()] == ["first"]
 
     def test_a_job_comes_back_as_it_was_stored(self, store: Store, open_store: OpenStore) -> None:
-        """Every field is read back through another handle."""
+        """Every field of a job is read back unchanged through another handle (a second open store object)."""
         job = a_job(
             "x",
             payload={"session": "s", "n": 1},
@@ -130,7 +130,7 @@ class JobPromises:
         assert open_store().jobs() == [job]
 
     def test_jobs_are_listed_oldest_first_by_state(self, store: Store) -> None:
-        """``states`` selects the jobs to list, oldest first; ``limit`` returns the oldest of them."""
+        """Jobs in one of the given ``states`` are listed oldest first. With ``limit``, only the oldest are listed."""
         with store.write() as tx:
             tx.add_job(a_job("late", at=AT + DAY, id="late"))
             tx.add_job(a_job("early", id="early"))

@@ -56,12 +56,15 @@ class StoreSuite(
 
     @pytest.fixture
     def store(self, open_store: OpenStore) -> Store:
-        """Return a handle on an empty store."""
+        """Return a handle (an open store object) on an empty store."""
         return open_store()
 
     @pytest.fixture
     def row_counts(self) -> RowCounts | None:
-        """Return a function that counts the rows of every table, or None to skip these checks. A subclass may override it."""
+        """Return a function that counts the rows of every table, or None to skip the tests that need it.
+
+        A subclass may override this fixture.
+        """
         return None
 
     @pytest.fixture

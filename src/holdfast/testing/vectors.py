@@ -44,6 +44,6 @@ class HashEmbedder:
 
 @lru_cache(maxsize=65536)
 def _place(term: str) -> tuple[int, int]:
-    """Return the hash that selects a term's dimension, and the sign (1 or -1) of its contribution."""
+    """Return the hash that selects the dimension of a term (a stemmed word), and the sign (1 or -1) of the term in it."""
     digest = hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest[:7], "little"), 1 if digest[7] & 1 else -1

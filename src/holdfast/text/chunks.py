@@ -28,7 +28,7 @@ def split_chunks(text: str, size: int = 1600, overlap: int = 200) -> list[str]:
 
 
 def chunk_spans(text: str, size: int = 1600, overlap: int = 200) -> list[tuple[int, int]]:
-    """Return the start and end of each chunk, in order."""
+    """Return the start and end position of each chunk in the text, in order."""
     if size < 1 or not 0 <= overlap <= size // 2:
         message = f"chunks of {size} characters cannot overlap by {overlap}"
         raise ValueError(message)

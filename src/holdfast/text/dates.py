@@ -33,7 +33,8 @@ _DAYS: Final = {
 def ago(then: datetime, now: datetime, language: str | None = None) -> str:
     """Return how long ago a time was, such as ``2 days ago``.
 
-    Uses the largest unit of which at least two have passed; for days, hours and minutes, one is enough.
+    The unit is the largest one that fits at least twice, so that 10 days are not called "1 week". Days, hours and minutes
+    may also fit only once.
     """
     passed = max(now - then, timedelta())
     for size, unit in _UNITS:

@@ -1,7 +1,7 @@
 """Extract the details of a text: names, numbers, dates, times, amounts of money, addresses and titles.
 
-A summary must keep them. Two spellings of one thing yield the same detail: "14 March", "March 14th" and
-"el 14 de marzo", or "€42", "42 euros" and "42,00 €".
+A summary must keep the details. Two spellings of one thing yield the same detail: "14 March", "March 14th" and
+"el 14 de marzo" are one detail, and so are "€42", "42 euros" and "42,00 €".
 """
 
 import re
@@ -36,9 +36,10 @@ _MAGNITUDES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detail:
-    """One detail of a text: normalized (``key``), as written (``short``), and as written with the noun of a number (``full``).
+    """One detail of a text in three forms: normalized (``key``), as written (``short``), and with context (``full``).
 
-    In "12 guests", ``short`` is "12" and ``full`` is "12 guests". For other details, such as dates, both are the same.
+    The context is the noun that a number counts: in "12 guests", ``short`` is "12" and ``full`` is "12 guests". For other
+    details, such as dates, ``full`` equals ``short``.
     """
 
     key: str
@@ -52,7 +53,7 @@ def details(text: str) -> frozenset[str]:
 
 
 def find_details(text: str) -> dict[str, Detail]:
-    """Return the details of a text by key, each in its first spelling. They are in no particular order."""
+    """Return the details of a text by key (the normalized form), each in its first spelling. The order has no meaning."""
     rest = _CODE.sub(" ", text)
     found: dict[str, Detail] = {}
     for pattern, key_of in _PATTERNS:
@@ -81,7 +82,7 @@ def missing(wanted: Iterable[str], text: str) -> set[str]:
 
 
 def kept(source: str, summary: str) -> float:
-    """Return the share of a text's details that its summary keeps. If the text has no details, it is 1."""
+    """Return the share of a text's details that its summary keeps, from 0 to 1. The share is 1 if the text has no details."""
     wanted = details(source)
     return 1.0 - len(missing(wanted, summary)) / len(wanted) if wanted else 1.0
 

@@ -42,7 +42,10 @@ STOP_WORDS: dict[str, frozenset[str]] = {
 }
 _DEFAULT_LANGUAGES = ("en", "es")
 _MIN_VOTES = 2
-"""Minimum number of stop words for a language other than English or Spanish. One is not enough: "tea au lait" is English."""
+"""Minimum number of stop words to detect a language other than English or Spanish.
+
+One is not enough: "tea au lait" is English.
+"""
 _WORD = re.compile(r"[^\W\d_]+")
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
 _SPANISH_SIGNS = re.compile("[¿¡ñ]", re.IGNORECASE)

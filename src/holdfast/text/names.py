@@ -19,7 +19,7 @@ _NAMED = re.compile(r"\b(?:named|called|name is|name's|se llama|llamad[oa]|me ll
 _COMMON_WORDS = STOP_WORDS["en"] | STOP_WORDS["es"] | ORDINARY
 _MAX_NAME_TOKENS = 8
 _MAX_SIGNS = 6
-"""If a sentence starts with this many punctuation marks or more, the word after them does not count as its first word.
+"""If this many punctuation marks or more come before a word, the word does not count as the first word of its sentence.
 
 An exception is a word directly after a mark of ``_BEFORE_START``, such as a quotation mark.
 """
@@ -84,7 +84,7 @@ def _names_in(tokens: list[str], known: _KnownNames) -> Iterator[str]:
 
 
 def _run(tokens: list[str], at: int, known: _KnownNames) -> int:
-    """Return the number of tokens of the name that starts at this position, or 0 if none does."""
+    """Return the number of tokens of the name that starts at this position, or 0 if no name starts there."""
     if not _is_capital(tokens[at]) or (_opens(tokens, at) and not _is_name_at_start(tokens, at, known)):
         return 0
     end = at + 1

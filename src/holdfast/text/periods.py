@@ -1,4 +1,4 @@
-"""Parse the periods that a question names ("two weeks ago", "el martes pasado", "in March").
+"""Parse the time periods that a question names ("two weeks ago", "el martes pasado", "in March").
 
 Periods have wide margins, because people count days loosely and live in other time zones.
 """
@@ -22,7 +22,7 @@ _UNITS: Final = {
     "mes": 30, "meses": 30, "year": 365, "years": 365, "ano": 365, "anos": 365,
 }  # fmt: skip
 _SLACK_DAYS: Final = {1: 0.6, 7: 3, 30: 9, 365: 60}
-"""Tolerance in days for "N units ago", by the length of the unit in days: 7 for "weeks", 30 for "months"."""
+"""Maps the length of a unit in days (7 for "weeks") to the tolerance in days for a phrase such as "two weeks ago"."""
 _VAGUE_AMOUNTS: Final = {"a": 1, "an": 1, "one": 1, "un": 1, "una": 1, "couple": 2, "par": 2, "few": 3, "several": 4, "unos": 3, "unas": 3, "varios": 4, "varias": 4}  # fmt: skip
 _HOLIDAYS: Final = {
     "christmas eve": (12, 24), "christmas": (12, 25), "new year's eve": (12, 31), "new years eve": (12, 31), "halloween": (10, 31),
@@ -39,7 +39,7 @@ _CONVERSATION_WORDS: Final = frozenset(
 )
 """Words about the conversation itself, without accents ("talk", "said").
 
-A question that contains only such words and stop words asks for everything said in the period.
+A question may contain only such words and stop words besides a time period. It then asks for everything said in the period.
 """
 
 _AMOUNT: Final = rf"(?P<amount>\d{{1,3}}|{'|'.join(sorted({*NUMBERS, *_VAGUE_AMOUNTS}, key=len, reverse=True))})"
@@ -57,12 +57,12 @@ _HINTS: Final = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A period that a question names."""
+    """A time period that a question names."""
 
     start: datetime
     end: datetime
     alone: bool = False
-    """True if the question asks for everything said in the period."""
+    """True if the question names no subject, only the period. It then asks for everything said in the period."""
 
     def holds(self, moment: datetime) -> bool:
         """Return True if the moment lies within the period."""
@@ -84,9 +84,9 @@ def periods_of(question: str, now: datetime) -> list[Period]:
 
 
 def _asks_nothing(rest: str) -> bool:
-    """Return True if the rest of the question only asks what was said, as in "what did we talk about".
+    """Return True if a question only asks what was said in a period, as in "what did we talk about last week".
 
-    The rest is the question without the periods it names.
+    ``rest`` is the question without the periods it names.
     """
     words = _WORD.findall(rest)
     about_talk = any(word in _CONVERSATION_WORDS for word in words) or {"did", "do"} <= set(words)
@@ -173,7 +173,10 @@ def _holiday(match: re.Match[str], now: datetime) -> _Spans:
 
 
 def _on(month: int, day: int, now: datetime, year: str | None) -> _Spans:
-    """Yield the span of a day in the given year. Without a year, use the latest such day that is not after ``now``."""
+    """Yield the start and end of a calendar day in the given year.
+
+    Without a year, the day is in this year, or in the last year if it would be after ``now``.
+    """
     for number in [int(year)] if year else [now.year, now.year - 1]:
         try:
             found = datetime(number, month, day, tzinfo=UTC)

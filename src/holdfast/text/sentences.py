@@ -1,4 +1,4 @@
-"""Split a text into sentences: prose, lists, chat and dictation, in English and Spanish."""
+"""Split a text into sentences. The text can be prose, a list, chat or dictation, in English or Spanish."""
 
 import re
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ _PERHAPS_LAST = frozenset("etc a.m p.m inc ltd co corp s.a s.l u.s u.k ee.uu uu 
 _CONTEXT_CHARS = 40
 """Number of characters examined on each side of a period. Few are enough, because abbreviations are short."""
 _MIN_WRAPPED_CHARS = 45
-"""Minimum length of a line that is joined with the next one if that continues its sentence. Shorter lines are never joined."""
+"""Minimum number of characters of a line that counts as wrapped. Shorter lines are never joined with the next line."""
 _MAX_UNPUNCTUATED_WORDS = 24
 _MIN_PIECE_WORDS = 5
 _CONJUNCTIONS = frozenset(

@@ -1,4 +1,4 @@
-"""Search terms of a text: stemmed words, and tokens with symbols kept whole.
+"""Search terms of a text: stemmed words, and tokens with symbols.
 
 A token such as ``v2.5``, ``C++`` or ``a/b.py`` is indexed as its words and also as one term. That term is spelled with
 letters and digits only, so no character of a text or query reaches the full-text engine as syntax.
@@ -47,7 +47,7 @@ def document_terms(text: str, language: str | None) -> list[str]:
 def query_terms(query: str, languages: Sequence[str]) -> list[frozenset[str]]:
     """Return the terms of a query: for each word except stop words, its stems in each language.
 
-    The language of a short question is often unclear, so every word is stemmed in each plausible one.
+    The language of a short question is often unclear, so every word is stemmed in each plausible language.
     """
     spoken = detect_language(query)
     plausible = tuple(dict.fromkeys(code for code in (spoken, *languages) if code in _STEMMERS)) or ("en",)
@@ -87,7 +87,10 @@ def _tokens(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _pairs(run: str) -> Iterator[str]:
-    """Yield terms for scripts that write no spaces: overlapping character pairs, single characters, and any other words."""
+    """Yield terms for scripts that write no spaces: overlapping pairs of characters, and single characters.
+
+    Words of other scripts in the same run of text are also yielded.
+    """
     for piece in _NO_SPACES.split(run):
         if piece:
             yield piece[:_MAX_TERM]

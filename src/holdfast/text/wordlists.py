@@ -1,6 +1,6 @@
 """Word lists that separate names from capitalized ordinary words: sentence openers, given names, months and days.
 
-All are folded: lower case, no accents.
+All words are folded: lower case, no accents.
 """
 
 MONTHS: dict[str, str] = {

@@ -1,4 +1,4 @@
-"""Access to a folder of small files. No file outside the folder is read or written, and no link is followed."""
+"""Access to the folder of topic pages. No file outside the folder is read or written, and no link is followed."""
 
 import contextlib
 import os
@@ -56,7 +56,7 @@ class Folder:
         return Stamp(status.st_mtime_ns, status.st_size, status.st_ino) if stat.S_ISREG(status.st_mode) else None
 
     def read(self, name: str) -> bytes | None:
-        """Return a file's bytes; None if it is missing, unreadable, or changed while it was read."""
+        """Return a file's bytes, or None if the file is missing, is unreadable, or changed while it was read."""
         before = self.stamp(name)
         if before is None:
             return None
@@ -91,7 +91,7 @@ class Folder:
         prepared.replace(self._inside(name))
 
     def remove(self, name: str) -> None:
-        """Remove a file."""
+        """Remove a file from the folder."""
         self._inside(name).unlink(missing_ok=True)
 
     def settle(self) -> None:

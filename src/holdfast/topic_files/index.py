@@ -1,6 +1,7 @@
-"""Render and parse the index of recent topics. Its lines are sorted newest first.
+"""Render and parse the index, a file with one line per recent conversation, newest first.
 
-A line consists of time, topic and note: ``2026-02-12T14:30:00|cooking|rice recipes``.
+A line consists of time, topic and note: ``2026-02-12T14:30:00|cooking|rice recipes``. The note is a memory that says
+what the conversation was about.
 """
 
 import re
@@ -17,14 +18,14 @@ _STAMP: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?Z?"
 
 
 def note_line(memory: Memory) -> Line:
-    """Return a note as a line of the index; the line's text is ``topic|note``."""
+    """Return a note (a memory listed in the index) as a line of the index. The line's text is ``topic|note``."""
     topic = flat(memory.topic or "").replace("\\", "\\\\").replace("|", "\\|")
     at = memory.valid_from.astimezone(UTC).replace(microsecond=0, tzinfo=None).isoformat()
     return Line(text=f"{topic}|{flat(memory.text)}", at=at)
 
 
 def topic_and_note(text: str) -> tuple[str, str]:
-    """Split a line's text into topic and note."""
+    """Split the text of an index line, ``topic|note``, into topic and note."""
     separator = _SEPARATOR.search(text)
     assert separator is not None, text
     topic = re.sub(r"\\(.)", r"\1", text[: separator.end() - 1])
@@ -38,7 +39,7 @@ def newest(notes: Sequence[Memory], max_notes: int = MAX_NOTES) -> list[Memory]:
 
 
 def render_index(notes: Sequence[Memory], *, layout: Sequence[str] = (), max_notes: int = MAX_NOTES) -> str:
-    """Return the text of the index. Rows that the user added are placed first."""
+    """Return the text of the index. ``layout`` has the user's rows that are not notes; they come first."""
     lines = [f"{line.at}|{line.text}" for line in map(note_line, newest(notes, max_notes))]
     return "".join(f"{row}\n" for row in (*layout, *lines))
 

@@ -1,4 +1,7 @@
-"""The record of the last sync: ids, digests and open questions. It contains no text or name in plain form."""
+"""The record of the last sync between the topic files and the store: ids, hashes and open questions.
+
+The record contains no text or name in plain form.
+"""
 
 import hashlib
 import json
@@ -15,7 +18,7 @@ from holdfast.types import Scope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """State of the folder at the last sync, and the questions that are still open."""
+    """State of the folder at the last sync, and the questions about edits that the user has not answered yet."""
 
     scope: str
     pages: dict[str, BasePage] = field(default_factory=dict)
@@ -58,17 +61,17 @@ def read_record(stored: str | None, scope: Scope, folder: str) -> Record:
 
 
 def scope_digest(scope: Scope) -> str:
-    """Return the digest of a scope."""
+    """Return the hash of a scope."""
     return digest(json.dumps([scope.tenant, scope.app, scope.user, scope.agent]))
 
 
 def file_key(name: str) -> str:
-    """Return the digest of a file name, after Unicode normalization."""
+    """Return the hash of a file name, after Unicode normalization. It identifies the file in the record."""
     return digest(unicodedata.normalize("NFC", name))
 
 
 def bytes_digest(data: bytes) -> str:
-    """Return the digest of a file's content."""
+    """Return the hash of a file's content."""
     return hashlib.sha256(data).hexdigest()[:32]
 
 

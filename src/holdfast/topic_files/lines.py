@@ -1,4 +1,7 @@
-"""Convert between memories and the lines of topic pages and of the index."""
+"""Convert between memories and the lines of topic pages and of the index.
+
+The index is a file that lists recent notes. A note is a memory that says what one conversation was about.
+"""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -13,11 +16,11 @@ ADDED: Final = "written by hand into a file"
 
 
 class LineFormat(Protocol):
-    """Converts between lines and memories. There is one implementation for pages and one for the index."""
+    """Converts between lines and memories. One class implements it for topic pages, another for the index of recent notes."""
 
     @property
     def titled(self) -> bool:
-        """True if the file has a title. The title names the topic of all its lines."""
+        """True if the file has a title. The title names the topic of all lines of the file."""
         ...
 
     def line(self, memory: Memory) -> Line:
@@ -56,9 +59,9 @@ class PageLines:
         return _revision(memory, text, key=key, topic=topic, at=_moment(at, self.now))
 
     def created(self, line: Line, topic: str) -> Put:
-        """Return the change that creates a memory from a line. A date that cannot be the memory's date stays in the text.
+        """Return the change that creates a memory from a line.
 
-        Such a date is more than a day in the future.
+        The date in the line becomes the memory's date. A date more than a day in the future stays in the text instead.
         """
         at, text = _moment(line.at, self.now), line.text
         if line.at and at is None:
@@ -70,7 +73,7 @@ class PageLines:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexLines:
-    """Converts between the lines of the index and notes."""
+    """Converts between the lines of the index and notes. A note is a memory that says what one conversation was about."""
 
     scope: Scope
     kind: str
@@ -89,7 +92,10 @@ class IndexLines:
         return _revision(memory, text, key=memory.key, topic=line_topic, at=_moment(at, self.now))
 
     def created(self, line: Line, topic: str) -> Put:  # noqa: ARG002  (each line of the index has its own topic)
-        """Return a new note. Its key includes the time, because two conversations may have the same topic."""
+        """Return the change that creates a note from a line.
+
+        The note's key includes the time, because two conversations may have the same topic.
+        """
         line_topic, text = topic_and_note(line.text)
         at = _moment(line.at, self.now)
         key = f"{line_topic}:{(at or self.now).isoformat()}" if self.keyed else None
@@ -122,9 +128,9 @@ def _revision(memory: Memory, text: str, *, key: str | None, topic: str | None, 
 
 
 def _moment(at: str | None, now: datetime) -> datetime | None:
-    """Return the time stated in a line. Today's date becomes ``now``.
+    """Return the time stated in a line. If the line states today's date, return ``now``.
 
-    Return None if the line states no time, or one that is more than a day in the future.
+    Return None if the line states no time, or a time more than a day in the future.
     """
     if at is None:
         return None

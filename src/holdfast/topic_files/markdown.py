@@ -34,7 +34,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Parsed content of a file: rows of layout, and lines that stand for memories, in order."""
+    """Parsed content of a file, in order: rows of layout (such as headings), and lines that stand for memories."""
 
     title: str | None = None
     parts: tuple[str | Line, ...] = ()
@@ -85,7 +85,7 @@ def render_page(topic: str, memories: Sequence[Memory]) -> str:
 
 
 def update_page(page: Page, ids: Sequence[str | None], topic: str, memories: Sequence[Memory]) -> str:
-    """Return the text of a page, updated to match these memories. ``ids`` are the memory ids of its lines.
+    """Return the text of a page, updated to match these memories. ``ids`` has the memory id of each line of the page.
 
     Layout, order and unchanged lines stay as typed. Lines without a memory are removed, and new lines are inserted by date.
     """
@@ -109,9 +109,9 @@ def update_page(page: Page, ids: Sequence[str | None], topic: str, memories: Seq
 
 
 def _insert(rows: list[tuple[tuple[str, ...], Memory | None]], memory: Memory) -> None:
-    """Insert a line for a memory after the last line that is not newer.
+    """Insert a line for a memory after the last line that is not newer than the memory.
 
-    If all lines are newer, it becomes the first line. On a page without lines, it is added at the end.
+    If all lines are newer, the memory becomes the first line. On a page without lines, the memory is added at the end.
     """
     new = ((render_line(page_line(memory)),), memory)
     places = [place for place, (_, other) in enumerate(rows) if other is not None]
@@ -153,7 +153,10 @@ def _indent(row: str) -> int:
 
 
 def _title(rows: Sequence[str]) -> tuple[str | None, set[int]]:
-    """Return the title and its row numbers: the first level-one heading, written with ``#`` or underlined with ``=``."""
+    """Return the title and the numbers of its rows.
+
+    The title is the first level-one heading, written with ``#`` or underlined with ``=``.
+    """
     first = next((number for number, row in enumerate(rows) if row.strip()), None)
     for number, row in enumerate(rows):
         if row.startswith("#") and not row.startswith("##") and row[1:].strip() and (row[1].isspace() or number == first):
@@ -180,7 +183,7 @@ def _blocks(rows: Sequence[str]) -> set[int]:
 def _closing(rows: Sequence[str], start: int) -> int | None:
     """Return the number of the last row of the block that starts at ``start``.
 
-    Return None if no block starts there, or if it is never closed.
+    Return None if no block starts there, or if the block is never closed.
     """
     row = rows[start].strip()
     if row.startswith("<!--"):
@@ -223,14 +226,14 @@ def _day(found: re.Match[str]) -> str | None:
 
 
 def digest(text: str) -> str:
-    """Return the digest of a text, for records that must not contain the text."""
+    """Return the hash of a text, for records that must not contain the text itself."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def ids_of(page: Page, known: Sequence[tuple[str, str]]) -> list[str | None]:
-    """Return the memory id of each line, or None if it is unknown.
+    """Return the memory id of each line, or None for a line whose memory is unknown.
 
-    Lines are identified by the digest of their text. ``known`` contains pairs of id and digest.
+    A line is identified by the hash of its text. ``known`` contains pairs of memory id and hash.
     """
     waiting: dict[str, list[str]] = {}
     for id, text_digest in known:

@@ -1,4 +1,7 @@
-"""Match the lines of an edited file with the lines of the last sync: by equal text, then by position and similarity."""
+"""Match the lines of an edited file with the lines that the file had at the last sync.
+
+Lines with equal text are matched first, then lines with similar text at the same place, then other similar lines.
+"""
 
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
@@ -8,11 +11,11 @@ from holdfast.topic_files.markdown import Line, digest
 from holdfast.topic_files.record import BaseLine
 
 MIN_EDIT_SIMILARITY: Final = 0.6
-"""Minimum similarity of two texts on one page to count as an edit of one memory."""
+"""Minimum similarity, from 0 to 1, of two texts on one page. Texts at least this similar count as an edit of one memory."""
 MIN_MOVE_SIMILARITY: Final = 0.8
-"""Minimum similarity of two texts on different pages to count as one memory that moved."""
+"""Minimum similarity, from 0 to 1, of two texts on different pages. Texts at least this similar count as one moved memory."""
 _MAX_COMPARED_CHARACTERS: Final = 300
-"""Maximum number of characters that are compared of each text."""
+"""Number of characters at the start of each text that are compared. The rest of a longer text is ignored."""
 _MAX_PAIRS: Final = 4000
 """Maximum number of pairs to compare by similarity; beyond it, only equal texts are paired."""
 
@@ -20,9 +23,10 @@ _MAX_PAIRS: Final = 4000
 def match(
     base: Sequence[BaseLine], lines: Sequence[Line], *, before: Mapping[str, str], now: Mapping[str, str]
 ) -> dict[int, int]:
-    """Match the lines of a file with the lines at the last sync (``base``). Return positions in ``base`` by position in the file.
+    """Match the lines of a file with ``base``, the lines that the file had at the last sync.
 
-    ``before`` and ``now`` are the texts of the memories, by id, at the last sync and today.
+    Return a mapping from the position in the file to the position in ``base``. ``before`` and ``now`` map memory ids to the
+    texts of the memories: at the last sync, and today.
     """
     matches = _same(lines, [line.digest for line in base], {})
     matches = _same(lines, [digest(now[line.id]) if line.id in now else "" for line in base], matches)
@@ -38,7 +42,7 @@ def match(
 
 
 def _same(lines: Sequence[Line], digests: Sequence[str], matches: Mapping[int, int]) -> dict[int, int]:
-    """Add matches for lines with unchanged text, at any position."""
+    """Match lines whose text is unchanged, at any position. The result contains the earlier ``matches`` too."""
     result, taken = dict(matches), set(matches.values())
     waiting: dict[str, list[int]] = {}
     for place, known in enumerate(digests):
@@ -52,9 +56,9 @@ def _same(lines: Sequence[Line], digests: Sequence[str], matches: Mapping[int, i
 
 
 def _in_place(lines: Sequence[Line], texts: Sequence[str], matches: dict[int, int]) -> None:
-    """Match each line next to a matched line with the text next to that line's match, if the two are similar enough.
+    """Match similar lines at the same place, that is, next to lines that are already matched. Add them to ``matches``.
 
-    ``texts`` are the texts of the lines at the last sync. The matches are added to ``matches``.
+    ``texts`` are the texts that the lines had at the last sync.
     """
     taken = set(matches.values())
     steps = [(range(len(lines)), 1), (range(len(lines) - 1, -1, -1), -1)]

@@ -1,8 +1,8 @@
-"""Three-way merge of edited files with the memories they mirror. It computes changes and writes nothing.
+"""Three-way merge of edited files with the memories they mirror. The merge computes changes and writes nothing.
 
-The base is the state of the last sync. A change on one side wins; if both sides changed, both texts are kept. Deleting
-a line forgets its memory. If many lines are gone at once, or a file looks truncated, a question is raised, and the file
-is ignored until the user answers it.
+The base is the state of the last sync. The two sides are the file and the store. If only one side changed, that change
+wins. If both sides changed, both texts are kept. Deleting a line forgets its memory. If many lines are gone at once, or
+a file looks truncated, the user is asked, and the file is ignored until the user answers.
 """
 
 from collections.abc import Collection, Mapping
@@ -19,7 +19,7 @@ from holdfast.types import Change, Retire
 MAX_UNCONFIRMED_LINES: Final = 3
 """Number of lines that the user can always delete from a page at once without being asked to confirm."""
 MAX_UNCONFIRMED_FRACTION: Final = 3
-"""With the value 3, the user can delete up to one third of a page's lines without being asked to confirm."""
+"""The value 3 stands for one third. The user can delete that share of a page's lines without being asked to confirm."""
 FORGOTTEN: Final = "deleted by hand from its file"
 
 
@@ -38,7 +38,7 @@ class _FileMerge:
     spared: bool = False
     """True if the user answered no to a question about this file. The memories of its deleted lines are then kept."""
     restored: bool = False
-    """True if the user rejected the edits in this file. They are then ignored, and the file is rewritten from the store."""
+    """True if the user rejected the edits in this file. The edits are then ignored, and the file is rewritten from the store."""
 
     @property
     def lines(self) -> tuple[Line, ...]:
@@ -120,7 +120,10 @@ class _Merging:
     # --- matching -------------------------------------------------------------------------------------------
 
     def _topic(self, work: _FileMerge) -> str:
-        """Return the file's topic: the one at the last sync if the title is unchanged, else the one that the title names."""
+        """Return the topic of a file. If the title is unchanged, it is the topic at the last sync.
+
+        Otherwise it is the topic that the new title names. A file without a title is named after its file name.
+        """
         if not self._lines.titled:
             return ""
         title = work.file.page.title if work.file else None
@@ -170,7 +173,7 @@ class _Merging:
         self._ask_about_total()
 
     def _ask_about_total(self) -> None:
-        """Raise questions if the deletions in all files together exceed the limits. These files wait for the user's answer."""
+        """Raise questions if the deletions in all files together exceed the limits. The files wait for the user's answers."""
         with_losses = [work for work in self._works if not (work.held or work.restored or work.spared) and self._losses(work)]
         unanswered = [
             work for work in with_losses if self._answers.get(self._question_for(work, "gone").id) is None and work.file
@@ -291,7 +294,7 @@ class _Merging:
         return memory.id
 
     def _new(self, work: _FileMerge, line: Line) -> str | int | None:
-        """Merge a new line. If a known memory without a line has the same text, link the line to it; else create a memory."""
+        """Merge a new line. Link it to a known memory that has the same text but no line. Otherwise create a memory."""
         same = self._by_text.get(line.text)
         if same is None:
             return self._add(line, self._topic_of_new(work))
@@ -315,7 +318,7 @@ class _Merging:
     def _topic_of_new(self, work: _FileMerge) -> str:
         """Return the topic for a new line of this file.
 
-        This is normally the file's topic. If that was split into subtopics since the last sync, it is the general subtopic.
+        This is normally the file's topic. If that topic was split into subtopics since the last sync, it is the general subtopic.
         """
         if not self._lines.titled or work.base is None or digest(work.topic) != work.base.topic:
             return work.topic

@@ -1,4 +1,7 @@
-"""Mirrored folders of topic pages. The root folder has the shared memories, with a subfolder for each user or app in use."""
+"""Keeps folders of topic pages in sync with the store.
+
+The root folder has the pages of shared memories. Every other scope in use, such as a user or an app, has a subfolder.
+"""
 
 import contextlib
 import hashlib
@@ -26,7 +29,7 @@ _FIRST_TENANT = "default"
 
 
 class FolderMirrors:
-    """Syncs the folders of the scopes in use. Does nothing for a preset without ``topics_dir``."""
+    """Syncs the folders of the scopes in use. Does nothing if the preset has no ``topics_dir`` (root folder of the pages)."""
 
     def __init__(
         self, store: Store, preset: Preset, clock: Clock, *, follow_up: Callable[[Transaction, Scope], None] | None = None
@@ -86,7 +89,10 @@ class FolderMirrors:
         return _combine(files.sync() for files in self._in_use())
 
     def before_erasing(self, owner: Mapping[str, str]) -> list[TopicFiles]:
-        """Import pending edits of the scopes that an erasure may touch, so that they are erased too. Return the scopes' files."""
+        """Import the pending edits of all scopes that an erasure may touch, so that the edits are erased too.
+
+        Return the topic files of these scopes.
+        """
         if self.root is None:
             return []
         for memory in self._store.memories(MemoryFilter(owner=owner, has_topic=True, statuses=None)):
@@ -101,7 +107,7 @@ class FolderMirrors:
         return tuple(question for files in self._in_use() for question in files.questions())
 
     def answer(self, question: str, *, yes: bool) -> SyncReport:
-        """Answer a question. Yes accepts the file as edited; no keeps the memories and writes the file again."""
+        """Answer a question about an edited file. Yes accepts the file as edited. No keeps the memories and rewrites the file."""
         for files in self._in_use():
             if question in {asked.id for asked in files.questions()}:
                 return files.confirm(question) if yes else files.refuse(question)
@@ -115,7 +121,7 @@ class FolderMirrors:
 def _folder_id(root: Path) -> str:
     """Return the random id that is stored in a folder on first use.
 
-    It distinguishes folders that have the same path on two machines.
+    The id distinguishes folders that have the same path on two machines.
     """
     path, name = root / _NAME_FILE, secrets.token_hex(16)
     try:

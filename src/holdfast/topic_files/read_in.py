@@ -1,4 +1,4 @@
-"""Import edited files: convert the edits into changes of memories, and store them in one transaction."""
+"""Import edited files: convert the edits into changes of memories, and store the changes in one transaction."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,10 @@ _ACTOR = "file"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileImportResult:
-    """Result of an import: the new record, the number of changes, and the ids of memories that changed on both sides."""
+    """Result of an import: the new record of the files' state, the number of changes, and the ids of memories with conflicts.
+
+    A conflict means that a memory changed both in a file and in the store.
+    """
 
     record: Record
     changes: int = 0
@@ -29,9 +32,9 @@ class FileImportResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Files:
-    """The files of one type (pages or index), by file key: their state at the last sync (``base``) and what changed since.
+    """The files of one type (pages or index): their state at the last sync (``base``), and what changed since.
 
-    ``refused`` has the digests of files whose edits the user rejected.
+    ``refused`` has the hashes of the files whose edits the user rejected. Files are identified by the hash of their name.
     """
 
     base: Mapping[str, BasePage]
@@ -167,9 +170,9 @@ class FileImport:
         return next((memory for memory in self._tx.memories(wanted) if memory.id != put.id), None)
 
     def _restore(self, put: Put) -> str | None:
-        """Undo the forgetting of a memory whose line was deleted and has now been added again. Return its id, or None.
+        """Restore a memory that was forgotten because its line was deleted, if the line is now back.
 
-        The memory keeps its id and history.
+        Return the id of the restored memory, or None if there is no such memory. The memory keeps its id and history.
         """
         identity = self._writer.identity(put)
         if self._tx.memories(MemoryFilter(exactly=put.scope, content_hash=identity, unexpired_at=self._now)):

@@ -21,7 +21,7 @@ MAX_FILE_BYTES: Final = 16 * MAX_UNCONFIRMED_BYTES
 
 @dataclass(slots=True, kw_only=True)
 class FolderChanges:
-    """Differences between the folder and the record of the last sync, by file key."""
+    """Differences between the folder and the record of the last sync, by file key (the hash of a file name)."""
 
     pages: dict[str, File] = field(default_factory=dict)
     index: dict[str, File] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class FolderChanges:
     missing_index: set[str] = field(default_factory=set)
     questions: list[PendingQuestion] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
-    """Digests of the files whose edits the user refused, by file key."""
+    """Hashes of the files whose edits the user rejected, by file key (the hash of a file name)."""
     stamps: dict[str, Stamp] = field(default_factory=dict)
     """Stamps (see `Stamp`) of the changed files at the time they were read, by file name."""
 
@@ -40,7 +40,10 @@ class FolderChanges:
 
 
 def read(folder: Folder, record: Record, answers: Mapping[str, bool]) -> FolderChanges:
-    """Read all files, and return those that differ from the record. A file that is being written is left for the next sync."""
+    """Read all files, and return those that differ from the record of the last sync.
+
+    A file that is being written is left for the next sync.
+    """
     reading = FolderChanges()
     listing = folder.listing()
     for name, stamp in listing.items():

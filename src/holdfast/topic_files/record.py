@@ -1,4 +1,4 @@
-"""Data types of the merge between files and memories."""
+"""Data types for the merge of edited topic files with the stored memories."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ Why: TypeAlias = Literal["gone", "deleted", "all deleted", "empty", "no title", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseLine:
-    """A line at the last sync: the id of its memory, the digest of its text, and its date."""
+    """A line at the last sync: the id of its memory, the hash of its text, and its date."""
 
     id: str
     digest: str
@@ -21,7 +21,7 @@ class BaseLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BasePage:
-    """A file at the last sync: digests of its topic, title and bytes, and its lines."""
+    """A file at the last sync: its lines, and the hashes of its topic, title and bytes."""
 
     topic: str
     title: str
@@ -31,7 +31,7 @@ class BasePage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """A file as it is now: its parsed content, the digest of its bytes, and its name without extension."""
+    """A file as it is now: its parsed content, the hash of its bytes, and its name without extension."""
 
     page: Page
     sha: str
@@ -40,7 +40,10 @@ class File:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredState:
-    """State of the store: live memories by id, their texts at the last sync by id, and topic names by digest."""
+    """State of the store. ``live`` maps ids to live memories, and ``before`` maps ids to the texts at the last sync.
+
+    ``topics`` maps the hash of a topic to its name.
+    """
 
     live: Mapping[str, Memory]
     before: Mapping[str, str] = field(default_factory=dict)
@@ -49,7 +52,10 @@ class StoredState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingQuestion:
-    """A question for the user about a file. ``gone`` of its ``of`` lines were deleted; ``why`` is the reason for asking."""
+    """A question for the user about an edited file. ``why`` is the reason for asking.
+
+    ``of`` is the number of lines that the file had at the last sync. ``gone`` is the number of these lines that were deleted.
+    """
 
     file: str
     why: Why
@@ -70,7 +76,10 @@ class MergedPage:
     topic: str
     sha: str
     title: str = ""
-    """Title of the file. If it is empty, the file is rewritten from the store, as after the user rejected the edits."""
+    """Title of the file. An empty title means that the file is to be rewritten from the store.
+
+    This is so after the user rejected the edits in the file.
+    """
     lines: tuple[tuple[Line, str | int], ...] = ()
 
 

@@ -1,8 +1,8 @@
 """Two-way sync between a folder of Markdown pages and the live memories that have a topic.
 
-Files are read before the transaction starts, and new ones are written under temporary names. Inside the transaction,
-changes are applied only if files, store and record are still unchanged. After a crash at any point, the next sync
-reaches the same result.
+Before the transaction starts, edited files are read, and new files are written under temporary names. Inside the
+transaction, changes are applied only if the files, the store and the record of the last sync are still unchanged. After
+a crash at any point, the next sync reaches the same result.
 """
 
 import logging
@@ -160,7 +160,10 @@ class TopicFiles:
         return FileImportResult(record=self._record(self._store.setting(self._setting)))
 
     def apply(self, reading: FolderChanges, stored: str | None, answers: Mapping[str, bool]) -> FileImportResult | None:
-        """Apply edits that were read from the folder. Return None if another process has changed the record since."""
+        """Apply edits that were read from the folder.
+
+        Return None if another process has meanwhile changed the record of the last sync.
+        """
         record = self._record(stored)
         with self._store.write() as tx:
             if tx.setting(self._setting) != stored:
@@ -191,7 +194,10 @@ class TopicFiles:
         return Planner(self._folder, record, stored_pages).plan(), versions
 
     def put(self, plan: WritePlan, stored: str | None, versions: Mapping[str, int]) -> bool:
-        """Write the planned files. Return False, and write nothing, if record, store or files have changed since the plan."""
+        """Write the planned files. Return True if they were written.
+
+        If the record of the last sync, the store or the files have changed since the plan, write nothing and return False.
+        """
         prepared = [
             (write, self._folder.prepare(write.data, like=write.name if write.stamp else None))
             for write in plan.writes
@@ -257,7 +263,7 @@ class TopicFiles:
     def _fingerprint(self) -> tuple[object, ...]:
         """Return a value that changes when files or memories change.
 
-        It combines the file stamps with the newest memory and the number of memories of each kind.
+        It combines the stamps (sizes and times) of the files with the newest memory and the number of memories of each kind.
         """
         files: dict[str, Stamp] = self._folder.listing()
         now = self._clock.now()

@@ -14,7 +14,7 @@ from holdfast.topic_files.record import BaseLine, BasePage
 from holdfast.types import Memory
 
 _REWRITE: Final = digest("")
-"""Value of a recorded title's digest (that of an empty title) which means: write this file again from the store."""
+"""Hash of an empty title. If the record has it as the title of a file, the file is written again from the store."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,11 +28,11 @@ class FileWrite:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredPages:
-    """Content of the store: memories by topic, the notes of the index, and the ids of erased memories."""
+    """Content of the store: memories by topic, the notes of the index (one per conversation), and the ids of erased memories."""
 
     topics: Mapping[str, Sequence[Memory]]
     notes: Sequence[Memory] | None
-    """Notes to list in the index, or None if there is no index."""
+    """Notes (memories about one conversation each) to list in the index, or None if there is no index."""
     erased: frozenset[str]
     max_notes: int
 
@@ -87,7 +87,7 @@ class Planner:
         return self._plan
 
     def _is_open(self, key: str) -> bool:
-        """Return True if the question about a file stays open. It is dropped if the new record no longer has the file's page.
+        """Return True if the user's question about a file stays open. It is dropped once the file's page leaves the record.
 
         An empty key stands for the question about all pages. That question stays open while the new record has any page.
         """
@@ -108,7 +108,7 @@ class Planner:
     # --- pages ----------------------------------------------------------------------------------------------
 
     def _keep(self, key: str, page: BasePage, topic: str | None) -> bool:
-        """Update one known page. Return True if its topic still has a page afterwards."""
+        """Update one known page. Return True if the page's topic still has a page afterwards."""
         present = self._present(key)
         if present is None or key in self._held or bytes_digest(present.data) != page.sha:
             return self._purge(key, page, present, self._plan.record.pages)
@@ -212,7 +212,10 @@ class Planner:
 
 
 def _without(present: _PresentFile, erased: set[str], known: set[str], *, is_index: bool) -> bytes:
-    """Return a file's bytes without the erased lines. A truncated last line is dropped too: it may belong to an erased one."""
+    """Return a file's bytes without the lines of erased memories.
+
+    A truncated last line is dropped too, because it may be the start of an erased line.
+    """
     page = (parse_index if is_index else parse_page)(present.text)
     rows: list[str] = []
     for place, part in enumerate(page.parts):

@@ -20,7 +20,7 @@ TRUST: Mapping[MessageOrigin, float] = {
     "tool": 0.4,
     "web": 0.2,
 }
-"""Trust in a message, from 0 to 1, by its origin. A derived memory gets the lowest trust of its sources."""
+"""Maps the origin of a message to its trust, from 0 to 1. A derived memory gets the lowest trust of its sources."""
 _MAX_REPR_CHARACTERS = 60
 """Maximum number of characters of a text in a repr, because reprs end up in logs and tracebacks."""
 

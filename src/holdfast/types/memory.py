@@ -38,41 +38,41 @@ class Memory:
     id: str
     scope: Scope
     kind: str
-    """Name of its :class:`Kind`, such as ``fact``."""
+    """Name of the memory's :class:`Kind`, such as ``fact``."""
     text: str
     key: str | None = None
-    """Name of the attribute it describes, such as ``city``."""
+    """Name of the attribute that the memory describes, such as ``city``."""
     topic: str | None = None
     importance: float = 5.0
     """Importance, from 0 to 10."""
     tags: tuple[str, ...] = ()
     metadata: Metadata = field(default_factory=dict)
     origin: MemoryOrigin = "explicit"
-    """How it was created: extracted (``auto``), by a call (``explicit``), by an import, or from a topic file."""
+    """How the memory came in: extracted (``auto``), by a call (``explicit``), by an import, or from a topic file."""
     trust: float = 1.0
-    """Trust, from 0 to 1. It is at most the trust of its least trusted source."""
+    """Trust in the memory, from 0 to 1. It is at most the trust of the least trusted source."""
     sources: tuple[str, ...] = ()
-    """Ids of the messages and memories it was derived from."""
+    """Ids of the messages and memories that the memory was derived from."""
     pinned: bool = False
-    """True if it is included in every context block."""
+    """True if the memory is part of every context block."""
     language: str | None = None
     status: MemoryStatus = "live"
     created_at: datetime
     updated_at: datetime
     valid_from: datetime
-    """Time from which its statement is true."""
+    """Time from which the memory's statement is true."""
     valid_to: datetime | None = None
-    """Time until which its statement was true; None if it is still true."""
+    """Time until which the memory's statement was true; None if it is still true."""
     expires_at: datetime | None = None
     last_used_at: datetime | None = None
-    """Time of the last recall that returned it."""
+    """Time of the last recall that returned the memory."""
     last_seen_at: datetime | None = None
-    """Time when a message or call last stated it."""
+    """Time when a message or call last stated the memory."""
     retired_at: datetime | None = None
     replaced_by: str | None = None
-    """Id of the memory that superseded it."""
+    """Id of the memory that superseded this one."""
     reason: str | None = None
-    """Reason why it was retired."""
+    """Reason why the memory was retired."""
     content_hash: str = ""
     """Hash of kind, key and text. It is used to recognize a repeated statement."""
     revision: int = 1
@@ -95,7 +95,7 @@ class Memory:
 class Put:
     """A proposed change: a new memory, or a new revision of the memory with this ``id``.
 
-    The memories in ``replaces`` are superseded by it from ``valid_from`` on.
+    The memories in ``replaces`` are superseded from ``valid_from`` on.
     """
 
     scope: Scope
@@ -136,7 +136,7 @@ Change: TypeAlias = Put | Retire
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author:
-    """Origin of a batch of changes: actor, model, prompt and job. It is stored with each change."""
+    """Who or what made a batch of changes: actor, model, prompt and job. It is stored with each change."""
 
     actor: str
     """Who made the changes: ``user``, ``import`` or a kind of job, for example."""

@@ -46,12 +46,15 @@ class Message:
     """The caller's id for this message, which makes adding it idempotent."""
     origin: MessageOrigin = "user"
     action: str | None = None
-    """Marker such as ``IGNORE``. A message with an action is used neither for extraction nor for recall."""
+    """Marker such as ``IGNORE``, which means that the user was not speaking to the assistant.
+
+    A message with any action is used neither for extraction nor for recall.
+    """
     language: str | None = None
 
     @property
     def trust(self) -> float:
-        """Trust in this message, from 0 to 1, by its origin."""
+        """Trust in this message, from 0 to 1. It depends on the message's origin."""
         return TRUST[self.origin]
 
     def __repr__(self) -> str:
@@ -81,7 +84,7 @@ class UserRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppRecord:
-    """Registry entry of an app. An app that was used but never installed has none."""
+    """Registry entry of an installed app. An app that was used but never installed has no entry."""
 
     app: str
     name: str | None = None
@@ -157,7 +160,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spend:
-    """Cost of one purpose and model on one day. ``unpriced`` counts calls to models whose price is unknown."""
+    """Cost of calls to one model for one purpose on one day. ``unpriced`` counts calls to models whose price is unknown."""
 
     day: str
     purpose: str

@@ -12,7 +12,10 @@ from holdfast.types.records import Message
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """Why a hit was found: the arm (retrieval method) that found it, the hit's rank in that arm, from 1, and the arm's score."""
+    """Why a hit was found: the arm (search method) that found it, the rank among that arm's results, and the arm's score.
+
+    Ranks start at 1.
+    """
 
     arm: str
     rank: int
@@ -36,10 +39,10 @@ class Hit:
     excerpt: str | None = None
     """The matching part of a long message."""
     successor: Memory | None = None
-    """The live memory that superseded a fact which this message states. None if the message states no outdated fact."""
+    """The live memory that superseded a fact in this message. None if the message states no outdated fact."""
 
     def score_by(self, arm: str) -> float | None:
-        """Return the score of one arm (retrieval method), or None if that arm did not find the hit."""
+        """Return the score of one arm (search method), or None if that arm did not find the hit."""
         return next((reason.score for reason in self.why if reason.arm == arm), None)
 
     @property
@@ -98,7 +101,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """Result of an erasure: counts of removed data, and what a scan of the files found afterwards."""
+    """Result of an erasure: the numbers of removed records, and what a scan of the store's files found afterwards."""
 
     target: Mapping[str, str]
     at: datetime
@@ -109,7 +112,7 @@ class Receipt:
     jobs: int = 0
     vectors: int = 0
     rebuilt: int = 0
-    """Number of memories that were derived again from their remaining sources, because only some of their sources were erased."""
+    """Number of memories that lost only some of their sources. They were derived again from the remaining sources."""
     status: Literal["erased", "pending"] = "erased"
     """``erased``, or ``pending`` if the rows are removed but their bytes may still be in a file.
 
@@ -129,7 +132,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One result of ``doctor``: a check, its outcome, and what to do if it failed."""
+    """One result of ``holdfast doctor``: a check, its outcome, and what to do if it failed."""
 
     check: str
     ok: bool

@@ -25,9 +25,9 @@ class _Unfit(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
-    """A value that fits the schema, the flaws of the original value, and the number of values lost (``lost``).
+    """Result of fitting a value to a schema: the fitting value, the flaws of the original, and the number of lost values.
 
-    A value is lost if the schema defines it but it had to be dropped because it is invalid.
+    A lost value is one that the schema defines, but that was dropped because it is invalid.
     """
 
     value: Any
@@ -64,7 +64,10 @@ def _has_values(value: Any) -> bool:
 
 
 def _fit(value: Any, schema: Schema, where: str) -> _Fit:
-    """Fit a value to the first of the schema's types that accepts it as it is, or else after a safe conversion."""
+    """Fit a value to one of the schema's types. Types that accept the value as it is are tried first.
+
+    For the other types, the value is converted if that is safe.
+    """
     types = _types(schema)
     if not types:
         return _Fit(_match_enum(value, schema, where))
@@ -137,7 +140,8 @@ def _inside(where: str, name: str) -> str:
 def _as_object(value: Any, schema: Schema, where: str) -> Mapping[str, Any]:
     """Return the value as a mapping.
 
-    Also accepts a JSON string, a list with one mapping, or, if the schema has a single array property, that array itself.
+    The value may also be a JSON string, or a list with one mapping. If the only property of the schema is an array, the
+    value may be that array itself.
     """
     if isinstance(value, str):
         value = _parse_if_json(value)

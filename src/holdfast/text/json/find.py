@@ -58,9 +58,9 @@ def read(text: str) -> ParsedText:
 
 
 def _without_thoughts(text: str) -> str:
-    """Return the answer without the model's thinking at its start, because that may contain drafts of the JSON.
+    """Return the answer without the model's thinking at its start, because the thinking may contain drafts of the JSON.
 
-    The thinking ends with a tag such as ``</think>``. Its opening tag can be missing.
+    The thinking ends with a tag such as ``</think>``. The opening tag can be missing.
     """
     opening = _THOUGHTS.match(text)
     closing = re.search(f"</{opening[1]}>", text, re.IGNORECASE) if opening else _END_OF_THOUGHTS.search(text)
@@ -72,7 +72,7 @@ def _without_thoughts(text: str) -> str:
 
 
 def _is_in_value(text: str, position: int) -> bool:
-    """Return True if the position lies inside a complete JSON value."""
+    """Return True if a position in the answer lies inside a complete JSON value."""
     return any(parsed.whole and parsed.start < position < parsed.end for parsed in _containers(text, Budget()))
 
 
@@ -120,7 +120,7 @@ def _containers(text: str, budget: Budget) -> Iterator[Parsed]:
 
 
 def _single_scalar(pieces: Sequence[str]) -> Any:
-    """Return the number, literal or string that is all of a piece. The last such piece counts. Raise ValueError if there is none.
+    """Return the number, literal or string of the last piece that consists of nothing else. Raise ValueError if there is none.
 
     The pieces are the parts of a model's answer inside and outside of code fences.
     """

@@ -1,8 +1,8 @@
 """Lenient parser for one JSON value at a known position.
 
-Valid JSON goes through the standard decoder. Anything else goes through a parser that never recurses. It closes open
-containers, accepts literals of other languages, and skips what it cannot parse. It never completes a truncated string
-or number.
+Valid JSON is parsed by the standard decoder. Any other text is parsed by a lenient parser that never recurses. The
+lenient parser closes open containers (objects and arrays), accepts literals of other languages such as ``None``, and
+skips what it cannot parse. It never completes a truncated string or number.
 """
 
 import json
@@ -60,16 +60,16 @@ _SWALLOWED = {
     )
     for quote, end in _CLOSING_QUOTE.items()
 }
-"""Patterns for JSON syntax, such as ``, "name":``, inside the text of a string, by the string's quote character.
+"""Maps a quote character to a pattern that finds JSON syntax, such as ``, "name":``, inside a string with that quote.
 
-A match shows that the string lacks its closing quote, so that the text after it was taken for part of the string.
+A match means that the closing quote is missing, so the JSON after the string was read as part of the string.
 """
 _KEY = {quote: re.compile(rf"(?=((?:[^\\{end}]|\\.)*))\1{end}", re.DOTALL) for quote, end in _CLOSING_QUOTE.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
-    """A parsed value and its span. ``whole`` is False if parts were skipped or the text was truncated."""
+    """A parsed value, and its start and end in the text. ``whole`` is False if parts were skipped or the text was truncated."""
 
     value: Any
     start: int
@@ -79,14 +79,14 @@ class Parsed:
 
 @dataclass(slots=True)
 class _OpenContainer:
-    """A container that is not closed yet. In an object, ``key`` is set while that key has no value."""
+    """A container (object or array) that is not closed yet. In an object, ``key`` is the key that still waits for its value."""
 
     holds: list[Any] | dict[str, Any]
     closer: str
     key: str | None = None
 
     def put(self, value: Any) -> bool:
-        """Add a value. Return False if the container is an object that has no key for it."""
+        """Add a value to the object or array. Return False for an object in which no key waits for a value."""
         if isinstance(self.holds, list):
             self.holds.append(value)
             return True
@@ -99,20 +99,20 @@ class _OpenContainer:
 
 @dataclass(slots=True)
 class Budget:
-    """Limits for parsing one text: the number of tokens and of failed attempts that are left."""
+    """Limits for parsing one text: how many more tokens may be read, and how many more attempts may fail."""
 
     tokens_left: int = 1_000_000
     failures_left: int = 24
 
 
 def parse_at(text: str, start: int, budget: Budget) -> Parsed | None:
-    """Parse the container that opens at ``start``. Return None if it has no valid content."""
+    """Parse the container (object or array) that opens at ``start``. Return None if it has no valid content."""
     budget.tokens_left -= 10
     return _parse_strict(text, start) or _Parser(text=text, start=start, budget=budget).run()
 
 
 def parse_container(text: str) -> Any:
-    """Parse a text that consists of exactly one container, or raise ValueError."""
+    """Parse a text that consists of exactly one container (object or array), or raise ValueError."""
     bare = text.strip()
     parsed = parse_at(bare, 0, Budget(tokens_left=10_000)) if bare[:1] in _CLOSERS else None
     if parsed is None or not parsed.whole or parsed.end != len(bare):
@@ -217,7 +217,7 @@ class _Parser:
         return Parsed(value=self.root, start=self.start, end=self.last_good, whole=False)
 
     def _close_truncated(self) -> None:
-        """Close the containers that are open where the text ends, and drop those that are still empty."""
+        """Close the objects and arrays that are still open where the text ends. Drop those that are empty."""
         self.whole = False
         for parent, last in zip(self.stack[-2::-1], self.stack[:0:-1], strict=True):
             holds: Any = parent.holds
@@ -260,7 +260,7 @@ class _Parser:
         return True
 
     def _close(self, bracket: str) -> None:
-        """Close the innermost container of this type, and any unclosed ones inside it."""
+        """Close the innermost open container of this type (object or array), and all unclosed containers inside it."""
         if self.stack[-1].key is not None:
             self.whole = False
         if all(opened.closer != bracket for opened in self.stack):

@@ -98,9 +98,9 @@ def labelled(text: str) -> Iterator[Span]:
 
 
 def _after(text: str, lowered: str, pattern: re.Pattern[str], *stems: str) -> Iterator[re.Match[str]]:
-    """Yield the matches of a pattern at words that start with one of the stems.
+    """Yield the matches of a pattern that begin at a word with one of the stems.
 
-    The stems are plain strings and are searched first, because searching for the pattern in a long text would be slow.
+    The stems are plain strings. They are searched first, because searching a long text for the pattern would be slow.
     """
     for stem in stems:
         at = lowered.find(stem)
@@ -188,6 +188,6 @@ def _describes_password(words: list[str]) -> bool:
 
 
 def _is_seed(phrase: str) -> bool:
-    """Return True if the words are a seed phrase and not a sentence, which would contain more than two stop words."""
+    """Return True if the words are a seed phrase. Words with more than two stop words are a sentence and not a seed phrase."""
     common = STOP_WORDS["en"] | STOP_WORDS["es"]
     return sum(word.casefold() in common for word in phrase.split()) <= 2

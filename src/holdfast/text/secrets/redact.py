@@ -55,7 +55,7 @@ def redact(text: str) -> Redacted:
 
 
 def _without(text: str, spans: list[Span], found: dict[str, None]) -> str:
-    """Replace each span with its kind. Overlapping spans are replaced together, by the kind of the first."""
+    """Replace each span with the kind of its secret. Overlapping spans are replaced together with the kind of the first span."""
     pieces: list[str] = []
     at = 0
     for start, end, kind in spans:

@@ -40,7 +40,7 @@ _CONDITION = re.compile(r"\bif i\b", re.IGNORECASE)
 
 
 def turn_english(text: str, place: str) -> str | None:
-    """Return the clause in the third person with ``place`` as its subject, or None if that is not safe."""
+    """Return the clause in the third person, or None if that is not safe. ``place`` is the placeholder used as its subject."""
     if '"' in text or "“" in text or _ADDRESSED.search(text) or _CONDITION.search(text):
         return None
     lower = text.lower()
@@ -60,7 +60,7 @@ def _without_first_person(text: str, lower: str, place: str) -> str | None:
 
 
 class _Rewriter:
-    """Rewrites one clause. The first mention of the speaker becomes the subject, later ones become "they" and "their"."""
+    """Rewrites one clause. The first mention of the speaker becomes the subject. Later mentions become "they" and "their"."""
 
     def __init__(self, place: str) -> None:
         self._place = place

@@ -63,9 +63,9 @@ def third_person(text: str, language: str, *, subject: str | None = None) -> str
 
 
 def observed(text: str, language: str, *, subject: str | None = None) -> str:
-    """Return an observation that the user confirmed as a third-person sentence: "You like tea" becomes "The user likes tea".
+    """Return a third-person sentence for an observation that the user confirmed: "You like tea" becomes "The user likes tea".
 
-    If it cannot be rewritten safely, it is quoted: ``The user confirmed: "..."``.
+    An observation that cannot be rewritten safely is quoted: ``The user confirmed: "..."``.
     """
     if language == "en" and _TO_YOU.search(text):
         as_own = _YOU.sub(lambda match: _AS_OWN[match[0].lower()], text.replace("’", "'"))
