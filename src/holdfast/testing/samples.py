@@ -15,9 +15,9 @@ ANA = Scope(user="ana")
 BOB = Scope(user="bob")
 
 OpenStore: TypeAlias = Callable[..., Store]
-"""Type of a function that opens another handle on the same store, for an optional ``tenant``."""
+"""Type of a function that opens the same store once more and returns it. ``tenant`` selects another tenant."""
 Alter: TypeAlias = Callable[[str, str], None]
-"""Type of a function that damages a store: it replaces a stored text with one of the same length, bypassing the store."""
+"""Type of a function that damages a store. It replaces a stored text with another of the same length, bypassing the store."""
 RowCounts: TypeAlias = Callable[[], Mapping[str, int]]
 """Type of a function that returns the number of rows of every table."""
 

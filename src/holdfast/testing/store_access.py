@@ -14,7 +14,10 @@ class AccessPromises:
     """Tests that every store must pass for access keys and for stored responses to idempotent requests."""
 
     def test_a_key_comes_back_as_it_was_stored(self, store: Store, open_store: OpenStore) -> None:
-        """Every field is read back through another handle. Storing a key again replaces it, and other tenants do not see it."""
+        """Every field of a key is read back when the store is opened once more. Storing a key again replaces the old key.
+
+        Other tenants do not see the key.
+        """
         full = KeyRecord(
             id="k2",
             hash=b"\xff" * 32,
@@ -69,7 +72,10 @@ class AccessPromises:
         assert acme.access_keys() == []
 
     def test_an_answer_is_kept_for_a_claim_and_comes_back_whole(self, store: Store, open_store: OpenStore) -> None:
-        """A stored response is found by principal and idempotency key, with its exact bytes, and only within its tenant."""
+        """A stored response is found by its principal and idempotency key, with its exact bytes.
+
+        Other tenants do not find the response.
+        """
         answer = replace(CLAIM, status=201, headers={"content-type": "a/b"}, body=b"\xff\x00{}")
         with store.write() as tx:
             tx.add_stored_response(CLAIM)
@@ -82,7 +88,7 @@ class AccessPromises:
     def test_an_answer_is_kept_only_while_its_own_claim_stands(self, store: Store) -> None:
         """A response is stored only if its own request holds the claim on the idempotency key, and only once.
 
-        Without a claim, or if a later request has claimed the key, it is not stored.
+        Without a claim, or if a later request has claimed the key, the response is not stored.
         """
         later = replace(CLAIM, at=AT + DAY)
         with store.write() as tx:

@@ -14,7 +14,10 @@ class AppPromises:
     """Tests that every store must pass for app records, sharing between apps, and counts per app."""
 
     def test_an_app_comes_back_as_it_was_stored(self, store: Store, open_store: OpenStore) -> None:
-        """Every field is read back through another handle. Storing an app again replaces it, and other tenants do not see it."""
+        """Every field of an app is read back when the store is opened once more. Storing an app again replaces the old record.
+
+        Other tenants do not see the app.
+        """
         record = AppRecord(
             app="kitchen", name="Küche 🍳", installed_at=AT, uninstalled_at=AT + DAY, shares_with=("hall", "*"), metadata={"n": 1}
         )
@@ -29,7 +32,7 @@ class AppPromises:
         assert (open_store(tenant="other").apps(), open_store(tenant="other").app("kitchen")) == ([], None)
 
     def test_sharing_is_found_by_the_app_it_is_with(self, store: Store, open_store: OpenStore) -> None:
-        """A search for apps that share with a reader finds those that name it or share with all.
+        """The apps that share with a reading app are those whose sharing list names it or names all apps.
 
         The reading app itself and uninstalled apps are not found.
         """

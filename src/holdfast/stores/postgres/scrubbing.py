@@ -1,8 +1,9 @@
 """Remove erased data from the server's files, and verify that it is gone.
 
-A deleted row stays in the file of its table until the table is rewritten, and in the write-ahead log until the log
-segment is overwritten. This module rewrites both, as far as the user's privileges allow. It cannot reach replicas,
-archived logs and backups of the server: docs/scale.md says how long they can keep data.
+A deleted row stays in the file of its table until the table is rewritten. It also stays in the write-ahead log
+until its log segment (a file of the log) is overwritten. This module rewrites both, as far as the user's
+privileges allow. It cannot reach the server's replicas, archived logs and backups. docs/scale.md says how long
+these can keep erased data.
 """
 
 import contextlib
@@ -20,16 +21,16 @@ from holdfast.stores.sql.connection import fetch, fetch_value
 from holdfast.stores.sql.scrubbing import held
 
 _MAX_REWRITE_BYTES = 256 * 1024 * 1024
-"""Maximum size in bytes of a table that is rewritten. A larger one would be locked for too long."""
+"""Maximum size in bytes of a table that is rewritten. Rewriting a larger table would lock it for too long."""
 _MAX_VECTOR_REWRITE_BYTES = 32 * 1024 * 1024
-"""Maximum size in bytes of the vectors table for a rewrite.
+"""Maximum size in bytes at which the table of vectors is rewritten.
 
-It is lower than for other tables, because rewriting this table also rebuilds its vector indexes.
+This limit is lower than the limit for other tables, because rewriting the vectors also rebuilds their indexes.
 """
 _LOCK_TIMEOUT_SECONDS = 2.0
-"""Maximum time to wait for the lock of a table, or for older transactions to end, in seconds."""
+"""Maximum time in seconds to wait for the lock of a table. Also the maximum time to wait for older transactions to end."""
 _MAX_SEGMENTS = 12
-"""Maximum number of log segments, of 16 MB each, to overwrite per scrub."""
+"""Maximum number of segments of the write-ahead log to overwrite per scrub. A segment normally has 16 MB."""
 
 
 def scrub(session: PostgresSession, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
@@ -37,6 +38,7 @@ def scrub(session: PostgresSession, needles: Sequence[bytes]) -> tuple[bool, tup
 
     Return (complete, residue). ``complete`` is False if another transaction prevented the rewrite; scrub again later.
     ``residue`` lists the files that still contain a needle, and the places that could not be rewritten or searched.
+    Needles shorter than 8 bytes are ignored. If no needle is left, ``residue`` is empty.
     """
     if not _wait_for_old_transactions(session):
         return False, ()
@@ -120,16 +122,17 @@ def _rewrite_log(session: PostgresSession) -> list[str]:
 
 
 def _spare_segments(session: PostgresSession) -> int:
-    """Count the log segments that are kept for reuse and still contain old data."""
+    """Count the log segments that the server keeps for reuse. They may still contain erased data."""
     sql = "SELECT count(*) FROM pg_ls_waldir() WHERE name ~ '^[0-9A-F]{24}$' AND name > pg_walfile_name(pg_current_wal_lsn())"
     count: int = fetch_value(session, sql)
     return count
 
 
 def _data_folder(session: PostgresSession) -> Path | None:
-    """Return the server's data directory if it is readable on this machine.
+    """Return the server's data directory, or None if it cannot be read on this machine.
 
-    The system identifier in it must be that of the connected server: the same path may exist on another machine.
+    The directory counts only if it contains the system identifier of the connected server. If the server runs on
+    another machine, the same path here can belong to a different server.
     """
     try:
         folder = Path(str(fetch_value(session, "SELECT current_setting('data_directory')")))

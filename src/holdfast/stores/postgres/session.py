@@ -42,7 +42,10 @@ class PostgresSession:
         return self._run(sql, values, prepare=None)
 
     def execute_binary(self, sql: str, values: Sequence[Any]) -> ResultRows:
-        """Run a statement and return its rows, sent in binary format. This is several times as fast for vectors."""
+        """Run a statement and return its rows.
+
+        The server sends the rows in binary format, which is several times as fast for vectors.
+        """
         return self.raw.cursor(binary=True).execute(translate(sql), tuple(values))
 
     def execute_planned(self, sql: str, values: Sequence[Any]) -> ResultRows:

@@ -16,11 +16,17 @@ from holdfast.stores.sql.connection import Row
 _RETRY_SECONDS = 2.0
 """Seconds between two attempts to reach a server that is down."""
 _inherited: list[object] = []
-"""Pools inherited through a fork. They are kept referenced, because closing them would disturb the parent process."""
+"""Pools that this process inherited through a fork.
+
+They stay referenced, because closing them would disturb the parent process.
+"""
 
 
 class SharedPool:
-    """A pool of connections to one address. Each connection sees only the rows of the tenant that it was last lent to."""
+    """A pool of connections to one database address, shared by tenants.
+
+    While a connection is lent to a tenant, it sees only the rows of that tenant.
+    """
 
     def __init__(
         self, url: str, *, limits: PoolLimits, arguments: dict[str, Any], setup: "Callable[[psycopg.Connection[Row]], None]"
@@ -51,7 +57,7 @@ class SharedPool:
     def after_fork(self) -> None:
         """Start with an empty pool in a forked child.
 
-        The inherited pool is kept but never used, because the parent still uses its connections.
+        The inherited pool is kept but never used, because the parent process still uses the connections in it.
         """
         self._pool._closed = True  # noqa: SLF001  (closing it would wait for threads that do not exist in the child)
         _inherited.append((self._pool, self._tenants))
@@ -94,7 +100,7 @@ class SharedPool:
                     raise
 
     def _select_tenant(self, raw: "psycopg.Connection[Row]", tenant: str) -> None:
-        """Restrict a connection to the rows of a tenant. Does nothing if it is already restricted to that tenant."""
+        """Restrict a connection to the rows of a tenant. Do nothing if the connection already has this restriction."""
         if self._tenants.get(raw) != tenant:
             self._tenants.pop(raw, None)
             raw.execute("SELECT set_config('holdfast.tenant', $1, false)", (tenant,))
@@ -133,7 +139,7 @@ forks.register(_lock_reset)
 def acquire_pool(
     url: str, *, limits: PoolLimits, arguments: dict[str, Any], setup: "Callable[[psycopg.Connection[Row]], None]"
 ) -> SharedPool:
-    """Return this process's pool for an address. It is created on first use. Call :func:`release_pool` once when done."""
+    """Return this process's pool for a database address. The first call creates it. Call :func:`release_pool` once when done."""
     with _lock:
         pool = _pools.get((url, limits))
         if pool is None:

@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MIN_INDEXED_VECTORS = 20_000
-"""Minimum number of vectors for a partition to get an index. With fewer, comparing all of them takes a few milliseconds."""
+"""Minimum number of vectors for a partition to get a vector index.
+
+In a smaller partition, comparing the query with every vector takes only a few milliseconds.
+"""
 
 
 class PostgresStore(SQLReads):
@@ -70,7 +73,7 @@ class PostgresStore(SQLReads):
 
     @property
     def location(self) -> str:
-        """The address without its password."""
+        """The address of the database, without its password."""
         return self._place
 
     @property
@@ -79,7 +82,7 @@ class PostgresStore(SQLReads):
         return False
 
     def guard(self, query: Callable[[], R]) -> R:
-        """Call ``query`` with a connection of this tenant, and translate errors. Repeats it once if the connection was lost."""
+        """Call ``query`` with a connection of this tenant, and translate errors. Call it once more if the connection was lost."""
         return self._connections.read(query)
 
     def snapshot(self) -> contextlib.AbstractContextManager[None]:
@@ -91,7 +94,10 @@ class PostgresStore(SQLReads):
 
     @contextlib.contextmanager
     def write(self, *, durable: bool = True) -> Iterator[PostgresTransaction]:
-        """Run the block in a transaction. It is on disk when the block ends, and rolled back if the block raises."""
+        """Run the block in a transaction. If the block raises an error, the transaction is rolled back.
+
+        When the block ends, the transaction is on disk. With ``durable=False``, it may reach the disk a little later.
+        """
         with self._connections.write(durable=durable) as session:
             transaction = PostgresTransaction(session, tenant=self.tenant)
             yield transaction
@@ -144,7 +150,7 @@ class PostgresStore(SQLReads):
         )
 
     def _item_filter(self, where: SearchFilter, seen: Mapping[int, Space]) -> ItemFilter:
-        """Return the conditions that items must meet: kind, metadata, time, and not from the excluded session."""
+        """Return the SQL conditions for kind, metadata and time, and the condition that leaves out the excluded session."""
         conditions = Clauses(POSTGRES, "true")
         filtered = where.kinds is not None or bool(where.where)
         if filtered:
@@ -173,7 +179,8 @@ class PostgresStore(SQLReads):
     ) -> list[MissingVector]:
         """List chunks that have no vector of this model yet.
 
-        With ``reader``, list only the chunks that the reader may see: memories before messages, newest first.
+        With ``reader``, list only the chunks that the reader may see. Chunks of memories come before chunks of messages,
+        and newer chunks before older ones.
         """
         number = vector_tables.model_number(self.connection, self.tenant, model)
         if number is None or (windows is not None and not windows):
@@ -212,7 +219,7 @@ class PostgresStore(SQLReads):
 
     @guarded
     def stats(self) -> Mapping[str, Any]:
-        """Count the rows of this tenant. ``bytes`` includes the rows of all tenants."""
+        """Count the rows of this tenant. ``bytes`` is the total size of the tables, including the rows of other tenants."""
         return maintenance.stats(self.connection, self.tenant)
 
     def check(self, *, deep: bool = True) -> list[Finding]:
@@ -271,7 +278,7 @@ class PostgresStore(SQLReads):
         return [row[0] for row in self._rows(sql, (self.tenant,))]
 
     def close(self) -> None:
-        """Stop listening and release the connections."""
+        """Stop listening for new jobs, and release the connections."""
         self._listener.close()
         self._connections.close()
 

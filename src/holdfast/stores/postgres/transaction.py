@@ -35,7 +35,7 @@ S = TypeVar("S", bound=_Scoped)
 
 
 class PostgresTransaction(SQLTransaction):
-    """A write transaction. It reads a user's rows only while it holds that user's lock. The store commits it."""
+    """A write transaction. It reads a user's rows only while it holds that user's lock. The store commits the transaction."""
 
     _vectors = vectors
     _by_partition = ("unembedded", "vectors", "partitions")
@@ -62,9 +62,10 @@ class PostgresTransaction(SQLTransaction):
     # --- locks ------------------------------------------------------------------------------------------
 
     def _read_locked(self, query: Callable[[], list[S]]) -> list[S]:
-        """Run a query and lock the users of its rows. Return the rows.
+        """Run a query and lock the users of the rows that it finds. Return the rows.
 
-        If a user was not locked before, the query runs again, because the rows may have changed before the lock.
+        If one of these users was not locked before, the query runs again, because rows may have changed before the lock
+        was taken.
         """
         while True:
             found = query()
@@ -72,7 +73,10 @@ class PostgresTransaction(SQLTransaction):
                 return found
 
     def _hold_owner(self, owner: Mapping[str, str]) -> None:
-        """Lock the user that ``owner`` names. For an app or agent, lock the whole tenant, because any user may write for it."""
+        """Lock the user that ``owner`` names. If it names only an app or agent, lock the whole tenant.
+
+        The whole tenant is locked because any user may write data of that app or agent.
+        """
         if "user" in owner:
             self._locks.hold([_user(owner["user"])])
         elif owner:
@@ -184,12 +188,15 @@ class PostgresTransaction(SQLTransaction):
         return super().add_revision(memory)
 
     def set_action(self, messages: Collection[str], action: str) -> None:
-        """Set the action of messages that have no action yet. An action excludes a message from extraction and recall."""
+        """Give messages a marker called an action, such as ``forgotten``. Messages that already have an action keep it.
+
+        A message with an action is used neither for extraction nor for recall.
+        """
         self._hold_owners("messages", messages)
         super().set_action(messages, action)
 
     def set_sources(self, id: str, sources: Sequence[str]) -> None:
-        """Remove all sources except these from every revision of a memory."""
+        """Remove sources from every revision of a memory. Only the given sources stay."""
         self._hold_owners("memories", [id])
         super().set_sources(id, sources)
 
@@ -207,7 +214,10 @@ class PostgresTransaction(SQLTransaction):
         return super().remove_memories(ids)
 
     def remove_messages(self, ids: Collection[str]) -> Mapping[str, int]:
-        """Remove messages with their vectors and terms. Memories derived from them still list the message ids as sources."""
+        """Remove messages with their vectors and terms.
+
+        A memory derived from a removed message still lists the message's id as a source.
+        """
         self._hold_owners("messages", ids)
         return super().remove_messages(ids)
 
@@ -257,9 +267,10 @@ class PostgresTransaction(SQLTransaction):
         return added
 
     def holds_lease(self, job: Job) -> bool:
-        """Return True if this attempt still holds the job's lease. No other worker can take it before the transaction ends.
+        """Return True if this attempt still holds the job's lease.
 
-        The job's user is locked before the job. Erasing a user locks in the same order, so the two transactions cannot deadlock.
+        If it does, no other worker can take the lease before the transaction ends. The job's user is locked before the
+        job. Erasing a user locks in the same order, so the two transactions cannot deadlock.
         """
         if isinstance(user := job.payload.get("user"), str):
             self._locks.hold([_user(user)])
@@ -269,5 +280,5 @@ class PostgresTransaction(SQLTransaction):
 
 
 def _user(user: str | None) -> str:
-    """Return the lock name for a user. All data without a user shares one lock."""
+    """Return the name of a user's lock. All data that belongs to no user shares one lock."""
     return f"user {user or ''}"

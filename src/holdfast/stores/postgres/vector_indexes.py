@@ -1,4 +1,7 @@
-"""HNSW indexes of vectors, one per large partition. They are built without blocking writes and dropped when not needed."""
+"""HNSW indexes (approximate nearest-neighbor indexes of pgvector), one for the vectors of each large partition.
+
+Indexes are built without blocking writes, and dropped when they are no longer needed.
+"""
 
 import itertools
 import threading
@@ -30,7 +33,8 @@ class PartitionIndex(NamedTuple):
 class IndexCache:
     """Caches the list of existing indexes for a short time.
 
-    A new index is therefore used with a short delay. If a listed index was dropped, searches still work, only more slowly.
+    Searches therefore begin to use a new index with a short delay. If a listed index was dropped, searches still work,
+    but more slowly.
     """
 
     def __init__(self) -> None:

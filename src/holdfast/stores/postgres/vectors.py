@@ -1,7 +1,8 @@
-"""Vectors in PostgreSQL, stored in half precision. Small partitions are ranked exactly, large ones with an HNSW index.
+"""Vectors in PostgreSQL, stored in half precision.
 
-Vectors of different models are stored under different model numbers and never compared. Each large partition has its own
-index, so a search never reads the vectors of other users.
+A search compares the query with every vector of a small partition. A large partition has its own HNSW index (an
+approximate nearest-neighbor index), so a search never reads the vectors of other users. Vectors of different
+models are stored under different model numbers and never compared.
 """
 
 from collections.abc import Mapping, Sequence
@@ -74,9 +75,10 @@ def remove(connection: PostgresSession, tenant: str, partition: int, item: int) 
 
 
 def move(connection: PostgresSession, tenant: str, old: tuple[int, int], new: tuple[int, int]) -> None:
-    """Move an item's vectors to another (partition, item) with the same text.
+    """Move an item's vectors to another partition and item number. The text must be the same.
 
-    The item's entries in the queue are moved first. This waits for a concurrent :func:`put`, whose vector is then moved, too.
+    The item's entries in the queue are moved first. This waits for a concurrent :func:`put`, whose vector is then
+    moved, too.
     """
     for table in ("unembedded", "vectors"):
         connection.execute(
@@ -141,8 +143,8 @@ def _exact(connection: PostgresSession, parameters: _VectorQuery, partitions: li
 def _nearest(connection: PostgresSession, parameters: _VectorQuery, partition: int, dimensions: int) -> list[Row]:
     """Rank the items with the partition's HNSW index, which skips items that the filter excludes.
 
-    The index scan stops after a limit. If it finds too few items, the filter allows only few, so comparing all allowed items
-    with the query is fast.
+    The index scan stops after a limit. If it has found too few items by then, the filter allows only few items. These
+    are then all compared with the query, which is fast.
     """
     item_filter = parameters.item_filter.clauses
     found = connection.execute_planned(

@@ -1,7 +1,7 @@
-"""BM25 ranking, the same for every store: select candidates by the rarest query terms, then score them.
+"""BM25 ranking for the SQL stores. The rarest query terms select candidates, then all terms score the candidates.
 
-Term statistics come only from the partitions that the reader may see, so a ranking does not depend on the texts of other
-users.
+Term statistics come only from the partitions that the reader may see. So a ranking does not depend on the texts of
+other users.
 """
 
 import math
@@ -12,12 +12,12 @@ from holdfast.protocols import Match, Space
 from holdfast.stores.sql.connection import Row
 
 Counted: TypeAlias = tuple[int, frozenset[str]]
-"""A query term, as the number of chunks that contain it and the list of its spellings."""
+"""A query term, as a pair: the number of chunks that contain the term, and the set of the term's spellings."""
 
 MATCHES = 2000
 """Approximate maximum number of matching chunks to read per query."""
 FEW_CHUNKS = 2
-"""Number of additional matches to read per excluded item, because its chunks can be among the matches."""
+"""Number of additional matching chunks to read per excluded item. They replace matches that belong to the excluded item."""
 K1, B = 1.2, 0.75
 """BM25 constants. ``K1`` sets the saturation of the term frequency, ``B`` the influence of the text length."""
 
@@ -53,8 +53,9 @@ def rarity(count: int) -> float:
 def is_ranked(known: Sequence[Counted], limit: int) -> bool:
     """Return True if the database should order the matches by BM25 itself.
 
-    This is the case for a query of one term, if not all of its matches are scored but all of them can be read. Rarity cannot
-    select the best matches then, because it is the same for all; only term frequency and text length distinguish them.
+    This is so for a query of one term that has more matches than will be scored, but few enough to read them all.
+    Rarity is the same for all these matches, so it cannot select the best ones. Only term frequency and text length
+    distinguish them.
     """
     return len(known) == 1 and _scored(limit) < known[0][0] <= MATCHES
 
@@ -62,8 +63,8 @@ def is_ranked(known: Sequence[Counted], limit: int) -> bool:
 def _scored(limit: int) -> int:
     """Return the number of candidates to score.
 
-    It is higher than ``limit``. Candidates are selected by rarity, which ignores term frequency and text length, so the best
-    ones by BM25 may not be the first.
+    The number is higher than ``limit``, because candidates are selected by rarity. Rarity ignores term frequency and
+    text length, so the best candidates by BM25 may not be the first by rarity.
     """
     return max(5 * limit // 2, 60)
 

@@ -10,7 +10,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
 Row: TypeAlias = tuple[Any, ...]
 Part: TypeAlias = tuple[Any, ...]
-"""A piece of SQL text, followed by the values bound to its parameters."""
+"""A piece of SQL text, followed by the values of its ``?`` parameters."""
 Primitive: TypeAlias = str | float | None
 """Types of metadata values that can be compared. ``float`` also stands for integers and booleans."""
 
@@ -43,7 +43,7 @@ class SQLDialect(Protocol):
         ...
 
     def among(self, column: str, values: Sequence[object]) -> Part:
-        """Return the condition that a column equals one of the values. There may be any number of values."""
+        """Return the condition that a column equals one of the values. The number of values is not limited."""
         ...
 
     def metadata_entry(self, key: str, operator: str, value: Primitive) -> Part:
@@ -103,7 +103,7 @@ G = TypeVar("G", bound=Guarding)
 
 
 def guarded(method: Callable[Concatenate[G, P], R]) -> Callable[Concatenate[G, P], R]:
-    """Decorate a method of a store so that it runs inside ``guard``, which translates errors into Holdfast's."""
+    """Decorate a method of a store so that it runs inside ``guard``, which raises database errors as Holdfast errors."""
 
     @functools.wraps(method)
     def call(self: G, /, *args: P.args, **kwargs: P.kwargs) -> R:

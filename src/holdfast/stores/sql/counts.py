@@ -42,7 +42,7 @@ def stats(connection: Connection, tenant: str) -> dict[str, Any]:
 
 
 def vectors_finding(connection: Connection, tenant: str) -> Finding:
-    """Check that every vector belongs to a chunk, and return the finding."""
+    """Check that every vector belongs to a chunk. Return the result as a finding."""
     waiting = fetch_value(connection, "SELECT count(*) FROM unembedded WHERE tenant = ?", (tenant,))
     stray = fetch_value(
         connection,
@@ -58,7 +58,10 @@ def vectors_finding(connection: Connection, tenant: str) -> Finding:
 
 
 def hashes_finding(table: str, seen: int, bad: Sequence[str]) -> Finding:
-    """Return the finding for a table: how many of its ``seen`` rows do not match their hash. ``bad`` contains their ids."""
+    """Return the finding of the hash check for a table: how many of its rows do not match their hash.
+
+    ``seen`` is the number of rows checked. ``bad`` contains the ids of the rows that do not match.
+    """
     if bad:
         shown = ", ".join(bad[:5]) + (" ..." if len(bad) > 5 else "")
         return Finding(
@@ -71,7 +74,7 @@ def hashes_finding(table: str, seen: int, bad: Sequence[str]) -> Finding:
 
 
 def altered(rows: Iterable[Sequence[Any]], expected: Expected) -> tuple[int, list[str]]:
-    """Count the rows, and return the count with the ids of the rows that do not match their hash."""
+    """Count the rows of a table, and find the rows that do not match their hash. Return the count and the ids of these rows."""
     seen, bad = 0, []
     for row in rows:
         seen += 1

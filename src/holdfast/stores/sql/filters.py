@@ -1,4 +1,4 @@
-"""Translate filters into SQL. All values are bound as parameters; only our own column names are part of the SQL text."""
+"""Translate filters into SQL. The SQL text contains only our own column names. All values are bound as parameters."""
 
 import itertools
 from collections.abc import Collection, Mapping, Sequence
@@ -121,7 +121,10 @@ def add_metadata(clauses: Clauses, where: Where) -> None:
 
 
 def _comparison(dialect: SQLDialect, key: str, operator: str, value: object) -> tuple[Any, ...]:
-    """Return one comparison with its bound values. Values of different JSON types are never equal: true is not 1, nor is '1'."""
+    """Return one comparison with its bound values.
+
+    Values of different JSON types are never equal. For example, true equals neither 1 nor '1'.
+    """
     if value is not None and not isinstance(value, str | int | float):
         kind = type(value).__name__
         raise InvalidInput(f"Metadata {key!r} cannot be compared with {kind}. Use text, a number, a boolean or None.")

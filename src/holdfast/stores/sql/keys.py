@@ -78,7 +78,7 @@ class AccessWrites(AccessReads):
     def add_stored_response(self, response: StoredResponse) -> None:
         """Claim an idempotency key: record that a request with this key has begun.
 
-        An earlier claim of the key is replaced, together with its response.
+        An earlier claim of the same key is replaced, and the response stored for it is dropped.
         """
         self.connection.execute(upsert("idempotency", _RESPONSE_COLUMNS, key=2), (self.tenant, *_response_row(response)))
 
@@ -98,9 +98,9 @@ class AccessWrites(AccessReads):
     def remove_stored_responses(
         self, *, before: datetime | None = None, principal: str | None = None, key: str | None = None
     ) -> int:
-        """Remove stored responses and return their number.
+        """Remove all stored responses, those stored before a given time, or the one for a principal and idempotency key.
 
-        Removes all of them, those stored before a given time, or those of one principal and idempotency key.
+        Return how many were removed.
         """
         sql, values = "DELETE FROM idempotency WHERE tenant = ?", list[Any]([self.tenant])
         conditions = (("at < ?", from_time(before)), ("principal = ?", principal), ("key = ?", key))

@@ -20,7 +20,7 @@ class Migration(NamedTuple):
 
     @property
     def sha256(self) -> str:
-        """The SHA-256 hash of its SQL."""
+        """The SHA-256 hash of the migration's SQL text."""
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
 
@@ -35,7 +35,7 @@ def migrations(package: str = "holdfast.stores.sqlite") -> Iterator[Migration]:
 
 
 def pending(recorded: Mapping[int, str], known: list[Migration], *, what: str = "file") -> list[Migration]:
-    """Verify the migrations that a store has recorded, and return those that it has not applied yet."""
+    """Verify the migrations that a store has recorded, and return those that were not applied to the store yet."""
     if COPYING in recorded:
         raise StoreError(
             f"A copy into this {what} is not finished (from {recorded[COPYING]}). "

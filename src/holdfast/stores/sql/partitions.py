@@ -1,6 +1,7 @@
-"""Partitions of the stored items. Each partition is identified by a number and contains one space of one scope.
+"""Find and create partitions. A partition has a number and contains the items of one scope and one space.
 
-The partitions that a reader may see are a list of numbers, so a search reads only rows that the reader may see.
+A search first gets the numbers of the partitions that the reader may see. It then reads only the rows of these
+partitions.
 """
 
 from collections.abc import Collection, Mapping
@@ -14,10 +15,11 @@ from holdfast.types import Scope
 def visible(
     connection: Connection, reader: Scope, spaces: Collection[Space], *, apps: Collection[str] | None = None
 ) -> dict[int, Space]:
-    """Return the partitions a reader may see: each part of their scope is shared or equals that part of the reader's scope.
+    """Return the partitions that a reader may see, each with its space.
 
-    With ``apps``, return only the partitions of these apps. Of the apps in the reader's ``also_apps``, the reader sees the
-    memories, but not the messages.
+    In the scope of such a partition, each part (user, app, agent) is shared or the same as in the reader's scope. The
+    reader also sees the memories, but not the messages, of the apps in ``also_apps``. With ``apps``, return only the
+    partitions of these apps.
     """
     key = ("visible", reader, tuple(spaces), None if apps is None else frozenset(apps))
     return cached_fetch(connection, key, lambda: _visible(connection, reader, spaces, apps))
@@ -40,7 +42,7 @@ def _visible(connection: Connection, reader: Scope, spaces: Collection[Space], a
 
 
 def owned(connection: Connection, tenant: str, owner: Mapping[str, str], spaces: Collection[Space]) -> list[int]:
-    """Return the partitions whose scope matches the parts that ``owner`` names. Other parts can have any value."""
+    """Return the partitions whose scope matches ``owner``. Parts of the scope that ``owner`` does not name can have any value."""
     named = " ".join(f"AND {part} = ?" for part in _parts(owner))
     sql = f"SELECT partition FROM partitions WHERE tenant = ? {named} AND space IN ({marks(list(spaces))})"
     values = [owner[part] for part in _parts(owner)]

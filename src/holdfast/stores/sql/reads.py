@@ -130,7 +130,7 @@ class SQLReads(AccessReads):
 
     @guarded
     def changes(self, *, memory: str | None = None, batch: str | None = None, id: str | None = None) -> list[ChangeRecord]:
-        """List the changes of one memory, the changes of one batch, or the change with one id, oldest first."""
+        """List the changes of one memory or of one batch, oldest first. With a change id, list only that change."""
         column, value = next((c, v) for c, v in (("memory", memory), ("batch", batch), ("id", id)) if v is not None)
         rows = self._rows(
             f"SELECT {CHANGE_COLUMNS} FROM changes WHERE tenant = ? AND {column} = ? ORDER BY at, id", (self.tenant, value)
@@ -248,7 +248,7 @@ class SQLReads(AccessReads):
 
     @guarded
     def changes_by_app(self, *, since: datetime) -> list[AppChanges]:
-        """Count the created memories and the change batches since a given time, per app and author of the change."""
+        """Count the created memories and the batches of changes since a given time, for each app and author of changes."""
         rows = self._rows(
             "SELECT partitions.app, changes.actor, count(*) FILTER (WHERE changes.action = 'created'), count(DISTINCT changes.batch) "
             "FROM changes CROSS JOIN memories ON memories.tenant = changes.tenant AND memories.id = changes.memory "

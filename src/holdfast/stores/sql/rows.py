@@ -1,7 +1,7 @@
 """Convert between rows of the SQL tables and Python objects.
 
-Each message and memory row contains a hash of itself. SQLite's integrity check verifies only the structure of the file,
-and misses most flipped bits in text.
+Each row of a message or memory contains a hash of its other values. The hash shows damage that SQLite's integrity
+check misses: that check verifies only the structure of the file, so it misses most flipped bits in text.
 """
 
 import hashlib
@@ -220,7 +220,7 @@ def to_change(row: Sequence[Any], after: Memory | None) -> ChangeRecord:
 
 
 def to_scope(tenant: str, app: str, user: str, agent: str) -> Scope:
-    """Convert stored scope parts to a scope. An empty part means that it is shared."""
+    """Convert stored parts of a scope to a scope. An empty stored part means that this part is shared."""
     return Scope(tenant=tenant, app=app or None, user=user or None, agent=agent or None)
 
 

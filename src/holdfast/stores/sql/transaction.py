@@ -1,4 +1,7 @@
-"""A write transaction of the SQL stores. It keeps rows, full-text index, embedding queue and history consistent."""
+"""A write transaction of the SQL stores. It keeps the rows, full-text index, embedding queue and history consistent.
+
+The embedding queue lists the chunks that have no vector yet.
+"""
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -76,7 +79,7 @@ class VectorTable(Protocol):
         ...
 
     def move(self, connection: Any, tenant: str, old: tuple[int, int], new: tuple[int, int]) -> None:
-        """Move an item's vectors to another (partition, item)."""
+        """Move an item's vectors to another partition and item number."""
         ...
 
     def use_model(self, connection: Any, tenant: str, name: str) -> int:
@@ -174,13 +177,16 @@ class SQLTransaction(SQLReads, AccessWrites):
         self._vectors.want(self._connection, self.tenant, partition, item, count)
 
     def touch(self, ids: Collection[str], *, used: datetime | None = None, seen: datetime | None = None) -> None:
-        """Record when memories were last used by a recall, or last stated again."""
+        """Record when a recall last used memories (``used``), or when they were last stated again (``seen``)."""
         for column, moment in (("last_used_at", used), ("last_seen_at", seen)):
             if moment is not None:
                 self._update_present(column, stamp(moment), ids)
 
     def set_action(self, messages: Collection[str], action: str) -> None:
-        """Set the action of messages that have no action yet. An action excludes a message from extraction and recall."""
+        """Give messages a marker called an action, such as ``forgotten``. Messages that already have an action keep it.
+
+        A message with an action is used neither for extraction nor for recall.
+        """
         for batch in batches(messages):
             rows = fetch(
                 self._connection,
@@ -199,7 +205,7 @@ class SQLTransaction(SQLReads, AccessWrites):
         self._update_present("expires_at", stamp(expires_at), ids)
 
     def set_sources(self, id: str, sources: Sequence[str]) -> None:
-        """Remove all sources except these from every revision of a memory."""
+        """Remove sources from every revision of a memory. Only the given sources stay."""
         place = MEMORY_COLUMNS.split(", ").index("sources")
         for found in fetch(
             self._connection, f"SELECT {MEMORY_COLUMNS} FROM memories WHERE tenant = ? AND id = ?", (self.tenant, id)
@@ -321,7 +327,10 @@ class SQLTransaction(SQLReads, AccessWrites):
         return counts
 
     def remove_messages(self, ids: Collection[str]) -> Mapping[str, int]:
-        """Remove messages with their vectors and terms. Memories derived from them still list the message ids as sources."""
+        """Remove messages with their vectors and terms.
+
+        A memory derived from a removed message still lists the message's id as a source.
+        """
         counts = {"messages": 0, "vectors": 0}
         for batch in batches(ids):
             where, values = f"tenant = ? AND id IN ({marks(batch)})", (self.tenant, *batch)

@@ -1,7 +1,7 @@
 """Cache of the items that a search filter allows.
 
-Text search and vector search of one recall need the same set of items, and the next recall may need it, too. In a scope of
-100,000 memories, reading the set takes many times as long as searching within it.
+The text search and the vector search of one recall need the same set of items. The next recall may need the same
+set, too. In a scope of 100,000 memories, reading the set takes many times as long as searching within it.
 """
 
 import weakref
@@ -39,7 +39,7 @@ class AllowedItemsCache:
         self._cached: tuple[weakref.ref[FileConnection], int, Hashable, AllowedItems] | None = None
 
     def get(self, connection: "FileConnection", query: Hashable, read: Callable[[], Iterable[int]]) -> AllowedItems:
-        """Return the items that a filter allows. If the cached result is not valid, call ``read`` to get them."""
+        """Return the items that a filter allows. If the cached result is not valid, call ``read`` to get the items."""
         # Read the version before the rows: after a write in between, the entry counts as outdated and is read again.
         version = connection.pragma("data_version")
         cached = self._cached

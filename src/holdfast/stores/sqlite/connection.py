@@ -1,7 +1,7 @@
-"""Connections to one SQLite file: one writer per process, and one reader per thread. A forked child opens new ones.
+"""Connections to one SQLite file: one writer per process, and one reader per thread. A forked child opens its own connections.
 
-A commit is on disk when it returns (WAL with ``synchronous=FULL``). Deleted data is overwritten (``secure_delete``).
-If another process holds the lock, a call waits up to 60 seconds before it fails.
+A commit is on disk when it returns (WAL with ``synchronous=FULL``). Deleted data is overwritten
+(``secure_delete``). If another process holds the file's lock, a call waits up to 60 seconds before it fails.
 """
 
 import contextlib
@@ -22,7 +22,10 @@ BUSY_SECONDS = 60.0
 """Maximum time to wait for a lock before a call fails, in seconds."""
 
 _inherited: list[object] = []
-"""Connections that a child inherited from a fork during a transaction. They stay open: closing them would disturb the parent."""
+"""Connections that this process inherited through a fork during a transaction.
+
+They stay open, because closing them would disturb the parent process.
+"""
 
 
 class SQLiteConnections:
@@ -170,7 +173,7 @@ def unlock(connection: apsw.Connection, key: str) -> None:
 
 
 def check_readable(connection: apsw.Connection, path: Path, *, encrypted: bool) -> None:
-    """Raise an error if the file cannot be read, with the key if one is given. Writes nothing."""
+    """Raise an error if the file cannot be read through this connection. Write nothing."""
     try:
         connection.execute("SELECT count(*) FROM sqlite_schema").get  # noqa: B018  (runs the query)
     except apsw.NotADBError as error:
@@ -189,7 +192,7 @@ def check_readable(connection: apsw.Connection, path: Path, *, encrypted: bool) 
 
 @contextlib.contextmanager
 def translate_errors(path: Path) -> Iterator[None]:
-    """Translate SQLite's errors into Holdfast's, with advice. The process cannot fork during the block."""
+    """Raise SQLite's errors in the block as Holdfast errors, with advice. The process cannot fork during the block."""
     try:
         with forks.fork_guard:
             yield

@@ -1,8 +1,9 @@
 """Vectors in the SQLite file, and the in-memory indexes that search them.
 
-The ``vectors`` table is authoritative. Each change of a partition's vectors increments the partition's ``version`` and
-adds the item to a short log. Before a search, each process uses version and log to update its index. Vectors of different
-models have different model numbers and are never compared.
+The vectors themselves are stored in the table ``vectors``; an index is only a copy of them. Each change of a
+partition's vectors increments the partition's ``version`` and adds the item to a short log. Before a search, each
+process updates its index with the items logged since the version of the index. Vectors of different models have
+different model numbers and are never compared.
 """
 
 import itertools
@@ -29,7 +30,7 @@ use_model = vector_tables.use_model
 want = vector_tables.want
 
 _LOG_LENGTH = 1000
-"""Number of changes that are logged per partition. An index that missed more changes is reloaded from the table."""
+"""Number of changes to log per partition. An index that missed about as many is reloaded from the table of vectors."""
 _CACHE_BYTES = 512 * 1024 * 1024
 """Maximum total size of all cached indexes, in bytes."""
 _RECENT_INDEXES = 8
@@ -83,7 +84,7 @@ def remove(connection: FileConnection, tenant: str, partition: int, item: int) -
 
 
 def move(connection: FileConnection, tenant: str, old: tuple[int, int], new: tuple[int, int]) -> None:
-    """Move an item's vectors to another (partition, item) with the same text."""
+    """Move an item's vectors to another partition and item number. The text must be the same."""
     for table in ("vectors", "unembedded"):
         for (model,) in fetch(connection, "SELECT model FROM models WHERE tenant = ?", (tenant,)):
             connection.execute(
@@ -214,15 +215,18 @@ class IndexCache:
         self._sizes[key] = size
 
     def _evict(self, *, keep: int) -> None:
-        """Evict the least recently used indexes until the cache is within its size limit. The ``keep`` newest always stay."""
+        """Evict the least recently used indexes until the cache is within its size limit.
+
+        The ``keep`` most recently used indexes always stay.
+        """
         while self._total > _CACHE_BYTES and len(self._indexes) > keep:
             key, _ = self._indexes.popitem(last=False)
             self._total -= self._sizes.pop(key, 0)
 
     def codes_of(self, model: int, items: Sequence[int]) -> "tuple[list[int], NDArray[np.int8]] | None":
-        """Return (items, int8 codes of their first chunks), or None if the vector of any item is not in memory.
+        """Return the items, and the int8 codes of their first chunks. Return None if the vector of any item is not in memory.
 
-        Only recently used indexes are searched, and they need not be up to date: an item's vector never changes.
+        Only recently used indexes are searched. They need not be up to date, because an item's vector never changes.
         """
         with self._lock:
             recent = itertools.islice(reversed(self._indexes.items()), _RECENT_INDEXES)

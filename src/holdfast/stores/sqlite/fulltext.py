@@ -1,8 +1,8 @@
 """Full-text index: updates, and BM25 search over the partitions that a reader may see.
 
-Each indexed term has the number of its partition as a prefix. A search therefore neither reads the postings of other
-users nor depends on their statistics. Rare terms select the candidates, and all terms score them. This bounds the work
-for a query that consists of common words.
+Each indexed term has the number of its partition as a prefix. So a search reads no index entries of other users,
+and their texts do not affect the scores. Rare terms select the candidates, and all terms score them. This limits
+the work for a query of common words.
 """
 
 import json
@@ -25,9 +25,9 @@ _MAX_CHUNKS = 4096
 _FEW_ALLOWED = 200
 """If a filter allows at most this many items, score all of them. That is faster than searching the full-text index."""
 FEW_SEGMENTS = 3
-"""A merge of the full-text index starts only if the index has more than this many segments."""
+"""Number of segments (separately stored parts of the full-text index) that are tolerated before a merge starts."""
 _MERGED_AT_ONCE = 128
-"""Number of pages merged per transaction, so that other writers wait only a few milliseconds."""
+"""Number of pages to merge per transaction. It is small, so that other writers wait only a few milliseconds."""
 
 
 def index(
@@ -80,9 +80,9 @@ def search(
     allowed: AllowedItems | None = None,
     excluded: Collection[int] = (),
 ) -> list[Match]:
-    """Rank the items that have a term in common with a query, each by its best chunk.
+    """Rank the items that have a term in common with a query. The best chunk of an item decides its rank.
 
-    Uses the word cache if it contains all the partitions, and the full-text index otherwise.
+    The word cache is used if it contains all the partitions, otherwise the full-text index.
     """
     wanted = query_terms(query, languages) if partitions else []
     if not wanted:
@@ -190,10 +190,11 @@ def segments(connection: apsw.Connection) -> list[int]:
 
 
 def should_merge_all(sizes: Sequence[int]) -> bool:
-    """Return True if all segments should be merged: several small ones add up to at least a quarter of the largest.
+    """Return True if all segments should be merged.
 
-    Searching a single segment is fastest, but a full merge also rewrites the largest segment. It must be rare, because
-    frequent writes wear out the memory card of a small board.
+    This is so if there are several small segments that add up to at least a quarter of the largest. Searching a single
+    segment is fastest, but a full merge also rewrites the largest segment. A full merge must be rare, because frequent
+    writes wear out the memory card of a small board.
     """
     return len(sizes) > FEW_SEGMENTS and 4 * (sum(sizes) - max(sizes)) >= max(sizes)
 

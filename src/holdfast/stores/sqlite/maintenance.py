@@ -17,7 +17,10 @@ from holdfast.stores.sqlite.dialect import FileConnection
 from holdfast.types import Finding
 
 _REWRITE_UP_TO = 256 * 1024 * 1024
-"""Maximum size in bytes of a file that is vacuumed after every erasure. A larger file is vacuumed only if residue is found."""
+"""Maximum size in bytes of a file that is vacuumed after every erasure.
+
+A larger file is vacuumed only if erased data is still found in it.
+"""
 
 
 def stats(connection: FileConnection, tenant: str, path: Path) -> Mapping[str, Any]:
@@ -78,9 +81,10 @@ def _hashes(connection: FileConnection, tenant: str, table: str, columns: str, e
 
 
 def scrub(connection: FileConnection, path: Path, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
-    """Overwrite removed data, and scan the files for the needles (byte strings that were erased).
+    """Overwrite removed data, and search the files for the needles (byte strings from the erased data).
 
-    Return True if the log could be emptied, and the names of the files that still contain a needle.
+    Return (complete, residue). ``complete`` is True if the write-ahead log could be emptied. ``residue`` names the
+    files that still contain a needle.
     """
     connection.execute("PRAGMA synchronous = FULL")
     if path.stat().st_size <= _REWRITE_UP_TO:
@@ -120,7 +124,7 @@ def _occurs_in_rows(connection: FileConnection, needle: bytes) -> bool:
 
 
 def _empty_log(connection: FileConnection) -> bool:
-    """Checkpoint and truncate the write-ahead log. Returns False while a reader still needs it."""
+    """Move the write-ahead log into the file and truncate the log. Return False if a reader still needs the log."""
     connection.set_busy_timeout(2000)
     try:
         busy = bool(fetch_value(connection, "PRAGMA wal_checkpoint(TRUNCATE)"))
@@ -137,7 +141,10 @@ def store_files(path: Path) -> list[Path]:
 
 
 def files_holding(connection: FileConnection, path: Path, needles: Sequence[bytes]) -> dict[str, set[bytes]]:
-    """Search the file and its log for the needles of at least 8 bytes. Return the needles found, by file name."""
+    """Search the file and its log for needles (byte strings). Return the needles found in each file, keyed by file name.
+
+    Needles shorter than 8 bytes are ignored.
+    """
     long_enough = [needle for needle in needles if len(needle) >= 8]
     if not long_enough:
         return {}

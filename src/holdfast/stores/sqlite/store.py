@@ -79,7 +79,7 @@ class SQLiteStore(SQLReads):
             self._external = QueuedIndex(self._connections, tenant, memory=self._indexes, place=index, pace=pace)
         self._merging = False
         self._settled = 1
-        """Number of segments after the last complete merge of the full-text index. Segments beyond it are new."""
+        """Number of segments of the full-text index after its last merge. Segments beyond this number are new."""
         self._tidied: tuple[int, int] | None = None
         with self._connections.exclusive() as connection:
             migrate(connection)
@@ -117,7 +117,10 @@ class SQLiteStore(SQLReads):
 
     @contextlib.contextmanager
     def write(self, *, durable: bool = True) -> Iterator[SQLiteTransaction]:
-        """Open a write transaction. It is on disk when the block ends, and rolled back if the block raises."""
+        """Open a write transaction for the block. If the block raises an error, the transaction is rolled back.
+
+        When the block ends, the transaction is on disk. With ``durable=False``, it may reach the disk a little later.
+        """
         with self._connections.writing(durable=durable) as connection:
             yield SQLiteTransaction(connection, tenant=self.tenant, path=self.path)
 
@@ -140,7 +143,7 @@ class SQLiteStore(SQLReads):
 
     @guarded
     def find_vectors(self, model: str, query: "NDArray[np.float32]", where: SearchFilter, *, limit: int) -> list[Match]:
-        """Rank items by cosine within the partitions that the reader may see, each by its best chunk."""
+        """Rank items by cosine within the partitions that the reader may see. The best chunk of an item decides its rank."""
         number = vector_tables.model_number(self.connection, self.tenant, model)
         if number is None:
             return []
@@ -160,7 +163,7 @@ class SQLiteStore(SQLReads):
         )
 
     def _allowed(self, where: SearchFilter, seen: Mapping[int, Space]) -> AllowedItems | None:
-        """Return the items that match the filter's kinds, metadata and time. None if the filter restricts none of these."""
+        """Return the items that match the filter's kinds, metadata and time, or None if the filter restricts none of these."""
         if where.said and "message" in where.spaces:
             return self._messages_in_periods(where, seen)
         if where.kinds is None and not where.where:
@@ -188,7 +191,7 @@ class SQLiteStore(SQLReads):
         )
 
     def _excluded(self, where: SearchFilter) -> set[int]:
-        """Return the messages of the session that the filter leaves out."""
+        """Return the numbers of the messages in the session that the filter excludes."""
         if where.without_session is None or "message" not in where.spaces:
             return set()
         rows = self._rows("SELECT seq FROM messages WHERE tenant = ? AND session = ?", (self.tenant, where.without_session))
@@ -200,7 +203,8 @@ class SQLiteStore(SQLReads):
     ) -> list[MissingVector]:
         """List chunks that have no vector of this model yet.
 
-        With ``reader``, list only the chunks that the reader may see: memories before messages, newest first.
+        With ``reader``, list only the chunks that the reader may see. Chunks of memories come before chunks of messages,
+        and newer chunks before older ones.
         """
         connection = self.connection
         number = vector_tables.model_number(connection, self.tenant, model)
@@ -232,7 +236,7 @@ class SQLiteStore(SQLReads):
 
     @guarded
     def similarities(self, model: str, items: Sequence[int]) -> "NDArray[np.float32] | None":
-        """Return the cosine of each pair of items, computed from their first chunks. It is 0 if a vector is missing."""
+        """Return the cosine of each pair of items, computed from their first chunks. The cosine is 0 if a vector is missing."""
         number = vector_tables.model_number(self.connection, self.tenant, model)
         if number is None or not items:
             return None
@@ -283,7 +287,7 @@ class SQLiteStore(SQLReads):
     def rebuild_index(self) -> int:
         """Rebuild the external index and return its number of vectors.
 
-        If the store uses no external index, remove what is left of earlier ones and return 0.
+        If the store uses no external index, remove what is left of earlier external indexes and return 0.
         """
         if self._external is not None:
             return self._external.rebuild()
@@ -325,7 +329,7 @@ class SQLiteStore(SQLReads):
         return complete and clean, residue
 
     def _clear_caches(self) -> None:
-        """Clear the in-memory caches. Forks wait meanwhile, because they would copy locks that are held."""
+        """Clear the in-memory caches. Forks wait meanwhile, because a fork would copy locks that are held."""
         with forks.fork_guard:
             self._indexes.clear()
             self.words.clear()

@@ -1,9 +1,11 @@
-"""Cache of the words of partitions. Each entry is updated when a search uses it.
+"""In-memory cache of the words of partitions. An entry is brought up to date when a search uses it.
 
-Most users have few texts. Finding their words in memory is several times faster than looking up each word of a query in
-the full-text index; the file is only read to see whether anything changed. Small partitions are loaded on their first
-search. Large ones take longer to load, so they are loaded while the process is idle, and only after many searches: when
-an earlier load would have saved these searches more time than it takes.
+Most users have few texts. Finding words in memory is several times faster than looking up each word of a query in
+the full-text index. The SQLite file is then read only to see whether the partition changed.
+
+A small partition is loaded on its first search. A large partition takes longer to load, so it is loaded while the
+process is idle, and only after many searches. It is loaded once searching it in memory from the start would have
+saved more time than loading it takes.
 """
 
 import threading
@@ -19,7 +21,7 @@ from holdfast.stores.sqlite.dialect import FileConnection
 from holdfast.stores.sqlite.words import PartitionState, PartitionTerms, rank
 
 _EAGER_TERMS = 20_000
-"""Maximum number of terms of a partition that is loaded on its first search. Loading that many takes 10 to 20 ms."""
+"""A partition with at most this many terms is loaded on its first search. Loading that many takes 10 to 20 ms."""
 _TERMS_PER_SEARCH = 10_000
 """Number of terms that can be loaded in the time that one search saves by running in memory."""
 _MAX_BYTES = 32 * 1024 * 1024
@@ -27,9 +29,10 @@ _MAX_BYTES = 32 * 1024 * 1024
 
 
 class _SearchStart(NamedTuple):
-    """State at the start of a search, to notice whether the cache was cleared or updated by another thread during the search.
+    """State of the cache and the store file at the start of a search.
 
-    ``last_item`` is the highest item number in the store file, and ``clearings`` counts how often the cache was cleared.
+    ``last_item`` is the highest item number in the store file. ``clearings`` counts how often the cache was cleared.
+    The state shows later whether another thread cleared or updated the cache during the search.
     """
 
     last_item: int
@@ -48,9 +51,10 @@ class WordCache:
         self._lock = threading.Lock()
         self._words: OrderedDict[int, PartitionTerms] = OrderedDict()
         self._waiting: dict[int, int] = {}
-        """Large partitions that are not loaded yet. Each search adds ``terms_per_search`` to the number of its partition.
+        """Maps each large partition that is not loaded yet to a number.
 
-        A partition is loaded once this number reaches the number of its terms.
+        Each search of the partition adds ``terms_per_search`` to the number. The partition is loaded once the number
+        reaches the number of terms in the partition.
         """
         self._total = 0
         self._scrubs = 0
@@ -89,7 +93,7 @@ class WordCache:
         allowed: AllowedItems | None = None,
         excluded: Collection[int] = (),
     ) -> list[Match] | None:
-        """Rank the items that share terms with a query by BM25, each by its best chunk.
+        """Rank the items that share terms with a query by BM25. The best chunk of an item decides its rank.
 
         Return None if a partition is not in memory and is too large to be loaded now.
         """
@@ -124,7 +128,8 @@ class WordCache:
     def _is_due(self, number: int, state: PartitionState) -> bool:
         """Return True if a waiting partition need not wait any longer.
 
-        Either it was searched often enough to be loaded, or it has become so small that its next search loads it anyway.
+        Either the partition was searched often enough to be loaded, or it has become so small that its next search loads
+        it anyway.
         """
         with self._lock:
             return self._waiting.get(number, 0) >= state.terms or state.terms <= self._eager_terms

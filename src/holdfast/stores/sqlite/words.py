@@ -1,6 +1,7 @@
-"""An inverted index of a partition's words in memory, and BM25 ranking of all its chunks.
+"""An in-memory inverted index of a partition's words, and BM25 ranking of the partition's chunks.
 
-Results and their order are exactly those of :func:`holdfast.stores.sql.bm25.rank`.
+The index maps each word to its postings: the chunks that contain the word, with the number of occurrences. The
+ranking gives exactly the results of :func:`holdfast.stores.sql.bm25.rank`, in the same order.
 """
 
 import itertools
@@ -26,17 +27,17 @@ if TYPE_CHECKING:
     Numbers: TypeAlias = array[int]
 
 Postings: TypeAlias = "Numbers"
-"""Postings of one term, as a flat array of pairs: the row of a chunk that contains the term, and the count in that chunk."""
+"""The chunks that contain one term, as a flat array of pairs: the row number of the chunk, and the term's count in it."""
 WeightedTerms: TypeAlias = "tuple[float, list[tuple[int, list[Postings]]]]"
 """The weight of one query term and, for each partition, the postings of each spelling of the term."""
 FoundChunk: TypeAlias = tuple[float, int, int, int]
 """A scored chunk: score, item, chunk and partition.
 
-Score and item are negated, so that sorting puts the best and newest first.
+Score and item are negated, so that sorting puts the best score first and, of equal scores, the newest item first.
 """
 
 _MAX_SCALAR_CHUNKS = 512
-"""Maximum number of chunks that are scored in plain Python, which is faster than numpy for so few."""
+"""Maximum number of chunks that are scored in plain Python. For so few chunks, plain Python is faster than numpy."""
 _OVERFETCH = 4
 """Number of chunks examined per requested match. It is more than 1, because an item can have several chunks."""
 _PER_TERM, _PER_WORD, _PER_CHUNK = 8, 140, 16
@@ -72,13 +73,19 @@ class PartitionTerms:
     lengths: "Numbers"
     places: Mapping[str, Postings]
     last_item: int = 0
-    """Highest item number in the store file when this index was read. Of two copies of the index, the higher number is newer."""
+    """Highest item number in the store file when this index was read.
+
+    Of two copies of the index, the one with the higher number is newer.
+    """
 
     @classmethod
     def of(
         cls, rows: Sequence[Row], state: PartitionState, before: "PartitionTerms | None" = None, *, last_item: int = 0
     ) -> "PartitionTerms":
-        """Build an index from rows of (item, chunk, terms). With ``before``, return a copy of it with the rows appended."""
+        """Build an index from rows of (item, chunk, terms).
+
+        With ``before``, which is an older index, copy that index and append the rows to the copy.
+        """
         start = len(before.items) if before else 0
         new: dict[str, Postings] = {}
         lengths = array("I")
@@ -107,7 +114,7 @@ class PartitionTerms:
     def is_whole(self) -> bool:
         """True if the chunks match the counts in ``state``.
 
-        Counts and chunks are read one after the other, so they differ if another process wrote in between.
+        The counts and the chunks are read one after the other. They do not match if another process wrote in between.
         """
         terms = int(np.frombuffer(self.lengths, dtype=np.uint32).sum()) if self.lengths else 0
         newest = int(np.frombuffer(self.items, dtype=np.int64).max()) if self.items else 0
@@ -115,7 +122,7 @@ class PartitionTerms:
 
     @property
     def nbytes(self) -> int:
-        """Estimated upper bound of the size in bytes."""
+        """Estimated maximum size of this index in bytes."""
         return self.state.nbytes + _PER_WORD * len(self.places) + _PER_CHUNK * len(self.items)
 
 

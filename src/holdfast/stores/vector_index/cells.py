@@ -31,15 +31,18 @@ _CELLS: Final = 512
 _ROUNDS: Final = 5
 """Number of k-means iterations."""
 _SHARE_READ: Final = 0.25
-"""Share of all rows that one search compares.
+"""Share of all rows that one search compares with the query.
 
-Measured on real sentences, the nearest tenth of the rows contains 0.94 of the true best ten, a fifth contains 0.98, and
-a quarter contains 0.99.
+Measured on real sentences, the nearest tenth of the rows contains 0.94 of the true best ten results. A fifth of
+the rows contains 0.98, and a quarter contains 0.99.
 """
 _TAIL_SHARE: Final = 32
-"""A tail that is longer than 1/32 of all places (and than `Tuning.min_tail`) is sorted into the cells."""
+"""The tail (rows not in a cell yet) is sorted into the cells once it is longer than 1/32 of all places.
+
+The tail must also be longer than `Tuning.min_tail`.
+"""
 _GONE: Final = -1
-"""Row number that marks a free place, whose row was removed or moved."""
+"""Row number that marks a free place. The row that was stored there was removed or moved."""
 
 
 class CellSieve:
@@ -86,11 +89,15 @@ class CellSieve:
         return self._sketches.nbytes + sum(array.nbytes for array in arrays)
 
     def fits(self) -> bool:
-        """Return True if there are enough rows for cells and at most half of them changed since the centers were learned."""
+        """Return True if this sieve still suits the rows, False if it should be rebuilt.
+
+        It suits them if there are enough rows for cells, and if not too many rows have changed since the centers were
+        learned: at most half as many as there were then.
+        """
         return self._rows.count > self._tuning.bits_limit // 2 and self._changes <= self._built // 2
 
     def width(self, k: int) -> int:
-        """Return the number of candidates that almost surely contain the best `k`."""
+        """Return a number of candidates that is large enough to contain the best `k` rows almost surely."""
         return sketch_width(self._rows, k, self._tuning)
 
     # --- following the rows ---------------------------------------------------------------------------------
@@ -112,7 +119,7 @@ class CellSieve:
         self._append(np.array([row]), self._rows.vectors(slice(row, row + 1)))
 
     def removed(self, row: int, moved: int) -> None:
-        """Free the row's place, and record that row `moved` now has the number `row`."""
+        """Free the row's place. Record that the row with the old number `moved` now has the number `row`."""
         self._changes += 1
         self._row_at[self._place_of[row]] = _GONE
         if row != moved:

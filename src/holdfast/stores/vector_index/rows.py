@@ -26,7 +26,10 @@ RowNumbers = NDArray[np.intp]
 _BLOCK: Final = 256
 """Number of rows converted to floats at a time. 256 rows of 384 floats fit into the second-level cache of the CPU."""
 _TAIL_SHARE: Final = 16
-"""After additions, the item column is sorted again if more than 1/16 of the rows (and more than `moved_limit`) are unsorted."""
+"""After additions, the item column is sorted again if more than 1/16 of its rows are unsorted.
+
+The number of unsorted rows must also be greater than `moved_limit`.
+"""
 
 
 class VectorRows:
@@ -89,7 +92,7 @@ class VectorRows:
         self.scales[row] = scale
 
     def remove(self, row: int) -> int:
-        """Remove a row by moving the last row into its place. Returns the old number of the moved row."""
+        """Remove a row by moving the last row into its place. Return the number that the moved row had before."""
         last = self.count - 1
         if row != last:
             for column in self._columns():
@@ -175,7 +178,8 @@ class VectorRows:
     def products(self, rows: RowNumbers, query: Floats) -> Floats:
         """Return the query's inner product with each row.
 
-        Fast, but the last digits can depend on the row's position, so that equal vectors may have slightly different products.
+        This is fast, but the last digits can depend on the position of a row. So equal vectors may have slightly different
+        products.
         """
         products = np.empty(len(rows), np.float32)
         for start in range(0, len(rows), _BLOCK):

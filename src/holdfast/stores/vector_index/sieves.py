@@ -1,15 +1,18 @@
-"""Candidate search for small and medium indexes: floats for few rows, sketches for many.
+"""Candidate search for small and medium indexes: with floats for few rows, with sketches (short bit codes) for many.
 
-A sieve is the first stage of a search. `candidates(query, want)` returns row numbers that include the best `want` rows
-(`FloatSieve`: always; the others: almost always). `VectorIndex` then scores these rows from the stored codes. A sieve
-follows every change of its `VectorRows`, and `fits()` returns False when it should be rebuilt. The sieve for very many
-rows is in `cells`.
+A sieve is the first stage of a search. `candidates(query, want)` returns row numbers. With `FloatSieve`, these
+always include the best `want` rows, with other sieves almost always. `VectorIndex` then scores these rows from the
+stored codes. A sieve follows every change of its `VectorRows`, and `fits()` returns False when the sieve should be
+rebuilt. The sieve for very many rows is in `cells`.
 
-A sketch describes a vector relative to the partition's mean. It has the sign of each dimension of the difference as one
-bit, the distance from the mean, and the product with the mean. Vectors at a small angle differ in few bits, and counting
-bits is much cheaper than multiplying floats. The mean and the two numbers matter, because sentence embeddings share a
-large common part. In a test with 9,000 real sentences, the best 600 candidates by sign bits alone contained 0.971 of the
-true best ten. The best 600 by sketches contained all of them.
+A sketch describes the difference between a vector and the mean of the partition's vectors. It has one bit per
+dimension, the sign of the difference. It also has two numbers: the vector's distance from the mean, and its inner
+product with the mean. Vectors at a small angle differ in few bits, and counting bits is much cheaper than
+multiplying floats.
+
+The mean and the two numbers matter, because sentence embeddings share a large common part. In a test with 9,000
+real sentences, the best 600 candidates by sign bits alone contained 0.971 of the true best ten results. The best
+600 by sketches contained all of them.
 """
 
 from __future__ import annotations
@@ -33,9 +36,12 @@ PASS: Final = 4096
 _SPAN: Final = 32_768
 """Number of rows whose bits are compared at a time, so that temporary arrays stay in the CPU cache."""
 _WORDS_IN_BYTE: Final = 3
-"""Number of 64-bit words whose differing bits are added up in one byte, which is fast. 3 * 64 = 192 fits into a byte."""
+"""Number of 64-bit words whose differing bits are counted in one byte. The count is at most 3 * 64 = 192, so it fits.
+
+Adding up bytes is fast.
+"""
 _ROUNDING: Final = np.float32(1e-5)
-"""Maximum rounding difference between two ways of computing the same product."""
+"""Maximum difference, from rounding, between two ways of computing the same inner product."""
 
 
 class Sieve(Protocol):
@@ -138,13 +144,13 @@ class BitSieve:
         return self._sketches.nbytes
 
     def fits(self) -> bool:
-        """Return True if the number of rows is in range and few enough rows have changed since the mean was computed."""
+        """Return True if the number of rows is in range, and few enough rows have changed since the mean vector was computed."""
         # After as many changes as there were rows, the mean may describe vectors that were removed.
         tuning = self._tuning
         return tuning.exact_limit // 2 < self._rows.count <= tuning.bits_limit and self._changes <= self._built
 
     def width(self, k: int) -> int:
-        """Return the number of candidates that almost surely contain the best `k`."""
+        """Return a number of candidates that is large enough to contain the best `k` rows almost surely."""
         return sketch_width(self._rows, k, self._tuning)
 
     def added(self, start: int) -> None:
@@ -288,17 +294,17 @@ def _differences(words: BitWords, wanted: BitWords) -> NDArray[np.uint16]:
 
 
 def sketch_width(rows: VectorRows, k: int, tuning: Tuning) -> int:
-    """Return how many of the best rows by sketch are needed to include the true best `k`, as measured on real sentences.
+    """Return how many of the best rows by sketch are needed to include the true best `k` rows, as measured on real sentences.
 
-    Vectors with few dimensions have few bits, so their sketches rank less reliably and more rows are needed. Scoring such
-    vectors is cheap.
+    Vectors with few dimensions have few bits. Their sketches rank less reliably, so more rows are needed. This costs
+    little, because scoring such vectors is cheap.
     """
     width = tuning.width_per_result * k + tuning.width_per_root * rows.count**0.5
     return max(tuning.min_width, int(width * max(1.0, 384 / rows.dimensions)))
 
 
 def best_places(values: Floats, want: int) -> RowNumbers:
-    """Return the positions of the `want` greatest values, plus any value within rounding error of the smallest of them."""
+    """Return the positions of the `want` greatest values. Also return values that are lower only within the rounding error."""
     if want >= len(values):
         return np.arange(len(values))
     threshold = np.partition(values, len(values) - want)[len(values) - want]

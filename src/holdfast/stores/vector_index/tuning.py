@@ -24,22 +24,32 @@ class Tuning:
     search need not wait until cells are built. At 100,000 rows, building them would take half of the first search's time.
     """
     few_allowed: int = 24
-    """If a filter allows at most this number * sqrt(number of rows) items, all of them are scored. A sieve would be slower."""
+    """If a filter allows at most this number * sqrt(number of rows) items, score all allowed items.
+
+    For so few items, a candidate search with a sieve would be slower.
+    """
     width_per_result: int = 20
-    """Number of candidates that sketches select per requested result. On real sentences, these included the true best results."""
+    """Number of candidates that sketches select per requested result.
+
+    On real sentences, this many candidates included the true best results.
+    """
     width_per_root: int = 4
     """Number of additional candidates per sqrt(number of rows). With more rows, sketches are less selective."""
     min_width: int = 1
     """Minimum number of candidates, at least 1.
 
-    A search that finds too few results multiplies the number by four and tries again. With 0, it would never end.
+    A search that finds too few results multiplies the number of candidates by four and tries again. With 0 candidates,
+    the search would never end.
     """
     sample_per_cell: int = 32
-    """Number of sample rows per cell for k-means. It is enough for a good mean, and k-means still takes only seconds."""
+    """Number of sample rows per cell for k-means. They are enough for good cell centers, and k-means still takes only seconds."""
     min_read: int = 16_384
-    """Minimum number of rows that a search in cells compares. Fewer would save little time and could miss good rows."""
+    """Minimum number of rows that a search in cells compares. Comparing fewer would save little time and could miss good rows."""
     min_tail: int = 4096
-    """Minimum length of the tail before it is sorted into the cells. Sorting copies all sketches, so it should be rare."""
+    """The tail (rows not in a cell yet) is sorted into the cells only if it is longer than this number of rows.
+
+    Sorting copies all sketches, so it should be rare.
+    """
     moved_limit: int = 4096
     """The item column is sorted again only after this many rows were added or moved. Until then, each lookup scans these rows."""
 

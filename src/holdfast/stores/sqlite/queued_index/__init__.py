@@ -1,1 +1,1 @@
-"""External vector indexes, updated through a queue in the SQLite file. Start with ``index.py``."""
+"""External vector indexes (Chroma), updated through a queue of changes in the SQLite file. Start with ``index.py``."""

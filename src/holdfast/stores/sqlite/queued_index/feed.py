@@ -1,8 +1,10 @@
-"""Feed an external index from the queue: start, open, verify, update and discard its builds.
+"""Apply the queued changes to an external vector index, and manage the index's builds.
 
-Changes are applied in batches. Each batch has a random id, its mark. First the file records the mark, then the index
-does. After the changes are applied, the file records that the batch is done. If the process dies at any point, the same
-batch is applied again. A store restored to an earlier state does not know the index's mark, so it rebuilds the index.
+A build is one complete construction of an index from the stored vectors. Changes are applied in batches. Each
+batch has a random id, called its mark. First the SQLite file records the mark, then the index records it. After
+the changes are applied, the SQLite file records that the batch is done. If the process dies at any point, the same
+batch is applied again. If the SQLite file was restored to an earlier state, it does not contain the mark that the
+index recorded. The index is then rebuilt.
 """
 
 import logging
@@ -34,18 +36,19 @@ class Pace:
     """Limits on the work that one search or one update of an external index may do."""
 
     max_scanned: int = 512
-    """Maximum number of queued vectors that a search compares itself, because the index does not have them yet."""
+    """Maximum number of queued vectors that a search compares with the query itself, because the index lacks them."""
     max_applied_first: int = 0
-    """If at most this many vectors more than ``max_scanned`` are queued, a search first applies a batch to the index.
+    """Number of queued vectors beyond ``max_scanned`` up to which a search first applies a batch to the index.
 
-    If still more are queued, the search runs in memory. The default is 0, because applying a batch to Chroma can take seconds.
+    If more vectors are queued, the search runs in memory. The default is 0, because applying a batch to Chroma can
+    take seconds.
     """
     batch_size: int = 256
     """Maximum number of changes per batch."""
     retry_seconds: float = 30.0
     """Seconds to wait before an unavailable index is tried again."""
     max_results: int = 4096
-    """Maximum number of results that a search requests from the index. If they are not enough, it searches in memory."""
+    """Maximum number of results that a search requests from the index. If these are not enough, the search runs in memory."""
 
 
 class IndexFeed:
@@ -75,7 +78,7 @@ class IndexFeed:
     def build(self, model: int) -> Build | None:
         """Return the model's current build. If this place (a folder or server) has none, start one.
 
-        Return None if it cannot be started now, for example because another thread is writing.
+        Return None if no build can be started now, for example because another thread is writing.
         """
         found = queue.builds(self.connection, self.tenant).get(model)
         if found is not None and self._is_ours(found):
@@ -146,7 +149,10 @@ class IndexFeed:
         return index
 
     def _verify(self, build: Build, index: ExternalIndex) -> None:
-        """Verify that the index has as many vectors as the store and finds a few of them. Postponed while changes are queued."""
+        """Verify that the index has as many vectors as the store, and that it finds a few of them.
+
+        While changes are queued, the verification is postponed.
+        """
         if not build.mark or self.has_queued(build.model):
             return
         have, expected = index.count(), queue.count(self.connection, self.tenant, build.model)
@@ -207,7 +213,10 @@ class IndexFeed:
         return True
 
     def count_differences(self, build: Build) -> int:
-        """Count the vectors that only the index or only the file contains. Vectors with a queued change are not counted."""
+        """Count the vectors that only the index or only the SQLite file contains.
+
+        Vectors with a queued change are not counted.
+        """
         if not build.mark:
             return 0
         index = self.opened(build)

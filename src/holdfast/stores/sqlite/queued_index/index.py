@@ -1,7 +1,8 @@
-"""Search with an external index.
+"""Search with an external vector index.
 
-A search queries the index, adds the queued vectors, and ranks both by the vectors in the file. So new vectors are found
-and removed ones are not. If the index cannot be used, the search uses the in-memory index.
+Changes of vectors wait in a queue until they are applied to the index. A search gets candidates from the index and
+from the queue. It ranks them by the vectors in the SQLite file, so new vectors are found and removed vectors are
+not. If the index cannot be used, the search uses the in-memory index.
 """
 
 import logging
@@ -109,9 +110,9 @@ class QueuedIndex:
         return None
 
     def _searchable_build(self, model: int, partitions: Collection[int]) -> Build | None:
-        """Return the model's build, or None if too many of its vectors are queued for a search to scan them.
+        """Return the model's build, or None if more vectors are queued for it than a search may scan.
 
-        A batch may be applied first to shorten the queue.
+        A batch of queued changes may be applied first, to shorten the queue.
         """
         build = self._feed.build(model)
         if build is None:

@@ -10,14 +10,14 @@ from holdfast.stores.sqlite.queued_index.index import QueuedIndex
 from holdfast.types import Finding
 
 EMBEDDED = "chroma"
-"""Name of the place for an embedded index, which is kept in a folder next to the store."""
+"""Name of the index place for an embedded index, which is kept in a folder next to the store file."""
 
 
 def scrub(connections: SQLiteConnections, tenant: str, path: Path, index: QueuedIndex | None) -> bool:
-    """Remove erased vectors from all external indexes. Return False if an index still holds some or cannot be checked.
+    """Remove erased vectors from all external indexes. Return False if an index may still contain erased vectors.
 
-    Chroma keeps removed vectors in its files. So an embedded index that had removals is rebuilt in a new folder, and the old
-    folder is deleted. Until the new index is filled, searches run in memory.
+    Chroma keeps removed vectors in its files. So an embedded index that had removals is rebuilt in a new folder, and
+    the old folder is deleted. Until the new index is filled, searches run in memory.
     """
     clean = True
     # Do not hold fork_guard while waiting for the write lock: the thread that holds the lock may be about to fork.

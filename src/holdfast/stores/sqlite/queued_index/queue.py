@@ -1,4 +1,7 @@
-"""The tables for external indexes in the SQLite file: the current builds, and the queue of changes for them."""
+"""The tables for external vector indexes in the SQLite file: the current builds, and the queue of changes for each build.
+
+A build is one complete construction of an index from the stored vectors.
+"""
 
 import secrets
 from collections.abc import Collection, Iterable, Sequence
@@ -12,9 +15,9 @@ from holdfast.stores.sql.rows import marks
 
 
 class VectorChange(NamedTuple):
-    """A queued change of one vector.
+    """A queued change of one vector. ``mark`` is a random number that tells this change from later changes of the vector.
 
-    Each later change of the vector gets a new ``mark``, so that finishing a batch does not remove a newer change from the queue.
+    When a batch is finished, only changes with the marks of that batch leave the queue. A newer change stays.
     """
 
     key: VectorKey
@@ -69,7 +72,7 @@ def drop_build(connection: apsw.Connection, tenant: str, model: int) -> None:
 def waiting(
     connection: apsw.Connection, tenant: str, model: int, *, partitions: Collection[int] | None = None, limit: int
 ) -> list[VectorChange]:
-    """Return up to ``limit`` queued changes (all if -1). If ``partitions`` is given, only their changes are returned."""
+    """Return up to ``limit`` queued changes, or all if ``limit`` is -1. With ``partitions``, return only changes in them."""
     chosen = "" if partitions is None else f" AND partition IN ({marks(list(partitions))})"
     rows = fetch(
         connection,
@@ -93,9 +96,9 @@ def start_batch(connection: apsw.Connection, tenant: str, build: Build, mark: st
 
 
 def finish_batch(connection: apsw.Connection, tenant: str, build: Build, changes: Iterable[VectorChange], mark: str) -> None:
-    """Record that a batch was applied and remove its changes from the queue. Needs a write transaction.
+    """Record that a batch was applied, and remove its changes from the queue. Needs a write transaction.
 
-    A vector that changed again in the meantime stays queued.
+    If a vector changed again in the meantime, its newer change stays queued.
     """
     connection.execute(
         "UPDATE indexes SET mark = ?, next = '' WHERE tenant = ? AND model = ? AND build = ?",
