@@ -46,7 +46,7 @@ _GAP = re.compile(r"\n[ \t]*\n(?:[ \t]*\n)+")
 
 
 def extractable(messages: Sequence[Message]) -> list[Message]:
-    """Return the messages of users and assistants without injected text. Messages that would be empty are dropped."""
+    """Return the messages of users and assistants, with injected text removed. Messages that are then empty are dropped."""
     kept = []
     for message in messages:
         if message.action is not None or message.role not in _EXTRACTED_ROLES or message.origin in _OUTSIDE_ORIGINS:

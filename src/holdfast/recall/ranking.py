@@ -94,7 +94,7 @@ _WORDS_ONLY_SCALE: Final = 2.5
 _BACKGROUND_SIZE: Final = 32
 """Maximum number of top candidates whose median strength forms the background, the baseline that a hit must exceed."""
 _PRIOR_STRENGTH: Final = -4.0
-"""Assumed strength of an unrelated item."""
+"""Match strength that is assumed for an item that has nothing to do with the query."""
 _PRIOR_COUNT: Final = 6
 """Weight of ``_PRIOR_STRENGTH`` in the background (the baseline for hits), as a number of candidates."""
 _MAX_MEDIAN: Final = 4.0

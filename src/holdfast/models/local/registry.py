@@ -83,7 +83,7 @@ class HubFile:
     path: str
 
     def __str__(self) -> str:
-        """Return a description of this carrier for messages."""
+        """Return a description of this file for log and error messages."""
         return f"the hub repository {self.repo}"
 
 

@@ -36,9 +36,10 @@ class _Shape:
 
 
 _MAX_ROUNDS = 4
-"""Maximum number of redaction rounds. Several may be needed, because a redaction can expose another secret.
+"""Maximum number of passes over a text.
 
-For example, a label directly after a card number is recognized as a word only when the number has been replaced.
+Replacing one secret can reveal another. In `4111111111111111password: x`, the label `password` is found only after the card number has
+been replaced, because a label must start at a word boundary.
 """
 
 
