@@ -48,7 +48,7 @@ def similarities(texts: Sequence[str], rows: RowVectors | None) -> NDArray[np.fl
 
 
 def _words(text: str, language: str | None) -> frozenset[str]:
-    """Return the content stems of a text without numbers. If the text has only numbers, return those."""
+    """Return the stems of a text's content words, leaving out numbers. If the text contains only numbers, return the numbers."""
     terms = content_terms(text, language)
     return frozenset(term for term in terms if not any(c.isdigit() for c in term)) or terms
 

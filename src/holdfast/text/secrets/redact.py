@@ -38,8 +38,8 @@ class _Shape:
 _MAX_ROUNDS = 4
 """Maximum number of passes over a text.
 
-Replacing one secret can reveal another. In `4111111111111111password: x`, the label `password` is found only after the card number has
-been replaced, because a label must start at a word boundary.
+Replacing one secret can reveal another. In `4111111111111111password: x`, the label `password` is found only after the card
+number has been replaced, because a label must start at a word boundary.
 """
 
 
