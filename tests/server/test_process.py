@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import psutil
 import pytest
 
 from tests.cli.support import Holdfast, executable
 from tests.models.remote.chat_server import ChatServer, Step
 from tests.places import Place
 from tests.server.http_support import Process, eventually, process
+
+psutil = pytest.importorskip("psutil", reason="comes with the wheel that has PostgreSQL")
 
 
 @pytest.fixture
