@@ -168,3 +168,15 @@ def test_what_the_planner_sampled_of_an_erased_text_goes_with_it(open_store: Ope
     with store.write() as tx:
         tx.remove_memories([memory.id for memory in kept])
     assert store.scrub([b"chamomile number 7 at dawn"]) == (True, ())
+
+
+@pytest.mark.long
+def test_many_log_segments_kept_for_reuse_are_all_overwritten(open_store: OpenPostgres, as_owner: Run) -> None:
+    store = open_store()
+    for _ in range(4):  # the server keeps more segments, the more is written between checkpoints
+        as_owner("SELECT pg_logical_emit_message(false, 'test', repeat('x', 15000000)) FROM generate_series(1, 20)")
+        as_owner("CHECKPOINT")
+    (kept,) = remember(store, a_memory(_SECRET))
+    with store.write() as tx:
+        tx.remove_memories([kept.id])
+    assert store.scrub([_SECRET.encode()]) == (True, ())

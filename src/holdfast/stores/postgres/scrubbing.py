@@ -29,8 +29,9 @@ This limit is lower than the limit for other tables, because rewriting the vecto
 """
 _LOCK_TIMEOUT_SECONDS = 2.0
 """Maximum time in seconds to wait for the lock of a table. Also the maximum time to wait for older transactions to end."""
-_MAX_SEGMENTS = 12
-"""Maximum number of segments of the write-ahead log to overwrite per scrub. A segment normally has 16 MB."""
+_MAX_SEGMENTS = 64
+"""Maximum number of segments of the write-ahead log to overwrite per scrub: 1 GB with segments of 16 MB, the default
+``max_wal_size``. Usually a server keeps only a few segments for reuse."""
 
 
 def scrub(session: PostgresSession, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
@@ -112,10 +113,11 @@ def _rewrite_log(session: PostgresSession) -> list[str]:
         session.execute("SELECT pg_switch_wal()")
         session.execute("CHECKPOINT")
         # Segments kept for reuse carry the names of future ones. A switch fills the rest of a segment with zeros.
-        for _ in range(min(_spare_segments(session), _MAX_SEGMENTS) + 1):
+        spare = _spare_segments(session)
+        for _ in range(min(spare, _MAX_SEGMENTS) + 1):
             session.execute("SELECT pg_logical_emit_message(false, 'holdfast', '')")
             session.execute("SELECT pg_switch_wal()")
-        left = _spare_segments(session) if _spare_segments(session) > _MAX_SEGMENTS else 0
+        left = max(0, spare - _MAX_SEGMENTS)
     except errors.InsufficientPrivilege:
         return [f"{NAME}: this user may not overwrite the write-ahead log; the server does so in time"]
     return [f"{NAME}: {left} segments of the write-ahead log are not yet overwritten"] if left else []
