@@ -264,7 +264,7 @@ class Gate:
         """Return the principal of a key. A request without a key is accepted only if it is local and keys are not mandatory.
 
         Always reads the store, never a cache, so that a revoked key is rejected at once. Known and unknown keys take the same
-        time, so that the time does not tell whether a key exists.
+        time, so that the time does not reveal that a key exists.
         """
         if bearer is None:
             if not loopback or self.keys_needed():

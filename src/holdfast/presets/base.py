@@ -104,7 +104,7 @@ class Section:
 
     words: str
     source: Literal["pinned", "relevant", "all", "newest", "shared", "state", "page", "fixed"]
-    """What the section contains.
+    """Source of the section's content.
 
     ``pinned``: pinned memories. ``relevant``: recalled memories. ``all``: all memories, or only the relevant ones if all do not
     fit. ``newest``: the newest memories. ``shared``: the newest memories that other apps share. ``state``: the state that the

@@ -20,7 +20,7 @@ class Kind:
     meaning: str
     """Description of the kind, shown to models and to people."""
     keyed: Keyed = "no"
-    """Whether memories of this kind have a key, and whether a key can have one value or many."""
+    """Keys of this kind: ``no`` key, ``one`` value per key, or ``many`` values per key."""
     pinned: bool = False
     """True if new memories of this kind are pinned."""
     lifetime: Lifetime | None = None
@@ -136,10 +136,10 @@ Change: TypeAlias = Put | Retire
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author:
-    """Who or what made a batch of changes: actor, model, prompt and job. It is stored with each change."""
+    """Author of a batch of changes: actor, model, prompt and job. It is stored with each change."""
 
     actor: str
-    """Who made the changes: ``user``, ``import`` or a kind of job, for example."""
+    """Actor that made the changes, for example ``user``, ``import`` or a kind of job."""
     model: str | None = None
     """Chat model that proposed the changes, if any."""
     prompt: str | None = None

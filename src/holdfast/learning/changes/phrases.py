@@ -14,7 +14,7 @@ LANGUAGES: Final = ("en", "es")
 
 Sense: TypeAlias = Literal["says", "changes", "past", "ends"]
 _SENSES: Final[tuple[Sense, ...]] = ("changes", "ends", "past", "says")
-"""What a phrase can say about a value: that it changes, ends, held in the past, or holds. Patterns are tried in this order.
+"""Kinds of statement about a value: it changes, it ends, it was true in the past, or it is true. Patterns are tried in this order.
 
 "Holds" comes last, because its patterns are the least specific.
 """

@@ -70,7 +70,7 @@ class ReconcileRules:
     same_distance: float | None = 0.15
     """Maximum cosine distance at which two facts mean the same, on the scale of ``SOURCE_DISTANCE``. None disables the check."""
     merge_same: Literal["refresh", "replace"] = "refresh"
-    """Whether a fact that repeats a known one refreshes the old memory (``refresh``) or replaces it (``replace``)."""
+    """Effect of a fact that repeats a known one: ``refresh`` keeps the old memory, ``replace`` puts the new one in its place."""
     normalize_keys: bool = False
 
 

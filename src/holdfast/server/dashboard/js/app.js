@@ -26,13 +26,13 @@ const modules = {
 };
 
 /** Show the view for the URL hash. The current view can handle a new hash itself. */
-async function show({ anew = false } = {}) {
+async function show({ reload = false } = {}) {
   const route = parse();
   if (!(route.name in modules)) {
     go("#/chat");
     return;
   }
-  if (!anew && shown?.name === route.name && shown.view?.update?.(route)) return;
+  if (!reload && shown?.name === route.name && shown.view?.update?.(route)) return;
   shown?.stop.abort();
   const stop = new AbortController();
   const moved = shown !== null && shown.name !== route.name;
@@ -55,7 +55,7 @@ async function show({ anew = false } = {}) {
     console.error(error);
     replace(
       main,
-      problem(error, () => show({ anew: true })),
+      problem(error, () => show({ reload: true })),
     );
   }
 }
@@ -63,7 +63,7 @@ async function show({ anew = false } = {}) {
 async function draw() {
   await loadWords();
   replace(document.getElementById("app"), frame(main));
-  await show({ anew: true });
+  await show({ reload: true });
 }
 
 changed.addEventListener("change", ({ detail }) => {
