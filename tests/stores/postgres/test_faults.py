@@ -11,7 +11,7 @@ from psycopg.conninfo import conninfo_to_dict
 from holdfast.errors import HoldfastError, InvalidInput, StoreBusy, StoreClosed, StoreError
 from holdfast.protocols import MemoryFilter
 from holdfast.stores.postgres import PoolLimits, PostgresStore
-from holdfast.stores.postgres.pool import PostgresConnections
+from holdfast.stores.postgres.pool import PostgresConnections, Transaction
 from holdfast.stores.postgres.session import PostgresSession
 from holdfast.testing.samples import a_memory, a_session, remember
 from tests.stores.postgres.support import OpenPostgres, Run, as_owner, open_store, server, url
@@ -84,16 +84,27 @@ def test_a_write_that_goes_on_after_a_failure_is_not_taken_for_stored(open_store
 class CutAfterCommit(PostgresConnections):
     """Loses the connection after the server has committed and before its response arrives."""
 
-    def _commit(self, raw: "psycopg.Connection[tuple[object, ...]]", number: str) -> None:
+    def _commit(self, raw: "psycopg.Connection[tuple[object, ...]]", transaction: Transaction) -> None:
         raw.execute("COMMIT")
         raw.close()
-        super()._commit(raw, number)
+        super()._commit(raw, transaction)
+
+
+class CutByCrash(PostgresConnections):
+    """Loses the connection because the server crashed, and asks about a transaction that a crash could leave behind."""
+
+    seen_after_crash: Transaction
+
+    def _commit(self, raw: "psycopg.Connection[tuple[object, ...]]", transaction: Transaction) -> None:
+        raw.execute("ROLLBACK")
+        raw.close()
+        super()._commit(raw, self.seen_after_crash)
 
 
 @contextlib.contextmanager
-def _cut_off(store: PostgresStore) -> Iterator[None]:
+def _cut_off(store: PostgresStore, connections: type[PostgresConnections] = CutAfterCommit) -> Iterator[None]:
     original = store._connections
-    store._connections = CutAfterCommit(
+    store._connections = connections(
         store.url,
         tenant=store.tenant,
         limits=original.limits,
@@ -113,6 +124,24 @@ def test_a_write_whose_answer_was_lost_is_known_to_be_stored(open_store: OpenPos
     with _cut_off(store):
         remember(store, a_memory("stored once"))
     assert _texts(store) == ["stored once"]
+
+
+def test_a_transaction_that_the_server_lost_in_a_crash_is_known_to_be_undone(open_store: OpenPostgres, as_owner: Run) -> None:
+    store = open_store()
+    (next_id,) = as_owner("SELECT (pg_current_xact_id()::text::bigint + 1000)::text")[0]
+    CutByCrash.seen_after_crash = Transaction(str(next_id), None)
+    with _cut_off(store, CutByCrash), pytest.raises(StoreError, match="Nothing was stored"):
+        remember(store, a_memory("lost"))
+    assert _texts(store) == []
+
+
+def test_an_id_that_the_server_used_again_after_a_crash_is_not_taken_for_stored(open_store: OpenPostgres, as_owner: Run) -> None:
+    store = open_store()
+    (reused,) = as_owner("SELECT pg_current_xact_id()::text")[0]
+    CutByCrash.seen_after_crash = Transaction(str(reused), "before the crash")
+    with _cut_off(store, CutByCrash), pytest.raises(StoreError, match="may have been stored"):
+        remember(store, a_memory("lost"))
+    assert _texts(store) == []
 
 
 def test_waiting_too_long_for_a_lock_fails_as_busy(open_store: OpenPostgres, as_owner: Run) -> None:

@@ -3,12 +3,16 @@
 A read whose connection is lost is repeated once. A write whose connection is lost before COMMIT was sent is rolled back
 by the server. If the connection is lost during COMMIT, the store asks the server on a new connection whether the
 transaction was committed.
+
+After a crash, PostgreSQL can give the id of a lost transaction to a new one. The time when the server's statistics began
+changes with every crash, so the store compares it before it believes a status.
 """
 
 import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import psycopg
@@ -20,6 +24,16 @@ from holdfast.stores.postgres.errors import NAME, ConnectionLost, is_lost, trans
 from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.postgres.shared import acquire_pool, release_pool
 from holdfast.stores.sql.connection import R, Row
+
+_IDENTITY = "pg_current_xact_id()::text, pg_stat_get_bgwriter_stat_reset_time()::text"
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """A transaction's id, and when the server's statistics began. The pair is unique even if the server crashes."""
+
+    number: str
+    server_run: str | None
 
 
 class _HeldConnection:
@@ -155,77 +169,86 @@ class PostgresConnections:
             raise StoreBusy(f"{NAME} is busy: {limit} writes are already under way. Nothing was stored; try again.")
         self._local.writing = True
         try:
-            with translated(), self._begun(durable=durable) as (raw, number):
+            with translated(), self._begun(durable=durable) as (raw, transaction):
                 try:
                     yield self._make(raw)
                 except BaseException:
                     _roll_back(raw)
                     raise
-                self._commit(raw, number)
+                self._commit(raw, transaction)
         finally:
             self._local.writing = False
             writers.release()
 
     @contextlib.contextmanager
-    def _begun(self, *, durable: bool) -> "Iterator[tuple[psycopg.Connection[Row], str]]":
-        """Begin a transaction and yield its connection and its transaction id.
+    def _begun(self, *, durable: bool) -> "Iterator[tuple[psycopg.Connection[Row], Transaction]]":
+        """Begin a transaction and yield it with its connection.
 
         If the connection was lost while idle, another one is used.
         """
         begin = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; "
         if not durable:
             begin += "SET LOCAL synchronous_commit = off; "
-        begin += "SELECT pg_current_xact_id()::text"
+        begin += f"SELECT {_IDENTITY}"
         with contextlib.ExitStack() as stack:
             raw = stack.enter_context(self._lent())
             try:
-                number = _last_value(raw.execute(begin))
+                transaction = _identity(raw.execute(begin))
             except psycopg.Error as error:
                 if not is_lost(error, raw):
                     raise
                 self._pool.drain()
                 stack.close()
                 raw = stack.enter_context(self._lent())
-                number = _last_value(raw.execute(begin))
-            yield raw, number
+                transaction = _identity(raw.execute(begin))
+            yield raw, transaction
 
-    def _commit(self, raw: "psycopg.Connection[Row]", number: str) -> None:
+    def _commit(self, raw: "psycopg.Connection[Row]", transaction: Transaction) -> None:
         try:
             ended = raw.execute("COMMIT").statusmessage
         except psycopg.Error as error:
             if not is_lost(error, raw):
                 raise
-            self._resolve_commit(number, error)
+            self._resolve_commit(transaction, error)
             return
         if ended == "ROLLBACK":  # a statement failed and the caller went on; the server reports no error then
             raise StoreError(f"{NAME} rolled back this write, because one of its statements failed. Nothing was stored.")
 
-    def _resolve_commit(self, number: str, lost: psycopg.Error) -> None:
+    def _resolve_commit(self, transaction: Transaction, lost: psycopg.Error) -> None:
         """Return if a transaction was committed. Raise an error if it was rolled back, or if its outcome cannot be determined."""
         deadline = time.monotonic() + self.limits.connect_timeout
         while True:
-            status = self._status(number)
+            status = self._status(transaction)
             if status == "committed":
                 return
             if status == "aborted":
                 raise ConnectionLost(
                     f"{NAME}: the connection was lost and the server rolled back the write. Nothing was stored; try again."
                 ) from lost
-            if time.monotonic() > deadline:
+            if status == "reused" or time.monotonic() > deadline:
+                cause = "the server crashed" if status == "reused" else "the server cannot be reached"
                 raise StoreError(
-                    f"{NAME}: the connection was lost during COMMIT and the server cannot be reached. "
-                    f"The write may have been stored. To find out, run: SELECT pg_xact_status('{number}'::xid8)."
+                    f"{NAME}: the connection was lost during COMMIT and {cause}. "
+                    "The write may have been stored. Look for it before you repeat it."
                 ) from lost
             time.sleep(0.1)
 
-    def _status(self, number: str) -> str:
-        """Return the state of a transaction: committed, aborted, in progress or unknown."""
+    def _status(self, transaction: Transaction) -> str:
+        """Return the state of a transaction: committed, aborted, in progress, reused or unknown.
+
+        "Reused" means that the server crashed, and that the committed transaction with this id may be another one.
+        """
+        query = "SELECT pg_xact_status($1::xid8), pg_stat_get_bgwriter_stat_reset_time()::text"
         try:
             with connect(self._url, limits=self.limits) as raw:
-                row = raw.execute("SELECT pg_xact_status($1::xid8)", (number,)).fetchone()
+                row = raw.execute(query, (transaction.number,)).fetchone()
+        except psycopg.errors.InvalidParameterValue:  # the id is in the future: the server crashed before it stored the write
+            return "aborted"
         except psycopg.OperationalError:
             return "unknown"
-        return str(row[0]) if row is not None and row[0] else "unknown"
+        if row is None or not row[0]:
+            return "unknown"
+        return "reused" if row[0] == "committed" and row[1] != transaction.server_run else str(row[0])
 
     def connect(self) -> "psycopg.Connection[Row]":
         """Open a connection with all privileges of the user named in the address. The caller must close it."""
@@ -249,10 +272,10 @@ class PostgresConnections:
             release_pool(self._url, self.limits, self._pool)
 
 
-def _last_value(cursor: "psycopg.Cursor[Row]") -> str:
+def _identity(cursor: "psycopg.Cursor[Row]") -> Transaction:
     row = cursor.set_result(-1).fetchone()
     assert row is not None
-    return str(row[0])
+    return Transaction(str(row[0]), row[1])
 
 
 def _roll_back(raw: "psycopg.Connection[Row]") -> None:
