@@ -1,4 +1,4 @@
-"""Shared fixtures: a memory on real parts in each backend, a frozen clock, and a search of the bytes on disk."""
+"""Shared fixtures: a memory with a real store on each backend, a frozen clock, and a search of the bytes on disk."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -74,7 +74,7 @@ def place(request: pytest.FixtureRequest, folder: Path) -> Iterator[Place]:
 
 @pytest.fixture
 def open_memory(place: Place, clock: FrozenClock) -> Iterator[Callable[..., Engine]]:
-    """Return a function that opens the same store any number of times. All are closed at the end."""
+    """Return a function that opens the same store, any number of times. All opened engines are closed at the end of the test."""
     opened: list[Engine] = []
 
     def open_one(**options: Any) -> Engine:
@@ -94,7 +94,7 @@ def memory(open_memory: Callable[..., Engine]) -> Engine:
 
 @pytest.fixture
 def files_with(folder: Path) -> Callable[[str | bytes], list[str]]:
-    """Return a function that lists the files on disk that contain some bytes, ignoring case."""
+    """Return a function that lists the files on disk that contain the given bytes, ignoring case."""
 
     def look(needle: str | bytes) -> list[str]:
         wanted = (needle.encode() if isinstance(needle, str) else needle).lower()

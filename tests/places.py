@@ -27,7 +27,7 @@ class Place:
     address: str | None = None
 
     def opening(self, **options: Any) -> dict[str, Any]:
-        """Return the arguments for ``holdfast.open``. A ``path`` that a test passes is kept."""
+        """Return the arguments for ``holdfast.open``. If the test passes a ``path``, its arguments are returned unchanged."""
         if "path" in options:
             return options
         if self.address is None:
@@ -46,7 +46,10 @@ class Place:
 
 @contextmanager
 def a_place(kind: Kind, folder: Path, *, own: bool = False) -> Iterator[Place]:
-    """Yield an empty backend. A database is emptied and shared between tests, unless ``own`` creates a new one."""
+    """Yield a backend with an empty store.
+
+    On PostgreSQL, tests share one database, which is emptied first. With ``own``, a new database is created.
+    """
     if kind == "chroma":
         pytest.importorskip("chromadb", reason="the extra chroma is not installed")
     if kind != "postgres":
@@ -65,7 +68,7 @@ def a_place(kind: Kind, folder: Path, *, own: bool = False) -> Iterator[Place]:
 
 
 def parametrize(metafunc: pytest.Metafunc) -> None:
-    """Run a test that uses a place on its backends."""
+    """Run a test that has the ``place`` fixture once on each backend chosen for it."""
     if "place" not in metafunc.fixturenames:
         return
     chosen = metafunc.config.getoption("--places")
@@ -76,5 +79,5 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
 
 
 def _case(kind: str) -> Any:
-    """Return one parameter. PostgreSQL cases carry the promise that both stores behave the same."""
+    """Return one test parameter. PostgreSQL cases are marked as tests of the promise that both stores behave the same."""
     return pytest.param(kind, id=kind, marks=[pytest.mark.ledger("X9")] if kind == "postgres" else [])

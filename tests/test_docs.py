@@ -42,7 +42,10 @@ def _programs(page: Path) -> list[tuple[str, str | None]]:
 
 
 def _programs_by_page() -> list[Any]:
-    """Return the pages with Python; all but the README take long, since each program loads an embedder."""
+    """Return the pages that contain Python programs, as test parameters.
+
+    All pages except the README are marked ``long``, because each program loads an embedder.
+    """
     return [
         pytest.param(page, id=page.name, marks=() if page.name == "README.md" else pytest.mark.long) for page in _with("python")
     ]

@@ -39,7 +39,7 @@ WITHIN: dict[str, set[str]] = {
     "session": {"services"},
     "by_id": {"services"},
 }
-"""Imports that are allowed between members of one row."""
+"""Exceptions to the rule that packages and modules in the same row of ``ROWS`` do not import each other."""
 DEPTH = {name: depth for depth, names in enumerate(ROWS) for name in names}
 STANDARD_ONLY = ("types", "protocols", "filters", "chat", "errors", "version")
 MAX_FILES = 20

@@ -325,7 +325,7 @@ Life.TestCase.settings = settings(
 
 
 class ShortLife(Life):
-    """A few examples for the quick run."""
+    """The same test with fewer examples, for the quick test run."""
 
 
 class LifeOnPostgres(Life):

@@ -43,7 +43,7 @@ def tracing(entered: dict[str, None]) -> Iterator[None]:
 
 
 def walks() -> dict[str, list[str]]:
-    """Return the files that each call enters, in a second round: the first one fills the caches."""
+    """Return the files that each call enters. All calls run twice, and only the second run counts: the first fills caches."""
     with tempfile.TemporaryDirectory() as folder:
         clock = FrozenClock("2026-03-01T12:00:00")
         with holdfast.open(Path(folder) / "memory.db", worker="none", embedder=HashEmbedder(), clock=clock) as memory:

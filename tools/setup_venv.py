@@ -2,8 +2,8 @@
 
     python tools/setup_venv.py .venv --for "the server" --requirements requirements-server.lock [--editable .]
 
-On a terminal one line is rewritten; elsewhere a line is printed at least every ten seconds. If pip fails, its output is
-printed.
+On a terminal, one progress line is rewritten. Elsewhere, a line is printed at least every ten seconds. If pip fails, its
+output is printed.
 """
 
 import argparse
@@ -26,7 +26,7 @@ class Progress:
     """The progress of one step, read from pip's output."""
 
     def __init__(self, title: str, packages: int = 0) -> None:
-        """Announce the step. A step that installs packages is announced later, when pip has reported how many apply here."""
+        """Announce the step. A step that installs packages is announced later, when pip has skipped those for other systems."""
         self._title = title
         self._packages = packages
         self._seen = 0
@@ -54,7 +54,7 @@ class Progress:
             self._doing = "unpacking"
 
     def show(self) -> None:
-        """Rewrite the progress line on a terminal; elsewhere print one if the last is older than ten seconds."""
+        """Rewrite the progress line on a terminal. Elsewhere, print a new line if the last one is older than ten seconds."""
         if self._seen:
             self._announce()
         seconds = f"{time.monotonic() - self._began:.0f} s"

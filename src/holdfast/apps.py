@@ -73,9 +73,12 @@ class AppMetrics:
     """Number of conversations that received a context with memories."""
     share_of_conversations_with_memories: float
     energy: float
-    """Energy units used by memory work. Counted in whole days, so the hours of the first day before ``since`` are included."""
+    """Energy units used by memory work (background jobs).
+
+    Energy is counted per day. The whole first day is included, even the hours before ``since``.
+    """
     energy_share: float | None
-    """Share of the host's energy used by memory work; None if the host reports no energy."""
+    """Memory work's share of the host's energy, from 0 to 1; None if the host reports no energy."""
 
 
 class Apps:
@@ -278,11 +281,11 @@ class Apps:
         )
 
     def report_energy(self, units: float) -> None:
-        """Report the energy units the host has used since its last report. Memory work may use up to 5% of the total."""
+        """Report the energy units that the host has used since its last report. Memory work may use up to 5% of the total."""
         self._energy.used(units)
 
     def poll_energy(self) -> float:
-        """Return the energy units memory work has used since the last poll, or since the store was opened."""
+        """Return the energy units that memory work has used since the last poll, or since the store was opened."""
         return self._energy.consumed_since_last_poll()
 
 

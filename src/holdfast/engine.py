@@ -41,7 +41,7 @@ from holdfast.types import (
 hints = logging.getLogger("holdfast.hints")
 """Logger for hints to developers who call the library. The command line disables it and prints its own hints."""
 _HINT_SECONDS = 60.0
-"""Minimum time between two checks of whether to log the hint that ``user=`` is missing, in seconds.
+"""Minimum time, in seconds, between two checks for a forgotten ``user=``. Such a check can log a hint.
 
 Each check counts the users, which reads the whole store.
 """
@@ -103,8 +103,8 @@ class Engine:
     ) -> Session:
         """Start a session, or resume the session with this ``id``. With ``off_record``, nothing is stored.
 
-        ``with memory.session(user="ana") as session:`` ends the session when the block ends. ``session(id=record.id)`` resumes a
-        session that :meth:`sessions` lists, in its own scope.
+        ``with memory.session(user="ana") as session:`` ends the session when the block ends. ``session(id=record.id)``
+        resumes a session that :meth:`sessions` lists. The resumed session keeps its scope.
         """
         scope = self._scope(user=user, app=app, agent=agent)
         known = self._services.store.session(clean_name(id, what="session id") or "") if id and not off_record else None
@@ -348,7 +348,7 @@ class Engine:
         return again
 
     def drain(self, *, progress: Callable[[int, int], None] | None = None) -> int:
-        """Run all queued work now: idle sessions, digests, embedding, clean-up. Returns the number of steps."""
+        """Run all queued work now: close idle sessions, digest, embed, and clean up. Returns the number of steps."""
         return self._services.scheduler.drain(progress)
 
     def purge_expired(self) -> int:

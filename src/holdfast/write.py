@@ -1,7 +1,7 @@
 """Writes memories. Every change, from a user, a job or an import, is checked and stored here.
 
-Within one scope, a memory is identified by its kind, key and folded text. Storing the same memory again refreshes it. If
-a key can have only one value, a new value supersedes the old one.
+Within one scope, a memory is identified by its kind, key and text. Case, accents and outer punctuation do not matter.
+Storing the same memory again refreshes it. If a key can have only one value, a new value supersedes the old one.
 """
 
 from collections.abc import Collection, Sequence
@@ -102,7 +102,7 @@ class Writer:
         return self.tx.memories(MemoryFilter(exactly=put.scope, unexpired_at=self.now, **wanted))
 
     def _refresh(self, memory: Memory, put: Put, kind: Kind, batch: str) -> Memory:
-        """Update a memory that was stated again. If it has new sources or fields, a revision is added."""
+        """Update a memory that was stated again. If the new statement adds sources or fields, a revision is added."""
         added = {name: value for name, value in self._given_fields(put).items() if getattr(memory, name) != value}
         new_sources = tuple(source for source in put.sources if source not in memory.sources)
         expires_at = put.expires_at or self._expiry(kind, memory, self.now)

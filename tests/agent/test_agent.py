@@ -31,7 +31,7 @@ def calling(name: str, text: str = "", **arguments: Any) -> Reply:
 
 
 def shown(asked: RecordedCall) -> list[tuple[str, str]]:
-    """Return the turns of a call after the system prompt."""
+    """Return the turns that the model was given in one call, without the system prompt."""
     return [(turn.role, turn.text) for turn in asked.turns if turn.role != "system"]
 
 

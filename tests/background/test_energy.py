@@ -1,4 +1,4 @@
-"""Energy: use by job, waiting while the battery is low, and the limit to a share of the host's use."""
+"""Energy: the use of each job is reported. Work waits while the battery is low or the limit on energy use is reached."""
 
 import json
 import logging

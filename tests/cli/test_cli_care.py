@@ -191,7 +191,10 @@ def test_backup_does_not_overwrite(holdfast: Holdfast, tmp_path: Path) -> None:
 
 
 def _killed_while_writing(holdfast: Holdfast, copy: Path) -> None:
-    """Create a backup with one memory, and a store with fifty more that exist only in its write-ahead log."""
+    """Create a backup with one memory. Then add fifty memories to the store and kill the process.
+
+    The fifty memories are only in the store's write-ahead log.
+    """
     holdfast("remember", "before")
     holdfast("backup", str(copy))
     script = (

@@ -326,7 +326,10 @@ def test_at_a_terminal_there_is_a_prompt_and_ctrl_d_ends_and_learns(holdfast: Ho
     seen = b""
 
     def read_until(wanted: bytes) -> None:
-        """Read until the text appears in new output. Wait for the prompt, since a terminal may lose keys typed before it."""
+        """Read new output until it contains the wanted text.
+
+        Used to wait for the prompt, because a terminal may lose keys that are typed before the prompt appears.
+        """
         nonlocal seen
         fresh = b""
         while wanted not in fresh:

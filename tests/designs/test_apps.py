@@ -1,4 +1,4 @@
-"""The apps design: one paragraph per conversation, ten per app, one section per app."""
+"""The apps design: one paragraph per conversation, at most ten paragraphs per app, and one prompt section per app."""
 
 import asyncio
 import contextlib

@@ -138,7 +138,7 @@ WORDS = "alder birch cedar dogwood elm fir ginkgo hazel".split()
 
 
 def nearness(text: str) -> list[float]:
-    """Embed each tree at its own cosine from any question (0.9, 0.8, ... 0.2), and far from the other trees."""
+    """Embed a text that names a tree. Each tree has its own cosine with any question: 0.9, 0.8, ... 0.2."""
     vector = [1.0] + [0.0] * len(WORDS)
     for place, word in enumerate(WORDS):
         if word in text.casefold():

@@ -1,7 +1,7 @@
-"""Simulated power cuts: record every write to the file and its log, and rebuild what a cut leaves on disk.
+"""Simulated power cuts: record every write to the store's file and its log, and rebuild what a cut leaves on disk.
 
-SQLite relies on a write only after a sync. So after a cut, the disk holds everything that was synced, and any part of
-the later writes in any order: nothing, all of them, a beginning, or random sectors.
+SQLite relies on a write only after a sync. So after a cut, the disk holds everything that was synced. Of the later
+writes it holds any part, in any order: nothing, all of them, a beginning, or random sectors.
 """
 
 import itertools
@@ -22,18 +22,21 @@ _RECORDED = apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_WAL | apsw.SQLITE_OPEN_M
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An operation on a file. Without a file: an acknowledged operation of the plan."""
+    """An operation on a file. If ``file`` is empty, the event is the acknowledgement of an operation of the plan."""
 
     kind: Literal["write", "truncate", "sync", "delete", "acknowledged", "drained"]
     file: str = ""
     offset: int = 0
-    """Offset of a write; otherwise the new size of a truncated file, the operation's number, or 1 if the folder was synced."""
+    """For a write, its offset in bytes. For a truncation, the new size in bytes. For an acknowledgement, the operation's number.
+
+    For a sync or deletion, 1 if the folder was synced too, else 0.
+    """
     data: bytes = b""
     id: str = ""
 
 
 class RecordingVFS(apsw.VFS):
-    """The default VFS, which also records every operation. New connections of this process use it."""
+    """SQLite's default VFS (file layer) that also records every operation. New connections of this process use it."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -107,7 +110,7 @@ class _File:
 
 
 def write_disk(events: Sequence[Event], folder: Path, *, remains: Remains, chance: random.Random, honest: bool = True) -> None:
-    """Write the files that a cut after these events leaves. With ``honest=False`` the disk ignored every sync of the log."""
+    """Write the files that a power cut after these events leaves. With ``honest=False``, no sync of the log has an effect."""
     files: dict[str, _File] = {}
     for event in events:
         if not event.file:

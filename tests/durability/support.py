@@ -53,7 +53,7 @@ _PRELOADED = [
 
 
 def start(target: Callable[..., None], *args: object) -> tuple[Any, Connection]:
-    """Start a child process. Returns it and our end of a pipe; the other end is its last argument."""
+    """Start a child process. Return the process and our end of a pipe. The child gets the other end as its last argument."""
     if hasattr(os, "fork"):
         _start_fork_server()
     ours, theirs = _processes.Pipe()
@@ -64,7 +64,10 @@ def start(target: Callable[..., None], *args: object) -> tuple[Any, Connection]:
 
 
 def _start_fork_server() -> None:
-    """Start a fork server that has imported everything, so that a child starts in milliseconds. It needs our import path."""
+    """Start a fork server that has imported everything, so that a child starts in milliseconds.
+
+    The server inherits our import path through ``PYTHONPATH``.
+    """
     _processes.set_forkserver_preload(_PRELOADED)
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)
@@ -124,7 +127,7 @@ class SharedClock:
 
     @property
     def stage(self) -> int:
-        """Stage of the run: 0 all work, 1 the writers finish, 2 the worker finishes."""
+        """Stage of the run. 0: all processes work. 1: the writers finish. 2: the worker finishes."""
         return int(struct.unpack_from("q", self._shared, 8)[0])
 
     @stage.setter
@@ -137,14 +140,14 @@ class SharedClock:
 
 @dataclass(frozen=True, slots=True)
 class KillPoint:
-    """A named point at which the process kills itself, when it reaches it for the n-th time."""
+    """A named point in the code. The process kills itself when it reaches this point for the n-th time."""
 
     point: str
     nth: int = 1
 
 
 class KillSwitch:
-    """Counts the named points that a process reaches, and kills it at the chosen one."""
+    """Counts how often a process reaches each named point, and kills the process at the chosen point."""
 
     def __init__(self, kill_point: KillPoint | None = None) -> None:
         self._kill_point = kill_point
@@ -158,13 +161,13 @@ class KillSwitch:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def install(self) -> None:
-        """Watch the file operations of all later connections, if the point is one of them."""
+        """If the chosen point is a file operation, watch the file operations of all connections opened from now on."""
         if self._kill_point is not None and self._kill_point.point.startswith("file:"):
             _KillingVFS(self)
 
 
 class _KillingVFS(apsw.VFS):
-    """The default VFS, which first reports each operation to the kill switch."""
+    """SQLite's default VFS (file layer) that first reports each operation to the kill switch."""
 
     def __init__(self, kill_switch: KillSwitch) -> None:
         self._base = apsw.vfs_names()[0]
@@ -285,7 +288,7 @@ class Operation:
     text: str = ""
     key: str = ""
     captured: bool = False
-    """True if digestion extracts a memory from it."""
+    """True if digestion extracts memories from the operation's text."""
 
 
 OPERATIONS_PER_SESSION = 8
@@ -317,7 +320,7 @@ def statements(planned: Operation) -> int:
 
 
 def perform(engine: Engine, planned: Operation) -> str:
-    """Run one operation. Returns the id of what it created."""
+    """Run one operation. Return the id of the message, memory or session, or an empty string after ``forget``."""
     talk = engine.session(user=USER, id=planned.session)
     match planned.kind:
         case "add":
@@ -368,7 +371,10 @@ def lost(engine: Engine, acknowledged: Acknowledged) -> list[str]:
 
 
 def _under_way(acknowledged: Acknowledged) -> list[Operation]:
-    """Return the operation each writer may have been running when it was killed. Its effect may be there or not."""
+    """Return the operation that each writer may have been running when the writer was killed.
+
+    The effect of such an operation may or may not be in the store.
+    """
     newest: dict[str, int] = {}
     for planned in acknowledged:
         writer = planned.client_id.split(":")[0]
@@ -377,7 +383,7 @@ def _under_way(acknowledged: Acknowledged) -> list[Operation]:
 
 
 def half_applied(path: Path) -> list[str]:
-    """Return rows that were stored without the rows that belong to them, by reading the tables directly."""
+    """Read the tables directly, and return the rows that were stored without other rows that belong to them."""
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     wrong = []
     try:
@@ -428,7 +434,10 @@ def unsound(engine: Engine) -> list[str]:
 
 
 def unfinished(engine: Engine, acknowledged: Acknowledged) -> list[str]:
-    """Return what is left after all work is done: sessions not digested once, open jobs, chunks without a vector."""
+    """Return the work that is still open after a run, such as jobs that are not done, and chunks without a vector.
+
+    Sessions that were not digested exactly once are listed too.
+    """
     wrong = [f"job {job.id} is {job.state}: {job.error}" for job in engine.jobs(limit=100_000) if job.state != "done"]
     messages = services(engine).store.messages(MessageFilter())
     last = {message.session: message.seq for message in messages}
@@ -446,7 +455,7 @@ def unfinished(engine: Engine, acknowledged: Acknowledged) -> list[str]:
 
 
 def repeated(memories: Sequence[Memory]) -> list[str]:
-    """Return the statements that were digested more than once, which shows as different tags."""
+    """Return the statements that were digested more than once. Each digestion gives the text another tag, which shows this."""
     said = Counter((memory.sources, memory.text.rsplit(" (", 1)[0]) for memory in memories if memory.sources)
     return [f"{text!r} was digested {count} times" for (_, text), count in said.items() if count > 1]
 

@@ -1,4 +1,4 @@
-"""Background jobs: queued in the transaction that causes them, retried, marked dead in view, and never stuck."""
+"""Background jobs: queued in the transaction that causes them, retried, listed as dead if they keep failing, never stuck."""
 
 import signal
 import threading
@@ -257,7 +257,10 @@ def test_a_session_left_open_by_a_killed_process_is_closed_and_digested(tmp_path
 @posix_only
 @pytest.mark.ledger("X6")
 def test_ending_a_session_and_queueing_its_digestion_is_one_act(tmp_path: Path) -> None:
-    """Killed before any statement of ``end()``, before its commit or after it: both rows exist, or neither."""
+    """``end()`` stores the ended session and its digest job, or neither.
+
+    The process is killed before each statement, before the commit, and after the commit.
+    """
     seen: dict[tuple[str, bool], int] = {}
     dooms = [*(KillPoint("before statement", nth) for nth in range(1, 12)), KillPoint("before commit"), KillPoint("after commit")]
     for number, kill_point in enumerate(dooms):
@@ -337,7 +340,10 @@ def test_the_job_of_a_lost_worker_elsewhere_is_taken_over_when_its_lease_runs_ou
 @posix_only
 @pytest.mark.ledger("X6")
 def test_a_job_that_kills_every_worker_is_set_aside_like_one_that_fails(tmp_path: Path) -> None:
-    """A text that exhausts memory would otherwise kill workers forever, and no other job would run."""
+    """A job that kills its worker five times is marked dead.
+
+    Otherwise it would kill workers forever, and no other job would run.
+    """
     clock = SharedClock(tmp_path / "clock")
     with opened(tmp_path, clock) as engine:
         ended(engine)

@@ -75,7 +75,7 @@ class Part:
     threads: bool = False
     """True if the writer's engine has its own worker thread."""
     too_early: bool = False
-    """Acknowledge before the commit, which the product must never do."""
+    """True to acknowledge operations before the commit, a mistake that the audit must find."""
 
 
 def run_writer(part: Part, pipe: Connection) -> None:
@@ -98,7 +98,7 @@ def run_writer(part: Part, pipe: Connection) -> None:
 
 
 def run_worker(part: Part, pipe: Connection) -> None:
-    """Do background work until the clock's stage ends it."""
+    """Do background work until the stage of the shared clock is 2 and no work is left."""
     log_to_file(part.folder)
     clock, kill_switch = SharedClock(part.folder / "clock"), KillSwitch(part.kill_point)
     engine = killable_engine(part.folder / "memory.db", clock, kill_switch, checkpoint_pages=30)
@@ -145,7 +145,7 @@ class Run:
         self._points = {"w": self._shuffled(WRITER_POINTS), "k": self._shuffled(WORKER_POINTS)}
 
     def _shuffled(self, points: tuple[str, ...]) -> Iterator[str]:
-        """Yield the named points in random order, repeatedly, mixed with random moments."""
+        """Yield the named kill points in random order, repeatedly, mixed with "any moment" (a kill at a random time)."""
         while True:
             mixed = [*points, *("any moment" for _ in points[::2])]
             yield from self.chance.sample(mixed, len(mixed))
@@ -184,7 +184,7 @@ class Run:
                 child.process.join()
 
     def attend(self, child: Child, *, heard: bool) -> Child | None:
-        """Read a child's message, kill the child when it is due, and restart it after a kill."""
+        """Kill a child when its time has come, read a child's message, and restart a child that was killed."""
         if child.kill_at is not None and time.monotonic() >= child.kill_at:
             child.kill_at = None
             with contextlib.suppress(ProcessLookupError):  # it has already finished

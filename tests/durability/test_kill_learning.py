@@ -1,4 +1,7 @@
-"""kill -9 at each step of digestion, roll-up, base document, compaction and splitting: the result is the same as without."""
+"""kill -9 at each step of digestion, roll-up, base document, compaction and splitting.
+
+The result is the same as without kills.
+"""
 
 import shutil
 from collections import Counter

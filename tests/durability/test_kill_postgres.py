@@ -92,7 +92,7 @@ def run_writer(part: Part, pipe: Connection) -> None:
 
 
 def run_worker(part: Part, pipe: Connection) -> None:
-    """Do background work until the clock's stage ends it."""
+    """Do background work until the stage of the shared clock is 2."""
     log_to_file(part.folder)
     clock = SharedClock(part.folder / "clock")
     engine = _engine(part, clock)
@@ -161,7 +161,7 @@ class Run:
                 child.process.join()
 
     def attend(self, child: Child, *, heard: bool) -> Child | None:
-        """Read a child's message, kill the child when it is due, and restart it after a kill."""
+        """Read a child's message. Kill the child after a given number of messages, and restart it after a kill."""
         if not heard:
             return child
         try:
@@ -213,7 +213,7 @@ def crash(server: Server) -> None:
 
 
 def half_applied(url: str) -> list[str]:
-    """Return rows that were stored without the rows that belong to them, with the same queries as for SQLite."""
+    """Return the rows that were stored without other rows that belong to them. The queries are those for SQLite."""
     with psycopg.connect(url) as connection:
         connection.execute("SET search_path = holdfast, public")
         queries = {what: sql for what, sql in _INVARIANTS.items() if "fulltext" not in sql and "json_" not in sql}

@@ -1,4 +1,4 @@
-"""kill -9 during each preset's scenario: continued from where it stopped, it ends the same."""
+"""kill -9 during each preset's scenario: a scenario that is continued after the kill has the same result as without the kill."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -134,7 +134,7 @@ def continue_story(folder: Path, name: str, kill_point: KillPoint | None = None)
 
 
 def _end(folder: Path, name: str) -> object:
-    """Return all memories at the end, all messages, and the lines of a prompt."""
+    """Finish all work. Return all memories, all messages, and the lines of a context block."""
     clock = FrozenClock("2026-03-01T09:00:00")
     clock.advance(timedelta(days=2 if name == "reachy" else 0, hours=6))
     app = "lights" if name == "apps" else None

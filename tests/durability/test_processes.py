@@ -1,4 +1,4 @@
-"""Several processes and threads on one file: nothing is lost or done twice, nothing blocks, and all see the same."""
+"""Several processes and threads on one store: nothing is lost or done twice, nothing blocks, and all see the same data."""
 
 import contextlib
 import faulthandler
@@ -80,7 +80,7 @@ def recalled(engine: Engine, now: datetime) -> list[list[str]]:
 
 
 def settle(engine: Engine) -> None:
-    """Work until no job is left, including jobs of other processes' workers."""
+    """Work until no job is left. Also wait for the jobs that workers of other processes are running."""
     deadline = time.monotonic() + _TIMEOUT
     while engine.drain() or engine.jobs(states=["queued", "running"]) or engine.stats().waiting_for_vectors:
         assert time.monotonic() < deadline, "work is left over"
@@ -147,7 +147,7 @@ def test_four_processes_and_eight_threads_lose_nothing_and_end_of_one_mind(tmp_p
 
 
 def open_first(pipe: Connection) -> None:
-    """Open each store whose name arrives, immediately, and store something in it."""
+    """Open the store in each folder that arrives in the pipe, and add a memory."""
     while (order := pipe.recv()) is not None:
         folder, number = order
         try:
@@ -225,7 +225,7 @@ def test_a_search_by_meaning_follows_what_other_processes_change(tmp_path: Path)
 
 @pytest.mark.long
 def test_an_index_far_behind_is_read_anew(tmp_path: Path) -> None:
-    """The log of changes is bounded. A process that missed more changes than it holds must still see all of them."""
+    """The log of changes has a limited length. A process that missed more changes than that must still see all of them."""
     other = Other(tmp_path)
     with open_tiny(tmp_path) as engine:
         bike = engine.remember("owns a bike", user=USER)
@@ -250,7 +250,10 @@ def test_a_new_process_can_ask_where_everything_was_forgotten(tmp_path: Path) ->
 
 @pytest.mark.ledger("X5")
 def test_erasing_does_not_cost_a_process_its_hold_on_the_file(tmp_path: Path) -> None:
-    """On POSIX, closing any handle of a file drops all of the process's locks on it, and erasing reads the file."""
+    """After an erasure, the process still has its locks on the store's file.
+
+    Erasing reads the file. On POSIX, closing any handle of a file drops all locks that the process has on the file.
+    """
     with open_tiny(tmp_path) as engine:
         engine.remember("a secret that goes away", user="zoe")
         assert engine.erase(user="zoe").verified
@@ -272,7 +275,7 @@ def test_erasing_does_not_cost_a_process_its_hold_on_the_file(tmp_path: Path) ->
 
 
 def run_slow_worker(folder: Path, pipe: Connection) -> None:
-    """Start a digestion, wait for a signal, and try to store it."""
+    """Start a digestion, wait for a signal, and then try to store the result."""
 
     def capture(messages: Sequence[Message]) -> list[Put]:
         pipe.send("digesting")

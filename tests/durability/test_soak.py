@@ -22,7 +22,10 @@ SECONDS = 120
 CLIENTS = 4
 _WARM_UP_SECONDS = 20
 _MAX_GROWTH = 1.5
-"""Maximum resident memory at the end, as a multiple of that after the warm-up. Caches fill up; leaks keep growing."""
+"""Maximum ratio of the resident memory at the end to the resident memory after the warm-up.
+
+It is above 1 because caches fill up. A leak would keep growing.
+"""
 
 
 @dataclass
@@ -78,7 +81,10 @@ def _run(client: Client, server: list[Process], until: float) -> None:
 
 
 def _soak(home: Holdfast, clients: list[Client]) -> tuple[int, int]:
-    """Load a server, kill it halfway, and load its successor. Returns its memory after the warm-up and at the end."""
+    """Put load on a server, kill the server halfway, and put load on a second one.
+
+    Return the second server's resident memory in bytes, after the warm-up and at the end.
+    """
     server: list[Process] = []
     half = SECONDS / 2
     until = time.monotonic() + SECONDS

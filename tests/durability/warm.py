@@ -1,4 +1,4 @@
-"""Warm-up of the fork server, which imports this module, so that its children start with compiled rules.
+"""Warm-up of the fork server. The fork server imports this module, so its children start with compiled extraction rules.
 
 Compiling the extraction rules on first use takes longer than everything else that a killed child does. All files are
 closed and removed before the first child starts.

@@ -1,4 +1,4 @@
-"""Details of the Python API: sessions as context managers, one argument for kinds, short reprs, hints."""
+"""Details of the Python API: sessions as context managers, ``kind`` and ``kinds`` as arguments, short reprs, and hints."""
 
 import asyncio
 import contextlib

@@ -51,7 +51,7 @@ def _cleaned(name: str) -> str | None:
 
 
 def _store(memory: Engine, app: str, place: int, user: str | None, text: str, *, as_message: bool) -> None:
-    """Store a text that contains a mark of the app and the user, as a message or as a memory."""
+    """Store a text as a message or as a memory. The text contains a word that only this app and user have (the mark)."""
     marked = f"I like the mark{place}q{user or 'all'} of the cello, {text}"
     if as_message:
         talk = memory.session(app=app, user=user)
@@ -62,7 +62,7 @@ def _store(memory: Engine, app: str, place: int, user: str | None, text: str, *,
 
 
 def _check(memory: Engine, app: str, place: int, user: str | None, count: int) -> None:
-    """Assert that no result for an app contains the mark of another app or user."""
+    """Assert that no result for an app contains the mark (a unique word) of another app or user."""
     foreign = [f"mark{other}q" for other in range(count) if other != place]
     foreign += [] if user else [f"mark{place}qana"]
     answers = [memory.apps.context(app, user=user).text, memory.context("the mark of the cello", app=app, user=user).text]

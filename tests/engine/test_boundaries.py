@@ -15,7 +15,7 @@ DAY = timedelta(days=1)
 
 
 def _digested(memory: Engine, *texts: str, user: str = "ana") -> list[str]:
-    """Add each text in a session of its own and digest it; returns the message ids."""
+    """Add each text in its own session, and digest the sessions. Return the message ids."""
     ids = []
     for text in texts:
         talk = memory.session(user=user)

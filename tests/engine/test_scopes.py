@@ -1,4 +1,4 @@
-"""Visibility: a reader sees exactly the rows whose scope parts are each missing or equal to its own."""
+"""Visibility: a reader sees exactly the rows in whose scope every part is missing or equals that part of the reader's scope."""
 
 import tempfile
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ def named(scope: Scope) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def everywhere() -> Iterator[Engine]:
-    """A memory and a message in each of the 27 scopes."""
+    """An engine with a memory and a message in each of 27 scopes: app, user and agent are each missing, "one" or "two"."""
     with tempfile.TemporaryDirectory() as folder:
         memory = holdfast.open(Path(folder) / "memory.db", worker="none", embedder=HashEmbedder(), clock=FrozenClock())
         for number, scope in enumerate(SCOPES):

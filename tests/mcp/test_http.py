@@ -1,4 +1,4 @@
-"""The MCP server over HTTP: both protocol generations without a session, and authorization."""
+"""The MCP server over HTTP: authorization, and both protocol generations. The server keeps no session."""
 
 import asyncio
 import json

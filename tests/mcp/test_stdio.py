@@ -1,4 +1,4 @@
-"""The MCP server over stdio, as assistants start it: in every protocol version, and several at once on one store."""
+"""The MCP server over stdio, as assistants start it: every protocol version, and several servers at once on one store."""
 
 import asyncio
 import json

@@ -155,7 +155,10 @@ def test_the_least_recently_used_query_is_evicted(store: SQLiteStore) -> None:
 
 
 def test_every_large_cache_of_a_text_function_is_listed() -> None:
-    """Caches of tables that are loaded once are small. Large ones are keyed by user text, and must be listed."""
+    """Every cache of 1,000 entries or more is listed in ``TEXT_CACHES``, because its keys are user text.
+
+    Smaller caches hold tables that are loaded once, and need not be listed.
+    """
     modules = [module for name, module in sys.modules.items() if name.startswith(("holdfast.text.", "holdfast.learning."))]
     found = {
         value

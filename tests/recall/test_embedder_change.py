@@ -1,4 +1,4 @@
-"""A change of embedder: vectors of two models are never compared, text search serves meanwhile, and work resumes."""
+"""A change of embedder: vectors of two models are never compared, search by words works meanwhile, and work resumes."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from holdfast.testing import EmbedderSuite, HashEmbedder
 
 OLD, NEW = HashEmbedder("old", 64), HashEmbedder("new", 96)
 DONE = 32
-"""Number of texts in one batch."""
+"""Number of texts that are embedded before ``Fragile`` fails. It is the size of one batch."""
 TEXTS = [f"the parrot number {n} is called Basil" for n in range(40)]
 
 
@@ -24,7 +24,7 @@ class TestHashEmbedder(EmbedderSuite):
         return HashEmbedder()
 
     def test_a_question_finds_its_answer(self, embedder: HashEmbedder) -> None:  # type: ignore[override]
-        """It matches shared words only, without synonyms."""
+        """Use questions that share words with their answers, because this embedder knows no synonyms."""
         documents = embedder.embed(["She moved to Lyon.", "He prefers tea."], role="document")
         questions = embedder.embed(["Who moves?", "What would he prefer?"], role="query")
         assert (questions @ documents.T).argmax(axis=1).tolist() == [0, 1]

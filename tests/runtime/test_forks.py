@@ -1,4 +1,4 @@
-"""Fork hooks: each is called if an object has it, and neither is required."""
+"""Fork hooks: an object may have ``before_fork``, ``after_fork``, both or neither. The hooks it has are called."""
 
 import os
 

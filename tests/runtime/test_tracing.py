@@ -1,4 +1,4 @@
-"""Tracing: spans by OpenTelemetry's conventions for memory, durations for listeners, and no private text in either."""
+"""Tracing: spans follow OpenTelemetry's conventions, and listeners get durations. Neither contains private text."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ in_memory = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_e
 
 @pytest.fixture(scope="module")
 def provider() -> Any:
-    """The process's only tracer provider, unless another test has set one."""
+    """The tracer provider of this process. OpenTelemetry accepts only one, so another test may have set it."""
     provider = sdk.TracerProvider()
     trace.set_tracer_provider(provider)
     return trace.get_tracer_provider()

@@ -1,6 +1,7 @@
 """Scores of the JSON reader and the language identifier on the sets that docs/project/decisions.md reports.
 
-Half B was not used to change anything. A score may rise; a fall means a regression or a deliberate change of policy.
+Half B of each set was held out: nothing was tuned on it. A score may rise. A lower score means a regression or a
+deliberate change of policy.
 """
 
 import json
@@ -24,7 +25,10 @@ def rows(name: str, half: str) -> Iterator[dict[str, Any]]:
 
 
 def outcome(row: dict[str, Any]) -> str:
-    """Classify one answer: right, refused, wrong, or made up if it contains nothing usable."""
+    """Classify the result of parsing one answer: ``right``, ``refused``, ``wrong`` or ``made up``.
+
+    ``made up`` means that a value was returned although the answer contains nothing usable.
+    """
     try:
         value = read_json(row["text"])
     except ValueError:

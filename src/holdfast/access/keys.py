@@ -106,9 +106,9 @@ def authorize(
 
 
 def _within(bound: str | None, named: str | None, what: str) -> str | None:
-    """Return the requested user, app or agent, or the key's bound one if the request names none.
+    """Return the requested user, app or agent. If the request names none, return the one that the key is bound to.
 
-    Raise ``NotFound`` if the request names another one than the key is bound to.
+    Raise ``NotFound`` if the key is bound to another user, app or agent than the requested one.
     """
     cleaned = clean_name(named, what=what)
     if bound is None or cleaned is None:
@@ -138,7 +138,8 @@ def may_change(principal: Principal, scope: Scope) -> bool:
 def check_found(principal: Principal, right: Right, scope: Scope, *, absent: str, also_apps: Collection[str] = ()) -> None:
     """Raise an error unless the principal may read or change data that was found by its id.
 
-    For data that the principal may not see, the error is the same ``NotFound`` as for a missing id, with the message ``absent``.
+    If the principal may not see the data, the error is the same ``NotFound`` as for a missing id. Its message is
+    ``absent``.
     """
     if not may_see(principal, scope, also_apps=also_apps):
         raise NotFound(absent)
@@ -149,7 +150,7 @@ def check_found(principal: Principal, right: Right, scope: Scope, *, absent: str
 
 
 def bearer_of(header: str | None) -> str | None:
-    """Return the key in an ``Authorization`` header, or None if there is no header."""
+    """Return the key in an ``Authorization`` header, or None without a header. A malformed header raises ``Unauthorized``."""
     if header is None:
         return None
     scheme, _, token = header.strip().partition(" ")

@@ -311,7 +311,7 @@ class Agent:
         yield reply
 
     def _record_usage(self, exchange: _Exchange) -> None:
-        """Record the usage of the model calls. A reply is not memory work, so no energy use is recorded for it."""
+        """Record the calls, tokens and cost of the model calls. No energy is recorded: only background jobs count toward it."""
         day, name = services(self._memory).clock.now(), exchange.model.name
         try:
             with services(self._memory).store.write(durable=False) as tx:

@@ -359,7 +359,7 @@ def _text(description: str) -> Schema:
 
 
 def types_schema(description: str, kinds: Sequence[Kind], *more: str, **values: str) -> Schema:
-    """Return the JSON schema of an argument whose value is the name of a kind or one of ``more``."""
+    """Return the JSON schema of an argument whose value is the name of a kind or one of the names in ``more``."""
     meanings = " ".join(f"{kind.name}: {kind.meaning}." for kind in kinds)
     names = [*(kind.name for kind in kinds), *more]
     return {"type": "string", "enum": names, "description": description.format(types=meanings, **values).strip()}

@@ -276,6 +276,6 @@ def _flaws(problem: str | None, flaws: Sequence[str]) -> tuple[str, ...]:
 
 
 def _all_live(tx: Transaction, memories: Sequence[Memory]) -> bool:
-    """Return True if these memories are still live and have the same revision in the store."""
+    """Return True if these memories are all still live in the store, and none has a newer revision there."""
     current = {memory.id: memory.revision for memory in tx.memories(MemoryFilter(ids=[memory.id for memory in memories]))}
     return current == {memory.id: memory.revision for memory in memories}

@@ -55,17 +55,17 @@ class _Span:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Extracted:
-    """Memories extracted from a span.
+    """Memories extracted from a span of messages.
 
-    ``shown`` contains ids of known memories: those that the model was shown, those similar to an extracted memory, and those
-    that an extracted memory supersedes.
+    ``shown`` contains ids of known memories: those that the model was shown, those similar to an extracted memory, and
+    those that an extracted memory supersedes.
     """
 
     puts: Sequence[Put]
     shown: Collection[str]
     outcome: Outcome
     recent: Put | None = None
-    """Note that records the topic of the conversation, or None."""
+    """A note that records the topic of the conversation, or None."""
 
 
 class Digester:
@@ -244,7 +244,7 @@ class Digester:
         return [memory for memory in found if memory.origin == "auto" and self._is_untouched_rule_memory(memory)]
 
     def _is_untouched_rule_memory(self, memory: Memory) -> bool:
-        """Return True if a memory is retired, or was extracted by rules and never changed or pinned."""
+        """Return True if a live memory was extracted by rules and never changed or pinned. Also True for every retired memory."""
         if memory.status != "live":
             return True
         changes = self._store.changes(memory=memory.id)

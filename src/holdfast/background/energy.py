@@ -28,9 +28,9 @@ _DEFAULT_UNITS_PER_CALL = 10.0
 _UNITS_BY_RULES = 0.1
 """Energy units of a job without model calls."""
 _REPORTED = "energy"
-"""Name of the setting that stores two numbers.
+"""Name of the setting that stores two amounts of energy, in units.
 
-They are the total energy the host has reported, and the energy memory work had used before the first report.
+The first is the total that the host has reported. The second is what memory work had used before the first report.
 """
 
 
@@ -73,7 +73,7 @@ class Energy:
         return self.level() >= MIN_LEVEL
 
     def affordable(self, kinds: Collection[str]) -> list[str]:
-        """Return those of the given kinds of jobs that the energy limits allow now. Log once when jobs start to wait."""
+        """Return the given kinds of jobs, leaving out those that must wait for energy. Log once when jobs start to wait."""
         if not self.suffices():
             self._note(f"The battery is below {MIN_LEVEL:.0%}. Background work waits")
             return []
@@ -100,7 +100,7 @@ class Energy:
         self._waits_for = reason
 
     def used(self, units: float) -> None:
-        """Add the energy units that the host has just reported to its total. The total includes the energy use of memory work."""
+        """Add energy units to the host's reported total. The total includes the energy use of memory work."""
         if isinstance(units, bool) or not isinstance(units, int | float) or not math.isfinite(units) or units < 0:
             raise InvalidInput(f"Energy must be a number of units from 0 up, not {units!r}.")
         with self._store.write(durable=False) as tx:
@@ -117,7 +117,7 @@ class Energy:
         return consumed / max(used, consumed) if consumed else 0.0
 
     def consumed(self) -> float:
-        """Return the energy units memory work has used since the store was created."""
+        """Return the energy units that memory work has used since the store was created."""
         return _consumed(self._store)
 
     def by_operation(self, *, since: str = "") -> dict[str, float]:
@@ -128,7 +128,7 @@ class Energy:
         return units
 
     def consumed_since_last_poll(self) -> float:
-        """Return the energy units used since the last call, or since the store was opened."""
+        """Return the energy units that memory work has used since the last call, or since the store was opened."""
         with self._lock:
             total = self.consumed()
             since, self._polled = total - self._polled, total
@@ -140,7 +140,10 @@ def _consumed(reads: Reads) -> float:
 
 
 def _reported(reads: Reads) -> tuple[float, float] | None:
-    """Return the host's reported total, and the energy memory work had used before the first report; None without a report."""
+    """Return two amounts of energy, in units; None if the host has not reported any energy.
+
+    The first is the host's reported total. The second is what memory work had used before the host's first report.
+    """
     stored = reads.setting(_REPORTED)
     if stored is None:
         return None

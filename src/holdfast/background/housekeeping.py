@@ -121,7 +121,7 @@ class Housekeeping:
         return [message.id for message in old if message.seq <= digested[message.session]]
 
     def renew(self, tx: Transaction, ids: Collection[str], now: datetime) -> None:
-        """Restart the lifetime of used memories, if memories of their kind are renewed by use."""
+        """Restart the lifetime of used memories. Applies only to kinds whose memories are renewed by use."""
         kinds = {kind.name: kind for kind in self._preset.kinds if kind.renewed_by_use and kind.lifetime}
         if not kinds:
             return

@@ -15,9 +15,9 @@ _MAX_NEIGHBORS = 24
 _DOCUMENT_KINDS = frozenset({"summary"})
 _LIVE_SPACES: tuple[Space, ...] = ("memory",)
 _MAX_NEW_CHUNKS = 256
-"""Maximum number of chunks without a vector to embed before the search, so that new memories are found by meaning too."""
+"""Maximum number of new chunks to embed before a search. Without a vector, a new memory is not found by meaning."""
 _REMOTE_SECONDS = 5.0
-"""Time after which no further batch is sent to a remote embedder, in seconds."""
+"""Time, in seconds, after which no further batch of chunks is sent to a remote embedder before a search."""
 
 
 def find_neighbors(store: Store, embedding: Embedding, puts: Sequence[Put], now: datetime) -> list[list[Neighbor]]:

@@ -11,7 +11,10 @@ import threading
 import uuid
 
 _tokens: dict[int, str] = {}
-"""Maps a process id to a random token, which tells apart two processes with the same id, such as 1 in a restarted container."""
+"""Maps a process id to a random token. The token tells apart two processes with the same id.
+
+For example, the main process of a container has id 1 again after each restart.
+"""
 
 
 def worker_name() -> str:

@@ -76,7 +76,7 @@ class LazyGroup(click.Group):
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command named in ``args``. For an unknown name, fail with the closest match."""
+        """Return the command named in ``args``. For an unknown name, fail and suggest the most similar command."""
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
             from difflib import get_close_matches  # noqa: PLC0415  (only after a typo)
 

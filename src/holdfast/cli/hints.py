@@ -16,7 +16,11 @@ _NAMES_LIMIT = 10_000
 
 
 def unknown_user(memory: "Engine", user: str | None) -> str | None:
-    """If the store has no such user, return a hint such as "There is no user 'anna' ... Did you mean 'ana'?"; otherwise None."""
+    """Return a hint if the store has no user with this name; otherwise None.
+
+    An example is "There is no user 'anna' in this store. Did you mean 'ana'?". In a store with very many users, return
+    None.
+    """
     name = clean_name(user, what="user")
     if name is None:
         return None

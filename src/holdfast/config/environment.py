@@ -17,12 +17,12 @@ def defined_variables(names: Iterable[str]) -> dict[str, str]:
 
 
 def metrics_variable() -> str | None:
-    """Return the folder for shared Prometheus metrics, which an environment variable names; None if the variable is not set."""
+    """Return the folder for shared Prometheus metrics from its environment variable; None if the variable is not set."""
     return variable(_METRICS)
 
 
 def share_metrics(folder: object) -> None:
-    """Make worker processes that are started after this call share Prometheus metrics in the given empty folder."""
+    """Set the folder for shared Prometheus metrics, which must be empty. Worker processes started after this call use it."""
     os.environ[_METRICS] = str(folder)
 
 

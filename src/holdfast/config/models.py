@@ -82,8 +82,8 @@ def make_second_embedder(
 ) -> EmbedderSource | None:
     """Return the embedder for languages other than English, or None.
 
-    The setting ``auto`` selects the multilingual embedder, but only if the first embedder is a built-in English model and
-    the extra with the multilingual embedder is installed.
+    The setting ``auto`` selects the multilingual embedder if two conditions hold. The first embedder is a built-in
+    English model. The extra that contains the multilingual embedder is installed.
     """
     if first is None:
         return None

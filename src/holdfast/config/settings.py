@@ -1,7 +1,8 @@
 """Defines the settings and merges them from arguments, environment variables and files.
 
-A setting is looked up in the arguments, then in ``HOLDFAST_*`` variables, then in ``holdfast.toml`` or
-``holdfast.yaml`` (in the working directory, then in the data directory). Otherwise its default applies.
+A setting is looked up in the arguments, then in ``HOLDFAST_*`` variables, then in the settings file. Otherwise its
+default applies. The settings file is ``holdfast.toml`` or ``holdfast.yaml`` in the working directory, or else in the
+data directory.
 """
 
 import re

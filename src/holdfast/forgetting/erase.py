@@ -86,12 +86,12 @@ def mark_erased(tx: Transaction) -> None:
 
 
 def _owner(target: Mapping[str, str]) -> dict[str, str]:
-    """Return the scope parts that a target names."""
+    """Return the parts of a scope (user, app and agent) that an erasure target names."""
     return {part: target[part] for part in ("user", "app", "agent") if part in target}
 
 
 def _find(tx: Transaction, target: Mapping[str, str]) -> _ErasureTargets:
-    """Find the rows that a target names, and everything derived from them."""
+    """Find the rows that an erasure target names, and everything derived from these rows."""
     targets = _ErasureTargets()
     owner = _owner(target)
     named = [target[part] for part in ("memory", "source") if part in target]

@@ -17,7 +17,10 @@ _REASON = "derived again after an erasure"
 
 
 def rebuild(writer: Writer, mixed: Iterable[Memory], survivors: Sequence[Message]) -> list[Memory]:
-    """Derive live memories again from their remaining sources. Return the new memories."""
+    """Derive removed memories again from their remaining sources. Return the new memories.
+
+    Only memories that were live are derived again.
+    """
     preset = writer.preset
     lost = sorted((memory for memory in mixed if memory.status == "live"), key=lambda memory: memory.item)
     summaries = [memory for memory in lost if memory.kind == "summary"]

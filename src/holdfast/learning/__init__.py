@@ -1,1 +1,1 @@
-"""Derive proposed changes from conversations. Nothing here writes to a store. Start with ``capture.py``."""
+"""Propose memories to add, refresh or supersede. Nothing here writes to a store. Start with ``capture.py``."""

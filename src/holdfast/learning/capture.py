@@ -1,9 +1,9 @@
 """Extract memories from a conversation with a chat model, or with rules if there is no model.
 
-An :class:`Extractor` has a prompt, the fields of an answer item, a function that turns an item into a memory, and rules
-for extracting without a model. If the model fails, the rules are used for that conversation, and the outcome records the
-failure. The model sees messages and memories as numbered lines, never their ids. An item is dropped if too few of its
-words occur in the text shown to the model.
+The model answers with a list of items. An :class:`Extractor` defines the prompt, the fields of an item, and the
+function that turns an item into a memory. It also defines rules for extracting without a model. If the model fails,
+the rules are used for that conversation, and the outcome records the failure. The model sees messages and memories as
+numbered lines, never their ids. An item is dropped if too few of its words occur in the text shown to the model.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,12 +25,15 @@ _MAX_PART_CHARACTERS: Final = 12_000
 _MAX_PARTS: Final = 6
 """Maximum number of model calls per conversation, not counting retries. Rules handle the rest of a longer conversation."""
 _MIN_GROUNDED_SHARE: Final = 0.34
-"""Minimum share, from 0 to 1, of an item's terms that must occur in the text shown to the model.
+"""Minimum share, from 0 to 1, of the terms of a proposed memory that must occur in the text shown to the model.
 
-An item with a lower share counts as invented by the model.
+A memory with a lower share counts as invented by the model.
 """
 _MIN_SAME_SHARE: Final = 0.6
-"""Minimum share of one text's terms that must occur in another text for the two to count as the same statement."""
+"""Minimum share, from 0 to 1, of one text's terms that must occur in another text.
+
+With this share or more, the two texts count as the same statement.
+"""
 _NARRATION_WORDS: Final = frozenset({"user", "usuario", "usuari", "usuaria", "person", "persona"})
 """Words for the user in a report, such as "user" in "the user likes tea". They are ignored when texts are compared."""
 
@@ -53,21 +56,21 @@ class Extractor:
     prompt: str
     """Name of the prompt file."""
     fields: Mapping[str, Any]
-    """Fields of an answer item, as JSON Schema properties.
+    """Fields of one item in the model's answer, as JSON Schema properties.
 
     ``schema`` adds two fields: ``messages`` (numbers of the source lines) and ``replaces`` (numbers of the replaced
     memories).
     """
     required: tuple[str, ...]
     make: Callable[[Mapping[str, Any]], dict[str, Any]]
-    """Function that turns an answer item into arguments of :class:`Put`, such as kind, text and key."""
+    """Function that turns one item of the model's answer into arguments of :class:`Put`, such as kind, text and key."""
     rules: Callable[[Sequence[Message]], list[Put]]
     version: str
     """Version of the rules."""
     reads: Literal["user", "all"] = "user"
-    """``user`` if only the user's messages may be sources of an item, ``all`` if other messages may be sources, too.
+    """Whose messages may be sources of a memory: ``user`` for the user's only, ``all`` for other messages, too.
 
-    At least one source of an item is always a message of the user.
+    At least one source of a memory is always a message of the user.
     """
     max_tokens: int = 1500
 
@@ -148,9 +151,9 @@ def _ask(extractor: Extractor, part: ExtractionInput, model: ChatModel, results:
 
 
 def _put(extractor: Extractor, part: ExtractionInput, item: Mapping[str, Any]) -> Put | None:
-    """Turn an answer item into a Put (a memory to store). Return None if the item lacks text or a source.
+    """Turn one item of the model's answer into a Put (a memory to store). Return None if the item lacks text or a source.
 
-    Unknown line numbers are ignored.
+    Line numbers that match no message or memory are ignored.
     """
     sources = [
         message
@@ -195,13 +198,19 @@ def newest_that_fit(messages: Sequence[Message], *, characters: int) -> list[Mes
 
 
 def _is_grounded(put: Put, shown: frozenset[str]) -> bool:
-    """Return True if enough terms of a text occur in the text shown to the model. Stems are compared: "works" is "work"."""
+    """Return True if enough terms of a proposed memory occur in the text shown to the model.
+
+    Terms are compared by their stems: "works" matches "work".
+    """
     shared, total = _count_shared_terms(put.text, shown)
     return shared >= _MIN_GROUNDED_SHARE * total
 
 
 def _count_shared_terms(text: str, others: frozenset[str]) -> tuple[int, int]:
-    """Return how many terms of a text occur in ``others``, and how many terms the text has. Narration words do not count."""
+    """Return how many terms of a text occur in ``others``, and how many terms the text has.
+
+    Words for the user in a report, such as "user" in "the user likes tea", do not count.
+    """
     terms = [spellings for spellings in query_terms(text, ("en", "es")) if not spellings & _NARRATION_WORDS]
     return sum(not spellings.isdisjoint(others) for spellings in terms), len(terms)
 

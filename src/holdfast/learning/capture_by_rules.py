@@ -73,9 +73,9 @@ def _value(each: SourcedStatement) -> str:
 
 
 def _is_faithful(each: SourcedStatement, rewritten: str) -> bool:
-    """Return True if rewriting a clause in the third person gave the sentence the right subject.
+    """Return True if the sentence in the third person has the right subject.
 
-    The subject can be wrong if the clause was kept by its cues and not by a rule: the clause may lack a subject, or its
+    If a rule matched the clause, the subject is right. Otherwise it can be wrong: the clause may lack a subject, or its
     first word may have been dropped as filler.
     """
     if not each.statement.weighed:

@@ -58,7 +58,7 @@ def extractable(messages: Sequence[Message]) -> list[Message]:
 
 
 def without_injected_text(text: str) -> str:
-    """Return a text without injected memories, tool output, code and quoted lines. A text without any of them is unchanged."""
+    """Remove injected memories, tool output, code and quoted lines from a text. A text without any of these stays unchanged."""
     left = _without_memory_tags(text)
     left = _TOOL_TAGS.sub("\n", _CODE.sub("\n", left))
     left = "\n".join(_own_lines(left.split("\n")))
@@ -69,8 +69,8 @@ def without_injected_text(text: str) -> str:
 class _Tag:
     """An opening or closing ``<memory>`` tag.
 
-    ``name`` is the tag's first character (``<``, or ``&`` if the tag is escaped) and its id. A closing tag closes the last
-    open block with the same name, if there is one.
+    ``name`` consists of the first character of the tag (``<``, or ``&`` if the tag is escaped) and the tag's ``id`` attribute.
+    A closing tag closes the last open block with the same name, if there is one.
     """
 
     name: tuple[str, str | None]
@@ -91,7 +91,11 @@ def _without_memory_tags(text: str) -> str:
 
 
 def _memory_blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each memory block. If a tag of the block is missing, a blank line takes the place of the tag."""
+    """Yield the start and end of each memory block.
+
+    A block without an opening tag starts at the last blank line before its closing tag. A block without a closing tag ends at
+    the next blank line.
+    """
     tags = [_Tag((tag[0][0], tag["id"]), bool(tag["slash"]), *tag.span()) for tag in _MEMORY_TAG.finditer(text)]
     last_closing = {tag.name: tag.start for tag in tags if tag.closes}
     opened: list[_Tag] = []

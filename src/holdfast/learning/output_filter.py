@@ -20,17 +20,21 @@ from holdfast.text.language import STOP_WORDS, detect_language
 _MAX_GROWTH = 10
 """Maximum length of a text, as a multiple of the total length of the texts it replaces."""
 _MIN_WORD_SHARE = 0.2
-"""Minimum ratio of the distinct content words in a new text to those in the texts that the new text replaces."""
+"""Minimum number of distinct content words in a new text, as a share (0 to 1) of those in the replaced texts."""
 _MAX_ROOM_SHARE = 0.15
-"""Upper limit of the required number of content words, as a share of the words that fit in ``max_characters``.
+"""Limits the minimum number of content words that a new text must have.
 
-Without this limit, a short summary of many long texts would be rejected.
+The minimum is at most this share (0 to 1) of the words that fit in ``max_characters``. Without this limit, a short summary
+of many long texts would be rejected.
 """
 _CHARACTERS_PER_WORD = 6
 _LOOP_WORDS = 4
 """Number of equal words in a row that count as a loop."""
 _MIN_DISTINCT_SHARE = 0.5
-"""Minimum share of distinct three-word sequences in a text of at least ``_MIN_LOOP_WORDS`` words."""
+"""Minimum share (0 to 1) of distinct three-word sequences. A text with a lower share is a loop.
+
+Texts of fewer than ``_MIN_LOOP_WORDS`` words are not checked.
+"""
 _MIN_LOOP_WORDS = 12
 _MIN_QUOTED_CHARACTERS = 30
 """Minimum length, in characters, of the prompt sentences that a text must not repeat. Shorter sentences may be repeated."""

@@ -36,9 +36,9 @@ def with_neighbors(put: Put, near: Sequence[Neighbor], calibration: DocumentCali
 
 
 def with_conversations(changes: Sequence[Change], members: Sequence[Memory]) -> tuple[Change, ...]:
-    """Return the changes of a compaction, which merges memories. Each merged memory lists related conversations.
+    """Return the changes of a compaction, with the lists of related conversations extended.
 
-    The list is extended with the conversations of the memories that the merged memory replaces.
+    A compaction merges memories. Each merged memory also lists the conversations of the memories that it replaces.
     """
     by_id = {memory.id: memory for memory in members}
     inherited: dict[str, list[str]] = {}

@@ -87,7 +87,7 @@ class ResourceReader:
         return memory.topics.list(**self._caller.parts) if memory.preset.topics else []
 
     def _profile(self) -> str:
-        """Return the pinned and profile memories as Markdown, or the newest facts if there are none."""
+        """Return the pinned and profile memories as Markdown. If there are no such memories, return the newest facts."""
         memory, parts = self._caller.memory, self._caller.parts
         listed = memory.memories(limit=_MAX_SCANNED, **parts)
         chosen = [each for each in listed if each.pinned or each.metadata.get("category") == "user_profile"]

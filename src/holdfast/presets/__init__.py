@@ -1,6 +1,6 @@
 """Presets. A preset holds the settings in which one assistant differs from the others; the engine is the same for all.
 
-These settings are its kinds of memory, extraction, recall and prompt.
+These settings are the assistant's kinds of memory, and how it extracts, recalls and lays out the prompt.
 """
 
 from holdfast.errors import SettingsError

@@ -14,7 +14,7 @@ from holdfast.types import Kind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paragraph:
-    """Settings of the extractor that stores each conversation as one paragraph, a memory of the given kind."""
+    """Settings of the extractor that stores each conversation as one paragraph. The paragraph is a memory of the given kind."""
 
     kind: str
     max_characters: int = 200
@@ -168,7 +168,7 @@ class Preset:
     If None, memories do not expire for lack of use.
     """
     idle_after: timedelta | None = timedelta(minutes=7)
-    """Time without a message after which a session is ended. Memories are then extracted from it. If None, it stays open."""
+    """Time without a message after which a session is ended and memories are extracted from it. If None, sessions stay open."""
     undo_window: timedelta = timedelta(days=30)
     """Time during which the forgetting of a memory can be undone. After that, the memory is purged."""
     message_retention: timedelta | None = None

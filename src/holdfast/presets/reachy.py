@@ -39,7 +39,7 @@ REACHY = Preset(
 def context_key(text: str, metadata: Mapping[str, Any]) -> str:
     """Return the key of a memory of the kind ``context``.
 
-    The key is ``context_key`` from the memory's metadata. If the metadata has none, the key is made from a hash of the text,
-    so that the memory replaces no memory with another text.
+    The key is ``context_key`` from the memory's metadata. If the metadata has none, the key is made from a hash of the text.
+    Then memories with different texts have different keys, and none replaces another.
     """
     return str(metadata.get("context_key") or f"note-{content_hash(text)[:12]}")

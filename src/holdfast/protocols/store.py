@@ -262,9 +262,9 @@ class Transaction(Reads, Protocol):
     def remove_scope(self, owner: Mapping[str, str]) -> None:
         """Remove the remaining rows of a scope. Its memories and messages must have been removed before.
 
-        The remaining rows are the jobs and partitions of the scope, the record of the user or app, and the access keys bound to
-        the scope. Another tenant may store some of these keys. They are removed too, because a key contains the name of the scope
-        and no longer gives access to anything.
+        The remaining rows are the scope's jobs and partitions, the record of the user or app, and the access keys bound to the
+        scope. Another tenant may store some of these keys. They are removed too, because a key contains the name of the scope and
+        no longer gives access to anything.
         """
         ...
 

@@ -248,7 +248,7 @@ class Embedding:
         return True
 
     def _newly_needed(self, texts: Sequence[str]) -> str | None:
-        """Return the second embedder's name if it is not in use yet and one of these texts needs it, or None."""
+        """Return the name of the second embedder if it is not in use yet and one of these texts is not in English; else None."""
         second = self.second
         # Using a model again would count all missing vectors, so it is done only once.
         if second is None or second.is_in_use or not any(map(is_foreign, texts)):

@@ -25,7 +25,7 @@ class RecallQuery:
     """Id of a session whose messages are excluded, because the caller already has them."""
     languages: tuple[str, ...] = ("en", "es")
     background_kinds: Collection[str] = ()
-    """Kinds of memory to exclude: summaries whose messages are searched themselves."""
+    """Kinds of summaries to exclude, because the summarized messages are searched themselves."""
     with_sources: bool = False
     """True to return a message even if a memory derived from it is also a hit.
 

@@ -14,7 +14,7 @@ from holdfast.text.language import is_foreign
 from holdfast.types import Scope
 
 _MAX_SECOND_MODEL_CHUNKS = 256
-"""Maximum number of chunks that a query in another language than English embeds with the second model before its search.
+"""Maximum number of new chunks that the second model embeds before a search. It is used if the query is not in English.
 
 The limit can be high, because the second model is fast.
 """
@@ -54,7 +54,7 @@ class QueryVectors:
         self._second = second if second is not None and second.is_in_use and second.embedder() is not None else None
         self._foreign = self._second is not None and is_foreign(text)
         self.word_weight = _OTHER_LANGUAGE_WEIGHT if self._foreign else 1.0
-        """Factor for two gains in strength: for matching words, and for a message with a strong answer.
+        """Factor for two gains in match strength (a logit): for matching words, and for a message with a strong answer.
 
         It is 1 for a query in English.
         """

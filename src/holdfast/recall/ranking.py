@@ -7,9 +7,9 @@
 ``low`` and ``high`` are the calibration of the embedder. A strength is a logit on a scale that is the same for every
 embedder. The background is the typical strength of the best candidates; a hit must exceed it to be likely.
 
-A message gains strength in four cases: its session is strong, the message before or after it is strong, the question
-names its speaker, or the question names a period of time in which the message was sent. If speakers have no names, each
-message of the user gains strength. A strong answer of the assistant also raises the user's message before it.
+A message gains strength if its session is strong, or if the message before or after it is strong. It also gains strength if
+the question names its speaker, or a period of time in which the message was sent. If speakers have no names, each message
+of the user gains strength. A strong answer of the assistant also raises the user's message before it.
 """
 
 import itertools
@@ -25,39 +25,46 @@ from holdfast.text.periods import Period
 
 # Strength
 MEANING_WEIGHT: Final = 6.0
-"""Strength that an item gains if its cosine is ``high`` (typical of matching texts) instead of ``low`` (unrelated texts)."""
+"""Difference in match strength (a logit) between an item with the cosine ``high`` and an item with the cosine ``low``.
+
+``high`` is typical of a query and a matching text, ``low`` of a query and an unrelated text.
+"""
 WORD_WEIGHT: Final = 6.0
-"""Strength that an item gains if it matches all words of the query."""
+"""Match strength (a logit) that an item gains if it matches all words of the query."""
 _BIAS: Final = -3.0
-"""Strength of an item that matches neither by meaning nor by words."""
+"""Match strength (a logit) of an item that matches neither by meaning nor by words."""
 
 # Gains of a message from its context
 _SESSION_SHARE: Final = 0.4
-"""Each message gains this share of the difference between its session's strength and the mean strength of all sessions.
+"""A message gains this share (0 to 1) of the difference between its session's strength and the mean of all sessions.
 
-The strength of a session is the strength of its best message. In a session below the mean, messages lose strength.
+The strength of a session is the match strength of its best message. In a session below the mean, messages lose strength.
 """
 _PREVIOUS_SHARE: Final = 0.3
-"""Share of a difference in strength that a message gains from the previous message.
+"""If the previous message is stronger than the mean, a message gains this share (0 to 1) of the difference.
 
-The difference is the previous message's strength minus the mean strength of all found messages. It counts only if it is
-positive and one of the two messages has a named speaker.
+The mean is the mean match strength (a logit) of all found messages. The gain applies only if one of the two messages has a
+named speaker.
 """
 _NEXT_SHARE: Final = 0.2
-"""Share of a difference in strength that a message gains from the next message.
+"""If the next message is stronger than the mean, a message gains this share (0 to 1) of the difference.
 
-The difference is the next message's strength minus the mean strength of all found messages. It counts only if it is
-positive and one of the two messages has a named speaker.
+The mean is the mean match strength (a logit) of all found messages. The gain applies only if one of the two messages has a
+named speaker.
 """
 _ANSWER_SHARE: Final = 0.2
-"""Share of a difference in strength that a user's message gains from the assistant's answer.
+"""If the assistant's answer is stronger than the mean, the user's message gains this share (0 to 1) of the difference.
 
-The difference is the answer's strength minus the mean strength of all found messages. It counts only if it is positive.
+The mean is the mean match strength (a logit) of all found messages. The gain applies only if neither of the two messages has
+a named speaker.
 """
 _NAMED_SPEAKER_GAIN: Final = 1.0
-"""Strength that a message gains if the question names its speaker."""
+"""Match strength (a logit) that a message gains if the question names its speaker."""
 _USER_GAIN: Final = 1.0
-"""Strength that each message of the user gains, and each other message loses. Messages with a named speaker are exempt."""
+"""Match strength (a logit) that each message of the user gains, and that each other message loses.
+
+Messages with a named speaker neither gain nor lose strength.
+"""
 _MAX_NEIGHBOR_GAP: Final = 2
 """Maximum difference between the sequence numbers of two messages that count as neighbors.
 
@@ -66,19 +73,19 @@ It is 2, because a memory that is stored between two messages takes one sequence
 
 # Gains from a period that the question names
 _DAYS_GAIN: Final = 2.0
-"""Strength that an item gains if it lies in a short period that the question names, such as "last week"."""
+"""Match strength (a logit) that an item gains if it lies in a short period that the question names, such as "last week"."""
 _MONTHS_GAIN: Final = 0.4 * _DAYS_GAIN
-"""Strength that an item gains if it lies in a longer period that the question names, such as "last year".
+"""Match strength (a logit) that an item gains if it lies in a longer period that the question names, such as "last year".
 
 This gain is smaller than the gain for a short period, because people also talk about a long period after it has ended.
 """
 _PERIOD_ONLY_GAIN: Final = 10.0
-"""Strength that an item gains if it lies in a period about which the question asks for everything.
+"""Match strength (a logit) that an item gains if it lies in a period about which the question asks for everything.
 
 An example is "What did we talk about yesterday?". The gain outweighs any similarity.
 """
 SHORT_PERIOD: Final = timedelta(days=22)
-"""A period of time that a question names is short if it lasts less than this. Items in a short period gain more strength."""
+"""Duration below which a period of time that a question names is short. Items in a short period gain more match strength."""
 
 # Likelihood, fitted to questions with and without an answer in the store, see docs/project/benchmarks.md
 _STRENGTH_WEIGHT: Final = 0.30
@@ -88,7 +95,7 @@ _INTERCEPT: Final = -1.26
 _MAX_LOGIT: Final = 30.0
 """Maximum absolute value of a logit. A larger one could overflow the exponential function."""
 _WORDS_ONLY_SCALE: Final = 2.5
-"""Scale factor for strengths if there are no cosines. Strengths from words alone span a smaller range."""
+"""Scale factor for match strengths if there are no cosines. Match strengths from words alone span a smaller range."""
 
 # Background
 _BACKGROUND_SIZE: Final = 32
@@ -96,7 +103,7 @@ _BACKGROUND_SIZE: Final = 32
 _PRIOR_STRENGTH: Final = -4.0
 """Match strength that is assumed for an item that has nothing to do with the query."""
 _PRIOR_COUNT: Final = 6
-"""Weight of ``_PRIOR_STRENGTH`` in the background (the baseline for hits), as a number of candidates."""
+"""``_PRIOR_STRENGTH`` counts as much as this many candidates when the background (the baseline for hits) is computed."""
 _MAX_MEDIAN: Final = 4.0
 """Upper limit of the candidates' median strength when the background (the baseline for hits) is computed.
 
@@ -121,12 +128,12 @@ class Place:
 
     @property
     def role_gain(self) -> float:
-        """Gain in strength from the role: positive for the user, negative for others, zero if the speaker has a name."""
+        """Gain in match strength from the role: positive for the user, negative for others, zero if the speaker has a name."""
         return 0.0 if self.speaker else _USER_GAIN if self.role == "user" else -_USER_GAIN
 
 
 def strength(cosine: float | None, word_match: float, calibration: tuple[float, float] | None) -> float:
-    """Return the strength of an item as a logit. Without a cosine, it depends on the word match alone."""
+    """Return the match strength of an item and a query, as a logit. Without a cosine, it depends on the word match alone."""
     if calibration is None or cosine is None:
         return _BIAS + WORD_WEIGHT * word_match
     low, high = calibration
@@ -171,7 +178,7 @@ def _sigmoid(logit: float) -> float:
 
 
 def _scaled(strength: float, scale: float) -> float:
-    """Return a strength after its difference from ``_BIAS`` was multiplied by a factor."""
+    """Scale the difference between a match strength and ``_BIAS``. Return ``_BIAS`` plus the scaled difference."""
     return _BIAS + scale * (strength - _BIAS)
 
 
@@ -259,10 +266,9 @@ def _with_neighbor_gain(strengths: Mapping[int, float], places: Mapping[int, Pla
 
 
 def _neighbor_shares(first: Place, second: Place, answer_weight: float) -> tuple[float, float]:
-    """Return two factors for two consecutive messages.
+    """Return how much two consecutive messages gain if the other one is strong, as two factors.
 
-    The first says how much the second message gains if the first is strong. The second says how much the first message gains
-    if the second is strong.
+    The first factor is for the later message, the second for the earlier message.
     """
     if first.speaker or second.speaker:
         return _PREVIOUS_SHARE, _NEXT_SHARE

@@ -61,7 +61,7 @@ def _dated(candidate: Candidate) -> str:
 
 
 def _by_candidate(data: dict[str, Any]) -> dict[int, float]:
-    """Return the ratings by candidate number. If a number occurs twice, the first rating counts."""
+    """Return a dictionary that maps candidate numbers to ratings. If a number occurs twice, the first rating counts."""
     found: dict[int, float] = {}
     for entry in data["ratings"]:
         found.setdefault(entry["note"], entry["rating"] / _MAX_RATING)

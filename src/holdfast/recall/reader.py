@@ -31,8 +31,8 @@ _MAX_PINNED = 50
 _MIN_SHOWN_SCORE = 0.04
 """Minimum score for a hit to count as used, and for a message to appear in a context block.
 
-If half of the best score is lower, that is the minimum instead, so that something is shown. Memories appear in a context
-block with any score, because they were worth storing. Only the token budget limits them.
+If half of the best score is lower than this number, half of the best score is the minimum. Thus something is always shown.
+Memories appear in a context block with any score, because they were worth storing. Only the token budget limits them.
 """
 
 

@@ -41,7 +41,7 @@ It is larger than the minimum for memories, because a message can gain strength 
 _MAX_PERIOD_MESSAGES = 24
 """Maximum number of messages that each arm (retrieval method) adds from the period of time that the question names."""
 _CLOCK_TOLERANCE = timedelta(days=1)
-"""Messages dated after ``now`` are still found if the difference is at most this. Clocks and time zones may differ."""
+"""Messages dated after ``now`` are still found if they are later by at most this time. Clocks and time zones may differ."""
 _MAX_SUCCESSIONS = 20
 """Maximum number of steps from a superseded memory to its live successor."""
 _EXTRA_ROWS = 5
@@ -344,8 +344,8 @@ def _messages(store: Store, question: RecallQuery, found: Sequence[int]) -> list
 def _forgotten_and_superseded(store: Store, reader: Scope, messages: Collection[str]) -> tuple[set[str], dict[str, Memory]]:
     """Return two values for messages from which retired memories were derived.
 
-    The first is the set of messages from which a forgotten memory was derived. The second maps each message from which a
-    superseded memory was derived to the live memory that has replaced that memory.
+    The first is the set of messages from which a forgotten memory was derived. The second is a dictionary for messages from
+    which a superseded memory was derived. It maps the id of the message to the live memory that replaced the superseded one.
     """
     derived = store.memories(MemoryFilter(reader=reader, sources=messages, statuses=("forgotten", "superseded")))
     forgotten = {source for memory in derived if memory.status == "forgotten" for source in memory.sources}

@@ -21,14 +21,14 @@ from holdfast.types import Memory, Scope, SessionRecord
 
 Right: TypeAlias = Literal["read", "write", "admin"]
 RIGHT = "x-right"
-"""Name of the OpenAPI extension that declares which right an operation requires.
+"""Name of the OpenAPI extension that declares which right an operation requires: read, write or admin.
 
 The server checks the caller's right before it reads the request body.
 """
 
 
 def needs(right: Right) -> dict[str, Any]:
-    """Return the OpenAPI extension that declares which right an operation requires."""
+    """Return the OpenAPI extension that declares which right (read, write or admin) an operation requires."""
     return {RIGHT: right}
 
 
@@ -62,7 +62,7 @@ class Caller:
     def may(
         self, right: Right, *, user: str | None = None, app: str | None = None, agent: str | None = None, whole: bool = False
     ) -> ScopeParts:
-        """Return the scope that the caller may act in. Raise if the caller lacks the right.
+        """Return the scope in which the caller may run an operation. Raise an error if the caller lacks ``right``.
 
         Set ``whole`` for operations on the whole tenant. Keys bound to a user, app or agent are not allowed to run them.
         """

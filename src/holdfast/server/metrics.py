@@ -2,8 +2,8 @@
 
 Metrics of the store are computed at each request to ``/metrics``. They are the same in every worker process. Requests
 and latencies are counted per process. If there are several worker processes, the processes share a folder of counters, and
-each process reports the sums (``holdfast.config.share_metrics``, the multiprocess mode of prometheus_client). The label
-of a request is its route template, never an id.
+each process reports the sums. ``holdfast.config.share_metrics`` sets this up, with the multiprocess mode of
+prometheus_client. The label of a request is its route template, never an id.
 
 Metrics of the server are visible only to administrators of the operator's tenant, which stores the access keys.
 Administrators of another tenant see only the metrics of that tenant's store.

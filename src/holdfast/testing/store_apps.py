@@ -32,7 +32,7 @@ class AppPromises:
         assert (open_store(tenant="other").apps(), open_store(tenant="other").app("kitchen")) == ([], None)
 
     def test_sharing_is_found_by_the_app_it_is_with(self, store: Store, open_store: OpenStore) -> None:
-        """The apps that share with a reading app are those whose sharing list names it or names all apps.
+        """An app shares with a reading app if its sharing list names the reading app or all apps.
 
         The reading app itself and uninstalled apps are not found.
         """

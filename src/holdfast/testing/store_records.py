@@ -382,7 +382,10 @@ class SettingPromises:
         assert (other.user_names(), other.user_records(["ana"], unexpired_at=AT)) == ([], [UserRecord(user="ana")])
 
     def test_users_are_listed_in_pages(self, store: Store) -> None:
-        """User names are sorted by code point, whatever the database's collation is."""
+        """``limit`` and ``offset`` select a page of user names.
+
+        Names are sorted by code point, whatever the database's collation is.
+        """
         with store.write() as tx:
             for name in ("b", "Z", "a", "é"):
                 tx.set_user(UserProfile(user=name))

@@ -52,7 +52,7 @@ class TextPromises:
         assert find(store, "what does she drink?") == ["tea"]
 
     def test_the_better_match_comes_first_with_a_score_up_to_one(self, store: Store) -> None:
-        """Rare words weigh more than common ones."""
+        """The text with the rarer query word comes first. Scores are above 0 and at most 1."""
         remember(store, a_memory("the red house"), a_memory("the red parrot"), a_memory("the red car"))
         matches = store.find_text("red parrot", SearchFilter(reader=ANA, spaces=["memory"]), languages=("en",), limit=10)
         assert texts_of(store, [matches[0].item]) == ["the red parrot"]

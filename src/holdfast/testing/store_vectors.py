@@ -240,7 +240,7 @@ METADATA: dict[str, Any] = {"text": "b", "int": 3, "real": 2.5, "yes": True, "no
 
 
 class MetadataPromises:
-    """Tests that every store must pass for metadata filters, with all JSON primitive types, all comparisons and any key."""
+    """Tests that every store must pass for metadata filters. They cover all JSON primitive types, all comparisons and any key."""
 
     @pytest.mark.parametrize(
         ("where", "found"),

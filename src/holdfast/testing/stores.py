@@ -1,7 +1,7 @@
 """Conformance tests for stores.
 
-Subclass :class:`StoreSuite` in a test module, under a name that begins with ``Test``, and add a fixture ``open_store`` that
-opens another handle on the same store each time it is called::
+In a test module, define a subclass of :class:`StoreSuite` whose name begins with ``Test``. Add a fixture ``open_store``.
+It returns a function, and each call of the function opens another handle (an open store object) on the same store::
 
     class TestMine(StoreSuite):
         @pytest.fixture

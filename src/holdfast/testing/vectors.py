@@ -44,6 +44,6 @@ class HashEmbedder:
 
 @lru_cache(maxsize=65536)
 def _place(term: str) -> tuple[int, int]:
-    """Return the hash that selects the dimension of a term (a stemmed word), and the sign (1 or -1) of the term in it."""
+    """Return a hash and a sign (1 or -1) for a term (a stemmed word). The hash selects the term's dimension in the vector."""
     digest = hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest[:7], "little"), 1 if digest[7] & 1 else -1

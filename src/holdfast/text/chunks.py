@@ -43,7 +43,7 @@ def chunk_spans(text: str, size: int = 1600, overlap: int = 200) -> list[tuple[i
 
 
 def _end_of_chunk(text: str, start: int, size: int) -> int:
-    """Return the last boundary in the final fifth of the chunk, or its maximum end if there is none.
+    """Return the end of a chunk: the last boundary in its final fifth, or ``start + size`` if there is no boundary.
 
     Earlier boundaries are ignored: they would make chunks shorter, and so increase their number.
     """
@@ -56,6 +56,6 @@ def _end_of_chunk(text: str, start: int, size: int) -> int:
 
 
 def _start_of_next(text: str, earliest: int, end: int) -> int:
-    """Return the start of the next chunk. It begins with a whole word and leaves no gap after this chunk."""
+    """Return the start of the next chunk. The next chunk begins with a whole word if possible, and no character is skipped."""
     match = _SPACE.search(text, earliest, end)
     return match.end() if match else earliest

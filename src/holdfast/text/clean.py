@@ -108,7 +108,10 @@ def fold(text: str) -> str:
 
 
 def content_hash(*parts: str | None) -> str:
-    """Return a hash of the folded parts. It is equal for texts that differ only in case, accents or outer punctuation."""
+    """Return one hash of several texts, such as kind, key and text. Each text is folded first (see ``fold``).
+
+    So texts that differ only in case, accents or outer punctuation have the same hash.
+    """
     joined = "\x1f".join("" if part is None else fold(part) for part in parts)
     return hashlib.sha256(joined.encode()).hexdigest()[:32]
 

@@ -53,7 +53,10 @@ def details(text: str) -> frozenset[str]:
 
 
 def find_details(text: str) -> dict[str, Detail]:
-    """Return the details of a text by key (the normalized form), each in its first spelling. The order has no meaning."""
+    """Return the details of a text, keyed by their normalized form. A detail with several spellings keeps the first one found.
+
+    The order has no meaning.
+    """
     rest = _CODE.sub(" ", text)
     found: dict[str, Detail] = {}
     for pattern, key_of in _PATTERNS:

@@ -1,4 +1,4 @@
-"""Identify a text's language by its stop words. It works offline; docs/project/decisions.md states its accuracy."""
+"""Identify a text's language by its stop words. No network is needed. docs/project/decisions.md states the accuracy."""
 
 import re
 from collections import Counter
@@ -82,7 +82,7 @@ def detect_language(text: str) -> str | None:
 
 
 def is_stop_word(word: str, language: str | None) -> bool:
-    """Return True if a folded word is a stop word in this language (English if None)."""
+    """Return True if a word (lower case, without accents) is a stop word in this language (English if None)."""
     return word in STOP_WORDS.get(language or "en", frozenset())
 
 

@@ -19,9 +19,9 @@ _NAMED = re.compile(r"\b(?:named|called|name is|name's|se llama|llamad[oa]|me ll
 _COMMON_WORDS = STOP_WORDS["en"] | STOP_WORDS["es"] | ORDINARY
 _MAX_NAME_TOKENS = 8
 _MAX_SIGNS = 6
-"""If this many punctuation marks or more come before a word, the word does not count as the first word of its sentence.
+"""If a sentence starts with this many punctuation marks or more, the word after them does not count as its first word.
 
-An exception is a word directly after a mark of ``_BEFORE_START``, such as a quotation mark.
+A word directly after a mark of ``_BEFORE_START``, such as a quotation mark, always counts as a first word.
 """
 _BEFORE_START = frozenset(':"“«¿¡.?!…;')
 

@@ -1,6 +1,6 @@
 """Parse the time periods that a question names ("two weeks ago", "el martes pasado", "in March").
 
-Periods have wide margins, because people count days loosely and live in other time zones.
+Periods have wide margins, because people count days loosely and live in different time zones.
 """
 
 import re
@@ -39,7 +39,7 @@ _CONVERSATION_WORDS: Final = frozenset(
 )
 """Words about the conversation itself, without accents ("talk", "said").
 
-A question may contain only such words and stop words besides a time period. It then asks for everything said in the period.
+If a question has only such words and stop words besides a time period, it asks for everything said in the period.
 """
 
 _AMOUNT: Final = rf"(?P<amount>\d{{1,3}}|{'|'.join(sorted({*NUMBERS, *_VAGUE_AMOUNTS}, key=len, reverse=True))})"
@@ -175,7 +175,7 @@ def _holiday(match: re.Match[str], now: datetime) -> _Spans:
 def _on(month: int, day: int, now: datetime, year: str | None) -> _Spans:
     """Yield the start and end of a calendar day in the given year.
 
-    Without a year, the day is in this year, or in the last year if it would be after ``now``.
+    Without a year, the day is in the current year, or in the previous year if the day would be after ``now``.
     """
     for number in [int(year)] if year else [now.year, now.year - 1]:
         try:

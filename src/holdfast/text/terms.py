@@ -65,7 +65,7 @@ def query_terms(query: str, languages: Sequence[str]) -> list[frozenset[str]]:
 
 
 def _tokens(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield each token, and True if it is a plain word that can be stemmed."""
+    """Yield each token with a flag. The flag is True if the token is a plain word, which can be stemmed."""
     for chunk in unicodedata.normalize("NFKC", text).casefold().split():
         if chunk.isascii() and chunk.isalnum():  # fast path for most words, with the same result
             yield chunk[:_MAX_TERM], True
@@ -87,9 +87,9 @@ def _tokens(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _pairs(run: str) -> Iterator[str]:
-    """Yield terms for scripts that write no spaces: overlapping pairs of characters, and single characters.
+    """Yield terms of a text in a script without spaces between words: overlapping pairs of characters, and single characters.
 
-    Words of other scripts in the same run of text are also yielded.
+    Words of other scripts in the same text are also yielded.
     """
     for piece in _NO_SPACES.split(run):
         if piece:

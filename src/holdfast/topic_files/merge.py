@@ -120,9 +120,9 @@ class _Merging:
     # --- matching -------------------------------------------------------------------------------------------
 
     def _topic(self, work: _FileMerge) -> str:
-        """Return the topic of a file. If the title is unchanged, it is the topic at the last sync.
+        """Return the topic of a file. If the title is unchanged or missing, this is the file's topic at the last sync.
 
-        Otherwise it is the topic that the new title names. A file without a title is named after its file name.
+        A new title names the topic. A new file without a title gets its file name as the topic.
         """
         if not self._lines.titled:
             return ""

@@ -263,7 +263,8 @@ class TopicFiles:
     def _fingerprint(self) -> tuple[object, ...]:
         """Return a value that changes when files or memories change.
 
-        It combines the stamps (sizes and times) of the files with the newest memory and the number of memories of each kind.
+        The value contains the stamp (size and times) of each file. For each kind of memory that is
+        written to files, it also contains the number of memories and the newest memory.
         """
         files: dict[str, Stamp] = self._folder.listing()
         now = self._clock.now()

@@ -19,7 +19,10 @@ _REWRITE: Final = digest("")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileWrite:
-    """One file to write, or to remove if ``data`` is None. If the file has changed since ``stamp``, nothing is written."""
+    """One file to write, or to remove if ``data`` is None.
+
+    ``stamp`` is the file's metadata when the write was planned. If the file no longer matches it, nothing is written.
+    """
 
     name: str
     data: bytes | None
@@ -87,7 +90,7 @@ class Planner:
         return self._plan
 
     def _is_open(self, key: str) -> bool:
-        """Return True if the user's question about a file stays open. It is dropped once the file's page leaves the record.
+        """Return True if a question about a file stays open. The question is dropped once the file's page leaves the record.
 
         An empty key stands for the question about all pages. That question stays open while the new record has any page.
         """

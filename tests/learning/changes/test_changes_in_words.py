@@ -1,4 +1,7 @@
-"""Changes stated in words that fill no slot, in English and Spanish, and similar sentences that change nothing."""
+"""Statements that end or replace an older statement although neither fills a slot, in English and Spanish.
+
+Similar sentences must not replace anything.
+"""
 
 import time
 from datetime import UTC, datetime

@@ -67,7 +67,7 @@ def said(messages: list[Message]) -> str:
 
 
 def strictly_kept(messages: list[Message], summary: str) -> float:
-    """Return the share of details that are found when the summary is read without the conversation."""
+    """Return the share of the conversation's details, from 0 to 1, that are also found in the summary."""
     wanted = details(said(messages))
     return len(wanted & details(summary)) / len(wanted)
 

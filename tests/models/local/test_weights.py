@@ -67,7 +67,7 @@ def make_wheel(folder: Path, network: bytes = NETWORK) -> Path:
 
 
 def make_parts(folder: Path, *, missing: int | None = None) -> ModelSpec:
-    """Write wheels that carry a network in three parts, without the missing one."""
+    """Write three wheels, each with one part of a network. The wheel with the number ``missing`` is left out."""
     folder.mkdir(exist_ok=True)
     members = tuple(WheelMember(project=f"tiny-part{n}", version="1.0", path=f"tiny_part{n}/part.bin") for n in (1, 2, 3))
     third = len(NETWORK) // 3

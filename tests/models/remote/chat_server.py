@@ -47,9 +47,9 @@ class Say:
     cut_off: bool = False
     tokens: tuple[int, int] | None = (11, 7)
     break_off: bool = False
-    """End the stream early, without an error."""
+    """True to end the stream early, without an error."""
     complain: Mapping[str, Any] | None = None
-    """End the stream with this error event."""
+    """Error event with which the stream ends, or None for no error."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ class Visitor:
     hosts: set[str] = field(default_factory=set)
 
     def go(self, route: str = "") -> None:
-        """Open a view by its hash, as a link does. The first call loads the page."""
+        """Open a view by its URL fragment, as a link does. The first call loads the page."""
         if self.page.url.startswith(self.url):
             self.page.evaluate("(hash) => { location.hash = hash; }", f"#/{route}")
         else:

@@ -32,7 +32,7 @@ GROUPS = (
     "arm",
     "arm.means",
 )
-"""Prefixes of translated server values. Values without a translation are shown as they are."""
+"""Prefixes of translation keys for values from the server, such as kinds. A value without a translation is shown as it is."""
 
 
 def test_the_folder_is_small() -> None:

@@ -1,4 +1,4 @@
-"""The voice device design: its paths, its verification script with a restart, noise, sensors and recordings."""
+"""The voice device design: its paths, noise, sensors and recordings, and its verification script, which includes a restart."""
 
 import io
 import json

@@ -34,7 +34,7 @@ class Case:
     whole: bool = False
     """True if the operation affects the whole tenant. A key that is bound to a user may not use it."""
     makes: bool = False
-    """True if the operation creates missing objects, so that a foreign id must be rejected instead."""
+    """True if the operation creates an object whose id is missing. For a foreign id, the request must be rejected."""
     open: bool = False
 
 
@@ -285,7 +285,7 @@ def _same(world: World, who: str, name: str, answer: httpx.Response) -> bool:
 
 
 def test_the_owner_can_do_it_all(world: World) -> None:
-    """Check that the requests are valid, so that the rejections in the matrix are not caused by mistakes in them."""
+    """The owner's requests succeed. So the rejections in the matrix are not caused by mistakes in the requests."""
     reading = [name for name, case in CASES.items() if case.right == "read" and not case.open]
     assert {name: world.ask("owner", name, world.ids).status_code for name in reading} == dict.fromkeys(reading, 200)
     writing = [

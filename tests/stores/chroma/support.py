@@ -15,7 +15,7 @@ from holdfast.testing.samples import ANA, a_memory, remember
 from holdfast.types import Scope
 
 EAGER = Pace(max_scanned=0, max_applied_first=256, retry_seconds=0.0)
-"""Every search first applies the queue, so that Chroma answers."""
+"""Settings with which every search first applies the queued changes to Chroma, so that Chroma answers the search."""
 MODEL = "a"
 LENGTH = 32
 
@@ -78,13 +78,13 @@ def build_folders(file: Path) -> list[Path]:
 
 
 def rows(file: Path, sql: str) -> list[tuple[object, ...]]:
-    """Query the file directly."""
+    """Run a query on the SQLite file directly, bypassing the store."""
     with contextlib.closing(apsw.Connection(str(file))) as connection:
         return list(connection.execute(sql))
 
 
 def ids_in_chroma(store: SQLiteStore) -> list[int]:
-    """Return the items in Chroma for the first model, in order, one per vector."""
+    """Return the item numbers of the vectors in Chroma, sorted. An item with several vectors is repeated."""
     assert store._external is not None
     feed = store._external._feed
     (build,) = [build for build in (feed.build(model) for model in feed.models()) if build is not None]

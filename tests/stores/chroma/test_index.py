@@ -271,7 +271,7 @@ def _files_with(folder: Path, *needles: bytes) -> list[str]:
 
 
 def _files_with_vector(folder: Path, vector: "np.ndarray[tuple[int], np.dtype[np.float32]]") -> list[str]:
-    """Return the files that contain a vector, nearly unchanged: Chroma normalizes it again."""
+    """Return the files that contain a vector. Small differences are ignored, because Chroma normalizes vectors again."""
     return [entry.name for entry in folder.rglob("*") if entry.is_file() and _holds(entry.read_bytes(), vector)]
 
 
@@ -308,7 +308,7 @@ def test_erased_vectors_are_gone_from_chroma_and_from_its_files(file: Path, coun
 
 
 def _kept_in(folder: Path, vector: "np.ndarray[tuple[int], np.dtype[np.float32]]") -> list[str]:
-    """Return the files that contain a vector on purpose. Chroma also writes unused memory into its graph file."""
+    """Return the files that contain a vector, except Chroma's graph file. Chroma also writes unused memory into that file."""
     return [name for name in _files_with_vector(folder, vector) if name != "data_level0.bin"]
 
 

@@ -1,4 +1,4 @@
-"""One Chroma folder and several processes and threads: one uses it, and all find everything."""
+"""One Chroma folder with several processes and threads: only one process uses the folder, and all find every memory."""
 
 import logging
 import os

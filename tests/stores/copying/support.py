@@ -97,7 +97,7 @@ print("finished")
 
 
 def copy_until_killed(source: str | Path, target: str | Path, *, steps: int, batch: int) -> bool:
-    """Copy in a process that kills itself after ``steps`` progress calls. Return True if it finished before."""
+    """Copy in a process that kills itself after ``steps`` progress calls. Return True if the copy finished before that."""
     done = subprocess.run(
         [sys.executable, "-c", _KILLED, str(source), str(target), str(steps), str(batch)],
         capture_output=True,

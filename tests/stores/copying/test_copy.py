@@ -1,4 +1,4 @@
-"""A copy has the same rows and the same hits as its source, and continues its numbers."""
+"""A copy has the same rows and hits as its source. New rows of the copy get numbers that the source has not used."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ WAYS = ["sqlite to postgres", "postgres to sqlite", "sqlite to sqlite", "postgre
 
 
 class Places:
-    """Full sources, and addresses of targets that do not exist yet."""
+    """Source stores with data, and addresses of target stores that do not exist yet."""
 
     def __init__(self, folder: Path, server: Server, full: dict[str, str]) -> None:
         self._folder = folder
@@ -29,12 +29,12 @@ class Places:
         return self._server.new(empty=True) if kind == "postgres" else str(self._folder / f"{name}.db")
 
     def pair(self, way: str) -> tuple[str, str]:
-        """Return a full source that must not be changed, and a target."""
+        """Return a source store with data, which the test must not change, and a target."""
         source, _, target = way.partition(" to ")
         return self._full[source], self.new(target, "target")
 
     def pair_to_change(self, way: str) -> tuple[str, str]:
-        """Return a full source that the test may change, and a target."""
+        """Return a source store with data, which the test may change, and a target."""
         source, _, target = way.partition(" to ")
         own = self.new(source, "source")
         fill(own, memories=8)

@@ -17,7 +17,7 @@ BATCH = 7
 
 @pytest.fixture(scope="module")
 def full(tmp_path_factory: pytest.TempPathFactory, server: Server) -> dict[str, str]:
-    """A full store of each kind. The tests only read it."""
+    """A SQLite store and a PostgreSQL store, both with data. The tests only read them."""
     found = {"sqlite": str(tmp_path_factory.mktemp("full") / "memory.db"), "postgres": server.new(empty=True)}
     for place in found.values():
         fill(place, memories=20)

@@ -42,10 +42,10 @@ $$
 
 
 class Server:
-    """A PostgreSQL server with a template database; every new test database is a copy of it.
+    """A PostgreSQL server with a template database. Every new test database is a copy of the template.
 
-    The server is the one that ``HOLDFAST_TEST_POSTGRES`` names, or the bundled one. The crash of one of its processes ends
-    all connections, so the administrator's connection is opened again when it is broken.
+    The server is the one that ``HOLDFAST_TEST_POSTGRES`` names, or the bundled one. If a server process crashes, all
+    connections end. The administrator's connection is then opened again.
     """
 
     def __init__(self) -> None:
@@ -131,7 +131,7 @@ def _start_bundled() -> BundledServer:
 
 @functools.cache
 def _probe_once() -> Probe:
-    """Probe the bundled server once per test run. The first worker that needs it shares the result through a file."""
+    """Probe the bundled server once per test run. One test process does it, and shares the result through a file."""
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID")
     if run is None:
         return probe()

@@ -91,7 +91,10 @@ class CutAfterCommit(PostgresConnections):
 
 
 class CutByCrash(PostgresConnections):
-    """Loses the connection because the server crashed, and asks about a transaction that a crash could leave behind."""
+    """Simulates a server crash: rolls back and loses the connection during a commit.
+
+    It then asks for the outcome of ``seen_after_crash``, a transaction that a crash could leave behind.
+    """
 
     seen_after_crash: Transaction
 
@@ -172,7 +175,7 @@ def test_a_question_that_takes_too_long_is_ended(open_store: OpenPostgres) -> No
 
 
 def names_in(error: BaseException, *names: str) -> list[str]:
-    """Return which parts of an address an error's text holds."""
+    """Return the parts of a database address that an error's text contains."""
     return [name for name in ("postgresql://", *names) if name in str(error)]
 
 

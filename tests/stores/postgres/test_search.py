@@ -42,7 +42,10 @@ def _fill(store: Store) -> None:
 
 @pytest.fixture
 def stores(open_store: OpenPostgres, tmp_path: Path) -> tuple[Store, Store]:
-    """The same memories in both stores. SQLite's word cache is off, so both read candidates by their rarest terms."""
+    """A PostgreSQL and a SQLite store with the same memories.
+
+    SQLite's word cache is off, so that both stores read candidates by their rarest terms.
+    """
     ours, theirs = open_store(), SQLiteStore(tmp_path / "memory.db")
     theirs.words = WordCache(eager_terms=0)
     for store in (ours, theirs):

@@ -167,7 +167,7 @@ def test_a_statement_without_a_tenant_condition_reads_only_its_own_tenant(
 
 
 def _bare(store: PostgresStore, table: str) -> int:
-    """Count the rows that a statement without any condition reads on the store's connection."""
+    """Return the number of rows of a table that the store's connection reads with a ``SELECT`` without a condition."""
     return store.guard(lambda: len(store.connection.execute(f"SELECT * FROM {table}").fetchall()))
 
 

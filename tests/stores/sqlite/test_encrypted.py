@@ -15,7 +15,7 @@ from holdfast.testing.samples import OpenStore, a_memory, a_message, remember, s
 
 KEY = "correct horse battery staple ñ"
 RAW_KEY = "raw:" + "5a" * 32
-"""A raw key, so that the suite does not derive one for each connection."""
+"""A raw key, which is used as it is. A passphrase would need a slow key derivation for each connection."""
 WORDS = ("pangolin", "zanzibar", "quixotic")
 
 
@@ -34,7 +34,7 @@ class TestEncrypted(StoreSuite):
 
 
 def readable_words(folder: Path) -> set[tuple[str, str]]:
-    """Return which words are readable in which file, and whether a file has SQLite's header."""
+    """Return pairs of a file name and a word that is readable in the file. SQLite's own header counts as a word."""
     return {
         (file.name, word)
         for file in folder.rglob("*")

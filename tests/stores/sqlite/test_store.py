@@ -287,7 +287,7 @@ _FLIPS = 200
 
 @pytest.fixture(scope="module")
 def full_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A closed file of a few hundred rows, each text easy to find in the bytes."""
+    """A closed store file with a few hundred rows. Each row's text is easy to find in the bytes of the file."""
     path = tmp_path_factory.mktemp("flips") / "memory.db"
     store = SQLiteStore(path)
     chance = random.Random(3)

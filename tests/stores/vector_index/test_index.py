@@ -44,8 +44,8 @@ def mixture(
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return unit vectors distributed like sentence embeddings: a large common part, topics, unequal subtopics, noise.
 
-    The variance falls over the directions about as measured on sentences of real conversations (half of it in 40 of
-    384). `crowd` is the share of all vectors in a single subtopic.
+    The variance is spread over the directions about as in sentences of real conversations: 40 of 384 directions have half
+    of it. `crowd` is the share of all vectors in a single subtopic.
     """
     rng = np.random.default_rng(seed)
     rotation = np.linalg.qr(rng.standard_normal((dimensions, dimensions)))[0]
@@ -76,7 +76,7 @@ def filled(points: NDArray[np.float32]) -> VectorIndex:
 def recall(
     index: VectorIndex, points: NDArray[np.float32], queries: NDArray[np.float32], allowed: NDArray[np.int64] | None
 ) -> float:
-    """Return the share of results as good as the true tenth. Equal vectors are equally right."""
+    """Return the share of the ten results per query that are at least as similar to the query as the true tenth result."""
     stored = dequantize(*quantize(points))
     among = stored if allowed is None else stored[allowed]
     tenth = np.partition(queries @ among.T, len(among) - 10, axis=1)[:, len(among) - 10].clip(max=1)
@@ -91,7 +91,7 @@ def recall(
 
 @pytest.fixture(params=REGIMES)
 def tuning(request: pytest.FixtureRequest) -> Tuning:
-    """Each sieve in turn, at sizes small enough for brute force."""
+    """A tuning for each sieve (the first stage of a search) in turn, at sizes small enough for brute force."""
     return REGIMES[request.param]
 
 
@@ -175,7 +175,7 @@ def apply(index: VectorIndex, model: Model, step: Put | Load | Remove | Search) 
 
 
 def assert_sieve_describes_rows(index: VectorIndex) -> None:
-    """Assert that the sieve agrees with the table for every row, after any sequence of changes."""
+    """Assert that the sieve (the first stage of a search) agrees with the index's table for every row."""
     rows, sieve = index._rows, index._sieve
     every = np.arange(rows.count)
     if isinstance(sieve, FloatSieve):
@@ -206,7 +206,10 @@ def test_any_order_of_changes_and_searches_agrees_with_brute_force(name: str, st
 def test_narrow_sieves_still_give_k_true_results(
     name: str, steps: list[Put | Load | Remove | Search], seed: int, k: int, allowed: set[int] | None
 ) -> None:
-    """Even if too few candidates force the search to widen, k items are returned, all allowed and with their cosines."""
+    """If the first stage returns too few candidates, the search is widened until it has k items.
+
+    All items are allowed ones, and none has a higher similarity than its true cosine.
+    """
     index, model = VectorIndex(DIMENSIONS, tuning=NARROW[name]), Model()
     for step in steps:
         if not isinstance(step, Search):
@@ -237,7 +240,7 @@ def test_recall_at_ten_is_at_least_098(count: int, dimensions: int, sieve: type)
 
 
 def test_recall_bends_but_holds_in_a_crowd() -> None:
-    """The hard case for sketches: a fifth of all vectors is one subtopic and differs only by noise."""
+    """The hard case for sketches (short bit codes): a fifth of all vectors are in one subtopic and differ only by noise."""
     points, queries = mixture(20_000, 60, 384, crowd=0.2)
     assert recall(filled(points), points, queries, None) >= 0.95
 
@@ -413,7 +416,7 @@ def test_memory_comes_back_after_removal() -> None:
 
 
 def test_searches_beside_changes_see_whole_states() -> None:
-    """A writer replaces and removes while readers search. Each result matches some complete state."""
+    """A writer replaces and removes vectors while readers search. Each result matches some complete state of the index."""
     index = filled(mixture(4_500, 1, DIMENSIONS)[0])
     done = threading.Event()
     failures: list[object] = []

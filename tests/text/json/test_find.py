@@ -325,7 +325,7 @@ def test_sound_json_is_read_exactly(value: Any, indent: int | None) -> None:
 
 
 def _storable(written: str) -> str:
-    """Replace characters that cannot be stored in JSON text, by a different method than the reader's."""
+    """Replace the characters of a JSON text that cannot be stored. The method differs from that of the JSON reader."""
     walked = json.loads(written)
 
     def walk(value: Any) -> Any:

@@ -20,7 +20,7 @@ Judge: TypeAlias = Callable[[str, str, str], bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """Counts, and the ratios computed from them. A ratio is None if its denominator is 0."""
+    """Counts of extracted and expected memories, and ratios of these counts. A ratio is None if its denominator is 0."""
 
     right: int = 0
     """Number of extracted memories that match an expected item."""
@@ -29,7 +29,7 @@ class Score:
     """Number of expected items that were extracted."""
     expected: int = 0
     leaks: int = 0
-    """Number of memories that contain a forbidden string. They also count as wrong."""
+    """Number of extracted memories that contain a forbidden string. These memories also count as wrong."""
 
     @property
     def precision(self) -> float | None:

@@ -63,7 +63,8 @@ def fitted(labeled: Sequence[Example]) -> dict[str, float]:
 def _newton(table: NDArray[np.float64], positive: NDArray[np.float64]) -> NDArray[np.float64]:
     """Fit a logistic regression with an L2 penalty by Newton's method.
 
-    The usual step solves a linear system with one row per feature. Here, an equivalent system with one row per example is solved.
+    A step of the method usually solves a linear system with one row per feature. Here, each step solves an equivalent
+    system with one row per example.
     """
     penalty = np.full(table.shape[1], _PENALTY)
     penalty[-1] = 0.01

@@ -115,7 +115,7 @@ def _busy(url: str, settings: Path, tenant: int) -> bool:
 
 
 def _audit(url: str, settings: Path, log: ClientLog, keys: Mapping[int, str]) -> dict[str, Any]:
-    """Check that every acknowledged write is stored once, and that each tenant's word occurs only in that tenant's rows."""
+    """Check that every acknowledged write is stored once, and that no row contains the unique word of another tenant."""
     lost, doubled, leaked, rows = 0, 0, len(log.leaked), 0
     for tenant in keys:
         with open_engine(url, settings=settings, tenant=f"t{tenant}", worker="none") as engine:

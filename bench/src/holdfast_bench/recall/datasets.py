@@ -1,8 +1,9 @@
 """Reads data sets: conversations with questions, and the turns or sessions that answer each question (the evidence).
 
-Holdfast's format is a list of ``{id, sessions: [{id, at, turns: [{id, speaker, text}]}], questions: [{id, category, text,
-evidence: [turn id]}]}``, or one such object with ``haystacks`` that assign sessions to each question. LoCoMo, LongMemEval
-and BEAM are read as their authors publish them.
+Holdfast's format is a list of conversations: ``{id, sessions: [{id, at, turns: [{id, speaker, text}]}], questions:
+[{id, category, text, evidence: [turn id]}]}``. A file can also hold a single object with ``sessions``, ``questions``
+and ``haystacks``. The haystacks assign sessions to each question. LoCoMo, LongMemEval and BEAM are read as their
+authors publish them.
 """
 
 import json

@@ -107,7 +107,7 @@ def _share(scores: Sequence[float], floor: float) -> float:
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """Group the questions and return their table. Questions without evidence are left out.
+    """Group the questions and return the mean scores of each group. Questions without evidence are left out.
 
     The group ``all`` contains all questions except those of the category ``adversarial``. In addition, each category is a
     group.

@@ -1,4 +1,8 @@
-"""Measures lower bounds of this machine: reading the vectors once, one sync to disk, and embedding one question."""
+"""Measures the speed of this machine, which no library can exceed.
+
+There are three measurements: how fast one core reads memory, how long a sync to disk takes, and how long it takes to
+embed a question.
+"""
 
 import os
 import time

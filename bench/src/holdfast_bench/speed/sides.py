@@ -35,7 +35,7 @@ class Row:
 
     @property
     def part(self) -> str:
-        """A metadata value to filter by. A tenth of all memories have the same value."""
+        """Value of the metadata field ``part``, to filter by. Each value belongs to a tenth of all memories."""
         return f"part{self.number % _PARTS}"
 
     @property

@@ -32,8 +32,8 @@ _SPANISH = "¿Dónde vive su hermana?"
 def demo() -> None:
     """Play a demo conversation over two sessions.
 
-    Shows the messages, the memories extracted from them, what a later session recalls, the context block for the system
-    prompt, and how memories are forgotten and erased. Uses a temporary store and leaves nothing behind.
+    Shows the messages, the memories extracted from them, and what a later session recalls. Then shows the context block
+    for the system prompt, and how memories are forgotten and erased. Uses a temporary store and leaves nothing behind.
     """
     with tempfile.TemporaryDirectory(prefix="holdfast-demo-", ignore_cleanup_errors=True) as folder:
         flags = Flags(store=str(Path(folder) / "demo.db"), preset="default")

@@ -25,7 +25,7 @@ _operator = click.option("--operator", metavar="NAME", help="Tenant the server w
 
 @contextmanager
 def _gate(flags: Flags, operator: str | None) -> Iterator[Gate]:
-    """Open the key registry in the tenant ``operator``. ``--tenant`` is not used here: it names the tenant that a key opens."""
+    """Open the key registry in the tenant ``operator``. ``--tenant`` is another tenant: the one that a key opens."""
     with open_memory(replace(flags, tenant=operator)) as memory:
         yield Gate(services(memory).store, services(memory).clock)
 
@@ -74,7 +74,10 @@ def create(flags: Flags, *, level: KeyLevel, label: str | None, expires: str | d
 
 
 def _refuse_empty(flags: Flags) -> None:
-    """Reject an empty name, which an unset shell variable may cause: the key would be unbound and open all data."""
+    """Reject an empty ``--tenant``, ``--user``, ``--app`` or ``--agent``, for example from an unset shell variable.
+
+    With an empty name, the key would not be bound and would open all data.
+    """
     context: click.Context | None = click.get_current_context()
     while context is not None:
         for name in ("tenant", "user", "app", "agent"):

@@ -39,7 +39,7 @@ def copy(flags: Flags, source: str, target: str, *, source_key_file: Path | None
 
     Each side is a file (a path, or sqlite:///PATH) or a database (postgresql://USER@HOST/DATABASE). TARGET must be new or empty.
     If a copy was interrupted, run the command again: it continues where it stopped. TARGET cannot be opened until the copy is
-    complete. After that, the command only compares. Exits with 1 if the two sides differ.
+    complete. If the copy is already complete, the command only compares. Exits with 1 if the two sides differ.
 
     SOURCE is copied as of the moment the command starts. Stop the programs that write to it first, or their later writes are
     missing from the copy. Keep passwords in PGPASSWORD or ~/.pgpass rather than in the address.

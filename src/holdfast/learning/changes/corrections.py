@@ -1,8 +1,9 @@
 """Detect that a named thing is gone or has another version number, and that a name or value was wrong.
 
 "We had to put Biscuit down" says that Biscuit is gone. "Everything runs Django 5 now" gives Django another number. In
-both, the new statement repeats the name from the old statement. A correction such as "I got her name wrong, it's Henley"
-must contain a name spelled like the old name. Otherwise it must share the topic and state another number.
+both, the new statement repeats the name from the old statement. A correction such as "I got her name wrong, it's
+Henley" must contain a name spelled like the old name. Otherwise the correction must have the same topic as the old
+statement and state another number.
 """
 
 import re
@@ -86,7 +87,7 @@ def _is_work(clause: SlotClause, language: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _loss_pattern(name: str) -> re.Pattern[str]:
-    """Return a pattern that matches a name if words of loss, such as "lost", come shortly before it or directly after it."""
+    """Return a pattern for the loss of a named thing: a word such as "lost" shortly before the name or directly after it."""
     own = re.escape(name)
     return re.compile(
         rf"\b{fold(_LOST)}\s+(?:(?:my|our|the|a|al|el|la|mi|de|to|de lado)\s+)*(?:\w+\s+)?{own}\b(?!\s+\w+\s+(?:tickets?|trip|plan))"
@@ -115,7 +116,10 @@ def _renumbered(old: SlotClause, new: SlotClause, language: str) -> bool:
 
 
 def is_corrected(old: str, new: str, language: str | None = None) -> bool:
-    """Return True if the new statement says that a name or value in the old statement was wrong, and states the right one."""
+    """Return True if the new statement corrects the old statement.
+
+    It must say that a name or value in the old statement was wrong, and state the right one.
+    """
     if _WRONG.search(new) is None:
         return False
     before, after = _capitals(old), _capitals(new)

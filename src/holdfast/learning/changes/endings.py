@@ -25,7 +25,7 @@ _PLURAL: Final = re.compile(
 _PLACE: Final = re.compile(r"\b(?:at|in|for|with|en|con|para)\s+([^,.;]+)", re.IGNORECASE)
 _TAIL: Final = re.compile(r"(?<=\w) (?:in|on|at|en|al) (?:my |the |our |mi |el |la |los |las )?\w+", re.IGNORECASE)
 _HYPHEN: Final = "z2dz"
-"""Replaces the hyphen in a stem. So "sugar-free" is not taken for a longer form of "sugar"."""
+"""Text that replaces the hyphen in a stem. So "sugar-free" is not taken for a longer form of "sugar"."""
 _BOTH: Final = re.compile(r"\b(?:all|both|the (?:two|three)|todos|todas|ambos|ambas|l[oa]s (?:dos|tres))\b", re.IGNORECASE)
 
 
@@ -228,7 +228,7 @@ def _can_end_own(old: SlotClause, ending: Ending, changes: ChangePhrases, langua
 
 
 def _is_place_left(old: SlotClause, ending: Ending, language: str) -> bool:
-    """Return True if the ended thing is a place or group in the old clause, as in "at the hotel" or "with the choir"."""
+    """Return True if the old clause names the ended thing as a place or group: "at the hotel", "with the choir"."""
     places = _PLACE.findall(old.predicate)
     return any(_contains(meaning(place, language), ending.things) for place in places)
 

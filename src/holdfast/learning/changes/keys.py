@@ -55,7 +55,7 @@ def attribute_of(key: str) -> str | None:
 
 @lru_cache(maxsize=4096)
 def _meaning(key: str) -> tuple[str, ...]:
-    """Return the number of a key's synonym group or, if the key has no group, its stems.
+    """Return the number of a key's synonym group. If the key is in no group, return the stems of its words.
 
     The result is equal for all keys with the same meaning.
     """

@@ -69,7 +69,7 @@ def _stated_values(text: str, language: str) -> list[StatedValue]:
 
 
 def _pieces(text: str) -> list[str]:
-    """Split a predicate at commas. A part that continues the part before it is not split off: ", it is on Friday now"."""
+    """Split a predicate at commas. A part that continues the previous part, such as "it is on Friday now", is not split off."""
     pieces: list[str] = []
     for piece in re.split(r",\s+", text):
         if pieces and (_CONTINUES.match(piece) or not re.search(r"[^\W\d]{3}.* ", piece)):

@@ -14,9 +14,9 @@ LANGUAGES: Final = ("en", "es")
 
 Sense: TypeAlias = Literal["says", "changes", "past", "ends"]
 _SENSES: Final[tuple[Sense, ...]] = ("changes", "ends", "past", "says")
-"""Kinds of statement about a value: it changes, it ends, it was true in the past, or it is true. Patterns are tried in this order.
+"""What a statement says about a value: it changes, it ends, it was true in the past, or it is true.
 
-"Holds" comes last, because its patterns are the least specific.
+Patterns are tried in this order. Those of ``says`` (it is true) come last, because they are the least specific.
 """
 _OPTIONAL: Final = {accented: f"[{plain}{accented}]" for accented, plain in zip("áéíóúüñ", "aeiouun", strict=True)}
 
@@ -165,7 +165,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _bounded(name: str, text: str) -> str:
-    """Return the pattern of a cue so that it matches whole words only.
+    """Return the pattern of a cue (words such as "no longer"), extended so that it matches whole words only.
 
     The patterns of the cues ``unreal`` and ``reported`` contain their own word boundaries and are returned unchanged.
     """

@@ -68,7 +68,10 @@ class ReconcileRules:
 
     supersede: bool = True
     same_distance: float | None = 0.15
-    """Maximum cosine distance at which two facts mean the same, on the scale of ``SOURCE_DISTANCE``. None disables the check."""
+    """Maximum cosine distance at which two facts can count as the same. None disables the check.
+
+    The embedder's calibration converts this distance to a cosine (see ``DocumentCalibration``).
+    """
     merge_same: Literal["refresh", "replace"] = "refresh"
     """Effect of a fact that repeats a known one: ``refresh`` keeps the old memory, ``replace`` puts the new one in its place."""
     normalize_keys: bool = False
@@ -120,7 +123,7 @@ class _Batch:
         self._retired: set[str] = set()
 
     def add(self, put: Put, found: Sequence[Neighbor]) -> None:
-        """Decide how to store one new Put."""
+        """Decide how to store one new Put (a memory to store), and add the result to the batch."""
         if put.id is not None:
             self.puts.append(put)
             return
@@ -225,7 +228,7 @@ class _Batch:
                 yield _Retired(memory=old, why="stated again, with more detail", certain=True)
 
     def _corrected(self, put: Put, correction: Correction, found: Sequence[Neighbor]) -> Put:
-        """Return a Put of the known statement with the correction applied.
+        """Return a Put whose text is a known statement with the correction applied.
 
         If no known statement fits the correction, return the given Put unchanged.
         """
@@ -282,7 +285,7 @@ def _end_reason_for_put(earlier: Put, put: Put) -> tuple[str, bool] | None:
 
 
 def _end_reason(old: str, old_key: str | None, new: str, new_key: str | None, language: str | None) -> tuple[str, bool] | None:
-    """Return why the new statement supersedes the old statement, and True if that is certain. Return None if it does not."""
+    """Return the reason why the new statement supersedes the old one, and whether that is certain; None if it does not."""
     if denies_another_time(old, new):
         return None
     before = slots_of(old, key=old_key, language=language)
@@ -343,7 +346,7 @@ def _refreshed(old: Memory, put: Put) -> Put:
 
 
 def _merge_into(earlier: Put, put: Put) -> Put:
-    """Return the Put, which now also replaces the memories that an earlier Put of the batch was to replace.
+    """Return the Put, which now also replaces all memories that an earlier Put of the batch would have replaced.
 
     The earlier Put was never stored, so it need not be retired.
     """

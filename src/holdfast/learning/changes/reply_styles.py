@@ -28,9 +28,9 @@ _REFUSED: Final = re.compile(
 )
 _WORD: Final = re.compile(r"[\w-]+")
 _STYLES: Final = 6
-"""Number of scales that describe a reply style, such as short and long. They come first in the table of scales.
+"""Number of scales that describe a reply style, such as the scale from short to long.
 
-The scales after them describe tastes and are not compared.
+These scales come first in the table of scales. The other scales describe tastes and are not compared.
 """
 
 
@@ -43,7 +43,7 @@ def wants_another_style(old: str, new: str) -> bool:
 
 
 def _sides(text: str) -> dict[int, int]:
-    """Map each scale to the side that a text asks for, such as "short". Styles that the text rejects are ignored."""
+    """Map each scale of reply style to the side that a text asks for, such as "short". Rejected styles are ignored."""
     sides = shared_words().sides
     wanted = _WORD.findall(folded(_REFUSED.sub(" ", expanded(text))))
     found = [sides[word] for word in wanted if word in sides and sides[word][0] < _STYLES]

@@ -86,8 +86,9 @@ def _reading(text: str, language: str) -> list[Slot]:
 def _with_text_cues(found: list[Slot], text: str, words: SlotPhrases) -> list[Slot]:
     """Adjust slots by cues in the whole text.
 
-    If the text says that someone moved, the home is marked as changed. If the text says that the user left one job for
-    another, the job attribute that it does not name also ends: "I left Acme, I work at Globex now" ends the occupation.
+    If the text says that someone moved, the home is marked as changed. The text may also say that the user left one job
+    for another. If it names only the new employer, the old occupation ends, too: "I left Acme, I work at Globex now". If
+    it names only the new occupation, the old employer ends.
     """
     if words.cues["moving"].search(text):
         found = [_as_changed(slot) if slot.attribute in {"residence", "dwelling"} else slot for slot in found]
@@ -108,7 +109,10 @@ def _as_changed(slot: Slot) -> Slot:
 
 
 def _candidate_languages(text: str, language: str | None) -> Sequence[str]:
-    """Return the languages to try, the more likely ones first. The language of a short text cannot be detected reliably."""
+    """Return the languages to try, the more likely ones first.
+
+    For a short text, these are all supported languages, because the language of a short text cannot be detected reliably.
+    """
     known = [code for code in (language, detect_language(text)) if code in LANGUAGES]
     return tuple(dict.fromkeys((*known, *LANGUAGES))) if not known or len(text) < 200 else tuple(dict.fromkeys(known))
 
@@ -144,7 +148,10 @@ def _matches(clause: SlotClause, words: SlotPhrases) -> Iterator[Slot]:
 
 
 def _slot(clause: SlotClause, rule: SlotRule, match: re.Match[str], words: SlotPhrases) -> Slot | None:
-    """Return the slot that a matching rule reads from a clause, or None if the clause does not state a value for it."""
+    """Return the slot that a matching rule reads from a clause.
+
+    Return None if the rule must not be applied to this clause, or if the clause states no usable value or attribute.
+    """
     if not _applies(rule, clause, words):
         return None
     groups = match.groupdict()
@@ -200,9 +207,10 @@ def _tense(clause: SlotClause, rule: SlotRule, match: re.Match[str]) -> tuple[bo
 
 
 def _cues_change(clause: SlotClause, rule: SlotRule) -> bool:
-    """Return True if a cue word of the clause states a change. For some attributes, "now" does.
+    """Return True if a cue word of the clause states a change.
 
-    "No longer" does if the rule has a value for negations: "I no longer like tea" changes "like" to "dislike".
+    "Now" states a change for some attributes. "No longer" states a change if the rule has a value for negations: "I no
+    longer like tea" changes "like" to "dislike".
     """
     by_now = "now" in clause.cues and rule.traits.now_is_change
     return by_now or (rule.denied is not None and "ended" in clause.cues)
@@ -225,7 +233,10 @@ def _is_study(slot: Slot, rule: SlotRule) -> bool:
 
 
 def _as_studies(slot: Slot, clause: SlotClause, rule: SlotRule) -> Slot:
-    """Turn an occupation such as "law student" into studies. A person can have several studies, so none replaces another."""
+    """Turn an occupation such as "law student" into the attribute ``studies``.
+
+    A person can study several things, so one value does not replace another.
+    """
     return replace(slot, attribute="studies", single=False, changed=_cues_change(clause, rule))
 
 
@@ -330,7 +341,7 @@ def _activity(predicate: str, words: SlotPhrases) -> str:
 
 
 def _bare_value(attribute: str, text: str) -> Iterator[Slot]:
-    """Yield the slot of a text that is only a value. A key gives the attribute: "Acme" under the key "work" is an employer."""
+    """Yield the slot of a text that is only a value. For the attribute "work", the value is an occupation or an employer."""
     value = folded(text)
     if attribute == "work":
         is_role = any(re.search(rf"\b{_occupations(code)}\b", value, re.IGNORECASE) for code in LANGUAGES)

@@ -96,8 +96,8 @@ def correction_of(text: str, language: str | None = None) -> Correction | None:
 def corrects(old: str, correction: Correction) -> bool:
     """Return True if a bare correction refers to the old statement.
 
-    The old statement must contain the value that the correction denies. If the correction denies no value, the old statement
-    must contain another time of the same sort.
+    If the correction denies a value, the old statement must contain that value. Otherwise the old statement must contain
+    a different time of the same sort as the correction, such as another weekday.
     """
     if correction.old is not None:
         return bool(_tokens(correction.old)) and _tokens(correction.old) <= _tokens(old)
@@ -214,7 +214,10 @@ def _opposed(old: str, new: str) -> bool:
 
 
 def _contains_the_other(old: Slot, new: Slot) -> bool:
-    """Return True if exactly one of two homes is a country or region. Then both can be true: a town and its country."""
+    """Return True if exactly one of two homes is a country or region.
+
+    Both homes can then be true, as with a town and its country.
+    """
     if old.attribute != "residence":
         return False
     broad = shared_words().broad_places

@@ -1,8 +1,8 @@
 """Detect a switch between things of one kind: "switched to Firefox" supersedes "I use Chrome".
 
-A table lists things of one kind. Two things with the same head noun also count, such as oat milk and regular milk. The
-new statement must contain a word of change and have the same subject. It must not name a different purpose: Discord for
-gaming does not replace Slack for work.
+A table lists which things are of one kind. Two things with the same head noun, such as oat milk and regular milk, are also
+of one kind. The new statement must contain a word of change, such as "switched" or "now", and have the same subject. It
+must not name a different purpose: Discord for gaming does not replace Slack for work.
 """
 
 import re
@@ -43,7 +43,10 @@ _TIME: Final = re.compile(
 
 
 def switches(old: str, new: str, language: str | None = None) -> bool:
-    """Return True if the new statement says that the user switched from a thing in the old statement to another of its kind."""
+    """Return True if the new statement says that the user switched to something else of the same kind.
+
+    For example, "switched to Firefox" is a switch if the old statement is "I use Chrome".
+    """
     for code in languages_of(old, new, language):
         words = phrases(code)
         before = [clause for clause in clauses_of(old, words) if _is_use(clause, code)]
@@ -75,7 +78,10 @@ def _switched(old: SlotClause, new: SlotClause, language: str) -> bool:
 
 
 def _members(text: str) -> Iterator[tuple[int, frozenset[str]]]:
-    """Yield each kind named in a text, with the things of that kind that the text names."""
+    """Yield each kind of thing that a text names, as the number of the kind and the set of things named.
+
+    For example, Chrome and Firefox are things of one kind.
+    """
     found: dict[int, set[str]] = {}
     for kind, thing in _things().findall_in(fold(text)):
         found.setdefault(kind, set()).add(thing)
@@ -83,7 +89,7 @@ def _members(text: str) -> Iterator[tuple[int, frozenset[str]]]:
 
 
 class _Things:
-    """A single pattern that matches the things of all kinds."""
+    """Finds the things, such as Chrome or Firefox, that a text names. One pattern covers the things of all kinds."""
 
     def __init__(self) -> None:
         self._kind = {
@@ -93,7 +99,7 @@ class _Things:
         self._pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, names))})(?![\w-])")
 
     def findall_in(self, text: str) -> list[tuple[int, str]]:
-        """Return the kind and canonical name of each thing in a folded text."""
+        """Find the things, such as Chrome, that a folded text names. Return the kind number and canonical name of each thing."""
         return [self._kind[found] for found in self._pattern.findall(text)]
 
 

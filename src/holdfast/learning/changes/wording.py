@@ -57,7 +57,10 @@ def numbers(text: str) -> frozenset[str]:
 
 
 def change_words(text: str) -> frozenset[str]:
-    """Return the function words for person, time or certainty, such as "she", "had" or "if". The article *el* is excluded."""
+    """Return the words that change the meaning of a statement: function words for person, time or certainty.
+
+    Examples are "she", "had" and "if". The Spanish article *el* is excluded.
+    """
     words = _WORD.findall(one_line(text).casefold())
     return frozenset(fold(word) for word in words if word != "el" and fold(word) in shared_words().contrast_words)
 

@@ -1,9 +1,9 @@
 """Estimate the probability that a clause is worth keeping, with a linear model over cheap features.
 
-Features are the rules and cues (telling words) that match the clause, its length, names and numbers, the pattern of its
-function words, and the classes of its other words. ``words/classifier_<language>.toml`` lists the function words and the
-classes. The weights were trained on labeled messages. ``python -m holdfast_bench.learning.train_classifier`` writes them
-to ``words/classifier.json``.
+Some features are the rules and cues (telling words) that match the clause. Others are the clause's length, names and
+numbers, the pattern of its function words, and the classes of its other words. ``words/classifier_<language>.toml`` lists
+the function words and the classes. The weights were trained on labeled messages.
+``python -m holdfast_bench.learning.train_classifier`` writes them to ``words/classifier.json``.
 """
 
 import json
@@ -60,7 +60,7 @@ class ClauseClassifier:
         return 1 / (1 + exp(-max(-_MAX_LOGIT, min(_MAX_LOGIT, total))))
 
     def features(self, reading: ClauseReading) -> dict[str, float]:
-        """Return the features of a clause by name."""
+        """Return a dictionary that maps the name of each feature of a clause to its value."""
         said = reading.folded.rstrip(" .")  # a final full stop carries no information
         tokens = [(match[0], reading.text[match.start() : match.end()]) for match in _TOKEN.finditer(said)]
         shapes = [self._shape(word, written, first=place == 0) for place, (word, written) in enumerate(tokens)]

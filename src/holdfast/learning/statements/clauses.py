@@ -281,8 +281,8 @@ def _begins_clause(rest: str, book: Rulebook, *, tight: bool, is_question: bool)
 def _has_own_subject(folded: str, book: Rulebook, *, tight: bool) -> bool:
     """Return True if a clause can stand alone.
 
-    A Spanish clause can, because Spanish omits subjects. Another clause can if it begins with a subject, or if it follows a
-    pause and has at least three words.
+    Every Spanish clause can stand alone, because Spanish omits subjects. An English clause can stand alone if it begins with a
+    subject. Without a subject, it can if it follows a pause and has at least three words.
     """
     if book.language == "es" or _SUBJECT.match(folded):
         return True

@@ -10,7 +10,7 @@ from holdfast.learning.statements.statements import Statement, retracts, stateme
 from holdfast.types import Message
 
 _MAX_STATEMENTS_BACK = 4
-"""Maximum number of preceding statements among which a bare correction ("no, on Tuesday") looks for the one it corrects."""
+"""How far back a bare correction ("no, on Tuesday") can reach: the maximum number of preceding statements to search."""
 _SINGLE_VALUE_KEYS = frozenset(
     (
         "name",
@@ -44,7 +44,7 @@ class SourcedStatement:
 def is_spoken_by_user(message: Message) -> bool:
     """Return True if a message is a user's own text.
 
-    Tool output, web pages and files do not count. Neither does a message with a recorded ``action``.
+    Tool output, web pages and files do not count. Neither does a message with an ``action``, a marker such as ``IGNORE``.
     """
     return message.role == "user" and message.origin == "user" and message.action is None
 
@@ -127,7 +127,10 @@ def _word_overlap(words: Sequence[str], others: Sequence[str]) -> float:
 
 
 def _without_last_message(found: list[SourcedStatement], message: Message) -> list[SourcedStatement]:
-    """Drop the statements of the latest earlier message that has any. Only messages by the speaker of ``message`` count."""
+    """Return the statements without those that the speaker of ``message`` takes back.
+
+    These are the statements of one message: the latest earlier message in which this speaker stated something.
+    """
     mine = [each for each in found if each.sources[-1].speaker == message.speaker]
     last = mine[-1].sources[-1].id if mine else None
     return [each for each in found if each.sources[-1].id != last]

@@ -90,7 +90,10 @@ def repaired(text: str, fragment: str) -> str | None:
 
 
 def repaired_within(text: str) -> str:
-    """Return a statement that corrects itself ("at 9... sorry, at 10") with only its final value. Return others unchanged."""
+    """Remove the rejected value from a statement that corrects itself: "at 9... sorry, at 10" becomes "at 10".
+
+    Other statements are returned unchanged.
+    """
     found = _WITHIN.match(fold_clause(text).rstrip("."))
     if found is None:
         return text

@@ -64,7 +64,7 @@ class Rulebook:
     prefix: re.Pattern[str]
     """Matches words before a statement that are part of it, such as "for the archive" or "every Sunday"."""
     elided: Mapping[str, re.Pattern[str]]
-    """Maps the omitted beginning of a clause, such as "i've", to a pattern of clauses that lack it ("been vegan since May").
+    """Maps a beginning that speakers often omit, such as "i've", to a pattern of clauses without it ("been vegan since May").
 
     If no rule matches such a clause, the rules are tried again with the beginning inserted.
     """
@@ -125,7 +125,7 @@ def rulebook(language: str) -> Rulebook:
 
 @lru_cache
 def rules_only(language: str) -> Rulebook:
-    """Return the rulebook of a language without its cues and classifier, to read texts in another language.
+    """Return the rulebook of a language without its cues and classifier. It is used for texts in other languages.
 
     Cues and classifier depend on short function words, which mean other things in another language.
     """

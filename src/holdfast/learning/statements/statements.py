@@ -1,8 +1,9 @@
 """Find statements by rules: facts about the speaker, decisions, plans, discoveries, and requests to remember something.
 
-A rule must match at the beginning of a clause, so "if I lived in Rome" and "she said I am a fool" are not statements.
-If no rule matches, a classifier decides. It also uses cues, which are weighted signs that a clause is worth keeping.
-Statements are quotes; nothing is rephrased here. The rules and cues are in ``learning/words``, one file per language.
+A rule must match at the beginning of a clause. Therefore "if I lived in Rome" and "she said I am a fool" are not
+statements. If no rule matches, a classifier decides. It also uses cues, which are weighted signs that a clause is worth
+keeping. Statements are quotes; nothing is rephrased here. The rules and cues are in ``learning/words``, one file per
+language.
 """
 
 import re

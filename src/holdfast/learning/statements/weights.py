@@ -56,7 +56,7 @@ class CueScale:
     cues: tuple[Cue, ...]
 
     def weigh(self, text: str, folded: str) -> CueScore:
-        """Return the weight of a clause, given as written and in folded form. The weight is 0 if no cue has the group ``tie``."""
+        """Return the weight of a clause, given as written and in folded form. It is 0 if no cue of the group ``tie`` matches."""
         shown = [cue for cue in self.cues if cue.shows(text, folded)]
         tie = max((cue.weight for cue in shown if cue.group == _TIE), default=0.0)
         if tie <= 0:

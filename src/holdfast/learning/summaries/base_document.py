@@ -184,7 +184,10 @@ def _slot(statement: str) -> str | None:
 
 
 def _choose(items: Sequence[_Item], wanted: dict[str, Detail], max_words: int, language: str) -> list[_Item]:
-    """Choose lines within the word limit, one at a time. Prefer valuable lines, and names, numbers and dates not yet covered."""
+    """Choose lines within the word limit, one at a time.
+
+    Valuable lines are preferred. Lines with names, numbers or dates that no chosen line contains are preferred too.
+    """
     room = max_words - sum(len(heading.split()) + 1 for heading in HEADINGS[language])
     chosen: list[_Item] = []
     covered: set[str] = set()

@@ -25,7 +25,7 @@ RULE_VERSION: Final = "compaction-rules-1"
 DROPPED: Final[MemoryStatus] = "expired"
 """Status of a memory that compaction deleted. Its source messages can still be recalled.
 
-The source messages of a ``forgotten`` memory cannot.
+In contrast, the source messages of a ``forgotten`` memory cannot be recalled.
 """
 _MAX_CALLS: Final = 5
 """Maximum number of model calls per compaction. Rules make the remaining decisions."""
@@ -58,7 +58,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Decided:
-    """A decision, the model or the rules that made it, the problems that occurred (``flaws``), and the cost."""
+    """A decision with its author (a model or the rules), the problems that occurred (``flaws``), and the cost."""
 
     decision: Decision
     model: str | None = None
@@ -116,8 +116,9 @@ def compact(
 ) -> Outcome:
     """Reduce the number of memories by one: delete one memory, or merge two.
 
-    ``newest`` may be among ``memories``. ``vectors`` has one row per memory. If ``newest`` is not among ``memories``, its row
-    comes last. ``max_characters`` limits the length of a merged text.
+    ``newest`` is the memory that was added last. It may be among ``memories``. ``vectors`` has one row per memory. If
+    ``newest`` is not among ``memories``, the row of ``newest`` comes last. ``max_characters`` limits the length of a merged
+    text.
     """
     candidates = list(memories) if any(memory.id == newest.id for memory in memories) else [*memories, newest]
     return _compact(candidates, newest, len(candidates) - 1, model=model, vectors=vectors, max_characters=max_characters)
@@ -176,8 +177,8 @@ def _compact(
 def _decide(working: _MemorySet, model: ChatModel | None, earlier: Sequence[_Decided]) -> _Decided:
     """Decide what to delete or merge next, with the model if possible.
 
-    If only one memory is not pinned, it is deleted. Rules decide if there is no model or its calls are used up. If an earlier
-    call failed or gave an invalid decision, the oldest memory is deleted.
+    If only one memory is not pinned, it is deleted. If there is no model, or the maximum number of model calls is reached, rules
+    decide. If an earlier model call failed or returned an invalid decision, the oldest memory is deleted.
     """
     if len(working.unpinned()) == 1:
         return _Decided(

@@ -48,7 +48,7 @@ _MIN_GAIN = 0.5
 The gain is the sentence's score plus a bonus for new details. A sentence with less gain is usually small talk.
 """
 ALSO = {"en": "Also mentioned", "es": "También se mencionó"}
-"""First words of the closing clause that lists the remaining details."""
+"""First words of the closing clause, by language. The clause lists names, numbers and dates that no quoted sentence contains."""
 _WORDS = {
     "en": {
         "user": "The user",
@@ -121,7 +121,10 @@ def language_of(messages: Sequence[Message], language: str | None = None) -> str
 
 
 def spoken(messages: Iterable[Message]) -> list[Message]:
-    """Return the messages of users and assistants. Tool and system messages, and messages with an ``action``, are left out."""
+    """Return the messages of users and assistants. Tool and system messages are left out.
+
+    Messages with an ``action``, a marker such as ``IGNORE``, are left out too.
+    """
     return [message for message in _truncate(messages) if message.role in ("user", "assistant") and message.action is None]
 
 
@@ -217,7 +220,10 @@ def _score(said: _QuotableSentence, rank: float) -> float:
 
 
 def _choose(candidates: Sequence[_QuotableSentence], wanted: dict[str, Detail], form: _ReportFormat) -> list[_QuotableSentence]:
-    """Choose sentences one at a time within the limits of the format. Prefer a high score and details not yet covered."""
+    """Choose sentences one at a time, within the limits of the format.
+
+    Sentences with a high score are preferred. Sentences with names, numbers or dates that are not covered yet are preferred too.
+    """
     chosen: list[_QuotableSentence] = []
     covered: set[str] = set()
     rest = list(candidates)

@@ -99,7 +99,10 @@ def importance_of(text: str) -> float:
 
 
 def tags_of(texts: Sequence[str], *, max_tags: int = 5) -> tuple[str, ...]:
-    """Return the most characteristic words of some texts as tags, folded, most characteristic first."""
+    """Return the most characteristic words of some texts as tags, most characteristic first.
+
+    Tags are in lower case, without accents.
+    """
     seen: Counter[str] = Counter()
     spellings: dict[str, Counter[str]] = {}
     for text in texts:

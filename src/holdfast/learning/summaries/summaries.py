@@ -33,7 +33,7 @@ _MAX_TAGS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """A text, the model or the rules that wrote it, and its cost. ``flaws`` describes problems that occurred, in plain words."""
+    """A summary with its author (a model or the rules) and its cost. ``flaws`` describes the problems that occurred."""
 
     text: str
     model: str | None = None
@@ -84,7 +84,10 @@ def paragraph_with(
     language: str | None = None,
     timeout: float = 60.0,
 ) -> Summary:
-    """Summarize messages in a paragraph of 2-4 sentences, and rate importance and tags. If the model fails, rules do this."""
+    """Summarize messages in a paragraph of 2-4 sentences, rate their importance and choose tags.
+
+    If the model fails, rules do this.
+    """
     language = language_of(messages, language)
     prompt = load_prompt("paragraph", language)
     schema = _text_schema("paragraph", importance={"type": "number"}, tags={"type": "array", "items": {"type": "string"}})

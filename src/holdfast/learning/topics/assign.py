@@ -75,7 +75,8 @@ class DetectedTopic(NamedTuple):
 def topic_of(memories: Sequence[Memory], vectors: RowVectors | None = None, *, name: str | None = None) -> KnownTopic:
     """Describe a topic by the memories on its page.
 
-    Its terms are words of these memories. If there are five or more memories, a term must occur in at least two of them.
+    The terms of the topic are words of these memories. If there are five or more memories, a term must occur in at least two
+    of them.
     """
     topic_name = name or next((memory.topic for memory in memories if memory.topic), None)
     if topic_name is None:

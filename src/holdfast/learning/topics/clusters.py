@@ -61,10 +61,10 @@ def _content(text: str, language: str | None) -> tuple[str, ...]:
 
 
 def term_vectors(texts: Sequence[str]) -> RowVectors:
-    """Return one unit row per text, built from the terms that the text shares with other texts; zeros if it shares none.
+    """Return one unit vector per text, as rows, built from the terms that the text shares with other texts.
 
-    Rare terms weigh more. Related short texts often share no term. Therefore each row is also moved toward related terms:
-    those that occur together with the text's own terms in other texts.
+    A text that shares no term gets a row of zeros. Rare terms weigh more. Related short texts often share no term. Therefore
+    each row is also moved toward related terms: those that occur together with the text's own terms in other texts.
     """
     rows = np.zeros((len(texts), _DIMENSIONS), dtype=np.float32)
     language = common_language(texts)

@@ -49,7 +49,7 @@ _ADVERBS = ("ly", "mente")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicName:
-    """A topic's name, the model or the rules that chose it, the problems that occurred (``flaws``), and the cost."""
+    """A topic's name with its author (a model or the rules), the problems that occurred (``flaws``), and the cost."""
 
     name: str
     model: str | None = None

@@ -97,5 +97,5 @@ def topic_called(name: str, known: Iterable[str] = ()) -> str:
 
 
 def general(topic: str) -> str:
-    """Return the name of the topic for the lines of a split page that fit none of the page's subtopics."""
+    """Return the name of a split page's general topic. Lines that fit none of the other new topics go there."""
     return f"{slug(topic, max_words=10, max_characters=_MAX_PREFIX_CHARACTERS) or 'topic'}-{GENERAL}"

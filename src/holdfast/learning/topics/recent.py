@@ -19,7 +19,7 @@ _SCHEMA: Final[Schema] = {"type": "object", "properties": {"summary": {"type": "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicSummary:
-    """A short summary, the model or the rules that wrote it, the problems that occurred (``flaws``), and the cost."""
+    """A short summary with its author (a model or the rules), the problems that occurred (``flaws``), and the cost."""
 
     text: str
     model: str | None = None

@@ -1,7 +1,7 @@
 """An embedder that runs on the CPU. The default model takes about 160 MB of memory.
 
-Each text is embedded alone. An int8 network computes its number scales over the whole input, so in a batch, the vector of
-a text would depend on the other texts.
+Each text is embedded alone. An int8 network computes its quantization scales over the whole input. In a batch, the vector
+of a text would therefore depend on the other texts.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,9 @@
 """Limits numpy's matrix multiplication to one thread.
 
 The matrices of one sentence are small, and threads of OpenBLAS (numpy's matrix library) spin while they wait for each
-other. Several threads are slightly faster on an idle machine and much slower on a busy one: 528 ms instead of 52 ms per
-question, measured with two cores and a load of seven. If numpy uses another matrix library, nothing changes.
+other. Several threads are slightly faster on an idle machine and much slower on a busy one. With two cores and a load of
+seven, a question took 528 ms with several threads and 52 ms with one. If numpy uses another matrix library, nothing
+changes.
 """
 
 import ctypes

@@ -1,7 +1,7 @@
 """BERT networks that run on the CPU with ONNX Runtime.
 
-They are designed to be embedded in another program: they use one thread that does not spin, and load nothing before the
-first use. They are safe to use from several threads. A forked child loads its own copy.
+They are designed to run inside another program. They use one thread that does not spin, and load nothing before the first
+use. They are safe to use from several threads. A forked child loads its own copy.
 """
 
 import os

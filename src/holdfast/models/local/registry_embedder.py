@@ -13,7 +13,7 @@ class EmbedderSpec(Protocol):
 
     @property
     def dimensions(self) -> int:
-        """Length of its vectors."""
+        """Length of the embedder's vectors."""
         ...
 
     @property
@@ -34,7 +34,7 @@ class RegistryEmbedder:
 
     @property
     def dimensions(self) -> int:
-        """Length of its vectors."""
+        """Length of the embedder's vectors."""
         return self._spec.dimensions
 
     @property

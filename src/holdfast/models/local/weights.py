@@ -71,7 +71,7 @@ def path_of(weight: Weight, directory: Path) -> Path:
 
 
 def locate(spec: Spec, directory: Path) -> dict[str, Path]:
-    """Return the paths of a model's files by name. Raise an error if a file is missing or has the wrong size."""
+    """Return a dictionary of a model's file names and paths. Raise an error if a file is missing or has the wrong size."""
     if isinstance(spec, PackagedSpec):
         return packaged.locate(spec)
     paths = {weight.filename: path_of(weight, directory) for weight in spec.files}

@@ -1,9 +1,9 @@
 """WordPiece, the tokenizer of BERT uncased, in plain Python.
 
-It returns the same token ids as the reference tokenizer: it removes control characters, strips accents, lowercases,
-separates CJK characters and punctuation, and then splits each word into the longest known pieces. There are two
-deliberate differences. A special token spelled out in a text (``[SEP]``) is ordinary text. And of a very long text, only
-the beginning is read, so that the time is bounded for a text of any size.
+It returns the same token ids as the reference tokenizer. It removes control characters, strips accents, lowercases, and
+separates CJK characters and punctuation. Then it splits each word into the longest known pieces. There are two deliberate
+differences. A special token spelled out in a text (``[SEP]``) is ordinary text. And of a very long text, only the
+beginning is read, so that the time is bounded for a text of any size.
 """
 
 import unicodedata
@@ -18,9 +18,9 @@ __all__ = ["WordPiece"]
 _MAX_WORD_CHARACTERS: Final = 100
 """Maximum number of characters in a word. A longer word becomes one unknown token, as in the reference tokenizer."""
 _CHARACTERS_PER_TOKEN: Final = 64
-"""Number of characters read of a text, per token that the result may have. The rest of the text is ignored.
+"""Maximum number of characters that are read of a text, per token of the token limit. The rest of the text is ignored.
 
-English has about 4.5 characters per token. Only blanks or extremely long words need more than this limit.
+English has about 4.5 characters per token. Only a text with many blanks or extremely long words exceeds this maximum.
 """
 _CACHED_WORDS: Final = 20_000
 """Maximum number of words in the cache. The cache is cleared when it is full."""
@@ -44,7 +44,7 @@ class WordPiece:
     """Converts text to token ids of a vocabulary. Safe to use from several threads."""
 
     def __init__(self, vocabulary: Iterable[str]) -> None:
-        """Store the vocabulary. A token's id is its position."""
+        """Store the vocabulary. The id of a token is its position in the vocabulary."""
         self._heads: dict[str, int] = {}
         self._tails: dict[str, int] = {}
         for number, token in enumerate(vocabulary):
@@ -115,7 +115,7 @@ class _CharacterMap(dict[int, str]):
 
 
 def _normalize(char: str) -> str:
-    """Normalize one character. If the result is a word of its own, blanks are put around it."""
+    """Normalize one character. Blanks are put around a CJK character or a punctuation mark, because each counts as one word."""
     if char in "\t\n\r":
         return " "
     if char == "\ufffd" or unicodedata.category(char) in _REMOVED:

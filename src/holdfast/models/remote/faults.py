@@ -134,7 +134,7 @@ def short(text: str) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the message of the innermost cause. The outermost exception says only that the connection failed."""
+    """Return the message of the innermost cause of an exception. The exception itself says only that the connection failed."""
     while error.__cause__ is not None:
         error = error.__cause__
     return short(str(error) or type(error).__name__).rstrip(".")

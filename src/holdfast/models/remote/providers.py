@@ -197,7 +197,10 @@ def remote_embedder(
 
 
 def _split(name: str, base_url: str | None) -> tuple[Provider, str]:
-    """Split a full name into the provider and the model's name there. If a URL is given, the name needs no known provider."""
+    """Split a full name into the provider and the provider's name for the model.
+
+    If a URL is given, the name needs no known provider.
+    """
     prefix, _, model = name.partition(":")
     provider = PROVIDERS.get(prefix.casefold())
     if provider is not None and model.strip():

@@ -41,7 +41,7 @@ class RetryPolicy:
 class Fault(Exception):
     """A failed call: the resulting error, whether a retry may help, and the server's message.
 
-    Callers never see this exception: :class:`CallBudget` raises its ``error`` instead.
+    Callers never see this exception: :class:`CallBudget` raises the ``error`` of the fault instead.
     """
 
     def __init__(

@@ -101,7 +101,7 @@ def kind(found: types.Kind) -> responses.Kind:
 def page_of(items: Iterable[Item], *, limit: int, offset: int) -> tuple[list[Item], int | None]:
     """Return the first ``limit`` items, and the offset of the next page (None if this is the last page).
 
-    This is the last page unless more than ``limit`` items are passed. So pass at least one more item if there is one.
+    Pass more than ``limit`` items if there are more. Otherwise this counts as the last page.
     """
     found = list(items)
     return found[:limit], offset + limit if len(found) > limit else None
@@ -116,7 +116,10 @@ def _fields(found: object, model: type[BaseModel]) -> Mapping[str, Any]:
 
 @cache
 def _reading(noun: type, model: type[BaseModel]) -> tuple[Sequence[str], Callable[[object], tuple[Any, ...]]]:
-    """Return the names of the model's fields that the class also has, and a function that reads them from an object."""
+    """Return the names of the fields that a model and a class have in common, and a function that reads these fields.
+
+    The function takes an object of the class and returns the values of the fields.
+    """
     names = [name for name in model.model_fields if hasattr(noun, name)]
     return names, attrgetter(*names)
 

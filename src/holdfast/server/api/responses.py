@@ -189,7 +189,7 @@ class Hit(Model):
     message: Message | None = None
     """The message, or null if the hit is a memory."""
     successor: Memory | None = None
-    """The live memory that holds now, if the hit is a message whose derived memory was superseded. Otherwise null."""
+    """The live memory that superseded the memory derived from this message. Null if there is none, or if the hit is a memory."""
 
 
 class Hits(Model):

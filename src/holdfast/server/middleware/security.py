@@ -249,7 +249,7 @@ class Security:
     def _caller(self, info: _RequestInfo, scope: AsgiScope) -> tuple[str, Rate]:
         """Return the name of the token bucket that a request takes from, and the rate limit of that bucket.
 
-        All requests from one IP address without a valid key share a bucket.
+        Requests without a valid key share one bucket per IP address.
         """
         if info.principal is None:
             return f"address {(scope.get('client') or ('',))[0]}", self._policy.rate

@@ -45,6 +45,6 @@ def chat_limiter() -> anyio.CapacityLimiter:
 
 
 async def run_chat(request: Request, work: Callable[[], Result]) -> Result:
-    """Run work that may wait for a chat model in a worker thread. These threads have a limit of their own."""
+    """In a worker thread, run work that may wait for a chat model. The number of these threads has its own limit."""
     limiter: anyio.CapacityLimiter = request.app.state.chats
     return await anyio.to_thread.run_sync(work, limiter=limiter)

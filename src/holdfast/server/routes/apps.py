@@ -70,7 +70,7 @@ class AppMemory(Camel):
     updated_at: datetime
     """The time of the last revision."""
     source_conversation_id: str | None = None
-    """The id of the session that the memory was extracted from. Null if no source message is known or it was erased."""
+    """The id of the session that the memory was extracted from, or null if the source message is missing or was erased."""
     metadata: dict[str, Any]
     """Additional data stored with the memory."""
 
@@ -133,7 +133,7 @@ class Metrics(Camel):
     share_of_conversations_with_memories: float
     """The fraction of sessions that received a context block with memories, from 0 to 1."""
     energy: float
-    """The estimated energy used for memory work, such as digests, in units of Holdfast's own scale.
+    """The estimated energy used for memory work, in abstract units. For example, a model call of a digest counts as 12.
 
     The day on which the period starts counts in full.
     """

@@ -38,7 +38,7 @@ class Route(APIRoute):
     """A route that checks the caller's rights before it reads the body, and returns the stored response to a repeated request."""
 
     def get_route_handler(self) -> Handler:
-        """Return the handler, wrapped in the check of rights and of the idempotency key."""
+        """Return a handler that checks the caller's rights and the idempotency key before it handles a request."""
         handle = super().get_route_handler()
         right = (self.openapi_extra or {}).get(RIGHT)
 

@@ -75,7 +75,7 @@ class SpendOnDay(Model):
     unpriced: int
     """The number of calls to models whose price is not known. `cost` does not include these calls."""
     energy: float
-    """The estimated energy used, in units of Holdfast's own scale."""
+    """The estimated energy used, in abstract units. For example, a model call of a digest counts as 12."""
 
 
 class Tokens(Model):
@@ -109,7 +109,10 @@ class Stats(Model):
     spend: list[SpendOnDay]
     """Model usage per day and purpose."""
     energy: float
-    """The estimated energy used for memory work since the store was created, in units of Holdfast's own scale."""
+    """The estimated energy used for memory work since the store was created, in abstract units.
+
+    For example, a model call of a digest counts as 12.
+    """
     energy_share: float | None = None
     """The fraction of the host's energy that was used for memory work, or null if the host does not report its energy use."""
     tokens: Tokens

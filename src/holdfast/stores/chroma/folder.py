@@ -49,7 +49,7 @@ def folder_of(store: Path) -> Path:
 
 
 def remove_stale(folder: Path, current: Callable[[], Collection[str]]) -> bool:
-    """Remove the builds that are no longer current. Return False if a build was not removed, such as one still in use."""
+    """Remove the builds that are no longer current. Return False if such a build is left, for example because it is in use."""
     if not folder.is_dir():
         return True
     names = {entry.name.removesuffix(_LOCK) for entry in folder.iterdir() if _IS_BUILD.fullmatch(entry.name)}

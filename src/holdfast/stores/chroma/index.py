@@ -1,8 +1,8 @@
-"""Chroma as an external vector index: embedded in a folder next to the store, or on a server.
+"""Chroma as an external vector index. It runs in this process, with a folder next to the store, or on a server.
 
 Chroma receives only keys, partitions and vectors, and no text. Chroma's telemetry is off. Chroma's embedding function is
-not used, because Chroma would have to download it. Only one process at a time opens an embedded folder, because Chroma
-does not notice what another process writes.
+not used, because Chroma would have to download it. Only one process at a time opens a Chroma folder, because Chroma does
+not notice what another process writes to the folder.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ _HNSW = {"space": "cosine", "ef_construction": 128, "ef_search": 160}
 
 
 def chroma_place(setting: str, store: Path) -> IndexPlace:
-    """Parse the setting for the index location: ``chroma`` (embedded) or ``chroma:http://host:8000`` (server)."""
+    """Parse the setting for the index location: ``chroma`` (a folder) or ``chroma:http://host:8000`` (a server)."""
     if importlib.util.find_spec("chromadb") is None:
         raise ExtraMissing("The index `chroma` needs the package chromadb. Run: pip install 'holdfast[chroma]'")
     _, _, url = setting.partition(":")
@@ -182,7 +182,7 @@ class _Folders:
             return shared
 
     def leave(self, folder: Path, shared: _Shared) -> None:
-        """Stop using a folder. It is closed when its last user leaves."""
+        """Stop using a folder. The folder is closed when no store of this process uses it any longer."""
         with self._lock:
             if self._open.get(folder) is not shared:
                 return
@@ -337,7 +337,7 @@ def _collection(client: Any, build: Build) -> Any:
 def _translate_errors(*, local: bool) -> Iterator[None]:
     """Translate Chroma's errors into `IndexUnavailable` (try later) or `IndexInvalid` (rebuild).
 
-    In an embedded folder, every Chroma error means that the index must be rebuilt.
+    If Chroma runs in this process, every error that Chroma raises means that the index must be rebuilt.
     """
     import httpx  # noqa: PLC0415  (comes with chromadb)
     from chromadb.errors import ChromaError, NotFoundError  # noqa: PLC0415  (slow to import)

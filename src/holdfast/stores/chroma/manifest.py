@@ -1,4 +1,4 @@
-"""Hashes of an embedded index's files, so that Chroma never opens damaged files.
+"""Hashes of the files in a Chroma folder, so that Chroma never opens damaged files.
 
 Chroma's native code does not verify its graph files. If a graph file is damaged, or was only half written by a killed
 process, Chroma crashes the process instead of raising an error. Chroma's SQLite file is not hashed, because Chroma checks

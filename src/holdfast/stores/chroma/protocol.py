@@ -29,7 +29,10 @@ class IndexInvalid(StoreError):
 
 
 class VectorKey(NamedTuple):
-    """Identifies one vector of a given model: the partition, the item number, and the number of the chunk in the item."""
+    """Identifies one of the vectors of a model.
+
+    A key consists of the partition, the item number, and the number of the chunk in the item.
+    """
 
     partition: int
     item: int
@@ -45,7 +48,7 @@ class Build(NamedTuple):
     home: str
     """Path of the store that the build belongs to. A copy of the store has another path, so it does not use this build.
 
-    Empty for an embedded index, because each store has its own folder for the index.
+    Empty for an index in a folder, because each store has its own folder.
     """
     build: str
     """Random name of the build."""
@@ -111,7 +114,7 @@ class IndexPlace(Protocol):
 
     @property
     def home(self) -> str:
-        """Path of the store that the builds belong to. Empty for an embedded index, because each store has its own folder."""
+        """Path of the store that the builds belong to. Empty if the place is a folder, because each store has its own folder."""
         ...
 
     def open(self, build: Build) -> ExternalIndex:
@@ -119,7 +122,7 @@ class IndexPlace(Protocol):
         ...
 
     def discard(self, build: str, current: Callable[[], Collection[str]]) -> None:
-        """Try to remove a build that is no longer current. ``current`` returns the names of the current builds."""
+        """Try to remove a build that is no longer current. The function ``current`` returns the names of the current builds."""
         ...
 
     def describe(self) -> str:

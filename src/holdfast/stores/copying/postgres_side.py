@@ -80,7 +80,7 @@ class PostgresSide(Side):
         return fetch_value(self._reader, f"SELECT to_regclass('{SCHEMA}.migrations')") is not None
 
     def _inspect(self) -> None:
-        """Register the pgvector type, and find out whether row level security applies to this user."""
+        """Register the pgvector type, and find out whether row level security applies to the database user."""
         for session in (self._reader, self._writer):
             info = TypeInfo.fetch(session.raw, "halfvec")
             if info is not None:
@@ -133,7 +133,7 @@ class PostgresSide(Side):
         return self._reader.execute_binary(sql, values).fetchall()
 
     def passes(self) -> Iterator[None]:
-        """Yield once if all rows are visible; otherwise once per tenant, with that tenant selected."""
+        """Yield once if the database user sees all rows. Otherwise, yield once per tenant, with that tenant selected."""
         if not self._bound:
             yield None
             return

@@ -23,7 +23,7 @@ LEFT_OUT: Mapping[str, str] = {
     "index_queue": "an external index is rebuilt",
     "copying": "bookmarks of the copy itself",
 }
-"""Tables that are not copied, each with the reason. Some exist only in one of the two databases."""
+"""Tables that are not copied, each with the reason. Some exist only in SQLite stores or only in PostgreSQL stores."""
 
 MADE_BY_OPENING = frozenset({"settings", "models"})
 """Tables into which opening a new store writes rows. A target with rows only in these tables counts as empty."""

@@ -15,7 +15,7 @@ from holdfast.errors import InvalidInput
 from holdfast.stores.sql.connection import Row
 
 ROLE = "holdfast_rows"
-"""Database role that a connection switches to if its user would bypass row level security.
+"""Database role that a connection switches to if its database user would bypass row level security.
 
 The role can use only Holdfast's tables.
 """

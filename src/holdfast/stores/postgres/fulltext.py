@@ -117,7 +117,7 @@ class Postings:
     def finish(self, connection: PostgresSession, tenant: str) -> None:
         """Update the counts of chunks and terms of the partitions.
 
-        This is done last, so that locks are short, and in a fixed order, so that writers cannot deadlock.
+        This is done last, so that locks are held only briefly. It is done in a fixed order, so that writers cannot deadlock.
         """
         connection.executemany(
             "UPDATE partitions SET units = units + ?, terms = terms + ? WHERE tenant = ? AND partition = ?",

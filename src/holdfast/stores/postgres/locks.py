@@ -1,10 +1,10 @@
 """Advisory locks that serialize writes about the same user, as SQLite's single writer does for all users.
 
-The engine reads in a transaction, and what it writes depends on what it read: a key may have only one value, a text must
-not be stored twice, a session has one state. A write therefore locks each user that it reads or writes, before it reads.
-The data that it read cannot change until it commits. The isolation level is READ COMMITTED: each statement sees
-everything that was committed before the statement began. Writes about different users do not wait for each other. All
-data without a user shares one lock. Each setting, app, access key and stored response has its own lock.
+The engine reads in a transaction, and its writes depend on the rows that it read. For example, it stores a text only if
+it found no equal text. Before a write reads rows, it therefore locks each user whose data it reads or changes. This data
+cannot change until the write commits. The isolation level is READ COMMITTED: each statement sees everything that was
+committed before the statement began. Writes about different users do not wait for each other. All data without a user
+shares one lock. Each setting, app, access key and stored response has its own lock.
 
 SERIALIZABLE is not used, because it can reject a transaction at COMMIT. The store could not repeat the transaction, since
 its code belongs to the caller. If two writes take two locks in opposite order, the server detects the deadlock, and one

@@ -33,9 +33,9 @@ $$
 
 
 def migrate(raw: "psycopg.Connection[Row]") -> str | None:
-    """Apply the pending migrations. Return the role that connections must switch to, or None to keep the user's own role.
+    """Apply the pending migrations. Return the role that connections must switch to, or None if they do not switch.
 
-    The role is returned if the user bypasses row level security and is a member of the role.
+    The role is returned if the database user bypasses row level security and is a member of the role.
     """
     known = list(migrations("holdfast.stores.postgres"))
     if _pending(raw, known):
@@ -88,7 +88,7 @@ def _is_member(raw: "psycopg.Connection[Row]") -> bool:
 def _grant(raw: "psycopg.Connection[Row]") -> None:
     """Create the role that row level security applies to, and grant it access to the tables.
 
-    Does nothing if the user may not create roles. In that case, ``check`` reports the problem.
+    Does nothing if the database user may not create roles. In that case, ``check`` reports the problem.
     """
     try:
         with raw.transaction():

@@ -4,8 +4,9 @@ A read whose connection is lost is repeated once. A write whose connection is lo
 by the server. If the connection is lost during COMMIT, the store asks the server on a new connection whether the
 transaction was committed.
 
-After a crash, PostgreSQL can give the id of a lost transaction to a new one. The time when the server's statistics began
-changes with every crash, so the store compares it before it believes a status.
+After a crash, PostgreSQL can give the id of a lost transaction to a new transaction. Every crash also restarts the
+server's statistics. So the store believes that a transaction was committed only if the start time of the statistics is
+still the same.
 """
 
 import contextlib
@@ -30,7 +31,10 @@ _IDENTITY = "pg_current_xact_id()::text, pg_stat_get_bgwriter_stat_reset_time():
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """A transaction's id, and when the server's statistics began. The pair is unique even if the server crashes."""
+    """The id of a transaction, and the start time of the server's statistics.
+
+    After a crash, the server can use an id again. Every crash also changes the start time, so the pair is unique.
+    """
 
     number: str
     server_run: str | None
@@ -266,7 +270,7 @@ class PostgresConnections:
             yield PostgresSession(raw)
 
     def close(self) -> None:
-        """Release the shared pool. It closes when its last user releases it."""
+        """Release the shared pool. The pool is closed when all stores that use it have released it."""
         if not self._closed:
             self._closed = True
             release_pool(self._url, self.limits, self._pool)

@@ -1,9 +1,9 @@
 """Remove erased data from the server's files, and verify that it is gone.
 
 A deleted row stays in the file of its table until the table is rewritten. It also stays in the write-ahead log
-until its log segment (a file of the log) is overwritten. This module rewrites both, as far as the user's
-privileges allow. It cannot reach the server's replicas, archived logs and backups. docs/scale.md says how long
-these can keep erased data.
+until its log segment (a file of the log) is overwritten. This module rewrites both, as far as the privileges of
+the database user allow. It cannot reach the server's replicas, archived logs and backups. docs/scale.md says how
+long these can keep erased data.
 """
 
 import contextlib
@@ -30,8 +30,10 @@ This limit is lower than the limit for other tables, because rewriting the vecto
 _LOCK_TIMEOUT_SECONDS = 2.0
 """Maximum time in seconds to wait for the lock of a table. Also the maximum time to wait for older transactions to end."""
 _MAX_SEGMENTS = 64
-"""Maximum number of segments of the write-ahead log to overwrite per scrub: 1 GB with segments of 16 MB, the default
-``max_wal_size``. Usually a server keeps only a few segments for reuse."""
+"""Maximum number of segments (files) of the write-ahead log to overwrite per scrub.
+
+With segments of 16 MB, this is 1 GB, the default of ``max_wal_size``. Usually a server keeps only a few segments for reuse.
+"""
 
 
 def scrub(session: PostgresSession, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
@@ -39,7 +41,7 @@ def scrub(session: PostgresSession, needles: Sequence[bytes]) -> tuple[bool, tup
 
     Return (complete, residue). ``complete`` is False if another transaction prevented the rewrite; scrub again later.
     ``residue`` lists the files that still contain a needle, and the places that could not be rewritten or searched.
-    Needles shorter than 8 bytes are ignored. If no needle is left, ``residue`` is empty.
+    Needles shorter than 8 bytes are ignored. If all needles are ignored, ``residue`` is empty.
     """
     if not _wait_for_old_transactions(session):
         return False, ()
@@ -165,7 +167,7 @@ def _blocks(path: Path, step: int = 1 << 22) -> Iterator[bytes]:
 
 
 def _is_in_a_row(session: PostgresSession, needle: bytes) -> bool:
-    """Return True if any row visible to this user contains these bytes."""
+    """Return True if any row that the database user can see contains these bytes."""
     columns = {
         "messages": ("text", "speaker"),
         "memories": ("text", "metadata", "key", "topic", "tags", "reason"),

@@ -149,7 +149,7 @@ def acquire_pool(
 
 
 def release_pool(url: str, limits: PoolLimits, pool: SharedPool) -> None:
-    """Release a pool. It is closed when its last user releases it."""
+    """Release a pool. The pool is closed when all stores that use it have released it."""
     with _lock:
         pool.users -= 1
         last = pool.users == 0

@@ -88,7 +88,7 @@ class PostgresStore(SQLReads):
     def snapshot(self) -> contextlib.AbstractContextManager[None]:
         """Run the reads of the block on one connection and cache small lookups.
 
-        Unlike a database snapshot, each read still sees the latest committed rows.
+        This is not a database snapshot: each read sees the latest committed rows.
         """
         return self._connections.holding()
 
@@ -255,7 +255,7 @@ class PostgresStore(SQLReads):
         return 0
 
     def scrub(self, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
-        """Remove erased data from the tables and the log, as far as this user's privileges allow.
+        """Remove erased data from the tables and the log, as far as the privileges of the database user allow.
 
         The result names the places that could not be verified.
         """

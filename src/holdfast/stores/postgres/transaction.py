@@ -269,8 +269,8 @@ class PostgresTransaction(SQLTransaction):
     def holds_lease(self, job: Job) -> bool:
         """Return True if this attempt still holds the job's lease.
 
-        If it does, no other worker can take the lease before the transaction ends. The job's user is locked before the
-        job. Erasing a user locks in the same order, so the two transactions cannot deadlock.
+        If it does, no other worker can take the lease before the transaction ends. This method locks the job's user before
+        the job. Erasing a user takes the two locks in the same order, so the two operations cannot deadlock.
         """
         if isinstance(user := job.payload.get("user"), str):
             self._locks.hold([_user(user)])

@@ -82,8 +82,8 @@ def rank(
 ) -> list[Match]:
     """Score rows of (item, chunk, partition, terms) by BM25 and return the best chunk of each item.
 
-    A chunk of average length that contains every term once scores 1, which is the maximum. ``totals`` contains the numbers
-    of chunks and of terms in the partitions.
+    A chunk of average length that contains every term once scores 1. Higher scores are cut to 1. ``totals`` contains the
+    number of chunks and the number of terms in the partitions.
     """
     units, terms = totals
     average = max(terms / units, 1.0) if units else 1.0

@@ -59,7 +59,7 @@ class SQLDialect(Protocol):
         ...
 
     def is_shared_with(self) -> str:
-        """Return the condition that an app's ``sharing`` list contains the bound name or ``*``."""
+        """Return the condition that an app's ``sharing`` list contains ``*`` or the app that is bound as the parameter."""
         ...
 
 

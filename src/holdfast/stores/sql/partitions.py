@@ -93,7 +93,7 @@ def next_number(connection: Connection, name: str) -> int:
 
 
 def _parts(owner: Mapping[str, str]) -> list[str]:
-    """Return which of app, user and agent an owner names. Raise ``KeyError`` if it names anything else."""
+    """Return the parts of a scope (app, user, agent) that ``owner`` names. Raise ``KeyError`` if it names anything else."""
     unknown = set(owner) - {"app", "user", "agent"}
     if unknown:
         raise KeyError(f"not a part of a scope: {', '.join(sorted(unknown))}")

@@ -248,7 +248,7 @@ class SQLReads(AccessReads):
 
     @guarded
     def changes_by_app(self, *, since: datetime) -> list[AppChanges]:
-        """Count the created memories and the batches of changes since a given time, for each app and author of changes."""
+        """For each app and author of changes, count the created memories and the batches of changes since a given time."""
         rows = self._rows(
             "SELECT partitions.app, changes.actor, count(*) FILTER (WHERE changes.action = 'created'), count(DISTINCT changes.batch) "
             "FROM changes CROSS JOIN memories ON memories.tenant = changes.tenant AND memories.id = changes.memory "

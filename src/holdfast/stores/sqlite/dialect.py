@@ -54,7 +54,7 @@ class SQLiteDialect:
         return f"date({column} / 1000000, 'unixepoch')"
 
     def is_shared_with(self) -> str:
-        """Return the condition that an app's ``sharing`` list contains the bound name or ``*``."""
+        """Return the condition that an app's ``sharing`` list contains ``*`` or the app that is bound as the parameter."""
         return "EXISTS (SELECT 1 FROM json_each(sharing) WHERE value IN (?, '*'))"
 
 

@@ -30,7 +30,7 @@ use_model = vector_tables.use_model
 want = vector_tables.want
 
 _LOG_LENGTH = 1000
-"""Number of changes to log per partition. An index that missed about as many is reloaded from the table of vectors."""
+"""Number of changes to log per partition. An index that missed about this many changes is reloaded from the table of vectors."""
 _CACHE_BYTES = 512 * 1024 * 1024
 """Maximum total size of all cached indexes, in bytes."""
 _RECENT_INDEXES = 8
@@ -224,9 +224,10 @@ class IndexCache:
             self._total -= self._sizes.pop(key, 0)
 
     def codes_of(self, model: int, items: Sequence[int]) -> "tuple[list[int], NDArray[np.int8]] | None":
-        """Return the items, and the int8 codes of their first chunks. Return None if the vector of any item is not in memory.
+        """Return the given items, in any order, and the int8 codes of their first chunks.
 
-        Only recently used indexes are searched. They need not be up to date, because an item's vector never changes.
+        Return None if the vector of any given item is not in memory. Only recently used indexes are searched. They need not
+        be up to date, because an item's vector never changes.
         """
         with self._lock:
             recent = itertools.islice(reversed(self._indexes.items()), _RECENT_INDEXES)

@@ -108,7 +108,10 @@ def search(
 def _matches(
     connection: FileConnection, partitions: Mapping[int, Space], known: list[bm25.Counted], *, bound: int | None, limit: int
 ) -> dict[int, float]:
-    """Return the rowids of chunks that contain the rarest terms, each with the summed rarity of those terms."""
+    """Return the rowids of chunks that contain at least one of the query's rarest terms, each with a weight.
+
+    The weight of a chunk is the sum of the rarities of those rarest terms that the chunk contains.
+    """
     weights: dict[int, float] = {}
     order = "rank" if bm25.is_ranked(known, limit) else "rowid DESC"
     sql = f"SELECT rowid FROM fulltext WHERE fulltext MATCH ? ORDER BY {order} LIMIT ?"

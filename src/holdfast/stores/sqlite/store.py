@@ -96,7 +96,7 @@ class SQLiteStore(SQLReads):
 
     @property
     def is_local(self) -> bool:
-        """True unless an external index is used, because a search may have to wait for that index."""
+        """True if the store uses no external index. With an external index, a search may have to wait for that index."""
         return self._external is None
 
     def guard(self, ask: Callable[[], R]) -> R:

@@ -4,8 +4,8 @@ Most users have few texts. Finding words in memory is several times faster than 
 the full-text index. The SQLite file is then read only to see whether the partition changed.
 
 A small partition is loaded on its first search. A large partition takes longer to load, so it is loaded while the
-process is idle, and only after many searches. It is loaded once searching it in memory from the start would have
-saved more time than loading it takes.
+process is idle, and only after many searches. The cache adds up the time that these searches would have saved in
+memory. The partition is loaded once this sum exceeds the time that loading takes.
 """
 
 import threading

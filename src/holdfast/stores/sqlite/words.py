@@ -140,7 +140,7 @@ def rank(
 ) -> list[Match]:
     """Return the items whose chunks match the terms best.
 
-    A chunk of average length that contains every term once scores 1, which is the maximum.
+    A chunk of average length that contains every term once scores 1. Higher scores are cut to 1.
     """
     total = sum(each.state.chunks for each in words.values())
     average = max(sum(each.state.terms for each in words.values()) / total, 1.0) if total else 1.0

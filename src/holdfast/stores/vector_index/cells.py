@@ -2,8 +2,8 @@
 
 The first search after loading learns a few hundred cell centers by k-means on a sample, which takes seconds for a
 million rows. Each row belongs to its nearest center. Sketches (short bit codes of the vectors) are stored in cell order,
-so a cell is one slice of memory. A search takes the nearest cells until they hold a fixed share of all rows and compares
-the sketches in them. `VectorIndex` then scores the best ones.
+so a cell is one slice of memory. A search selects the nearest cells until these cells hold a fixed share of all rows. It
+compares the query with the sketches in these cells. `VectorIndex` then scores the rows with the best sketches.
 
 New and changed rows are appended after the cells, in the tail. Every search compares the tail as well. A long tail is
 sorted into the cells. Once half of the rows have changed since the centers were learned, `fits()` returns False and the
@@ -39,7 +39,7 @@ the rows contains 0.98, and a quarter contains 0.99.
 _TAIL_SHARE: Final = 32
 """The tail (rows not in a cell yet) is sorted into the cells once it is longer than 1/32 of all places.
 
-The tail must also be longer than `Tuning.min_tail`.
+A place is a position at which a sketch is stored. The tail must also be longer than `Tuning.min_tail`.
 """
 _GONE: Final = -1
 """Row number that marks a free place. The row that was stored there was removed or moved."""
@@ -91,8 +91,8 @@ class CellSieve:
     def fits(self) -> bool:
         """Return True if this sieve still suits the rows, False if it should be rebuilt.
 
-        It suits them if there are enough rows for cells, and if not too many rows have changed since the centers were
-        learned: at most half as many as there were then.
+        The sieve suits the rows if there are enough rows for cells, and if few enough rows have changed since the centers
+        were learned. The limit is half the number of rows at that time.
         """
         return self._rows.count > self._tuning.bits_limit // 2 and self._changes <= self._built // 2
 

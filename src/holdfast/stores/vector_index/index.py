@@ -7,10 +7,10 @@ each item once, with its best chunk.
 Guarantees:
 
 - A search from any thread sees each change completely or not at all.
-- Similarities are cosines with an error of about 0.001. They are computed from the stored codes in the same order at any
-  size, so equal vectors tie, and ties go to the smaller item.
+- Similarities are cosines with an error of about 0.001. They are computed from the stored codes with sums in a fixed
+  order, so equal vectors have equal similarities. Of equal results, the smaller item number comes first.
 - Results are exact up to `Tuning.exact_limit` vectors, and whenever few items are allowed. Above that limit they contain
-  at least 0.98 of the true best ten.
+  at least 0.98 of the true best ten results.
 - A search returns `k` results whenever `k` (allowed) items exist.
 - Memory use is about 1.25 bytes per dimension and vector.
 """
@@ -159,7 +159,7 @@ class VectorIndex:
         return vectors
 
     def first_codes(self, items: Sequence[int]) -> tuple[list[int], Codes]:
-        """Return those of the items that have a vector for their first chunk, and the stored codes of these vectors."""
+        """Return the given items that have a vector for their first chunk, and the stored codes of these vectors."""
         with self._lock:
             rows = self._rows.find_all(np.array(sorted(set(items)), np.int64))
             rows = rows[self._rows.chunks[rows] == 0]

@@ -144,7 +144,10 @@ class BitSieve:
         return self._sketches.nbytes
 
     def fits(self) -> bool:
-        """Return True if the number of rows is in range, and few enough rows have changed since the mean vector was computed."""
+        """Return True if this sieve still suits the rows, False if it should be rebuilt.
+
+        The number of rows must be in range. Since the mean of the vectors was computed, few enough rows must have changed.
+        """
         # After as many changes as there were rows, the mean may describe vectors that were removed.
         tuning = self._tuning
         return tuning.exact_limit // 2 < self._rows.count <= tuning.bits_limit and self._changes <= self._built
@@ -183,9 +186,10 @@ class BitSieve:
 
 
 class Sketches:
-    """Sketches of many vectors, one per column: sign bits in 64-bit words, distance from the mean, product with the mean.
+    """Sketches of many vectors: an array of sign bits (in 64-bit words), one of distances, and one of products.
 
-    The values of all vectors are contiguous in each array, because one query is always compared with many sketches.
+    A distance is that of a vector from the mean of the partition's vectors. A product is the inner product of a vector with
+    this mean. The values of all vectors are contiguous in each array, because one query is always compared with many sketches.
     """
 
     __slots__ = ("bits", "distances", "products")
@@ -197,7 +201,7 @@ class Sketches:
 
     @classmethod
     def empty(cls, words: int, count: int) -> Sketches:
-        """Allocate space for `count` sketches of `words` words each."""
+        """Allocate space for `count` sketches of `words` 64-bit words each."""
         return cls(np.empty((words, count), np.uint64), np.empty(count, np.float32), np.empty(count, np.float32))
 
     def __len__(self) -> int:
@@ -239,7 +243,10 @@ class Sketches:
 
 
 class Sketcher:
-    """Computes the sketches of vectors relative to a mean, and estimates inner products from sketches."""
+    """Computes sketches of vectors, and estimates inner products from sketches.
+
+    A sketch describes the difference between a vector and the mean of the partition's vectors.
+    """
 
     __slots__ = ("_dimensions", "_mean", "words")
 
@@ -260,8 +267,8 @@ class Sketcher:
     def estimates(self, sketches: Sketches, query: Floats) -> Floats:
         """Estimate the inner product of the query with each sketched vector, up to a constant.
 
-        With m the mean, q.v = (q - m).(v - m) + m.v + constant. The share of differing bits estimates the angle in the first
-        product.
+        Let q be the query, v a vector, and m the mean of the partition's vectors. Then q.v = (q - m).(v - m) + m.v + constant.
+        The share of differing bits estimates the angle in the first product.
         """
         own = self.sketch(query[None, :])
         estimates: Floats = _differences(sketches.bits, own.bits[:, 0]).astype(np.float32)
@@ -304,7 +311,10 @@ def sketch_width(rows: VectorRows, k: int, tuning: Tuning) -> int:
 
 
 def best_places(values: Floats, want: int) -> RowNumbers:
-    """Return the positions of the `want` greatest values. Also return values that are lower only within the rounding error."""
+    """Return the positions of the `want` greatest values.
+
+    Also return the positions of values that are lower by no more than the rounding error.
+    """
     if want >= len(values):
         return np.arange(len(values))
     threshold = np.partition(values, len(values) - want)[len(values) - want]

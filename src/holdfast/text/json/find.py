@@ -120,7 +120,7 @@ def _containers(text: str, budget: Budget) -> Iterator[Parsed]:
 
 
 def _single_scalar(pieces: Sequence[str]) -> Any:
-    """Return the number, literal or string of the last piece that consists of nothing else. Raise ValueError if there is none.
+    """Return the value of the last piece that is nothing but a number, literal or string. Raise ValueError if there is none.
 
     The pieces are the parts of a model's answer inside and outside of code fences.
     """

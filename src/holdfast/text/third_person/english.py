@@ -40,7 +40,7 @@ _CONDITION = re.compile(r"\bif i\b", re.IGNORECASE)
 
 
 def turn_english(text: str, place: str) -> str | None:
-    """Return the clause in the third person, or None if that is not safe. ``place`` is the placeholder used as its subject."""
+    """Return the clause in the third person, or None if that is not safe. ``place`` is a placeholder for the clause's subject."""
     if '"' in text or "“" in text or _ADDRESSED.search(text) or _CONDITION.search(text):
         return None
     lower = text.lower()

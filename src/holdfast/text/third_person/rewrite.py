@@ -109,7 +109,7 @@ def _owned_by_them(found: re.Match[str]) -> str:
 
 
 def _turned(text: str, language: str) -> str | None:
-    """Return the rewritten text with a placeholder as subject, or None if that is not safe."""
+    """Return the text in the third person, with a placeholder as subject. Return None if the text cannot be rewritten safely."""
     plain = text.strip().replace("’", "'")
     turn = turn_spanish if language == "es" else turn_english
     return turn(plain, _PLACEHOLDER) if plain else None

@@ -36,12 +36,12 @@ class Pace:
     """Limits on the work that one search or one update of an external index may do."""
 
     max_scanned: int = 512
-    """Maximum number of queued vectors that a search compares with the query itself, because the index lacks them."""
+    """Maximum number of queued vectors that a search compares with the query. The index does not contain these vectors yet."""
     max_applied_first: int = 0
-    """Number of queued vectors beyond ``max_scanned`` up to which a search first applies a batch to the index.
+    """Maximum number of queued vectors in excess of ``max_scanned``.
 
-    If more vectors are queued, the search runs in memory. The default is 0, because applying a batch to Chroma can
-    take seconds.
+    If the excess is at most this number, a search first applies a batch to the index. If the excess is greater, the
+    search runs in memory. The default is 0, because applying a batch to Chroma can take seconds.
     """
     batch_size: int = 256
     """Maximum number of changes per batch."""

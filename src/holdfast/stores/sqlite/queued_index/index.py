@@ -110,9 +110,10 @@ class QueuedIndex:
         return None
 
     def _searchable_build(self, model: int, partitions: Collection[int]) -> Build | None:
-        """Return the model's build, or None if more vectors are queued for it than a search may scan.
+        """Return the model's build, or None if a search cannot use the build now.
 
-        A batch of queued changes may be applied first, to shorten the queue.
+        A search cannot use a build for which too many vectors are queued. A batch of queued changes may be applied first, to
+        shorten the queue.
         """
         build = self._feed.build(model)
         if build is None:
@@ -181,7 +182,7 @@ class QueuedIndex:
         return sum(queue.count(self._feed.connection, self._feed.tenant, model) for model in models)
 
     def sync(self) -> bool:
-        """Apply all queued changes, and return True if the index then has the same vectors as the file."""
+        """Apply all queued changes. Return True if the index then has the same vectors as the SQLite file."""
         try:
             for build in queue.builds(self._feed.connection, self._feed.tenant).values():
                 if not self._feed.apply_all(build) or self._feed.count_differences(build):
@@ -192,7 +193,7 @@ class QueuedIndex:
         return True
 
     def check(self, *, deep: bool) -> Finding:
-        """Report the state of the index. ``deep`` also compares the keys of its vectors with those in the file."""
+        """Report the state of the index. ``deep`` also compares the vector keys in the index with the keys in the SQLite file."""
         builds = queue.builds(self._feed.connection, self._feed.tenant)
         waiting = sum(queue.count_waiting(self._feed.connection, self._feed.tenant, model) for model in builds)
         where = f"{self.place.name.partition(':')[0]} at {self.place.describe()}"

@@ -10,14 +10,14 @@ from holdfast.stores.sqlite.queued_index.index import QueuedIndex
 from holdfast.types import Finding
 
 EMBEDDED = "chroma"
-"""Name of the index place for an embedded index, which is kept in a folder next to the store file."""
+"""Name of the index place for an index that runs in this process. Its folder is next to the store file."""
 
 
 def scrub(connections: SQLiteConnections, tenant: str, path: Path, index: QueuedIndex | None) -> bool:
     """Remove erased vectors from all external indexes. Return False if an index may still contain erased vectors.
 
-    Chroma keeps removed vectors in its files. So an embedded index that had removals is rebuilt in a new folder, and
-    the old folder is deleted. Until the new index is filled, searches run in memory.
+    Chroma keeps removed vectors in its files. So after a removal, an index in a folder (not on a server) is rebuilt in a
+    new folder, and the old folder is deleted. Until the new index is filled, searches run in memory.
     """
     clean = True
     # Do not hold fork_guard while waiting for the write lock: the thread that holds the lock may be about to fork.
@@ -46,7 +46,7 @@ def _is_synced(index: QueuedIndex) -> bool:
 
 
 def remove_all(connections: SQLiteConnections, tenant: str, path: Path) -> None:
-    """Stop using external indexes. If one was embedded, its folder is deleted."""
+    """Stop using external indexes. If an index is in a folder (not on a server), delete that folder."""
     with connections.writing() as writer:
         for model in queue.builds(writer, tenant):
             queue.drop_build(writer, tenant, model)

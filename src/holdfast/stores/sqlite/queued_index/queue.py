@@ -15,9 +15,9 @@ from holdfast.stores.sql.rows import marks
 
 
 class VectorChange(NamedTuple):
-    """A queued change of one vector. ``mark`` is a random number that tells this change from later changes of the vector.
+    """A queued change of one vector. If the vector changes again, its entry in the queue gets another random ``mark``.
 
-    When a batch is finished, only changes with the marks of that batch leave the queue. A newer change stays.
+    When a batch is finished, an entry leaves the queue only if its mark is still the same. So a newer change stays queued.
     """
 
     key: VectorKey
@@ -122,7 +122,7 @@ def stored(connection: apsw.Connection, tenant: str, model: int, keys: Iterable[
 
 
 def some_stored(connection: apsw.Connection, tenant: str, model: int, limit: int) -> dict[VectorKey, StoredVector]:
-    """Return up to ``limit`` stored vectors of an embedding model that are not zero."""
+    """Return up to ``limit`` nonzero vectors that are stored for an embedding model."""
     rows = fetch(
         connection,
         "SELECT partition, item, window, scale, code FROM vectors WHERE tenant = ? AND model = ? AND scale > 0 LIMIT ?",
