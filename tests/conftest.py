@@ -61,7 +61,7 @@ def clock() -> FrozenClock:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The only folder that the memory writes to."""
+    """The only folder that the engine writes to."""
     return tmp_path / "home"
 
 

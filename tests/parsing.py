@@ -1,4 +1,4 @@
-"""Parse Python files without being disturbed by other threads."""
+"""Parse Python files. Only one thread parses at a time."""
 
 import ast
 from pathlib import Path

@@ -79,5 +79,5 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
 
 
 def _case(kind: str) -> Any:
-    """Return one test parameter. PostgreSQL cases are marked as tests of the promise that both stores behave the same."""
+    """Return one parameter for a test that runs on every store. PostgreSQL parameters get a ledger mark."""
     return pytest.param(kind, id=kind, marks=[pytest.mark.ledger("X9")] if kind == "postgres" else [])

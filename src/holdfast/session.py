@@ -1,6 +1,7 @@
 """A session: adding messages, recall and context within a conversation."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
@@ -14,6 +15,7 @@ from holdfast.runtime.clock import as_utc
 from holdfast.runtime.ids import new_id
 from holdfast.services import Services
 from holdfast.text.clean import clean_name, clean_text
+from holdfast.text.dialogue_acts import asked_in, classify_act
 from holdfast.text.language import detect_language
 from holdfast.text.secrets.redact import redact
 from holdfast.types import TRUST, Context, Hit, Message, MessageOrigin, Scope, SessionRecord
@@ -117,7 +119,7 @@ class Session:
         else:
             session = replace(known, status="open", ended_at=None, last_at=now)
             tx.set_session(session)
-        stored = tx.add_message(message)
+        stored = tx.add_message(_with_act(message, tx.messages(MessageFilter(session=self.id, newest=1))))
         self._services.digester.after_message(tx, session, stored)
         return stored
 
@@ -252,6 +254,22 @@ def _earlier(tx: Transaction, message: Message) -> Message | None:
             "Nothing was stored; use a new id for a new message."
         )
     return found[0]
+
+
+def _with_act(message: Message, previous: Sequence[Message]) -> Message:
+    """Return a message with its dialogue act. A reply gets the question that it answers.
+
+    ``previous`` contains the message before this one, or nothing.
+    """
+    before = next((each for each in previous if each.action is None and _is_other(each, message)), None)
+    act = classify_act(message.text, None if before is None else before.text)
+    if act != "reply" or before is None:
+        return replace(message, act=act)
+    return replace(message, act=act, asked=asked_in(before.text), answers=before.seq)
+
+
+def _is_other(one: Message, two: Message) -> bool:
+    return (one.role, one.speaker) != (two.role, two.speaker)
 
 
 def _origin(role: str, origin: str | None) -> MessageOrigin:

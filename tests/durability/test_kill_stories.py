@@ -113,7 +113,7 @@ def _perform(memory: Engine, clock: FrozenClock, number: int, step: Step) -> Non
 
 
 def run_story(folder: Path, name: str, kill_point: KillPoint | None, pipe: Connection) -> None:
-    """Continue a scenario from the first unfinished step, or be killed on the way. Runs in a child."""
+    """Continue a scenario from the first unfinished step. Runs in a child process, which the test may kill."""
     folder.mkdir(exist_ok=True)
     log_to_file(folder)
     continue_story(folder, name, kill_point)

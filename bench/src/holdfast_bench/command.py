@@ -26,6 +26,16 @@ def _sizes(_context: click.Context, option: click.Parameter, value: str) -> list
     return sizes
 
 
+def _store_sizes(_context: click.Context, option: click.Parameter, value: str) -> list[int]:
+    try:
+        sizes = [int(part.replace("_", "")) for part in value.split(",")]
+    except ValueError as error:
+        raise click.BadParameter(f"{value!r} is not a list of numbers such as 0,500.", param=option) from error
+    if min(sizes) < 0:
+        raise click.BadParameter("sizes must be 0 or more.", param=option)
+    return sizes
+
+
 _database = click.option("--store", metavar="URL", help="A PostgreSQL database to measure on: postgresql://USER@HOST/DATABASE.")
 
 
@@ -63,6 +73,54 @@ def speed(flags: Flags, *, sizes: list[int], seed: int, peers_up_to: int) -> Non
 def learn(flags: Flags, *, split: str, misses: bool, chat: str | None, limit: int | None) -> None:
     """Measure extraction from labeled English and Spanish messages, by rules or by a chat model."""
     _benchmark("learning.benchmark").run(split=split, misses=misses, as_json=flags.json, chat=chat, limit=limit)
+
+
+@bench.command("everyday", epilog="Example: holdfast bench everyday --sizes 0,500")
+@click.option(
+    "--people",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A folder of people. Default: the built-in ones.",
+)
+@click.option(
+    "--background",
+    type=click.Path(exists=True, path_type=Path),
+    help="Background conversations: a JSON file, or a folder with en.json and es.json. Default: the built-in ones.",
+)
+@click.option(
+    "--half",
+    type=click.Choice(["tuning", "test", "both"]),
+    default="test",
+    show_default=True,
+    help="The authors to use: those for tuning, those for measuring, or both.",
+)
+@click.option(
+    "--sizes",
+    default="5,0,500",
+    show_default=True,
+    metavar="N,N",
+    callback=_store_sizes,
+    help="Numbers of items per store. 0 is a person's own talk without background, 5 is the answer with its neighbors.",
+)
+@click.option("--embedder", default="arctic-embed-s", show_default=True, metavar="NAME", help="The embedder, or none.")
+@click.option(
+    "--misses", is_flag=True, help="Also list each question without its answer, and each line that should not be there."
+)
+@with_flags(scope=False, store=False)
+def everyday(
+    flags: Flags, *, people: Path | None, background: Path | None, half: str, sizes: list[int], embedder: str, misses: bool
+) -> None:
+    """Measure recall as a person meets it: weeks of talk, and questions with and without an answer."""
+    given = {name: value for name, value in (("people", people), ("background", background)) if value is not None}
+    progress = Progress("measuring", quiet=flags.json)
+    _benchmark("everyday.benchmark").run(
+        **given,
+        half=None if half == "both" else half,
+        sizes=sizes,
+        embedder=embedder,
+        misses=misses,
+        as_json=flags.json,
+        progress=progress,
+    )
 
 
 @bench.command("recall", epilog="Example: holdfast bench recall locomo10.json --out run.jsonl")

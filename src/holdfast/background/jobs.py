@@ -159,7 +159,10 @@ class JobRunner:
 
 
 def _can_rerun(job: Job) -> bool:
-    """Return True if a job can be queued again: it is dead or queued, or it is a digest that is done with recorded problems."""
+    """Return True if a job can be queued again.
+
+    A dead or queued job can be. So can a finished digest that recorded problems.
+    """
     return job.state in ("dead", "queued") or (job.state == "done" and job.error is not None and job.kind == "digest")
 
 

@@ -65,7 +65,7 @@ class PendingQuestion:
 
     @property
     def id(self) -> str:
-        """Id of the question. It stays the same until the file changes."""
+        """Id of the question to the user about an edited topic file. It stays the same until the file changes."""
         return "q" + digest(f"{self.file}|{self.why}|{self.sha}")[:11]
 
 

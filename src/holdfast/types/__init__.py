@@ -6,6 +6,7 @@ determines when the user's day ends; see :class:`UserProfile`.
 
 from holdfast.types.common import (
     TRUST,
+    Act,
     JobState,
     KeyLevel,
     MemoryOrigin,
@@ -32,6 +33,7 @@ from holdfast.types.scope import Scope
 
 __all__ = [
     "TRUST",
+    "Act",
     "AppRecord",
     "Author",
     "Change",

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
 MemoryOrigin: TypeAlias = Literal["auto", "explicit", "import", "file"]
+Act: TypeAlias = Literal["question", "request", "statement", "reply", "small_talk"]
+"""What a message does in a conversation."""
 MessageOrigin: TypeAlias = Literal["user", "assistant", "tool", "web", "file"]
 MemoryStatus: TypeAlias = Literal["live", "superseded", "forgotten", "expired"]
 SessionStatus: TypeAlias = Literal["open", "idle", "ended"]

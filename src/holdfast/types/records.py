@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from holdfast.types.common import TRUST, JobState, KeyLevel, MessageOrigin, Metadata, SessionStatus, short_repr
+from holdfast.types.common import TRUST, Act, JobState, KeyLevel, MessageOrigin, Metadata, SessionStatus, short_repr
 from holdfast.types.scope import Scope
 
 
@@ -51,6 +51,12 @@ class Message:
     A message with any action is used neither for extraction nor for recall.
     """
     language: str | None = None
+    act: Act | None = None
+    """What the message does: ask, request, state, reply or small talk. None if an older version stored the message."""
+    asked: str | None = None
+    """For a reply: the question that it answers."""
+    answers: int | None = None
+    """For a reply: the sequence number of the message that contains the question."""
 
     @property
     def trust(self) -> float:

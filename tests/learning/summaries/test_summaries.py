@@ -1,4 +1,4 @@
-"""Details that summaries keep, by rules and by models, and the fallback when a model fails."""
+"""Summaries by rules and by models: the details that they keep, and the fallback when a model fails."""
 
 import json
 import tomllib

@@ -1,4 +1,4 @@
-"""The voice device design: its paths, noise, sensors and recordings, and its verification script, which includes a restart."""
+"""The HTTP routes of the voice device design: background noise, sensor readings and recordings. Also its verification script."""
 
 import io
 import json

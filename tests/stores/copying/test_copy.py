@@ -29,7 +29,7 @@ class Places:
         return self._server.new(empty=True) if kind == "postgres" else str(self._folder / f"{name}.db")
 
     def pair(self, way: str) -> tuple[str, str]:
-        """Return a source store with data, which the test must not change, and a target."""
+        """Return the addresses of a source store and a target. The source has data, and the test must not change it."""
         source, _, target = way.partition(" to ")
         return self._full[source], self.new(target, "target")
 

@@ -132,7 +132,7 @@ def compact_to(
     vectors: RowVectors | None = None,
     max_characters: int = 400,
 ) -> Outcome:
-    """Reduce the number of memories to ``cap``, one decision at a time. Each memory occurs in at most one returned change."""
+    """Return the changes that reduce the number of memories to ``cap``. Each memory occurs in at most one change."""
     if cap < 0:
         raise InvalidInput(f"The cap must be 0 or more, not {cap}. Nothing was changed.")
     newest = max(memories, key=lambda memory: (memory.created_at, memory.id), default=None)

@@ -230,7 +230,7 @@ class _Generation:
         return event
 
     def _take(self, event: Mapping[str, Any]) -> bool:
-        """Queue an event. Return True to stop the computation."""
+        """Queue an event of the model. The model calls this function and stops when it returns True."""
         self._events.put(event)
         return self.canceled.is_set()
 

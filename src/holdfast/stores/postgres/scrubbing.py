@@ -169,7 +169,7 @@ def _blocks(path: Path, step: int = 1 << 22) -> Iterator[bytes]:
 def _is_in_a_row(session: PostgresSession, needle: bytes) -> bool:
     """Return True if any row that the database user can see contains these bytes."""
     columns = {
-        "messages": ("text", "speaker"),
+        "messages": ("text", "speaker", "asked"),
         "memories": ("text", "metadata", "key", "topic", "tags", "reason"),
         "keys": ("label", '"user"', "app", "agent"),
         "units": ("terms",),

@@ -196,7 +196,7 @@ class PostgresStore(SQLReads):
             clauses.pairs("item, window", windows)
         found = fetch(
             self.connection,
-            "SELECT queued.item, queued.window, coalesce(messages.speaker || ': ', '') || "
+            "SELECT queued.item, queued.window, coalesce(messages.speaker || ': ', '') || coalesce(messages.asked || ' ', '') || "
             f"substr(coalesce(messages.text, memory.searched), (units.start + 1)::int, units.length::int) FROM ("
             # Numbered after the limit, so that the first rows are read by the key of the queue without scanning the rest.
             "SELECT tenant, item, window, row_number() OVER () AS number FROM ("

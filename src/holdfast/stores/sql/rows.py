@@ -22,7 +22,9 @@ MEMORY_COLUMNS = (
     "language, status, created_at, updated_at, valid_from, valid_to, expires_at, last_used_at, last_seen_at, retired_at, "
     "replaced_by, reason, content_hash, recorded_at, recorded_to, hash"
 )
-MESSAGE_COLUMNS = "seq, id, session, partition, role, speaker, client_id, text, at, origin, action, language, hash"
+MESSAGE_COLUMNS = (
+    "seq, id, session, partition, role, speaker, client_id, text, at, origin, action, language, act, asked, answers, hash"
+)
 SESSION_COLUMNS = "id, app, user, agent, status, started_at, last_at, ended_at, digested_to, metadata"
 JOB_COLUMNS = (
     "id, kind, payload, effect, state, priority, attempt, created_at, not_before, lease_until, worker, finished_at, cost, error"
@@ -43,6 +45,10 @@ _IN_PLACE = (21, 22, 23, 29, 30)
 
 These are expires_at, last_used_at, last_seen_at, recorded_to and the hash itself. They can change within a revision.
 """
+
+
+_HASHED_MESSAGE_COLUMNS = 12
+"""Number of leading columns that the hash of a message row covers. The columns after these are derived from them."""
 
 
 def to_time(value: int | None) -> datetime | None:
@@ -89,7 +95,7 @@ def memory_hash(row: Sequence[Any]) -> bytes:
 
 def message_hash(row: Sequence[Any]) -> bytes:
     """Compute the hash that a message row should contain."""
-    return row_hash(row[:-1])
+    return row_hash(row[:_HASHED_MESSAGE_COLUMNS])
 
 
 def memory_row(memory: Memory, partition: int) -> tuple[Any, ...]:
@@ -128,16 +134,17 @@ def message_row(message: Message, partition: int) -> tuple[Any, ...]:
     """Convert a message to a row in the order of ``MESSAGE_COLUMNS``."""
     values = (
         message.seq, message.id, message.session, partition, message.role, message.speaker, message.client_id, message.text,
-        stamp(message.at), message.origin, message.action, message.language,
+        stamp(message.at), message.origin, message.action, message.language, message.act, message.asked, message.answers,
     )  # fmt: skip
-    return (*values, row_hash(values))
+    return (*values, message_hash(values))
 
 
 def to_message(row: Sequence[Any], scopes: Mapping[int, Scope]) -> Message:
     """Convert a row in the order of ``MESSAGE_COLUMNS`` to a message."""
     message = _MutableMessage(
         seq=row[0], id=row[1], session=row[2], scope=scopes[row[3]], role=row[4], speaker=row[5], client_id=row[6],
-        text=row[7], at=_time(row[8]), origin=row[9], action=row[10], language=row[11],
+        text=row[7], at=_time(row[8]), origin=row[9], action=row[10], language=row[11], act=row[12],
+        asked=row[13], answers=row[14],
     )  # fmt: skip
     message.__class__ = Message
     return cast("Message", message)

@@ -34,6 +34,7 @@ from holdfast.stores.sql.rows import (
     session_row,
     stamp,
     to_job,
+    to_message,
 )
 from holdfast.text.dates import day_in_words
 from holdfast.types import AppRecord, ChangeRecord, Job, Memory, Message, SessionRecord, Spend, UserProfile
@@ -125,9 +126,24 @@ class SQLTransaction(SQLReads, AccessWrites):
         stored = replace(message, seq=partitions.next_number(self._connection, "item"))
         partition = partitions.ensure(self._connection, stored.scope, "message")
         self._insert("messages", MESSAGE_COLUMNS, message_row(stored, partition))
-        heading = f"{stored.speaker or ''} {day_in_words(stored.at, stored.language)}"
-        self._index(partition, stored.seq, stored.text, stored.language, heading=heading)
+        self._index_message(partition, stored)
         return stored
+
+    def _index_message(self, partition: int, message: Message) -> None:
+        """Index a message by its text, speaker and day. A reply is also found by the question that it answers."""
+        heading = f"{message.speaker or ''} {day_in_words(message.at, message.language)} {message.asked or ''}"
+        self._index(partition, message.seq, message.text, message.language, heading=heading)
+
+    def _detach_replies(self, questions: Sequence[int]) -> None:
+        """Remove the text of these questions from the replies to them, and index the replies by their own text alone."""
+        sql = f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE tenant = ? AND answers IN ({marks(questions)})"
+        for row in fetch(self._connection, sql, (self.tenant, *questions)) if questions else ():
+            self._unindex(row[0])
+            self._connection.execute(
+                "UPDATE messages SET asked = NULL, answers = NULL WHERE tenant = ? AND seq = ?", (self.tenant, row[0])
+            )
+            reply = to_message(row, partitions.scopes_of(self._connection, self.tenant, [row[3]]))
+            self._index_message(row[3], replace(reply, asked=None))
 
     def add_revision(self, memory: Memory) -> Memory:
         """Store a new current revision of a memory. The previous revision is archived, with its terms and vectors."""
@@ -199,6 +215,7 @@ class SQLTransaction(SQLReads, AccessWrites):
                     "UPDATE messages SET action = ?, hash = ? WHERE tenant = ? AND seq = ?",
                     (action, row_hash(marked), self.tenant, row[0]),
                 )
+            self._detach_replies([row[0] for row in rows])
 
     def set_expiry(self, ids: Collection[str], expires_at: datetime) -> None:
         """Set the expiry time of memories whose lifetime is renewed by use."""
@@ -338,6 +355,7 @@ class SQLTransaction(SQLReads, AccessWrites):
             counts["vectors"] += sum(self._unindex(seq) for (seq,) in rows)
             counts["messages"] += len(rows)
             self._connection.execute(f"DELETE FROM messages WHERE {where}", values)
+            self._detach_replies([seq for (seq,) in rows])
         return counts
 
     def remove_sessions(self, ids: Collection[str]) -> Mapping[str, int]:

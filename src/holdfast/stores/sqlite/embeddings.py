@@ -172,7 +172,7 @@ class IndexCache:
     def _ready(self, model: int, versions: Mapping[int, int]) -> dict[int, VectorIndex] | None:
         """Return the indexes of the partitions if all are up to date, otherwise None.
 
-        This is the common case, and it needs no snapshot of the file.
+        Up-to-date indexes are the common case. They need no snapshot of the file.
         """
         with self._lock:
             found = {partition: self._indexes.get((partition, model)) for partition, version in versions.items() if version}

@@ -228,7 +228,7 @@ class SQLiteStore(SQLReads):
             self.connection,
             "SELECT owner.heading || substr(owner.text, units.start + 1, units.length) FROM units, ("
             f" SELECT '' AS heading, {SEARCHED_TEXT} AS text FROM memories WHERE tenant = ?1 AND item = ?2"
-            " UNION ALL SELECT coalesce(speaker || ': ', ''), text FROM messages WHERE tenant = ?1 AND seq = ?2"
+            " UNION ALL SELECT coalesce(speaker || ': ', '') || coalesce(asked || ' ', ''), text FROM messages WHERE tenant = ?1 AND seq = ?2"
             ") AS owner WHERE units.tenant = ?1 AND units.item = ?2 AND units.window = ?3",
             (self.tenant, item, window),
         )
@@ -329,7 +329,7 @@ class SQLiteStore(SQLReads):
         return complete and clean, residue
 
     def _clear_caches(self) -> None:
-        """Clear the in-memory caches. Forks wait meanwhile, because a fork would copy locks that are held."""
+        """Clear the in-memory caches. The process cannot fork meanwhile, because the child would copy locks that are held."""
         with forks.fork_guard:
             self._indexes.clear()
             self.words.clear()

@@ -1,0 +1,170 @@
+"""Measures what a person meets in everyday use: is the answer first, is it in the context block, and is the block quiet?
+
+The talk is added through the public interface, with its dates, and everything is learned by rules. Nothing is judged by a
+model: a shown text answers a question if it comes from the right turn and contains the right words.
+"""
+
+import json
+import tempfile
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from pathlib import Path
+
+from holdfast.config.folders import models_directory
+from holdfast.config.models import make_embedder, make_second_embedder
+from holdfast.config.opening import open_engine
+from holdfast.config.settings import load_settings
+from holdfast.engine import Engine
+from holdfast.protocols import Embedder
+from holdfast.recall.embedding import EmbedderSource
+from holdfast.services import services
+from holdfast.testing.clock import FrozenClock
+from holdfast.text.clean import fold
+from holdfast.types import Hit
+from holdfast_bench.everyday.people import BACKGROUND, FOLDER, Half, Person, Question, Talk, Turn, load_background, load_people
+from holdfast_bench.everyday.scores import Outcome, table
+from holdfast_bench.recall.vector_cache import CachedEmbedder
+
+BLOCK_TOKENS = 400
+_BETWEEN_TURNS = timedelta(seconds=20)
+_BACKGROUND_DAYS = 120
+"""Background conversations are spread over this many days before the last conversation of a person."""
+FEW = 5
+"""Size of the smallest stores: the answer's turn with its neighbors."""
+
+
+def run(
+    *,
+    people: Path = FOLDER,
+    background: Path = BACKGROUND,
+    half: Half | None = "test",
+    sizes: Sequence[int] = (0,),
+    embedder: str = "arctic-embed-s",
+    misses: bool = False,
+    as_json: bool = False,
+    progress: Callable[[str, int, int], None] = lambda label, done, total: None,
+) -> None:
+    """Ask every question of every person, and print the tables. Size 0 is a person's own talk without background."""
+    outcomes: list[Outcome] = []
+    loaded = load_people(people, half=half)
+    for size in sizes:
+        for number, person in enumerate(loaded, 1):
+            outcomes += measure(person, size=size, background=background, embedder=embedder)
+            progress(f"{size or 'own'} items", number, len(loaded))
+    if misses:
+        for outcome in outcomes:
+            if outcome.is_miss:
+                print(outcome)  # noqa: T201  (output of the command)
+    print(json.dumps(table(outcomes).as_data()) if as_json else table(outcomes))  # noqa: T201
+
+
+def measure(person: Person, *, size: int = 0, background: Path = BACKGROUND, embedder: str = "arctic-embed-s") -> list[Outcome]:
+    """Ask all questions of a person and return the outcomes.
+
+    In a store of size ``FEW``, each question is asked of a store of its own.
+    """
+    model, second = _cached(embedder)
+    clock = FrozenClock()
+    parts: list[tuple[list[Talk], Sequence[Question]]]
+    if size == FEW:
+        parts = [(_few(person, question), [question]) for question in person.questions]
+    else:
+        missing = size - sum(len(talk.turns) for talk in person.talks)
+        filler = load_background(background, person.language) if missing > 0 else []
+        parts = [(_with_background(person, filler, missing), person.questions)]
+    outcomes: list[Outcome] = []
+    for talks, questions in parts:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            open_engine(Path(folder) / "memory.db", embedder=model, second=second, worker="none", clock=clock) as engine,
+        ):
+            turns = _keep(engine, clock, person.id, talks)
+            for question in questions:
+                clock.set(question.at)
+                outcomes.append(_ask(engine, person, question, turns, size))
+    return outcomes
+
+
+def _cached(embedder: str) -> tuple[Embedder | str, EmbedderSource | str]:
+    """Return the embedders. The vector of each text is cached between runs."""
+    source = make_embedder(embedder)
+    if source is None:
+        return "none", "none"
+    file = models_directory().parent / "bench" / "vectors.db"
+    other = make_second_embedder(None, source, load_settings())
+    second = "none" if other is None else EmbedderSource(name=other.name, load=lambda: CachedEmbedder(other.load(), file))
+    return CachedEmbedder(source.load(), file), second
+
+
+def _few(person: Person, question: Question) -> list[Talk]:
+    """Return a conversation of at most ``FEW`` turns around the answer, or the last turns if there is no answer."""
+    wanted = question.answer or question.related
+    talk = next((talk for talk in person.talks if any(turn.id in wanted for turn in talk.turns)), person.talks[-1])
+    place = next((number for number, turn in enumerate(talk.turns) if turn.id in wanted), len(talk.turns) - 1)
+    first = max(min(place - FEW // 2, len(talk.turns) - FEW), 0)
+    return [Talk(at=talk.at, turns=talk.turns[first : first + FEW])]
+
+
+def _with_background(person: Person, talks: Sequence[Sequence[tuple[str, str]]], wanted: int) -> list[Talk]:
+    """Return a person's talk and, in between, background conversations with at least ``wanted`` turns.
+
+    The background is repeated if it is shorter.
+    """
+    end = person.talks[-1].at
+    added: list[Talk] = []
+    count = 0
+    while talks and count < wanted:
+        talk = talks[len(added) % len(talks)]
+        turns = [Turn(id=f"background:{count + place}", role=role, text=text) for place, (role, text) in enumerate(talk)]
+        added.append(Talk(at=end, turns=turns))
+        count += len(turns)
+    step = timedelta(days=_BACKGROUND_DAYS) / max(len(added), 1)
+    spread = [Talk(at=end - (number + 1) * step, turns=talk.turns) for number, talk in enumerate(added)]
+    return sorted([*person.talks, *spread], key=lambda talk: talk.at)
+
+
+def _keep(engine: Engine, clock: FrozenClock, user: str, talks: Sequence[Talk]) -> dict[str, str]:
+    """Add conversations to the engine and let it learn. Return the turn id of each message id."""
+    turns: dict[str, str] = {}
+    for talk in talks:
+        clock.set(talk.at)
+        with engine.session(user=user) as session:
+            for turn in talk.turns:
+                turns[session.add(turn.role, turn.text, at=clock.advance(_BETWEEN_TURNS)).id] = turn.id
+        engine.drain()
+    while services(engine).embedding.catch_up(limit=256):
+        pass
+    return turns
+
+
+def _ask(engine: Engine, person: Person, question: Question, turns: dict[str, str], size: int) -> Outcome:
+    hits = engine.recall(question.text, user=person.id, limit=10)
+    block = engine.session(user=person.id).context(question.text, max_tokens=BLOCK_TOKENS)
+    ranks = [rank for rank, hit in enumerate(hits, 1) if _answers(hit, question, turns)]
+    fair = question.answer | question.related
+    return Outcome(
+        person=person.id,
+        language=person.language,
+        size=size,
+        question=question,
+        rank=ranks[0] if ranks else None,
+        in_block=any(_answers(hit, question, turns) for hit in block.hits),
+        lines=len(block.hits),
+        unrelated=sum(not fair & _turns_of(hit, turns) for hit in block.hits),
+        scores=[hit.score for hit in hits],
+        shown=[hit.text for hit in block.hits],
+    )
+
+
+def _turns_of(hit: Hit, turns: dict[str, str]) -> set[str]:
+    """Return the turns that a hit comes from."""
+    ids = [hit.message.id] if hit.message else list(hit.memory.sources) if hit.memory else []
+    return {turns[id] for id in ids if id in turns}
+
+
+def _answers(hit: Hit, question: Question, turns: dict[str, str]) -> bool:
+    """Return True if a hit comes from a turn that answers the question and contains the necessary words."""
+    if not question.answer & _turns_of(hit, turns):
+        return False
+    text = fold(f"{hit.message.asked or '' if hit.message else ''} {hit.text}")
+    return all(any(fold(spelling) in text for spelling in spellings) for spellings in question.says)

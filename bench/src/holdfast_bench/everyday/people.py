@@ -1,0 +1,132 @@
+"""Load the people of the everyday benchmark: their talk, and the questions about it.
+
+Each author wrote one file in ``people``. The authors are split into two halves. Tune on one half only.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from holdfast.errors import InvalidInput
+
+FOLDER = Path(__file__).parent / "people"
+BACKGROUND = Path(__file__).parent / "background"
+TUNING = ("a1", "a2", "a3", "a4", "a5", "a7")
+"""Authors whose people may be used for tuning. All other authors are for measuring only."""
+MISSING_ANSWER = ("near", "off")
+"""Kinds of questions that the talk does not answer.
+
+A ``near`` question is about a known person or thing, but asks for something that was never told. An ``off`` question has
+nothing to do with the person.
+"""
+
+Half = Literal["tuning", "test"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One message of a conversation."""
+
+    id: str
+    role: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Talk:
+    """One conversation of a person with the assistant, and when it began."""
+
+    at: datetime
+    turns: Sequence[Turn]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A question that a person asks later."""
+
+    id: str
+    text: str
+    at: datetime
+    tier: str
+    """``plain`` shares a word with the answer, ``hard`` shares none. Questions without an answer are ``near`` or ``off``."""
+    kind: str
+    answer: frozenset[str] = frozenset()
+    """Ids of the turns that answer it. One of them is enough."""
+    says: Sequence[Sequence[str]] = ()
+    """What a shown text must contain to answer it: one of the spellings of each entry."""
+    related: frozenset[str] = frozenset()
+    """Ids of further turns on the same matter. Showing them is not an error."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """A person, their talk, and the questions about it."""
+
+    id: str
+    author: str
+    language: str
+    talks: Sequence[Talk]
+    questions: Sequence[Question]
+
+
+def load_people(folder: Path = FOLDER, *, half: Half | None = None) -> list[Person]:
+    """Load the people of a folder, ordered by author. ``half`` selects the authors for tuning or those for measuring."""
+    files = sorted(folder.glob("*.json"))
+    if not files:
+        raise InvalidInput(f"There are no people in {folder}: no file there ends with .json.")
+    chosen = [file for file in files if half is None or (file.stem in TUNING) == (half == "tuning")]
+    return [person for file in chosen for person in _people(file)]
+
+
+def load_background(place: Path, language: str) -> list[list[tuple[str, str]]]:
+    """Load background conversations as lists of (role, text).
+
+    ``place`` is a file, or a folder with one file per language, such as ``en.json``.
+    """
+    file = place / f"{language}.json" if place.is_dir() else place
+    try:
+        data = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"The background conversations cannot be read from {file}: {error}.") from error
+    talks = data["conversations"] if isinstance(data, dict) else data
+    return [[(role, text) for role, text in talk if text.strip()] for talk in talks]
+
+
+def _people(file: Path) -> Iterator[Person]:
+    data = json.loads(file.read_text("utf-8"))
+    for person in data["people"]:
+        asked = [_question(entry, entry["tier"], entry["kind"]) for entry in person["questions"]]
+        asked += [_question(entry, kind, kind) for kind in MISSING_ANSWER for entry in person[kind]]
+        yield Person(
+            id=person["id"],
+            author=data["author"],
+            language=person["language"],
+            talks=[
+                Talk(
+                    at=_time(talk["at"]),
+                    turns=[Turn(id=turn["id"], role=turn["role"], text=turn["text"]) for turn in talk["turns"]],
+                )
+                for talk in person["sessions"]
+            ],
+            questions=asked,
+        )
+
+
+def _question(entry: dict[str, Any], tier: str, kind: str) -> Question:
+    return Question(
+        id=entry["id"],
+        text=entry["text"],
+        at=_time(entry["at"]),
+        tier=tier,
+        kind=kind,
+        answer=frozenset(entry.get("answer", ())),
+        says=[spellings.split("|") for spellings in entry.get("says", ())],
+        related=frozenset(entry.get("related", ())),
+    )
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)

@@ -1,0 +1,201 @@
+"""Classify what a message does in a conversation: ask, request, state, reply, or none of these (small talk).
+
+The rules look at the openings of sentences and clauses, in English and Spanish. They need no punctuation, because dictated
+messages have none. A message that states anything is a statement, even if it also asks or requests something.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from holdfast.text.clean import fold
+from holdfast.text.sentences import split_sentences
+from holdfast.types import Act
+
+_MAX_REPLY_WORDS: Final = 25
+"""Maximum number of words of a message that counts as a reply to the question before it."""
+_MAX_SENTENCES: Final = 40
+"""Maximum number of sentences that are examined. A longer message is almost always a statement."""
+_MIN_STATEMENT_WORDS: Final = 3
+"""Minimum number of words of a statement, unless it begins with a subject such as "I" or "my"."""
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_CLAUSE = re.compile(
+    r"[,;:()—–]|\.{2,}|\b(?:because|cause|cuz|coz|cos|since|so|but|and|cause|as|porque|xq|pq|pero|y|ya que|es que|asi que|pues)\b"
+)
+_ADDRESS = (
+    "hey hi hello ok okay so well um uh uhm hmm and but also oh ah please pls plz sorry quick right now then alright listen anyway "
+    "actually just oye oiga hola bueno vale pues y pero ah oh eh mira perdon perdona perdone disculpa disculpe venga che vos ahora "
+    "entonces porfa alexa siri google asistente ey epa ve mire a ver buenas"
+)
+_OPENERS: Final = frozenset(_ADDRESS.split())
+"""Words before the first telling word of a sentence. They are skipped."""
+
+_QUESTION_WORDS: Final = frozenset(
+    "what whats what's wat who whos who's whom whose where wheres where's when whens when's why whys why's which how hows how's "
+    "que cual cuales quien quienes cuando cuanto cuanta cuantos cuantas adonde".split()
+)
+_SPANISH_QUESTION: Final = frozenset("como donde".split())
+"""Spanish question words that also begin statements: "como siempre", "donde vivo". They count if a verb follows at once."""
+_INVERTED: Final = frozenset(
+    "do does did don't dont doesn't doesnt didn't didnt is are was were isn't isnt aren't arent wasn't wasnt am can could can't cant "
+    "couldn't couldnt will would won't wouldn't shall should shouldn't has have had hasn't haven't may might must".split()
+)
+_SUBJECTS: Final = frozenset(
+    "i you he she it we they my your his her our their the this that these those there a an any anyone anybody someone somebody "
+    "everyone me".split()
+)
+_ASKING: Final = re.compile(
+    r"(?:do you (?:know|remember|recall|happen)|any idea|any chance|remind me (?:what|who|where|when|how|which|why)|"
+    r"tell me (?:what|who|where|when|how|which|why|about)|what about|how about|how come|"
+    r"sabes|sabe|sabras|sabe usted|recuerdas|recuerda usted|te acuerdas|se acuerda|te acordas|os acordais|"
+    r"(?:dime|decime|digame) que|(?:dime|decime|digame|recuerdame|recordame) (?:cual|quien|donde|cuando|como|cuanto|a que)|"
+    r"(?:a|de|en|por|para|con|desde|hasta) (?:que|cual|quien|donde|cuanto|cuantos|cuantas)\b(?! (?:me|te|se|no|el|la|los|las) )|"
+    r"por que|hay (?:algun|alguna|algo)|tengo (?:algun|alguna|algo))\b"
+)
+_REQUEST: Final = re.compile(
+    r"(?:(?:can|could|would|will|wud|cud) (?:you|u|ya)|i (?:need|want) you to|i'd like you to|help me|let me (?:know|see)|let's|lets|"
+    r"give me|tell me|show me|find me|get me|make me|send me|read me|wake me|set|play|stop|pause|skip|start|turn|add|"
+    r"remove|delete|cancel|call|text|email|write|draft|word|rewrite|reword|translate|convert|calculate|explain|summarize|"
+    r"summarise|list|name|spell|define|suggest|recommend|book|order|schedule|search|look up|google|check|find|open|close|show|read|"
+    r"put|make|create|generate|compare|describe|repeat|count|plan|pick|choose|fix|change|update|save|forget|"
+    r"(?:me )?(?:puedes|podes|puede|podrias|podria|podeis|pueden)|ayudame|ayudeme|"
+    r"(?:pon|ponme|pone|poneme|ponga|pongame|dime|decime|digame|dame|deme|haz|hazme|hace|haceme|haga|hagame|escribe|escribeme|escribime|"
+    r"escriba|escribame|busca|buscame|busque|busqueme|avisame|aviseme|explica|explicame|"
+    r"expliqueme|explique|traduce|traduceme|traducime|traduzca|calcula|calculame|calcule|manda|mandame|mandale|mande|envia|enviame|"
+    r"llama|llame|agrega|agregame|agregue|anade|quita|quite|borra|borre|cancela|cancele|"
+    r"reproduce|para|pausa|sube|baja|apaga|prende|enciende|muestra|muestrame|mostrame|ensename|lee|leeme|resume|resumeme|resumime|"
+    r"cuenta|cuentame|contame|cuenteme|recomienda|recomiendame|recomendame|recomiendeme|sugiere|sugiereme|sugerime|dale|despiertame|"
+    r"despierteme|redacta|redactame|corrige|corrigeme|revisa|checa|checame|fijate|compara|repite|quiero que|necesito que))\b"
+)
+_SUBJECT_OPENING: Final = re.compile(
+    r"(?:i|i'm|im|i've|ive|i'd|id|i'll|ill|we|we're|we've|my|our|mine|he|he's|she|she's|they|they're|it's|its|there's|"
+    r"yo|mi|mis|nuestro|nuestra|nuestros|nuestras|me|nos|el|ella|ellos|ellas|soy|somos|estoy|estamos|tengo|tenemos|vivo|trabajo|"
+    r"voy|vamos|fui|fuimos|compre|compramos|empece|deje|cambie|odio|prefiero|necesito|no puedo|no me|no tengo|se me|le|les|su|sus)\b"
+)
+_EMPTY_STATEMENT: Final = re.compile(
+    r"(?:i (?:need|want|wanna|wonder|was wondering|forgot|forget|don'?t (?:know|remember|recall)|can'?t remember|would like|mean|"
+    r"think so|guess|see|got it|know|am not sure)|i'?m (?:not sure|wondering|sorry|asking|looking for|trying to remember)|i'?d like|"
+    r"not sure|no idea|it'?s (?:ok|okay|fine|alright|all right)|"
+    r"(?:yo )?(?:no (?:se|recuerdo|me acuerdo|estoy segur[oa]|lo se)|quiero|quisiera|queria|necesito|quisiera saber|me gustaria saber|"
+    r"me pregunto|se me olvido|ya no me acuerdo|olvide|lo siento|me parece bien|ni idea))\b"
+)
+"""Openings of first-person clauses that state nothing about the person: "I need ...", "I don't remember ..."."""
+_NO_ANSWER: Final = re.compile(
+    r"(?:i(?:'m| am) (?:not sure|sorry|afraid)|sorry|i (?:don'?t|do not) (?:know|have|remember|recall|see)|i have no|unfortunately|"
+    r"you (?:haven'?t|have not) (?:told|mentioned)|i can'?t (?:find|recall|remember)|no (?:lo )?se|no (?:tengo|recuerdo|encuentro|me "
+    r"(?:has|habias|lo has|consta|dijiste|lo dijiste|contaste))|lo siento|lamentablemente|perdon|disculpa|no estoy segur[oa])\b"
+)
+_SMALL_TALK: Final = re.compile(
+    r"(?:hi|hello|hey|good (?:morning|afternoon|evening|night)|morning|thanks?|thank you|thx|ta|cheers|ok|okay|k|kk|cool|nice|great|"
+    r"perfect|awesome|lovely|brilliant|wow|lol|haha+|ha|hmm+|sure|fine|alright|all right|got it|will do|no worries|you'?re welcome|"
+    r"bye|goodbye|see (?:you|ya)|night|sounds good|of course|yes|yeah|yep|yup|aye|no|nope|nah|maybe|please|sorry|never ?mind|"
+    r"hola|buenas|buenos dias|buenas (?:tardes|noches)|gracias|muchas gracias|mil gracias|vale|dale|listo|genial|perfecto|bueno|claro|"
+    r"de nada|chao|chau|adios|hasta (?:luego|manana|pronto)|jaja+|jeje+|ja|si|sip|no|nop|ok(?:ey|is)?|estupendo|guay|chevere|bacano|"
+    r"joya|barbaro|buenisimo|por favor|porfa|perdon|lo siento|nada|olvidalo|dejalo|de acuerdo|entendido|que (?:bueno|bien|lindo|rico))"
+    r"\b"
+)
+_MAX_SMALL_TALK_WORDS: Final = 6
+_POLITE: Final = re.compile(
+    r"(?:thanks?|thank you|thx|ta|cheers|never ?mind|bye|goodbye|see (?:you|ya)|good (?:morning|night|evening|afternoon)|hi|hello|hey|"
+    r"lol|haha+|gracias|muchas gracias|mil gracias|olvidalo|dejalo|chao|chau|adios|hasta (?:luego|manana|pronto)|hola|jaja+)\b"
+)
+"""Polite words that never answer a question."""
+
+
+def classify_act(text: str, previous: str | None = None) -> Act:
+    """Return the dialogue act of a message. ``previous`` is the message before it, if another person sent that message."""
+    acts = [_act_of_sentence(sentence) for sentence in split_sentences(text)[:_MAX_SENTENCES]]
+    if not acts:
+        return "small_talk"
+    if previous is not None and _is_reply(text, acts) and asked_in(previous):
+        return "reply"
+    for act in ("statement", "question", "request"):
+        if act in acts:
+            return act
+    return "small_talk"
+
+
+def asked_in(text: str) -> str | None:
+    """Return the last question of a message, if the message ends with it. Return None otherwise."""
+    sentences = split_sentences(text)
+    return next((each for each in reversed(sentences[-2:]) if "?" in each or _is_question(_opening(fold(each)))), None)
+
+
+def is_about_asking(query: str) -> bool:
+    """Return True if a query asks what the user asked or requested before."""
+    return _ABOUT_ASKING.search(fold(query)) is not None
+
+
+_ABOUT_ASKING: Final = re.compile(
+    r"\b(?:(?:did|have|had|has) (?:i|we|you|he|she|they|\w+) (?:just |already |ever |even )?(?:ask|asked|request|requested)|"
+    r"(?:i|we) (?:just |already |ever )?(?:asked|requested|wanted (?:to know|you to))|"
+    r"(?:my|our|the|last|previous|earlier) (?:\w+ )?(?:question|questions|request|requests)|"
+    r"(?:te|le|os|les) (?:pregunte|pregunto|pedi|consulte|he preguntado|he pedido|preguntamos|pedimos|habia preguntado|habia pedido)|"
+    r"pregunte|preguntamos|(?:mi|mis|nuestra|la|las|ultima|ultimas) (?:\w+ )?(?:pregunta|preguntas|consulta|consultas|peticion))\b"
+)
+
+
+def _is_reply(text: str, acts: Sequence[Act]) -> bool:
+    """Return True if a message can be the answer to a question: it is short, asks nothing and is not "I don't know"."""
+    if "question" in acts or "request" in acts or len(_WORD.findall(text)) > _MAX_REPLY_WORDS:
+        return False
+    opening = _opening(fold(text))
+    return "statement" in acts or not (_NO_ANSWER.match(opening) or _POLITE.match(opening))
+
+
+def _act_of_sentence(sentence: str) -> Act:
+    folded = fold(sentence)
+    opening = _opening(folded)
+    asks = "?" in sentence or "¿" in sentence or _is_question(opening)
+    if asks or _REQUEST.match(opening):
+        if any(_states(clause) for clause in _clauses(folded)[1:]):
+            return "statement"
+        return "question" if asks else "request"
+    words = _WORD.findall(opening)
+    if _NO_ANSWER.match(opening) or (len(words) <= _MAX_SMALL_TALK_WORDS and _SMALL_TALK.match(opening or folded)):
+        return "small_talk" if not any(_states(clause) for clause in _clauses(folded)[1:]) else "statement"
+    if _EMPTY_STATEMENT.match(opening):
+        return "statement" if any(_states(clause) for clause in _clauses(folded)[1:]) else "request"
+    if len(words) < _MIN_STATEMENT_WORDS and not _SUBJECT_OPENING.match(opening):
+        return "small_talk"
+    return "statement"
+
+
+def _states(clause: str) -> bool:
+    """Return True if a clause after a question or a request states something about a person."""
+    return (
+        _SUBJECT_OPENING.match(clause) is not None
+        and _EMPTY_STATEMENT.match(clause) is None
+        and len(_WORD.findall(clause)) >= _MIN_STATEMENT_WORDS
+    )
+
+
+def _clauses(folded: str) -> list[str]:
+    """Return the clauses of a folded sentence. The last clause of a question such as "..., right?" is a part of the question."""
+    parts = [part.strip(" ¿?¡!.\"'") for part in _CLAUSE.split(folded)]
+    return [part for part in parts if part]
+
+
+def _opening(folded: str) -> str:
+    """Return a folded sentence without words such as "hey" or "ok" at its start."""
+    words = folded.lstrip(" ¿¡\"'-").split()
+    while len(words) > 1 and words[0].strip(",.!") in _OPENERS:
+        words = words[1:]
+    return " ".join(words).lstrip("¿¡\"'")
+
+
+def _is_question(opening: str) -> bool:
+    words = _WORD.findall(opening)
+    if not words:
+        return False
+    if words[0] in _QUESTION_WORDS or _ASKING.match(opening):
+        return len(words) > 1 or words[0] in _QUESTION_WORDS
+    if words[0] in _SPANISH_QUESTION:
+        return len(words) > 1 and words[1] in _SPANISH_VERBS
+    return words[0] in _INVERTED and len(words) > 1 and words[1] in _SUBJECTS
+
+
+_SPANISH_VERBS: Final = frozenset(
+    "se es era esta estan fue van va hago hace hacer puedo era llama llamaba vivo vive queda".split()
+)
