@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Literal, NamedTuple, TypeAlias
 
 from holdfast.errors import InvalidInput
-from holdfast.types import MemoryStatus, Scope, SessionStatus, Where
+from holdfast.types import Act, MemoryStatus, Scope, SessionStatus, Where
 
 Space: TypeAlias = Literal["memory", "message", "archive"]
 """Part of a store to search: live memories, messages, or retired memories (``archive``)."""
@@ -138,6 +138,21 @@ class SearchFilter:
     """Session whose messages are excluded from the search."""
     said: Sequence[tuple[datetime, datetime]] = ()
     """Half-open time ranges. If any are given, a search of messages finds only those from these ranges."""
+
+
+class MessagePlace(NamedTuple):
+    """Where a message stands: its session, role, speaker and time, and what it does."""
+
+    seq: int
+    session: str
+    role: str
+    speaker: str | None
+    at: datetime
+    act: Act | None = None
+    """The message's dialogue act. None if an older version stored the message."""
+    language: str | None = None
+    text: str | None = None
+    """The text, if a part of it asks something or if the act is unknown."""
 
 
 class Match(NamedTuple):

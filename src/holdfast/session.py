@@ -15,7 +15,7 @@ from holdfast.runtime.clock import as_utc
 from holdfast.runtime.ids import new_id
 from holdfast.services import Services
 from holdfast.text.clean import clean_name, clean_text
-from holdfast.text.dialogue_acts import asked_in, classify_act
+from holdfast.text.dialogue_acts import asked_in, classify_act, split_acts
 from holdfast.text.language import detect_language
 from holdfast.text.secrets.redact import redact
 from holdfast.types import TRUST, Context, Hit, Message, MessageOrigin, Scope, SessionRecord
@@ -261,15 +261,19 @@ def _with_act(message: Message, previous: Sequence[Message]) -> Message:
 
     ``previous`` contains the message before this one, or nothing.
     """
-    before = next((each for each in previous if each.action is None and _is_other(each, message)), None)
+    before = next((each for each in previous if each.action is None and _can_answer(message, each)), None)
     act = classify_act(message.text, None if before is None else before.text)
+    asks = bool(split_acts(message.text)[0])
     if act != "reply" or before is None:
-        return replace(message, act=act)
-    return replace(message, act=act, asked=asked_in(before.text), answers=before.seq)
+        return replace(message, act=act, asks=asks)
+    return replace(message, act=act, asks=asks, asked=asked_in(before.text), answers=before.seq)
 
 
-def _is_other(one: Message, two: Message) -> bool:
-    return (one.role, one.speaker) != (two.role, two.speaker)
+def _can_answer(message: Message, question: Message) -> bool:
+    """Return True if a message can answer the message before it: a user answers the assistant, people answer each other."""
+    if message.speaker or question.speaker:
+        return message.speaker != question.speaker
+    return message.role == "user" and question.role == "assistant"
 
 
 def _origin(role: str, origin: str | None) -> MessageOrigin:

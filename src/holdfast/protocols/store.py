@@ -6,7 +6,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from holdfast.filters import AppChanges, DayCount, Match, MemoryFilter, MessageFilter, MissingVector, SearchFilter, SessionFilter
+from holdfast.filters import (
+    AppChanges,
+    DayCount,
+    Match,
+    MemoryFilter,
+    MessageFilter,
+    MessagePlace,
+    MissingVector,
+    SearchFilter,
+    SessionFilter,
+)
 from holdfast.protocols.models import Vectors
 from holdfast.types import (
     AppRecord,
@@ -49,8 +59,8 @@ class Reads(Protocol):
         """Return the number of memories that :meth:`memories` would list without a limit."""
         ...
 
-    def places(self, seqs: Collection[int]) -> list[tuple[int, str, str, str | None, datetime]]:
-        """Return the sequence number, session, role, speaker and time of each of these messages."""
+    def places(self, seqs: Collection[int]) -> list[MessagePlace]:
+        """Return the place of each of these messages: its session, role, speaker, time and dialogue act."""
         ...
 
     def revisions(self, id: str) -> list[Memory]:

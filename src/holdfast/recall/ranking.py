@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from holdfast.protocols import MessagePlace
 from holdfast.text.clean import fold
 from holdfast.text.periods import Period
 
@@ -31,7 +32,7 @@ MEANING_WEIGHT: Final = 6.0
 """
 WORD_WEIGHT: Final = 6.0
 """Match strength (a logit) that an item gains if it matches all words of the query."""
-_BIAS: Final = -3.0
+BIAS: Final = -3.0
 """Match strength (a logit) of an item that matches neither by meaning nor by words."""
 
 # Gains of a message from its context
@@ -112,32 +113,12 @@ If many candidates answer the question, their median is high. Without the limit,
 _WORD: Final = re.compile(r"\w+")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """The session, role, speaker and time of a message."""
-
-    session: str
-    role: str = "user"
-    speaker: str | None = None
-    at: datetime | None = None
-
-    @property
-    def by_user(self) -> bool:
-        """True if the message is by the user and has no named speaker."""
-        return self.role == "user" and self.speaker is None
-
-    @property
-    def role_gain(self) -> float:
-        """Gain in match strength from the role: positive for the user, negative for others, zero if the speaker has a name."""
-        return 0.0 if self.speaker else _USER_GAIN if self.role == "user" else -_USER_GAIN
-
-
 def strength(cosine: float | None, word_match: float, calibration: tuple[float, float] | None) -> float:
     """Return the match strength of an item and a query, as a logit. Without a cosine, it depends on the word match alone."""
     if calibration is None or cosine is None:
-        return _BIAS + WORD_WEIGHT * word_match
+        return BIAS + WORD_WEIGHT * word_match
     low, high = calibration
-    return _BIAS + MEANING_WEIGHT * (cosine - low) / (high - low) + WORD_WEIGHT * word_match
+    return BIAS + MEANING_WEIGHT * (cosine - low) / (high - low) + WORD_WEIGHT * word_match
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,13 +159,13 @@ def _sigmoid(logit: float) -> float:
 
 
 def _scaled(strength: float, scale: float) -> float:
-    """Scale the difference between a match strength and ``_BIAS``. Return ``_BIAS`` plus the scaled difference."""
-    return _BIAS + scale * (strength - _BIAS)
+    """Scale the difference between a match strength and ``BIAS``. Return ``BIAS`` plus the scaled difference."""
+    return BIAS + scale * (strength - BIAS)
 
 
 def with_context_gains(
     strengths: Mapping[int, float],
-    places: Mapping[int, Place],
+    places: Mapping[int, MessagePlace],
     question: str,
     *,
     periods: Sequence[Period] = (),
@@ -198,7 +179,7 @@ def with_context_gains(
     if len(messages) < 2:
         return {**strengths, **messages}
     messages = _with_named_speaker_gain(messages, places, question)
-    messages = {seq: value + places[seq].role_gain for seq, value in messages.items()}
+    messages = {seq: value + _role_gain(places[seq]) for seq, value in messages.items()}
     messages = _with_session_gain(messages, places)
     messages = _with_neighbor_gain(messages, places, answer_weight)
     return {**strengths, **messages}
@@ -222,7 +203,9 @@ def _gain_of(period: Period) -> float:
     return _DAYS_GAIN if period.end - period.start < SHORT_PERIOD else _MONTHS_GAIN
 
 
-def _with_named_speaker_gain(strengths: Mapping[int, float], places: Mapping[int, Place], question: str) -> dict[int, float]:
+def _with_named_speaker_gain(
+    strengths: Mapping[int, float], places: Mapping[int, MessagePlace], question: str
+) -> dict[int, float]:
     """Raise the strength of messages by speakers that the question names.
 
     If there are several speakers and the question names all of them, all strengths stay as they are.
@@ -235,7 +218,7 @@ def _with_named_speaker_gain(strengths: Mapping[int, float], places: Mapping[int
     return {seq: value + _NAMED_SPEAKER_GAIN * (places[seq].speaker in named) for seq, value in strengths.items()}
 
 
-def _with_session_gain(strengths: Mapping[int, float], places: Mapping[int, Place]) -> dict[int, float]:
+def _with_session_gain(strengths: Mapping[int, float], places: Mapping[int, MessagePlace]) -> dict[int, float]:
     """Return the strengths of messages, adjusted by the strength of their session.
 
     The strength of a session is the strength of its best message. In a session above the mean of all sessions, messages gain
@@ -249,7 +232,9 @@ def _with_session_gain(strengths: Mapping[int, float], places: Mapping[int, Plac
     return {seq: value + _SESSION_SHARE * (best[places[seq].session] - mean) for seq, value in strengths.items()}
 
 
-def _with_neighbor_gain(strengths: Mapping[int, float], places: Mapping[int, Place], answer_weight: float) -> dict[int, float]:
+def _with_neighbor_gain(
+    strengths: Mapping[int, float], places: Mapping[int, MessagePlace], answer_weight: float
+) -> dict[int, float]:
     """Raise the strength of each message whose neighbor is stronger than the mean of all found messages.
 
     Neighbors are consecutive messages of one session.
@@ -265,11 +250,16 @@ def _with_neighbor_gain(strengths: Mapping[int, float], places: Mapping[int, Pla
     return raised
 
 
-def _neighbor_shares(first: Place, second: Place, answer_weight: float) -> tuple[float, float]:
+def _role_gain(place: MessagePlace) -> float:
+    """Return the gain in strength from the role: positive for the user, negative for others, zero if the speaker has a name."""
+    return 0.0 if place.speaker else _USER_GAIN if place.role == "user" else -_USER_GAIN
+
+
+def _neighbor_shares(first: MessagePlace, second: MessagePlace, answer_weight: float) -> tuple[float, float]:
     """Return how much two consecutive messages gain if the other one is strong, as two factors.
 
     The first factor is for the later message, the second for the earlier message.
     """
     if first.speaker or second.speaker:
         return _PREVIOUS_SHARE, _NEXT_SHARE
-    return 0.0, answer_weight * _ANSWER_SHARE if first.by_user else 0.0
+    return 0.0, answer_weight * _ANSWER_SHARE if first.role == "user" and first.speaker is None else 0.0

@@ -11,15 +11,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from holdfast.protocols import Match, MemoryFilter, MessageFilter, SearchFilter, Space, Store
+from holdfast.protocols import Match, MemoryFilter, MessageFilter, MessagePlace, SearchFilter, Space, Store
 from holdfast.recall.duplicates import without_duplicates
 from holdfast.recall.embedding import Embedding
 from holdfast.recall.query import RecallQuery
 from holdfast.recall.query_vectors import QueryVectors, catch_up
+from holdfast.recall.questions import without_questions
 from holdfast.recall.ranking import (
     SHORT_PERIOD,
     Background,
-    Place,
     likelihood,
     max_period_gain,
     period_gain,
@@ -27,7 +27,9 @@ from holdfast.recall.ranking import (
     with_context_gains,
 )
 from holdfast.text.clean import clean_query
+from holdfast.text.dialogue_acts import is_about_asking
 from holdfast.text.periods import periods_of
+from holdfast.text.terms import query_terms
 from holdfast.types import Hit, Memory, Message, Reason, Scope
 
 # Search
@@ -157,6 +159,8 @@ def _matching_chunks(store: Store, question: RecallQuery) -> list[tuple[int, int
 def _ranked_hits(store: Store, embedding: Embedding, vectors: QueryVectors, question: RecallQuery) -> list[Hit]:
     found, places = _candidates(store, vectors, question)
     own = _strengths(embedding, question, found, word_weight=vectors.word_weight)
+    if not is_about_asking(question.text):
+        own = without_questions(own, places, query_terms(question.text, question.languages))
     strengths = with_context_gains(own, places, question.text, periods=question.periods, answer_weight=vectors.word_weight)
     background = _background(question, found, places, strengths)
     hits = (hit for hit in _best_first(store, question, found, strengths, background) if hit.score >= question.min_score)
@@ -165,7 +169,7 @@ def _ranked_hits(store: Store, embedding: Embedding, vectors: QueryVectors, ques
 
 
 def _background(
-    question: RecallQuery, found: dict[int, _Found], places: dict[int, Place], strengths: dict[int, float]
+    question: RecallQuery, found: dict[int, _Found], places: dict[int, MessagePlace], strengths: dict[int, float]
 ) -> Background:
     """Return the background (the baseline for hits) of all candidates. Gains from named periods of time are not included."""
     if not question.text.strip():  # the newest items are listed; none has to stand out
@@ -203,7 +207,7 @@ def _best_first(
                 yield _hit(best.owner, best.successor, likelihood(best.strength, background), found)
 
 
-def _candidates(store: Store, vectors: QueryVectors, question: RecallQuery) -> tuple[dict[int, _Found], dict[int, Place]]:
+def _candidates(store: Store, vectors: QueryVectors, question: RecallQuery) -> tuple[dict[int, _Found], dict[int, MessagePlace]]:
     """Return the candidates, and the places (session, role, speaker and time) of the messages among them.
 
     Messages from after ``now`` are left out. If most messages are that new, the search is repeated with more candidates.
@@ -377,11 +381,11 @@ def _strengths(embedding: Embedding, question: RecallQuery, found: dict[int, _Fo
     }
 
 
-def _places(store: Store, found: dict[int, _Found]) -> dict[int, Place]:
+def _places(store: Store, found: dict[int, _Found]) -> dict[int, MessagePlace]:
     """Return the session, role, speaker and time of each message among the candidates."""
     messages = [item for item, entry in found.items() if entry.space == "message"]
     rows = store.places(messages) if messages else []
-    return {seq: Place(session=session, role=role, speaker=speaker, at=at) for seq, session, role, speaker, at in rows}
+    return {place.seq: place for place in rows}
 
 
 def _final_strength(owner: Memory | Message, question: RecallQuery, strengths: dict[int, float]) -> tuple[float, datetime]:

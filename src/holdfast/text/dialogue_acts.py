@@ -16,6 +16,8 @@ _MAX_REPLY_WORDS: Final = 25
 """Maximum number of words of a message that counts as a reply to the question before it."""
 _MAX_SENTENCES: Final = 40
 """Maximum number of sentences that are examined. A longer message is almost always a statement."""
+_MAX_REQUEST_WORDS: Final = 12
+"""Maximum number of words of a pure request. A longer one almost always gives a detail or a reason."""
 _MIN_STATEMENT_WORDS: Final = 3
 """Minimum number of words of a statement, unless it begins with a subject such as "I" or "my"."""
 
@@ -25,8 +27,8 @@ _CLAUSE = re.compile(
 )
 _ADDRESS = (
     "hey hi hello ok okay so well um uh uhm hmm and but also oh ah please pls plz sorry quick right now then alright listen anyway "
-    "actually just oye oiga hola bueno vale pues y pero ah oh eh mira perdon perdona perdone disculpa disculpe venga che vos ahora "
-    "entonces porfa alexa siri google asistente ey epa ve mire a ver buenas"
+    "actually just yo say wait girl bro man mate love dear honey sis dude look quick hang on oye oiga hola bueno vale pues y pero ah oh eh mira perdon perdona perdone disculpa disculpe venga che vos ahora "
+    "entonces porfa tio tia wey guey parce mijo mija amor corazon carino manito marica hermano alexa siri google asistente ey epa ve mire a ver buenas"
 )
 _OPENERS: Final = frozenset(_ADDRESS.split())
 """Words before the first telling word of a sentence. They are skipped."""
@@ -53,6 +55,11 @@ _ASKING: Final = re.compile(
     r"(?:a|de|en|por|para|con|desde|hasta) (?:que|cual|quien|donde|cuanto|cuantos|cuantas)\b(?! (?:me|te|se|no|el|la|los|las) )|"
     r"por que|hay (?:algun|alguna|algo)|tengo (?:algun|alguna|algo))\b"
 )
+_LATE_QUESTION: Final = re.compile(
+    r"(?:[^\W_]+ ){1,3}(?:(?:what|who|where|when|which|why|how) (?:is|are|was|were|did|do|does|has|have|had|can|should|much|many|long|"
+    r"old|far|often|come|u|you|i)|what(?:'s|s)|who(?:'s|s)|where(?:'s|s)|when(?:'s|s)|how(?:'s|s))\b"
+)
+"""A question after a few words such as "yo quick" or "my love"."""
 _REQUEST: Final = re.compile(
     r"(?:(?:can|could|would|will|wud|cud) (?:you|u|ya)|i (?:need|want) you to|i'd like you to|help me|let me (?:know|see)|let's|lets|"
     r"give me|tell me|show me|find me|get me|make me|send me|read me|wake me|set|play|stop|pause|skip|start|turn|add|"
@@ -82,9 +89,9 @@ _EMPTY_STATEMENT: Final = re.compile(
 )
 """Openings of first-person clauses that state nothing about the person: "I need ...", "I don't remember ..."."""
 _NO_ANSWER: Final = re.compile(
-    r"(?:i(?:'m| am) (?:not sure|sorry|afraid)|sorry|i (?:don'?t|do not) (?:know|have|remember|recall|see)|i have no|unfortunately|"
-    r"you (?:haven'?t|have not) (?:told|mentioned)|i can'?t (?:find|recall|remember)|no (?:lo )?se|no (?:tengo|recuerdo|encuentro|me "
-    r"(?:has|habias|lo has|consta|dijiste|lo dijiste|contaste))|lo siento|lamentablemente|perdon|disculpa|no estoy segur[oa])\b"
+    r"(?:i(?:'m| am) (?:not sure|sorry|afraid)|i (?:don'?t|do not) (?:know|have|remember|recall|see)|i have no|unfortunately|"
+    r"you (?:haven'?t|have not) (?:told|mentioned)|i can'?t (?:find|recall|remember)|no (?:lo )?se|no (?:(?:la |lo |los |las )?tengo|(?:te |le )?(?:sabria|puedo) (?:decir|saber)|recuerdo|encuentro|me "
+    r"(?:has|habias|lo has|consta|dijiste|lo dijiste|contaste))|lamentablemente|no estoy segur[oa])\b"
 )
 _SMALL_TALK: Final = re.compile(
     r"(?:hi|hello|hey|good (?:morning|afternoon|evening|night)|morning|thanks?|thank you|thx|ta|cheers|ok|okay|k|kk|cool|nice|great|"
@@ -116,6 +123,23 @@ def classify_act(text: str, previous: str | None = None) -> Act:
     return "small_talk"
 
 
+def split_acts(text: str) -> tuple[list[str], list[str]]:
+    """Return the clauses of a message in two lists: those that ask or request, and those that state something."""
+    asking: list[str] = []
+    stating: list[str] = []
+    for sentence in split_sentences(text)[:_MAX_SENTENCES]:
+        folded = fold(sentence)
+        opening = _opening(folded)
+        if "?" in sentence or "¿" in sentence or _is_question(opening) or _REQUEST.match(opening):
+            first, *rest = _clauses(folded) or [folded]
+            asking.append(first)
+            for clause in rest:
+                (stating if _states(clause) else asking).append(clause)
+        else:
+            stating.append(sentence)
+    return asking, stating
+
+
 def asked_in(text: str) -> str | None:
     """Return the last question of a message, if the message ends with it. Return None otherwise."""
     sentences = split_sentences(text)
@@ -141,25 +165,25 @@ def _is_reply(text: str, acts: Sequence[Act]) -> bool:
     if "question" in acts or "request" in acts or len(_WORD.findall(text)) > _MAX_REPLY_WORDS:
         return False
     opening = _opening(fold(text))
-    return "statement" in acts or not (_NO_ANSWER.match(opening) or _POLITE.match(opening))
+    return not _NO_ANSWER.match(opening) and ("statement" in acts or not _POLITE.match(opening))
 
 
 def _act_of_sentence(sentence: str) -> Act:
     folded = fold(sentence)
     opening = _opening(folded)
-    asks = "?" in sentence or "¿" in sentence or _is_question(opening)
-    if asks or _REQUEST.match(opening):
-        if any(_states(clause) for clause in _clauses(folded)[1:]):
-            return "statement"
-        return "question" if asks else "request"
     words = _WORD.findall(opening)
-    if _NO_ANSWER.match(opening) or (len(words) <= _MAX_SMALL_TALK_WORDS and _SMALL_TALK.match(opening or folded)):
-        return "small_talk" if not any(_states(clause) for clause in _clauses(folded)[1:]) else "statement"
-    if _EMPTY_STATEMENT.match(opening):
-        return "statement" if any(_states(clause) for clause in _clauses(folded)[1:]) else "request"
-    if len(words) < _MIN_STATEMENT_WORDS and not _SUBJECT_OPENING.match(opening):
+    asks = "?" in sentence or "¿" in sentence or _is_question(opening)
+    if _NO_ANSWER.match(opening):
         return "small_talk"
-    return "statement"
+    if any(_states(clause) for clause in _clauses(folded)[1:]):
+        return "statement"
+    if asks:
+        return "question"
+    if _EMPTY_STATEMENT.match(opening) or (_REQUEST.match(opening) and len(words) <= _MAX_REQUEST_WORDS):
+        return "request"
+    is_short = len(words) < _MIN_STATEMENT_WORDS and not _SUBJECT_OPENING.match(opening)
+    is_phrase = len(words) <= _MAX_SMALL_TALK_WORDS and _SMALL_TALK.match(opening or folded)
+    return "small_talk" if is_short or is_phrase else "statement"
 
 
 def _states(clause: str) -> bool:
@@ -193,6 +217,8 @@ def _is_question(opening: str) -> bool:
         return len(words) > 1 or words[0] in _QUESTION_WORDS
     if words[0] in _SPANISH_QUESTION:
         return len(words) > 1 and words[1] in _SPANISH_VERBS
+    if _LATE_QUESTION.match(opening):
+        return True
     return words[0] in _INVERTED and len(words) > 1 and words[1] in _SUBJECTS
 
 

@@ -53,6 +53,8 @@ class Message:
     language: str | None = None
     act: Act | None = None
     """What the message does: ask, request, state, reply or small talk. None if an older version stored the message."""
+    asks: bool = False
+    """True if a part of the message asks or requests something."""
     asked: str | None = None
     """For a reply: the question that it answers."""
     answers: int | None = None

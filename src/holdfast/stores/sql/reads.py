@@ -5,7 +5,7 @@ from datetime import datetime
 from operator import itemgetter
 
 from holdfast.filters import check_page
-from holdfast.protocols import AppChanges, DayCount, MemoryFilter, MessageFilter, SessionFilter
+from holdfast.protocols import AppChanges, DayCount, MemoryFilter, MessageFilter, MessagePlace, SessionFilter
 from holdfast.stores.sql import partitions
 from holdfast.stores.sql.connection import Row, cached_fetch, fetch, guarded
 from holdfast.stores.sql.filters import Clauses, memory_clauses, message_clauses, session_clauses
@@ -115,12 +115,16 @@ class SQLReads(AccessReads):
         return int(rows[0][0])
 
     @guarded
-    def places(self, seqs: Collection[int]) -> list[tuple[int, str, str, str | None, datetime]]:
-        """Return (number, session, role, speaker, time) for each message with one of these numbers."""
+    def places(self, seqs: Collection[int]) -> list[MessagePlace]:
+        """Return the place of each message with one of these numbers. The text is included if it asks, or if that is unknown."""
         clauses = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
         clauses.among("seq", list(seqs))
-        rows = self._rows(f"SELECT seq, session, role, speaker, at FROM messages WHERE {clauses.sql}", clauses.values)
-        return [(seq, session, role, speaker, moment(at)) for seq, session, role, speaker, at in rows]
+        text = "CASE WHEN act IS NULL OR (asks = 1 AND act IN ('statement', 'reply')) THEN text END"
+        sql = f"SELECT seq, session, role, speaker, at, act, language, {text} FROM messages WHERE {clauses.sql}"
+        return [
+            MessagePlace(seq, session, role, speaker, moment(at), act, language, text)
+            for seq, session, role, speaker, at, act, language, text in self._rows(sql, clauses.values)
+        ]
 
     @guarded
     def revisions(self, id: str) -> list[Memory]:

@@ -23,7 +23,7 @@ MEMORY_COLUMNS = (
     "replaced_by, reason, content_hash, recorded_at, recorded_to, hash"
 )
 MESSAGE_COLUMNS = (
-    "seq, id, session, partition, role, speaker, client_id, text, at, origin, action, language, act, asked, answers, hash"
+    "seq, id, session, partition, role, speaker, client_id, text, at, origin, action, language, act, asks, asked, answers, hash"
 )
 SESSION_COLUMNS = "id, app, user, agent, status, started_at, last_at, ended_at, digested_to, metadata"
 JOB_COLUMNS = (
@@ -134,7 +134,8 @@ def message_row(message: Message, partition: int) -> tuple[Any, ...]:
     """Convert a message to a row in the order of ``MESSAGE_COLUMNS``."""
     values = (
         message.seq, message.id, message.session, partition, message.role, message.speaker, message.client_id, message.text,
-        stamp(message.at), message.origin, message.action, message.language, message.act, message.asked, message.answers,
+        stamp(message.at), message.origin, message.action, message.language, message.act,
+        None if message.act is None else int(message.asks), message.asked, message.answers,
     )  # fmt: skip
     return (*values, message_hash(values))
 
@@ -144,7 +145,7 @@ def to_message(row: Sequence[Any], scopes: Mapping[int, Scope]) -> Message:
     message = _MutableMessage(
         seq=row[0], id=row[1], session=row[2], scope=scopes[row[3]], role=row[4], speaker=row[5], client_id=row[6],
         text=row[7], at=_time(row[8]), origin=row[9], action=row[10], language=row[11], act=row[12],
-        asked=row[13], answers=row[14],
+        asks=bool(row[13]), asked=row[14], answers=row[15],
     )  # fmt: skip
     message.__class__ = Message
     return cast("Message", message)

@@ -1,5 +1,7 @@
 -- What a message does: ask, request, state, reply or small talk. NULL in messages that an older version stored.
 ALTER TABLE messages ADD COLUMN act TEXT;
+-- 1 if a part of the message asks or requests something.
+ALTER TABLE messages ADD COLUMN asks INTEGER;
 -- For a reply: the question that it answers, and the number of the message that contains the question.
 ALTER TABLE messages ADD COLUMN asked TEXT;
 ALTER TABLE messages ADD COLUMN answers INTEGER;

@@ -1,0 +1,54 @@
+"""Weaken stored questions and requests, because a question does not answer a question.
+
+A message that only asks, requests or chats keeps a small share of its strength (the score as a logit). A message that asks
+and also states something is weakened only if the words that match the query are in the part that asks.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Final
+
+from holdfast.protocols import MessagePlace
+from holdfast.recall.ranking import BIAS
+from holdfast.text.dialogue_acts import classify_act, split_acts
+from holdfast.text.terms import document_terms
+
+_ASKING: Final = frozenset({"question", "request", "small_talk"})
+_QUESTION_WEIGHT: Final = 0.15
+"""Share of its strength that a stored question keeps. Even a perfect match stays below a statement that answers."""
+_NAMED_SPEAKER_WEIGHT: Final = 0.8
+"""Share of its strength that a question of a named speaker keeps. What people ask each other often says much about them."""
+
+
+def without_questions(
+    strengths: Mapping[int, float], places: Mapping[int, MessagePlace], wanted: Sequence[frozenset[str]]
+) -> dict[int, float]:
+    """Return the strengths of items, lowered for messages that ask. ``wanted`` are the terms of the query."""
+    weakened = dict(strengths)
+    for seq, place in places.items():
+        share = _asking_share(place, wanted)
+        if share:
+            weight = _NAMED_SPEAKER_WEIGHT if place.speaker else _QUESTION_WEIGHT
+            gain = max(strengths[seq] - BIAS, 0.0)
+            weakened[seq] -= share * (1 - weight) * gain
+    return weakened
+
+
+def _asking_share(place: MessagePlace, wanted: Sequence[frozenset[str]]) -> float:
+    """Return the share of a message's match that comes from the part that asks, from 0 to 1."""
+    act = place.act or classify_act(place.text or "")
+    if act in _ASKING:
+        return 1.0
+    if place.text is None:
+        return 0.0
+    asked, stated = _terms(place.text, place.language)
+    in_asked = sum(bool(spellings & asked) and not spellings & stated for spellings in wanted)
+    in_stated = sum(bool(spellings & stated) for spellings in wanted)
+    return in_asked / (in_asked + in_stated) if in_asked else 0.0
+
+
+@lru_cache(maxsize=4096)
+def _terms(text: str, language: str | None) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the terms of the clauses that ask, and those of the other clauses."""
+    asking, stating = split_acts(text)
+    return frozenset(document_terms(" ".join(asking), language)), frozenset(document_terms(" ".join(stating), language))
