@@ -5,6 +5,7 @@ by ``ChatServer``. The rules are the union of the rules of api.openai.com, api.a
 Mistral in vLLM and llama.cpp, which demand alternating roles.
 """
 
+import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -88,15 +89,19 @@ def anthropic_problem(body: Mapping[str, Any]) -> str | None:
             return f"messages.{index}.role: Input should be 'user' or 'assistant'"
         if problem := _anthropic_content(index, message["content"]):
             return problem
+    return _anthropic_order(messages) or _anthropic_tools(messages)
+
+
+def _anthropic_order(messages: Messages) -> str | None:
     roles = [message["role"] for message in messages]
     if roles[0] != "user":
         return 'messages: first message must use the "user" role'
-    for role, following in zip(roles, roles[1:], strict=False):
+    for role, following in itertools.pairwise(roles):
         if role == following:
             return f'messages: roles must alternate between "user" and "assistant", but found multiple "{role}" roles in a row'
     if roles[-1] != "user":
         return "This model does not support assistant message prefill. The conversation must end with a user message."
-    return _anthropic_tools(messages)
+    return None
 
 
 def _anthropic_content(index: int, content: Any) -> str | None:
