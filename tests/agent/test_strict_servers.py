@@ -184,6 +184,18 @@ def _joined(request: ReceivedRequest) -> str:
 
 
 @every_dialect
+def test_a_tool_call_with_spaces_for_a_text_is_sent_without_a_text(
+    open_memory: OpenMemory, server: StrictServer, name: str
+) -> None:
+    server.script(Say("  ", tools=[SEARCH]), "Yes.")
+    Agent(open_memory(preset="reachy", chat=model(server, name))).reply("What do I like?")
+    call = server.requests[-1].body["messages"][1]
+    assert call["role"] == "assistant"
+    assert call["content"] is None or [block["type"] for block in call["content"]] == ["tool_use"]
+    assert server.rejections == []
+
+
+@every_dialect
 def test_a_session_with_any_messages_can_be_continued(open_memory: OpenMemory, server: StrictServer, name: str) -> None:
     agent = Agent(open_memory(chat=model(server, name)))
     for role, text in [

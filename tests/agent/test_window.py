@@ -7,11 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import Agent, Engine
-from holdfast.agent.window import window_for
+from holdfast.agent.window import read_window, window_for
 from holdfast.errors import ModelUnavailable
+from holdfast.services import services
+from holdfast.session import Session
 from holdfast.testing import ScriptedChat
 from holdfast.testing.samples import a_message
-from holdfast.types import Message
+from holdfast.types import Message, Scope
 
 OpenMemory = Callable[..., Engine]
 Shown = list[tuple[str, str]]
@@ -186,3 +188,32 @@ def test_a_cleared_window_stays_cleared_after_a_failure(open_memory: OpenMemory)
     agent.session.clear_window()
     agent.reply("After.")
     assert shown(chat) == [("user", "After.")]
+
+
+def test_noise_off_the_record_is_not_shown(open_memory: OpenMemory) -> None:
+    chat = ScriptedChat("Yes.")
+    memory = open_memory(chat=chat)
+    session = memory.session(off_record=True)
+    session.add("user", "krrrch", action="IGNORE")
+    Agent(memory, session=session).reply("Do you hear me?")
+    assert shown(chat) == [("user", "Do you hear me?")]
+
+
+def test_messages_of_an_outage_do_not_push_the_conversation_out_of_the_window(open_memory: OpenMemory) -> None:
+    down = [ModelUnavailable("gone")] * 12
+    chat = ScriptedChat("Nice to meet you.", *down, "You are Ana.")
+    agent = Agent(open_memory(preset="reachy", chat=chat))
+    agent.reply("I am Ana.")
+    for number in range(12):
+        with pytest.raises(ModelUnavailable):
+            agent.reply(f"Are you there, {number}?")
+    agent.reply("Who am I?")
+    assert shown(chat)[:2] == [("user", "I am Ana."), ("assistant", "Nice to meet you.")]
+    assert len(shown(chat)) == 3
+
+
+def test_messages_of_another_user_with_the_same_session_id_are_never_shown(memory: Engine) -> None:
+    memory.session(user="ana", id="talk").add("user", "My password is hidden.")
+    session = Session(services(memory), id="talk", scope=Scope(user="bob"))
+    window = read_window(services(memory), session, a_message("Hi.", scope=session.scope, session="talk", seq=999))
+    assert [turn.text for turn in window.turns] == ["Hi."]
