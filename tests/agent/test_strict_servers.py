@@ -243,6 +243,7 @@ def test_a_device_talks_on_past_its_window_through_noise_and_failures(tmp_path: 
     assert texts[0] == "Turn 4."
     assert texts[1] == "Turn 5.\n\nTurn 6."
     assert texts[-1] == "Still there?"
+    assert {text for role, text in talk(server.requests[-1]) if role == "assistant"} == {"Yes."}
     assert server.rejections == []
 
 
