@@ -98,6 +98,10 @@ class MessageFilter:
     seqs: Collection[int] | None = None
     client_id: str | None = None
     after_seq: int = 0
+    up_to_seq: int | None = None
+    """Only messages up to and including this sequence number."""
+    actions: Collection[str | None] | None = None
+    """Only messages with one of these actions. None in the collection selects messages without an action."""
     before: datetime | None = None
     said: Sequence[tuple[datetime, datetime]] = ()
     """Half-open time ranges. If any are given, only messages from these ranges are selected."""

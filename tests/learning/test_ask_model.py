@@ -89,7 +89,9 @@ def test_the_repair_is_asked_for_in_the_language_of_the_instructions() -> None:
 def test_an_empty_answer_is_not_shown_again() -> None:
     model = ScriptedChat("", '{"items": []}')
     complete(model, ASKED, SCHEMA)
-    assert [turn.role for turn in model.asked[1].turns] == ["system", "user", "user"]
+    again = model.asked[1].turns
+    assert [turn.role for turn in again] == ["system", "user"], "two user turns in a row are rejected by many models"
+    assert again[-1].text.startswith("Ana likes tea.\n\nYour last answer cannot be used")
 
 
 def test_two_useless_answers_are_an_error_that_knows_its_cost() -> None:

@@ -5,8 +5,8 @@
     assistant = holdfast.Agent(memory, user="ana", persona="You are a kitchen helper.")
     print(assistant.reply("What should I cook tonight?").text)
 
-Each message is on disk before the model is called. The system prompt is the persona and the context block; the last messages
-of the session follow. A model that supports tools is offered the preset's memory tools.
+Each message is on disk before the model is called. The system prompt is the persona and the context block; the last turns of
+the session follow. A model that supports tools is offered the preset's memory tools.
 """
 
 import logging
@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from holdfast.agent.tools import READ_ONLY_TOOLS, MemoryTools, ToolUse, language_for
+from holdfast.agent.window import FORGETTING, INTERRUPTED, Window, read_window, window_for
 from holdfast.chat import ChatModel, Reply, Tool, ToolCall, Turn, Usage, spend_of, usage_of
 from holdfast.engine import Engine
 from holdfast.errors import AnswerInvalid, HoldfastError, ModelError, ModelUnavailable, NoChatModel, SpendLimit, StoreError
@@ -28,13 +29,6 @@ from holdfast.types import Context, Message
 
 log = logging.getLogger("holdfast")
 
-INTERRUPTED = "interrupted"
-"""Value of a message's ``action`` field that marks an incomplete reply. No memories are extracted from such a reply."""
-FORGETTING = "forget"
-"""Value of a message's ``action`` field that marks a request to forget something.
-
-No memories are extracted from such a message. Otherwise "forget that I like tea" could store the memory "likes tea" again.
-"""
 _FORGETTING_TOOLS = ("forget", "forget_memory")
 _MAX_TOOL_ROUNDS = 5
 """Maximum number of model replies with tool calls per user message. Tool calls in later replies get an error result."""
@@ -70,6 +64,7 @@ class _Exchange:
     model: ChatModel
     turns: list[Turn]
     window: frozenset[str]
+    """Ids of the messages in the window."""
     text: str = ""
     uses: list[ToolUse] = field(default_factory=list)
     usages: list[Usage] = field(default_factory=list)
@@ -132,6 +127,9 @@ class Agent:
 
         ``state`` describes the present state of the host program or device, for the context block. With ``id``, a repeated call
         does not store the message twice.
+
+        If the model fails, the message stays in the session. The model gets it with the next message, in one turn. A message that
+        is repeated after a failure is shown to the model once.
         """
         *_, answer = self._answer(self._begin(text, state, id), streamed=False)
         assert isinstance(answer, Answer)
@@ -168,8 +166,8 @@ class Agent:
             message=message,
             context=context,
             model=model,
-            turns=[*system, *map(_turn, window)],
-            window=frozenset(each.id for each in window),
+            turns=[*system, *window.turns],
+            window=window.message_ids,
         )
 
     def _context_for(self, message: Message, state: str | None) -> Context:
@@ -180,14 +178,13 @@ class Agent:
             log.warning("Recall failed; replying without memories: %s", error)
             return with_persona(Context(text="", tokens=0, stable="", changing=""), self.persona)
 
-    def _window(self, message: Message) -> list[Message]:
-        """Return the last messages up to and including the new one. Messages marked as noise or forgotten are left out."""
+    def _window(self, message: Message) -> Window:
+        """Return the last turns up to the new message. If they cannot be read, log the error and return only the message."""
         try:
-            recent = [each for each in self.session.window() if each.action in (None, INTERRUPTED, FORGETTING)]
+            return read_window(services(self._memory), self.session, message)
         except HoldfastError as error:
             log.warning("Reading the session failed; replying without earlier messages: %s", error)
-            recent = []
-        return recent if any(each.id == message.id for each in recent) else [*recent, message]
+            return window_for([message], limit=1)
 
     def _model(self, message: Message, context: Context) -> ChatModel:
         model, problem = self._chat_model.model()
@@ -329,12 +326,3 @@ def _source(chat: "ChatModel | Callable[..., Any]") -> ChatSource:
 
         own = CallableChat(chat)
     return ChatSource(name=own.name, load=lambda: own)
-
-
-def _turn(message: Message) -> Turn:
-    """Return a message as a turn for the model. A role other than user and assistant becomes a user turn that names the role."""
-    if message.role == "user":
-        return Turn(role="user", text=message.text)
-    if message.role == "assistant":
-        return Turn(role="assistant", text=message.text)
-    return Turn(role="user", text=f"({message.role}) {message.text}")

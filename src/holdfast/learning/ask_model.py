@@ -7,7 +7,7 @@ import json
 import re
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -56,7 +56,7 @@ def complete(
         return _usable(first, schema, spent=first.usage)
     except ValueError as error:
         problem = _sentence(error)
-    retry = [*turns, *_repair(first, schema, problem, language=_language(turns))]
+    retry = _repair(turns, first, schema, problem)
     try:
         second = model.chat(retry, schema=schema, max_tokens=max_tokens, timeout=timeout)
     except ModelError as error:
@@ -85,12 +85,19 @@ def _usable(reply: Reply, schema: Schema, *, spent: Usage, flaws: tuple[str, ...
     return StructuredAnswer(data=data, flaws=flaws + dropped, usage=spent)
 
 
-def _repair(reply: Reply, schema: Schema, problem: str, *, language: str | None) -> list[Turn]:
-    """Return the turns to add for a retry: the beginning of the invalid answer, then the problem and the schema."""
+def _repair(turns: Sequence[Turn], reply: Reply, schema: Schema, problem: str) -> list[Turn]:
+    """Return the turns for a retry. The beginning of the invalid answer is added, then the problem and the schema.
+
+    An empty answer is not shown. The problem and the schema are then part of the last turn, because many models reject two user
+    turns in a row.
+    """
     form = json.dumps(schema, ensure_ascii=False, default=dict)
-    instructions = prompt_turns(load_prompt("repair", language), problem=problem, form=form)
+    *_, instruction = prompt_turns(load_prompt("repair", _language(turns)), problem=problem, form=form)
     shown = reply.text[:_MAX_REPEATED_CHARACTERS].strip()
-    return [*([Turn(role="assistant", text=shown)] if shown else []), *instructions]
+    if shown:
+        return [*turns, Turn(role="assistant", text=shown), instruction]
+    *before, last = turns
+    return [*before, replace(last, text=f"{last.text}\n\n{instruction.text}")]
 
 
 def _sentence(error: ValueError) -> str:

@@ -150,7 +150,10 @@ class Preset:
     layout: PromptLayout | None = None
     """Layout of the context block in the system prompt. If None, the default block is used."""
     window: int = 20
-    """Number of recent messages of the conversation that are sent along with the context."""
+    """Number of recent messages of the conversation that are sent along with the context.
+
+    A chat model gets them as alternating turns, the user's first. Then this is the maximum number of turns.
+    """
     tools: tuple[str, ...] = ("remember", "forget")
     """Names of the memory tools that a model may call. They are defined in ``prompts/tools.toml``."""
     default_key: str | None = None

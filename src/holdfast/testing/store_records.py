@@ -103,12 +103,18 @@ class MessagePromises:
             store,
             a_message("one", client_id="c1"),
             a_message("two", session="b", scope=BOB, at=AT + DAY),
-            a_message("three", session="s", scope=SHARED),
+            a_message("three", session="s", scope=SHARED, action="noise"),
         )
         assert store.messages(MessageFilter(ids=(one.id, two.id))) == [one, two]
         assert store.messages(MessageFilter(seqs=(three.seq,))) == [three]
         assert store.messages(MessageFilter(session="ses_1", client_id="c1")) == [one]
         assert store.messages(MessageFilter(after_seq=one.seq)) == [two, three]
+        assert store.messages(MessageFilter(up_to_seq=two.seq)) == [one, two]
+        assert store.messages(MessageFilter(up_to_seq=0)) == []
+        assert store.messages(MessageFilter(actions=(None,))) == [one, two]
+        assert store.messages(MessageFilter(actions=("noise", "other"))) == [three]
+        assert store.messages(MessageFilter(actions=(None, "noise"))) == [one, two, three]
+        assert store.messages(MessageFilter(actions=())) == []
         assert store.messages(MessageFilter(before=AT + DAY)) == [one, three]
         assert store.messages(MessageFilter(owner={"user": "bob"})) == [two]
         assert store.messages(MessageFilter(reader=ANA)) == [one, three]

@@ -192,7 +192,7 @@ def _message(turn: Turn) -> dict[str, Any]:
         return {"role": "tool", "tool_call_id": turn.call or "", "content": text}
     message: dict[str, Any] = {"role": turn.role, "content": text}
     if turn.tool_calls:
-        message["content"] = text or None
+        message["content"] = text if text.strip() else None
         message["tool_calls"] = [_sent_call(call) for call in turn.tool_calls]
     return message
 

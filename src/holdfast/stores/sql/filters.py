@@ -148,12 +148,29 @@ def message_clauses(connection: Connection, tenant: str, wanted: MessageFilter) 
             clauses.among(column, list(values))
     if wanted.client_id is not None:
         clauses.add("client_id = ?", wanted.client_id)
+    if wanted.actions is not None:
+        _add_actions(clauses, wanted.actions)
+    _add_place(clauses, wanted)
+    return clauses
+
+
+def _add_place(clauses: Clauses, wanted: MessageFilter) -> None:
+    """Add the conditions on the sequence numbers and the times of messages."""
     if wanted.after_seq:
         clauses.add("seq > ?", wanted.after_seq)
+    if wanted.up_to_seq is not None:
+        clauses.add("seq <= ?", wanted.up_to_seq)
     if wanted.before is not None:
         clauses.add("at < ?", stamp(wanted.before))
     said_in(clauses, "at", wanted.said)
-    return clauses
+
+
+def _add_actions(clauses: Clauses, actions: Collection[str | None]) -> None:
+    named = [action for action in actions if action is not None]
+    either = [f"action IN ({', '.join('?' * len(named))})"] if named else []
+    if None in actions:
+        either.append("action IS NULL")
+    clauses.add(f"({' OR '.join(either) or '1 = 0'})", *named)
 
 
 def said_in(clauses: Clauses, column: str, intervals: Sequence[tuple[datetime, datetime]]) -> None:

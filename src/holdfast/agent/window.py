@@ -1,0 +1,138 @@
+"""The window: the last messages of a session, in the form that every chat model accepts.
+
+Many models reject a list that starts with an assistant turn, has two turns of one role in a row, or contains an empty text.
+Stored messages can be all of that: a reply failed, a person sent two messages, a recording held no speech.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from holdfast.chat import Turn
+from holdfast.protocols import MessageFilter
+from holdfast.recall.conversation_state import conversation_state
+from holdfast.services import Services
+from holdfast.session import Session
+from holdfast.types import Message
+
+INTERRUPTED: Final = "interrupted"
+"""Value of a message's ``action`` field that marks an incomplete reply. No memories are extracted from such a reply."""
+FORGETTING: Final = "forget"
+"""Value of a message's ``action`` field that marks a request to forget something.
+
+No memories are extracted from such a message. Otherwise "forget that I like tea" could store the memory "likes tea" again.
+"""
+_SHOWN_ACTIONS: Final = (None, INTERRUPTED, FORGETTING)
+"""Actions of the messages that a model may see. Messages marked as noise or as forgotten are left out."""
+_MESSAGES_PER_TURN: Final = 4
+"""Messages read per turn of the window, on average. Unanswered messages are merged, so a turn can have several of them."""
+_BLANK_RECORDING: Final = re.compile(
+    r"""(?: [\[(*] \s* (?: blank[ _]audio | silence | no[ _]speech | inaudible | (?:background[ _])?noise | music
+                         | silencio | ruido | música ) \s* [\])*] \s* )+""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Pattern of the notes that transcribers write for a recording without speech, such as [BLANK_AUDIO]."""
+_INVISIBLE: Final = frozenset({"Cc", "Cf", "Zl", "Zp", "Zs"})
+"""Unicode categories of control characters, format characters and spaces."""
+
+_Role = Literal["user", "assistant"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """The turns that a model is given after the system prompt, and the ids of the messages in them."""
+
+    turns: tuple[Turn, ...]
+    message_ids: frozenset[str]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Run:
+    """Neighboring messages of one role, which become one turn."""
+
+    role: _Role
+    messages: list[Message] = field(default_factory=list)
+
+    def turn(self) -> Turn:
+        # A person who repeats an unanswered message has made one request. The last copy stays, in its place.
+        texts = list(dict.fromkeys(_text(message) for message in reversed(self.messages)))
+        return Turn(role=self.role, text="\n\n".join(reversed(texts)))
+
+
+def window_for(messages: Sequence[Message], *, limit: int) -> Window:
+    """Return the window that ends with the last of ``messages``, which is the user's new message.
+
+    The first and the last turn are the user's, and the roles alternate. Neighbors of one role are merged, with a blank line in
+    between. Messages that say nothing are left out. The window has at most ``limit`` turns, and at least the new message.
+    """
+    *earlier, new = messages
+    runs = _runs([*filter(_says_something, earlier), new])
+    recent = _from_user(runs[-max(limit, 1) :])
+    return Window(
+        turns=tuple(run.turn() for run in recent),
+        message_ids=frozenset(message.id for run in recent for message in run.messages),
+    )
+
+
+def read_window(services: Services, session: Session, new: Message) -> Window:
+    """Read the messages of a session up to ``new``, and return the window for them.
+
+    A repeated message is answered as if nothing had followed it. The size of the window is the preset's.
+    """
+    limit = services.preset.window
+    before = _before(services, session, new, limit=limit * _MESSAGES_PER_TURN)
+    return window_for([*(message for message in before if message.id != new.id), new], limit=limit)
+
+
+def _before(services: Services, session: Session, new: Message, *, limit: int) -> list[Message]:
+    if session.off_record:
+        shown = [message for message in session.messages() if message.action in _SHOWN_ACTIONS]
+        return shown[-limit:]
+    record = services.store.session(session.id)
+    state = conversation_state(record if record is not None and record.scope == session.scope else None)
+    return services.store.messages(
+        MessageFilter(
+            session=session.id,
+            exactly=session.scope,
+            after_seq=state.window_from,
+            up_to_seq=new.seq,
+            actions=_SHOWN_ACTIONS,
+            newest=limit,
+        )
+    )
+
+
+def _runs(messages: Iterable[Message]) -> list[_Run]:
+    runs: list[_Run] = []
+    for message in messages:
+        role: _Role = "assistant" if message.role == "assistant" else "user"
+        if not runs or runs[-1].role != role:
+            runs.append(_Run(role=role))
+        runs[-1].messages.append(message)
+    return runs
+
+
+def _from_user(runs: Sequence[_Run]) -> list[_Run]:
+    """Return the runs from the first user turn on.
+
+    A result of a tool at the start is left out, too: the turn that called the tool is not in the window.
+    """
+    for index, run in enumerate(runs):
+        if run.role == "user":
+            first = next((place for place, message in enumerate(run.messages) if message.role != "tool"), None)
+            if first is not None:
+                return [_Run(role="user", messages=run.messages[first:]), *runs[index + 1 :]]
+    return []
+
+
+def _says_something(message: Message) -> bool:
+    """Return False for a text without visible characters, and for the transcription of a recording without speech."""
+    visible = any(unicodedata.category(character) not in _INVISIBLE for character in message.text)
+    return visible and not (message.role == "user" and _BLANK_RECORDING.fullmatch(message.text.strip()))
+
+
+def _text(message: Message) -> str:
+    """Return a message's text. A role other than user and assistant is named, because the message becomes part of a user turn."""
+    return message.text if message.role in ("user", "assistant") else f"({message.role}) {message.text}"
