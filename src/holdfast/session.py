@@ -257,16 +257,15 @@ def _earlier(tx: Transaction, message: Message) -> Message | None:
 
 
 def _with_act(message: Message, previous: Sequence[Message]) -> Message:
-    """Return a message with its dialogue act. A reply gets the question that it answers.
+    """Return a message with its dialogue act. If the message before it ends with a question, that question is added.
 
     ``previous`` contains the message before this one, or nothing.
     """
     before = next((each for each in previous if each.action is None and _can_answer(message, each)), None)
     act = classify_act(message.text, None if before is None else before.text)
     asks = bool(split_acts(message.text)[0])
-    if act != "reply" or before is None:
-        return replace(message, act=act, asks=asks)
-    return replace(message, act=act, asks=asks, asked=asked_in(before.text), answers=before.seq)
+    asked = asked_in(before.text) if before is not None and act in ("reply", "statement") else None
+    return replace(message, act=act, asks=asks, asked=asked, answers=before.seq if before is not None and asked else None)
 
 
 def _can_answer(message: Message, question: Message) -> bool:

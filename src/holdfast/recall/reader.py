@@ -99,8 +99,7 @@ class Reader:
         found = recall(self._store, self._embedding, question)
         ranked = self._reranking.rank(clean_query(query), found, now=question.now)
         likely = [hit for hit in ranked if hit.score >= min_score]
-        sources = {source for hit in likely if hit.memory for source in hit.memory.sources}
-        hits = [hit for hit in likely if hit.id not in sources][:limit]
+        hits = (_without_sources(likely) if self._reranking.active else likely)[:limit]
         if as_of is None:
             moment, min_shown = self._clock.now(), min_score_to_show(hits)
             with self._lock:
@@ -295,6 +294,12 @@ class Reader:
         The nonce is constant within a conversation.
         """
         return hashlib.blake2b(name.encode(), key=self._secret.encode(), digest_size=5).hexdigest()
+
+
+def _without_sources(hits: Sequence[Hit]) -> list[Hit]:
+    """Return the hits without the messages from which other hits were derived."""
+    sources = {source for hit in hits if hit.memory for source in hit.memory.sources}
+    return [hit for hit in hits if hit.id not in sources]
 
 
 def _own_secret(store: Store) -> str:

@@ -6,7 +6,7 @@ found it, and its rank in each arm.
 
 import heapq
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -64,6 +64,12 @@ _MAX_WORD_MATCHES = 32
 """Maximum number of chunks to embed first because they match the query by words.
 
 Used if too many new chunks are queued. The maximum applies to memories and to messages separately.
+"""
+
+_MESSAGE_MARGIN = 1.0
+"""A message stands for itself if its strength exceeds that of the memories derived from it by more than this.
+
+Otherwise the memories stand for the message.
 """
 
 # Breaking ties
@@ -183,9 +189,10 @@ def _background(
 def _best_first(
     store: Store, question: RecallQuery, found: dict[int, _Found], strengths: dict[int, float], background: Background
 ) -> Iterator[Hit]:
-    """Yield hits, best first. A message is left out if a memory derived from it is also a hit.
+    """Yield hits, best first. Of a message and the memories derived from it, only one side is returned.
 
-    Reading a row costs more than finding it, so only a few rows are read at a time.
+    The memories stand for the message, unless the message is much stronger: then it says more about the question than they
+    do. Reading a row costs more than finding it, so only a few rows are read at a time.
     """
     ranked = sorted(found, key=strengths.__getitem__, reverse=True)
     step = question.limit + _EXTRA_ROWS
@@ -193,18 +200,32 @@ def _best_first(
     has_memories = any(entry.space != "message" for entry in found.values())
     max_gain = _TIE_WEIGHT * _MAX_TIE + (max_period_gain(question.periods) if has_memories else 0.0)
     read: list[_Ranked] = []
-    sources: set[str] = set()
+    derived: dict[str, float] = {}  # source id -> strength of the best memory derived from it
+    shown: set[str] = set()
     for end in range(step, len(ranked) + step, step):
         for owner, successor in _hydrate(store, question, ranked[end - step : end]):
             value, at = _final_strength(owner, question, strengths)
             heapq.heappush(read, _Ranked(value, at, owner, successor))
-            if isinstance(owner, Memory) and owner.sources and likelihood(value, background) >= question.min_score:
-                sources.update(owner.sources)
+            if isinstance(owner, Memory) and likelihood(value, background) >= question.min_score:
+                derived.update((source, max(value, derived.get(source, value))) for source in owner.sources)
         max_unread = strengths[ranked[end]] + max_gain if end < len(ranked) else -math.inf
         while read and read[0].strength >= max_unread:
             best = heapq.heappop(read)
-            if isinstance(best.owner, Memory) or question.with_sources or best.owner.id not in sources:
+            if question.with_sources or _says_more(best, derived, shown):
+                if isinstance(best.owner, Message):
+                    shown.add(best.owner.id)
                 yield _hit(best.owner, best.successor, likelihood(best.strength, background), found)
+
+
+def _says_more(candidate: _Ranked, derived: Mapping[str, float], shown: Set[str]) -> bool:
+    """Return False if another hit makes a candidate unnecessary.
+
+    For a message, that is a memory derived from it. For a memory, it is a stronger message that is its source.
+    """
+    owner = candidate.owner
+    if isinstance(owner, Message):
+        return derived.get(owner.id, -math.inf) < candidate.strength - _MESSAGE_MARGIN
+    return not owner.sources or not shown >= set(owner.sources)
 
 
 def _candidates(store: Store, vectors: QueryVectors, question: RecallQuery) -> tuple[dict[int, _Found], dict[int, MessagePlace]]:

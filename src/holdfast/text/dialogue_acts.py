@@ -12,7 +12,7 @@ from holdfast.text.clean import fold
 from holdfast.text.sentences import split_sentences
 from holdfast.types import Act
 
-_MAX_REPLY_WORDS: Final = 25
+_MAX_REPLY_WORDS: Final = 40
 """Maximum number of words of a message that counts as a reply to the question before it."""
 _MAX_SENTENCES: Final = 40
 """Maximum number of sentences that are examined. A longer message is almost always a statement."""

@@ -56,9 +56,9 @@ class Message:
     asks: bool = False
     """True if a part of the message asks or requests something."""
     asked: str | None = None
-    """For a reply: the question that it answers."""
+    """The question that the message before it ends with, if another person asked it. The message is indexed with it."""
     answers: int | None = None
-    """For a reply: the sequence number of the message that contains the question."""
+    """The sequence number of the message that contains the question in ``asked``."""
 
     @property
     def trust(self) -> float:

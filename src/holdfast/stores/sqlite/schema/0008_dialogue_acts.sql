@@ -2,7 +2,7 @@
 ALTER TABLE messages ADD COLUMN act TEXT;
 -- 1 if a part of the message asks or requests something.
 ALTER TABLE messages ADD COLUMN asks INTEGER;
--- For a reply: the question that it answers, and the number of the message that contains the question.
+-- The question that the message before ends with, and the number of the message that contains the question.
 ALTER TABLE messages ADD COLUMN asked TEXT;
 ALTER TABLE messages ADD COLUMN answers INTEGER;
 CREATE INDEX messages_by_question ON messages (tenant, answers) WHERE answers IS NOT NULL;
