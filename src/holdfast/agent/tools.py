@@ -23,7 +23,6 @@ from holdfast.errors import HoldfastError, SettingsError
 from holdfast.learning.changes.keys import canonical_key, same_key
 from holdfast.presets.base import Preset
 from holdfast.presets.reachy import context_key
-from holdfast.recall.reader import min_score_to_show
 from holdfast.services import services
 from holdfast.text.clean import clean_name, escape_line
 from holdfast.text.json.conform import conform
@@ -207,8 +206,7 @@ class MemoryTools:
         names = sorted({label for each in self._own() if (label := _label(each))})[:30]
         kinds = [kind.name for kind in self._memory.preset.kinds]
         found = self._memory.recall(key, limit=3, kinds=kinds, **self._parts)
-        min_score = min_score_to_show(found)
-        near = [{"id": hit.id, "text": str(hit)[:200]} for hit in found if hit.score >= min_score and self._is_own(hit.id)]
+        near = [{"id": hit.id, "text": str(hit)[:200]} for hit in found if hit.is_relevant and self._is_own(hit.id)]
         listed = "; ".join(f"{each['id']} ({escape_line(each['text'])})" for each in near)
         text = texts["none"].format(
             key=escape_line(key),
@@ -236,8 +234,7 @@ class MemoryTools:
             kinds = [kind for kind in kinds if kind != "message"] + ["message"]
         limit = max(1, min(limit, _MAX_RESULTS))
         hits = self._memory.recall(query, kinds=kinds, limit=limit + len(seen), **self._parts)
-        min_score = min_score_to_show(hits)
-        scored = [(hit, self._score(hit)) for hit in hits if hit.id not in seen and hit.score >= min_score]
+        scored = [(hit, self._score(hit)) for hit in hits if hit.id not in seen and hit.is_relevant]
         if self._min_score is not None:  # such a design also ranks by this score
             scored = sorted((each for each in scored if each[1] >= self._min_score), key=lambda each: -each[1])
         found = [self._shown(hit, score) for hit, score in scored[:limit]]

@@ -79,6 +79,8 @@ class RecallPlan:
 
     The number fits the embedder that ``measured_by`` describes.
     """
+    intended_cosine: float | None = None
+    """The preset's own ``min_cosine``. With another embedder, it stands for the relevance floor."""
     measured_by: tuple[float, float] = (0.0, 1.0)
     """Calibration of the embedder for which ``min_cosine`` was chosen.
 
@@ -88,6 +90,14 @@ class RecallPlan:
     """Name of the embedder for which ``min_cosine`` was chosen. With this embedder, ``min_cosine`` is not converted."""
     accumulates: bool = False
     """If True, memories recalled in one turn stay in the context until the conversation ends."""
+
+    @property
+    def floor_shift(self) -> float:
+        """How far a changed ``min_cosine`` raises the relevance floor, as a share of the span that ``measured_by`` describes."""
+        if self.min_cosine is None or self.intended_cosine is None:
+            return 0.0
+        low, high = self.measured_by
+        return (self.min_cosine - self.intended_cosine) / (high - low)
 
     def as_measured(self, cosine: float, calibration: tuple[float, float]) -> float:
         """Convert a cosine to the scale of the embedder for which ``min_cosine`` was chosen.

@@ -27,7 +27,9 @@ REACHY = Preset(
         ),
     ),
     extract_at="never",
-    recall=RecallPlan(limit=5, kinds=("conversation", "fact", "context"), min_cosine=0.3, measured_by=_MINILM),
+    recall=RecallPlan(
+        limit=5, kinds=("conversation", "fact", "context"), min_cosine=0.3, intended_cosine=0.3, measured_by=_MINILM
+    ),
     layout=PromptLayout(sections=(Section(words="relevant", source="relevant"),)),
     window=10,
     tools=("search_memories", "store_memory", "forget_memory"),

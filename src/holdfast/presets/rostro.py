@@ -25,6 +25,7 @@ ROSTRO = Preset(
         limit=5,
         kinds=("conclusion",),
         min_cosine=0.7,
+        intended_cosine=0.7,
         measured_by=_OPENAI_SMALL,
         own_embedder="openai:text-embedding-3-small",
         accumulates=True,

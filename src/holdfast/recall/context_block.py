@@ -14,6 +14,10 @@ from holdfast.text.clean import count_tokens, escape_line
 from holdfast.types import Context, Hit
 
 _MAX_LINE_CHARACTERS = 600
+_MAX_QUESTION_CHARACTERS = 160
+"""Maximum length of the question that is shown with a message that answers it."""
+_MIN_ANSWER_SCORE = 0.4
+"""Minimum score of the best hit for a heading that promises an answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +27,9 @@ class BlockWords:
     intro: str
     pinned: str
     relevant: str
+    related: str
     said: str
+    asked: str
     since: str
 
 
@@ -43,7 +49,10 @@ def render_block(
     language: str | None = None,
     persona: str | None = None,
 ) -> Context:
-    """Render hits as a block of at most ``max_tokens``. A hit that does not fit is skipped; shorter hits after it may fit."""
+    """Render hits as a block of at most ``max_tokens``. A hit that does not fit is skipped; shorter hits after it may fit.
+
+    Hits that are not relevant are left out. If even the best hit probably does not answer the question, the heading says so.
+    """
     words = block_words(language)
     opening, closing = f'<memory id="{nonce}">\n{words.intro}', f'</memory id="{nonce}">'
     budget = max_tokens - count_tokens(f"{opening}\n{words.pinned}\n{words.relevant}\n{closing}")
@@ -52,6 +61,9 @@ def render_block(
     parts: list[list[str]] = [[], []]
     for part, hits in enumerate((pinned, relevant)):
         for hit in hits:
+            if part and not hit.is_relevant:
+                left_out.append(hit)
+                continue
             line = _line(hit, words)
             cost = count_tokens(line + "\n")
             if cost > budget:
@@ -63,7 +75,7 @@ def render_block(
     if not kept:
         return with_persona(Context(text="", tokens=0, stable="", changing="", left_out=tuple(left_out)), persona)
     stable = "\n".join([opening, words.pinned, *parts[0]] if parts[0] else [opening])
-    changing = "\n".join([words.relevant, *parts[1], closing] if parts[1] else [closing])
+    changing = "\n".join([_heading(relevant, words), *parts[1], closing] if parts[1] else [closing])
     text = f"{stable}\n{changing}"
     block = Context(
         text=text, tokens=count_tokens(text), stable=stable, changing=changing, hits=tuple(kept), left_out=tuple(left_out)
@@ -84,6 +96,11 @@ def with_persona(block: Context, persona: str | None) -> Context:
     return replace(block, text=text, stable=stable, tokens=count_tokens(text))
 
 
+def _heading(relevant: Sequence[Hit], words: BlockWords) -> str:
+    """Return the heading of the relevant hits. It promises an answer only if the best hit is likely to be one."""
+    return words.relevant if max(hit.score for hit in relevant) >= _MIN_ANSWER_SCORE else words.related
+
+
 def _line(hit: Hit, words: BlockWords) -> str:
     """Return a hit as one line, with its date and, for a message, its speaker."""
     text = escape_line(str(hit))
@@ -92,7 +109,8 @@ def _line(hit: Hit, words: BlockWords) -> str:
     date = hit.at.date().isoformat()
     if hit.message:
         speaker = escape_line(hit.message.speaker or hit.message.role)
-        line = f"- ({date}, {speaker} {words.said}) {text}"
+        asked = f'{words.asked} "{escape_line(hit.asked)[:_MAX_QUESTION_CHARACTERS]}", ' if hit.asked else ""
+        line = f"- ({date}, {asked}{speaker} {words.said}) {text}"
         if hit.successor is None:
             return line
         return f"{line} ({words.since}: {escape_line(str(hit.successor))[:_MAX_LINE_CHARACTERS]})"

@@ -98,6 +98,12 @@ _MAX_LOGIT: Final = 30.0
 _WORDS_ONLY_SCALE: Final = 2.5
 """Scale factor for match strengths if there are no cosines. Match strengths from words alone span a smaller range."""
 
+# Relevance floor, fitted to questions with and without an answer, see docs/project/benchmarks.md
+_MIN_STRENGTH: Final = 3.0
+"""Minimum strength of a relevant item. Nine of ten questions that the store cannot answer find nothing above it."""
+_MAX_GAP: Final = 4.0
+"""Maximum difference in strength between a relevant item and the best item."""
+
 # Background
 _BACKGROUND_SIZE: Final = 32
 """Maximum number of top candidates whose median strength forms the background, the baseline that a hit must exceed."""
@@ -152,6 +158,12 @@ def likelihood(strength: float, background: Background) -> float:
         + _INTERCEPT
     )
     return _sigmoid(max(-_MAX_LOGIT, min(_MAX_LOGIT, logit)))
+
+
+def relevance_margin(strength: float, best: float, background: Background) -> float:
+    """Return how far a strength is above the relevance floor. ``best`` is the strength of the best candidate."""
+    floor = max(_MIN_STRENGTH, _scaled(best, background.scale) - _MAX_GAP)
+    return _scaled(strength, background.scale) - floor
 
 
 def _sigmoid(logit: float) -> float:

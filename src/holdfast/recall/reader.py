@@ -9,12 +9,13 @@ from datetime import datetime
 
 from holdfast.filters import check_page
 from holdfast.learning.topics.page_names import page_title
-from holdfast.presets.base import Preset, RecallPlan, Section
+from holdfast.presets.base import Preset, Section
 from holdfast.protocols import Clock, MemoryFilter, SessionFilter, Store, Transaction
 from holdfast.recall.context_block import render_block
 from holdfast.recall.conversation_state import ConversationState, with_state
 from holdfast.recall.embedding import Embedding
 from holdfast.recall.query import RecallQuery
+from holdfast.recall.ranking import MEANING_WEIGHT
 from holdfast.recall.reranking import Reranking
 from holdfast.recall.search import recall
 from holdfast.recall.sections import render_sections
@@ -28,17 +29,6 @@ SHOWN = "memories_shown"
 """Key in a session's metadata. It is set once a context block with memories was returned for the session."""
 _MAX_UNFLUSHED = 100
 _MAX_PINNED = 50
-_MIN_SHOWN_SCORE = 0.04
-"""Minimum score for a hit to count as used, and for a message to appear in a context block.
-
-If half of the best score is lower than this number, half of the best score is the minimum. Thus something is always shown.
-Memories appear in a context block with any score, because they were worth storing. Only the token budget limits them.
-"""
-
-
-def min_score_to_show(hits: Sequence[Hit]) -> float:
-    """Return the minimum score that a hit needs to be shown. It depends on the best score of these hits."""
-    return min(_MIN_SHOWN_SCORE, max((hit.score for hit in hits), default=0.0) / 2)
 
 
 class Reader:
@@ -101,9 +91,9 @@ class Reader:
         likely = [hit for hit in ranked if hit.score >= min_score]
         hits = (_without_sources(likely) if self._reranking.active else likely)[:limit]
         if as_of is None:
-            moment, min_shown = self._clock.now(), min_score_to_show(hits)
+            moment = self._clock.now()
             with self._lock:
-                self._used.update((hit.id, moment) for hit in hits if hit.memory and hit.score >= min_shown)
+                self._used.update((hit.id, moment) for hit in hits if hit.memory and hit.is_relevant)
         return hits
 
     def _background_kinds(self) -> list[str]:
@@ -147,10 +137,9 @@ class Reader:
         pinned = self._listed(reader, Section(words="", source="pinned", max_items=_MAX_PINNED))
         shown = {hit.id for hit in pinned}
         found = self._planned_recall(reader, query, without_session)
-        min_shown = min_score_to_show(found)
         return render_block(
             pinned,
-            [hit for hit in found if hit.id not in shown and (hit.memory or hit.score >= min_shown)],
+            [hit for hit in found if hit.id not in shown],
             max_tokens=tokens,
             nonce=self._nonce(without_session or reader.user or "shared"),
             language=language,
@@ -229,22 +218,24 @@ class Reader:
     def _planned_recall(self, reader: Scope, query: str, without_session: str | None) -> list[Hit]:
         """Return the hits of a recall with the settings of the preset."""
         plan = self.preset.recall
-        min_cosine = self._min_cosine(plan)
+        if plan.min_cosine is None:
+            return self.recall(reader, query, limit=plan.limit, kinds=plan.kinds, without_session=without_session)
         # Fetch more than the limit, because hits by words alone are dropped if their cosine is too low.
-        limit = plan.limit if min_cosine is None else 3 * plan.limit
-        found = self.recall(reader, query, limit=limit, kinds=plan.kinds, without_session=without_session)
-        near = [hit for hit in found if min_cosine is None or hit.similarity is None or hit.similarity >= min_cosine]
-        return near[: plan.limit]
+        found = self.recall(reader, query, limit=3 * plan.limit, kinds=plan.kinds, without_session=without_session)
+        return self._above_minimum(found, plan.min_cosine)[: plan.limit]
 
-    def _min_cosine(self, plan: RecallPlan) -> float | None:
-        """Return the preset's minimum cosine, converted to the scale of the current embedder, or None if there is no minimum."""
-        embedder = self._embedding.embedder()
-        if plan.min_cosine is None or embedder is None:
-            return None
-        if embedder.name == plan.own_embedder:
-            return plan.min_cosine
-        (low, high), (own_low, own_high) = plan.measured_by, embedder.calibration
-        return own_low + (plan.min_cosine - low) / (high - low) * (own_high - own_low)
+    def _above_minimum(self, hits: Sequence[Hit], min_cosine: float) -> list[Hit]:
+        """Return the hits that the preset's minimum cosine lets through. Their margins are measured from that minimum.
+
+        The minimum applies as it is to the embedder for which it was chosen, and to a function of the caller. For other
+        embedders, the preset's own minimum stands for the relevance floor. A changed setting raises or lowers that floor.
+        """
+        plan, embedder = self.preset.recall, self._embedding.embedder()
+        if embedder is not None and (embedder.name == plan.own_embedder or embedder.calibration == plan.measured_by):
+            near = [hit for hit in hits if hit.similarity is None or hit.similarity >= min_cosine]
+            return [replace(hit, margin=max(hit.margin, 0.0)) for hit in near]
+        shift = MEANING_WEIGHT * plan.floor_shift
+        return [moved for hit in hits if (moved := replace(hit, margin=hit.margin - shift)).is_relevant]
 
     def flush_uses(self, renew: Callable[[Transaction, set[str], datetime], None]) -> None:
         """Store the times at which memories were last used. ``renew`` may extend the lifetime of these memories."""

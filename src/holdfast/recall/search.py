@@ -6,7 +6,8 @@ found it, and its rank in each arm.
 
 import heapq
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -23,6 +24,7 @@ from holdfast.recall.ranking import (
     likelihood,
     max_period_gain,
     period_gain,
+    relevance_margin,
     strength,
     with_context_gains,
 )
@@ -202,6 +204,7 @@ def _best_first(
     read: list[_Ranked] = []
     derived: dict[str, float] = {}  # source id -> strength of the best memory derived from it
     shown: set[str] = set()
+    strongest = None
     for end in range(step, len(ranked) + step, step):
         for owner, successor in _hydrate(store, question, ranked[end - step : end]):
             value, at = _final_strength(owner, question, strengths)
@@ -214,10 +217,11 @@ def _best_first(
             if question.with_sources or _says_more(best, derived, shown):
                 if isinstance(best.owner, Message):
                     shown.add(best.owner.id)
-                yield _hit(best.owner, best.successor, likelihood(best.strength, background), found)
+                strongest = best.strength if strongest is None else strongest
+                yield _hit(best, found, background, strongest)
 
 
-def _says_more(candidate: _Ranked, derived: Mapping[str, float], shown: Set[str]) -> bool:
+def _says_more(candidate: _Ranked, derived: Mapping[str, float], shown: AbstractSet[str]) -> bool:
     """Return False if another hit makes a candidate unnecessary.
 
     For a message, that is a memory derived from it. For a memory, it is a stronger message that is its source.
@@ -428,17 +432,19 @@ def _final_strength(owner: Memory | Message, question: RecallQuery, strengths: d
     return strengths[item] + _TIE_WEIGHT * (recency + tie) + gain, at
 
 
-def _hit(owner: Memory | Message, successor: Memory | None, score: float, found: dict[int, _Found]) -> Hit:
-    """Return the hit for a row, with its reasons."""
+def _hit(candidate: _Ranked, found: dict[int, _Found], background: Background, strongest: float) -> Hit:
+    """Return the hit for a row, with its reasons. ``strongest`` is the strength of the first hit."""
+    owner = candidate.owner
     memory, message = (owner, None) if isinstance(owner, Memory) else (None, owner)
     entry = found[owner.item if isinstance(owner, Memory) else owner.seq]
     return Hit(
         memory=memory,
         message=message,
-        score=round(score, 4),
+        score=round(likelihood(candidate.strength, background), 4),
+        margin=round(relevance_margin(candidate.strength, strongest, background), 4),
         similarity=entry.similarity,
         why=tuple([Reason(arm=vote.arm, rank=vote.rank, score=vote.score) for vote in entry.why]),
-        successor=successor,
+        successor=candidate.successor,
     )
 
 

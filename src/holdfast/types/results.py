@@ -33,6 +33,8 @@ class Hit:
     message: Message | None = None
     score: float
     """Probability, from 0 to 1, that the hit answers the query. Comparable across embedders and store sizes."""
+    margin: float = 0.0
+    """How far the hit is above the relevance floor, as a difference of logits. Negative if it is too weak for a context."""
     similarity: float | None = None
     """Cosine of the hit's vector and the query's vector, if both exist."""
     why: tuple[Reason, ...] = ()
@@ -44,6 +46,16 @@ class Hit:
     def score_by(self, arm: str) -> float | None:
         """Return the score of one arm (search method), or None if that arm did not find the hit."""
         return next((reason.score for reason in self.why if reason.arm == arm), None)
+
+    @property
+    def is_relevant(self) -> bool:
+        """True if the hit is strong enough to be shown in a context."""
+        return self.margin >= 0
+
+    @property
+    def asked(self) -> str | None:
+        """For a message that answers a question: the question."""
+        return self.message.asked if self.message else None
 
     @property
     def found(self) -> Memory | Message:
@@ -90,7 +102,7 @@ class Context:
     changing: str
     hits: tuple[Hit, ...] = ()
     left_out: tuple[Hit, ...] = ()
-    """Hits that did not fit into the token budget."""
+    """Hits that are not shown: they are too weak to be relevant, or did not fit into the token budget."""
 
     def __str__(self) -> str:
         return self.text
