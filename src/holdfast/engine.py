@@ -22,7 +22,7 @@ from holdfast.types import (
     ChangeRecord,
     Context,
     Finding,
-    Hit,
+    Hits,
     Job,
     JobState,
     Memory,
@@ -254,7 +254,7 @@ class Engine:
         now: datetime | str | None = None,
         as_of: datetime | str | None = None,
         min_score: float = 0.0,
-    ) -> list[Hit]:
+    ) -> Hits:
         """Return the memories and messages that are relevant to a query, best first, each with the reasons why it was found.
 
         ``kind`` or ``kinds`` restricts the search to these kinds; ``"message"`` stands for messages.

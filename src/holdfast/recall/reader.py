@@ -14,6 +14,7 @@ from holdfast.protocols import Clock, MemoryFilter, SessionFilter, Store, Transa
 from holdfast.recall.context_block import render_block
 from holdfast.recall.conversation_state import ConversationState, with_state
 from holdfast.recall.embedding import Embedding
+from holdfast.recall.notices import RECALL_TIMEOUT, with_context_notices, with_hit_notices
 from holdfast.recall.query import RecallQuery
 from holdfast.recall.reranking import Reranking
 from holdfast.recall.search import recall
@@ -45,13 +46,22 @@ class Reader:
     """Recalls from one store and builds context blocks."""
 
     def __init__(
-        self, store: Store, preset: Preset, clock: Clock, embedding: Embedding, *, reranking: Reranking | None = None
+        self,
+        store: Store,
+        preset: Preset,
+        clock: Clock,
+        embedding: Embedding,
+        *,
+        reranking: Reranking | None = None,
+        recall_timeout: float = RECALL_TIMEOUT,
     ) -> None:
         self._store = store
         self.preset = preset
         self._clock = clock
         self._embedding = embedding
         self._reranking = reranking or Reranking(None)
+        self.recall_timeout = recall_timeout
+        """Maximum time in seconds that a recall or a context block waits for models and indexes outside this process."""
         self._used: dict[str, datetime] = {}
         self._shown: dict[str, None] = {}
         self._lock = threading.Lock()
@@ -64,6 +74,7 @@ class Reader:
         self._used, self._shown = {}, {}
 
     @watched("recall")
+    @with_hit_notices
     def recall(
         self,
         reader: Scope,
@@ -115,6 +126,7 @@ class Reader:
         return [kind.name for kind in self.preset.kinds if kind.background and self.preset.message_retention is None]
 
     @watched("context")
+    @with_context_notices
     def context(
         self,
         reader: Scope,
