@@ -370,7 +370,8 @@ class Engine:
     def doctor(self, *, deep: bool = True) -> list[Finding]:
         """Check the store, its rows, the embedder and the job queue; returns the findings."""
         services = self._services
-        return [*services.store.check(deep=deep), *services.housekeeping.check(services.embedding)]
+        timeout = services.reader.recall_timeout if deep else None
+        return [*services.store.check(deep=deep), *services.housekeeping.check(services.embedding, recall_timeout=timeout)]
 
     def backup(self, target: str | Path) -> Path:
         """Write a consistent copy of the store to a new file."""

@@ -148,9 +148,7 @@ class Session:
             if session is not None and last:
                 tx.set_session(with_state(session, window_from=last[0].seq))
 
-    def recall(
-        self, query: str, *, limit: int = 10, kind: Kinds = None, kinds: Kinds = None, min_score: float = 0.0
-    ) -> Hits:
+    def recall(self, query: str, *, limit: int = 10, kind: Kinds = None, kinds: Kinds = None, min_score: float = 0.0) -> Hits:
         """Return the memories and messages that are relevant to a query, best first. Messages of this session are left out."""
         return self._services.reader.recall(
             self.scope, query, limit=limit, kinds=kind_names(kind, kinds), min_score=min_score, without_session=self.id

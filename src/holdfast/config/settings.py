@@ -68,7 +68,7 @@ class Settings:
     embedder: str | None = field(
         default=None,
         metadata={
-            "help": "The embedding model, or `none` to search by text alone. Default: the preset's, else `arctic-embed-s`."
+            "help": "The embedding model, or `none` to search by words alone. Default: the preset's, else `arctic-embed-s`."
         },
     )
     second_embedder: str = field(

@@ -43,9 +43,11 @@ class EmbedderCalls:
         if budget is None or computes:
             return self._directly(work, in_background=budget is None)
         try:
-            return (self._queries if role == "query" else self._documents).run(work, budget, service=service)
+            result = (self._queries if role == "query" else self._documents).run(work, budget, service=service)
         except NotAnswered as error:
             raise ModelUnavailable(str(error)) from error
+        self._background.succeed()
+        return result
 
     def end_pauses(self) -> None:
         """Allow the next call now."""

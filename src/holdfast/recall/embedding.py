@@ -8,6 +8,7 @@ In addition to an embedder for English, there may be a second embedder for other
 a query is not in English. From then on, it embeds all texts. A store with only English texts and queries never loads it.
 """
 
+import contextlib
 import logging
 import threading
 import time
@@ -16,14 +17,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
-from holdfast.errors import ModelError
+from holdfast.errors import ModelError, ModelUnavailable
 from holdfast.protocols import Embedder, MissingVector, Role, Store, Vectors
 from holdfast.recall.caches import QueryCache
 from holdfast.recall.embedder_calls import EmbedderCalls
 from holdfast.recall.lease import ProcessLease
 from holdfast.recall.notices import other_languages_by_words, words_only
 from holdfast.runtime import forks
-from holdfast.runtime.wait_budget import current_budget
+from holdfast.runtime.bounded_calls import BoundedCalls, NotAnswered
+from holdfast.runtime.wait_budget import WaitBudget, current_budget
 from holdfast.text.language import is_foreign
 from holdfast.types import Scope
 
@@ -31,6 +33,8 @@ log = logging.getLogger("holdfast")
 T = TypeVar("T")
 _RETRY_SECONDS = 30.0
 _BATCH = 32
+_PROBE_SECONDS = 5.0
+"""Maximum time in seconds that a check waits for an embedder."""
 
 ChunkIds = Collection[tuple[int, int]]
 """Pairs of an item number and the number of a chunk in that item."""
@@ -148,7 +152,7 @@ class Embedding:
         """Log that the embedder failed, but only once per outage. Until the embedder works again, only words are searched."""
         if not self._reported:
             self._reported = True
-            log.warning("Searching by words only: %s", error)
+            log.warning("%s", words_only(str(error)))
 
     def query(self, text: str) -> "Vectors | None":
         """Return the vector of a query, or None if there is no embedder or it fails."""
@@ -224,11 +228,14 @@ class Embedding:
         return done
 
     def catch_up_for(self, reader: Scope, *, limit: int, candidates: Callable[[], ChunkIds]) -> int:
-        """Embed queued chunks before a recall. Return the number of items that have no vector of this model yet."""
+        """Embed queued chunks before a recall. Return the number of items that have no vector of this model yet.
+
+        Return 0 if the query itself cannot be embedded, because then no item is found by meaning.
+        """
         if self._is_complete(reader):
             return 0
         self.catch_up(reader=reader, limit=limit, candidates=candidates)
-        if self.name is None or self._embedder is None:
+        if self.name is None or self._embedder is None or (self._source and self._source.calls.is_query_failing):
             return 0
         return self._store.count_missing_vectors(self.name, reader=reader)
 
@@ -309,6 +316,37 @@ class Embedding:
         if second is None or second.is_in_use or not any(map(is_foreign, texts)):
             return None
         return second.name
+
+    def preload(self) -> None:
+        """Load the embedder now, and the second embedder if it is in use. A failure is reported like one during a recall."""
+        self.embedder()
+        if self.second is not None and self.second.is_in_use:
+            self.second.preload()
+
+    def retry(self) -> None:
+        """If the last call failed and its pause is over, call the embedder again, within the budget of the current recall."""
+        embedder = self.embedder()
+        if embedder is not None and self.problem is not None:
+            with contextlib.suppress(ModelError):  # the problem stays
+                self._call(embedder, "query", lambda: _embed(embedder, ["hello"], "query"))
+
+    def query_seconds(self) -> float | None:
+        """Measure how long an embedder outside this process takes for a query. Return None if it computes in this process.
+
+        Raise ``ModelError`` if it fails or takes too long.
+        """
+        embedder = self.embedder()
+        if embedder is None or self._source is None or self._source.computes:
+            return None
+        budget = WaitBudget(_PROBE_SECONDS)
+        started = time.monotonic()
+        try:
+            for _ in range(2):  # the first call may open a connection or load a model
+                started = time.monotonic()
+                BoundedCalls().run(lambda: _embed(embedder, ["probe"], "query"), budget, service=embedder.name)
+        except NotAnswered as error:
+            raise ModelUnavailable(f"{embedder.name} did not answer within {_PROBE_SECONDS:g} s.") from error
+        return time.monotonic() - started
 
     def forget_queries(self) -> None:
         """Clear the cached query vectors. The embedder stays loaded."""

@@ -14,7 +14,7 @@ from holdfast.protocols import Clock, MemoryFilter, SessionFilter, Store, Transa
 from holdfast.recall.context_block import render_block
 from holdfast.recall.conversation_state import ConversationState, with_state
 from holdfast.recall.embedding import Embedding
-from holdfast.recall.notices import RECALL_TIMEOUT, with_context_notices, with_hit_notices
+from holdfast.recall.notices import RECALL_TIMEOUT, not_reranked, with_context_notices, with_hit_notices
 from holdfast.recall.query import RecallQuery
 from holdfast.recall.reranking import Reranking
 from holdfast.recall.search import recall
@@ -22,6 +22,7 @@ from holdfast.recall.sections import render_sections
 from holdfast.runtime import forks
 from holdfast.runtime.clock import as_utc
 from holdfast.runtime.tracing import watched
+from holdfast.runtime.wait_budget import wait_budget
 from holdfast.text.clean import clean_query
 from holdfast.types import Context, Hit, Scope, Where
 
@@ -72,6 +73,14 @@ class Reader:
         """Create a new lock in the child process. Drop the noted uses of memories, because the parent process stores them."""
         self._lock = threading.Lock()
         self._used, self._shown = {}, {}
+
+    @property
+    def notices(self) -> list[str]:
+        """What recalls currently do without, as messages for people. A model that failed is tried again after its pause."""
+        with wait_budget(self.recall_timeout):
+            self._embedding.retry()
+        found = [*self._embedding.notices, *filter(None, [self._store.search_notice])]
+        return [*found, not_reranked(self._reranking.problem)] if self._reranking.problem is not None else found
 
     @watched("recall")
     @with_hit_notices

@@ -137,7 +137,9 @@ class QueuedIndex:
         self.place.load()
         try:
             return self._calls.run(
-                lambda: self._feed.opened(build).search(query, partitions, limit), budget, service=f"Chroma at {self.place.describe()}"
+                lambda: self._feed.opened(build).search(query, partitions, limit),
+                budget,
+                service=f"Chroma at {self.place.describe()}",
             )
         except NotAnswered as error:
             raise IndexUnavailable(str(error)) from error
