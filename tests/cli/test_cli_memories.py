@@ -1,5 +1,6 @@
 """The commands remember, list, recall, context, show, history, forget, undo and erase."""
 
+import json
 import os
 import subprocess
 from datetime import datetime

@@ -1,9 +1,12 @@
 """Recall keeps its time limit: a slow, broken or missing model costs search by meaning, never the reply, and is stated."""
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
@@ -144,6 +147,21 @@ def test_new_texts_are_embedded_within_the_limit_or_counted(remote: Engine, serv
     assert server.requests
 
 
+@pytest.mark.long
+def test_the_first_recall_of_a_program_does_not_spend_its_limit_on_imports(tmp_path: Path, server: ChatServer) -> None:
+    code = (
+        "import sys, holdfast\n"
+        "from holdfast.services import services\n"
+        f"memory = holdfast.open({str(tmp_path / 'm.db')!r}, embedder={MODEL!r}, worker='none', "
+        f"settings={{'embedder_url': {server.url!r}}})\n"
+        "assert 'openai' not in sys.modules\n"
+        "services(memory).embedding.embedder()\n"
+        "assert 'openai' in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    assert server.requests == []
+
+
 # A custom embedder
 
 
@@ -211,8 +229,10 @@ def test_the_limit_is_a_setting(open_memory: OpenMemory) -> None:
 # Weights and backlog
 
 
-def test_missing_weights_are_stated_by_every_recall(open_memory: OpenMemory, monkeypatch: pytest.MonkeyPatch, folder: object) -> None:
-    monkeypatch.setenv("HOLDFAST_MODELS", f"{folder}/no-models")
+def test_missing_weights_are_stated_by_every_recall(
+    open_memory: OpenMemory, monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
+    monkeypatch.setenv("HOLDFAST_MODELS", str(folder / "no-models"))
     memory = open_memory(embedder="arctic-embed-s")
     memory.remember("the parrot is called Basil", user="ana")
     for _ in range(3):
@@ -254,7 +274,7 @@ class SlowReranker:
         self.seconds = seconds
         self.calls = 0
 
-    def rate(self, question: str, candidates: Sequence[Candidate], *, asked_at: datetime) -> Sequence[float | None]:  # noqa: ARG002
+    def rate(self, question: str, candidates: Sequence[Candidate], *, asked_at: datetime) -> Sequence[float | None]:
         self.calls += 1
         threading.Event().wait(self.seconds)
         return [0.5] * len(candidates)

@@ -91,6 +91,28 @@ def test_no_call_starts_while_an_overdue_one_runs_even_after_the_pause(
     assert run(calls, lambda: "yes", 10) == "yes"
 
 
+def test_the_success_of_another_call_starts_no_call_while_an_overdue_one_runs(
+    calls: BoundedCalls, hanging: Callable[[], str]
+) -> None:
+    entered, release, results = threading.Event(), threading.Event(), []
+
+    def slower() -> str:
+        entered.set()
+        release.wait(10)
+        return "yes"
+
+    thread = threading.Thread(target=lambda: results.append(run(calls, slower, 10)))
+    thread.start()
+    assert entered.wait(10)
+    with pytest.raises(NotAnswered):
+        run(calls, hanging)
+    release.set()
+    thread.join()
+    assert (results, calls.problem) == (["yes"], None)
+    with pytest.raises(NotAnswered, match="did not answer in time"):
+        run(calls, lambda: "no", 10)
+
+
 def test_an_error_is_raised_as_it_is_and_starts_a_pause(calls: BoundedCalls, ticks: Ticks) -> None:
     with pytest.raises(ValueError, match="broken"):
         run(calls, fail, 10)

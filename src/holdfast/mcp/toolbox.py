@@ -165,8 +165,8 @@ def _result(name: str, outcome: ToolResult) -> types.CallToolResult:
     if data is not None and outcome.notices:
         data = {**data, "notices": list(outcome.notices)}
     texts = [outcome.text]
-    if name == "search_memories" and outcome.data:
-        texts = [*map(safe_json, outcome.data), *outcome.notices]
+    if name == "search_memories" and outcome.data is not None:
+        texts = [*(map(safe_json, outcome.data) if outcome.data else ["[]"]), *outcome.notices]
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=text) for text in texts],
         structured_content=data,

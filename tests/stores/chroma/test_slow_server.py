@@ -88,9 +88,10 @@ def test_a_server_that_hangs_costs_the_limit_once_and_the_stores_own_vectors_ans
     hits = memory.recall("what is the parrot called?", user="ana")
     assert time.monotonic() - started < 0.5
     assert hits[0].similarity is not None
-    assert hits.notices == (
+    (notice,) = hits.notices
+    assert notice == (
         f"Searched the store's own vectors, because the index cannot be used: Chroma at http://127.0.0.1:{hung.port} did not "
-        "answer in time. A recall waits at most 0.3 s (setting recall_timeout).",
+        "answer in time. A recall waits at most 0.3 s (setting recall_timeout)."
     )
     started = time.monotonic()
     assert memory.recall("parrot name?", user="ana").notices == hits.notices
@@ -99,9 +100,7 @@ def test_a_server_that_hangs_costs_the_limit_once_and_the_stores_own_vectors_ans
 
 
 @pytest.mark.ledger("C8")
-def test_a_server_that_never_answered_does_not_keep_the_store_from_closing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_opening_a_server_that_accepts_and_says_nothing_gives_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("holdfast.stores.chroma.index._TIMEOUT_SECONDS", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         place = chroma_place(f"chroma:http://127.0.0.1:{listener.getsockname()[1]}", tmp_path / "memory.db")
