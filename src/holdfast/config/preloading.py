@@ -2,10 +2,15 @@
 
 import logging
 import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from holdfast.engine import Engine
-from holdfast.errors import ModelError
+from holdfast.errors import ModelError, StoreClosed
 from holdfast.services import services
+
+if TYPE_CHECKING:
+    from holdfast.recall.embedding import Embedding
 
 log = logging.getLogger("holdfast")
 
@@ -17,11 +22,17 @@ def preload(memory: Engine) -> None:
     not raise an error: recall works without the model, and ``/health`` reports it.
     """
     parts = services(memory)
-    parts.embedding.preload()
+    with suppress(StoreClosed):  # the process ends already
+        parts.embedding.preload()
+        parts.store.preload()
     try:
         parts.reranking.load()
     except ModelError as error:
         log.warning("The reranker cannot be used: %s", error)
-    parts.store.preload()
     if not parts.embedding.computes:
-        threading.Thread(target=parts.embedding.query, args=("hello",), name="holdfast-preload", daemon=True).start()
+        threading.Thread(target=_call_once, args=(parts.embedding,), name="holdfast-preload", daemon=True).start()
+
+
+def _call_once(embedding: "Embedding") -> None:
+    with suppress(StoreClosed):
+        embedding.query("hello")
