@@ -30,6 +30,11 @@ class EmbedderCalls:
         return self._queries.problem or self._background.problem
 
     @property
+    def is_paused(self) -> bool:
+        """True if background work must not call the embedder now."""
+        return self._background.is_open
+
+    @property
     def is_query_failing(self) -> bool:
         """True if the last query of a recall failed."""
         return self._queries.problem is not None

@@ -197,7 +197,9 @@ class Embedding:
         if self.name is None or not self.is_in_use or not self._store.missing_vectors(self.name, limit=1):
             return second
         # A process whose embedder is not available must not hold the lease.
-        return second + (self._catch_up(None, limit) if self.embedder() is not None and self._lease.acquire() else 0)
+        if self.embedder() is None or self._source is None or self._source.calls.is_paused or not self._lease.acquire():
+            return second
+        return second + self._catch_up(None, limit)
 
     def release_lease(self) -> None:
         """Release the lease on embedding, so that another process can continue immediately."""
