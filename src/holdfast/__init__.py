@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         Context,
         Finding,
         Hit,
+        Hits,
         Job,
         Kind,
         Memory,
@@ -87,6 +88,7 @@ __all__ = [
     "Finding",
     "Forbidden",
     "Hit",
+    "Hits",
     "HoldfastError",
     "InvalidInput",
     "Job",
@@ -144,7 +146,7 @@ _HOMES = {
     "Session": "holdfast.session",
 }
 _TYPES = frozenset(
-    "ChangeRecord Context Finding Hit Job Kind Memory Message Reason Receipt Scope SessionRecord Spend Stats UserProfile UserRecord".split()
+    "ChangeRecord Context Finding Hit Hits Job Kind Memory Message Reason Receipt Scope SessionRecord Spend Stats UserProfile UserRecord".split()
 )
 
 

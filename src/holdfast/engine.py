@@ -22,7 +22,7 @@ from holdfast.types import (
     ChangeRecord,
     Context,
     Finding,
-    Hit,
+    Hits,
     Job,
     JobState,
     Memory,
@@ -254,7 +254,7 @@ class Engine:
         now: datetime | str | None = None,
         as_of: datetime | str | None = None,
         min_score: float = 0.0,
-    ) -> list[Hit]:
+    ) -> Hits:
         """Return the memories and messages that are relevant to a query, best first, each with the reasons why it was found.
 
         ``kind`` or ``kinds`` restricts the search to these kinds; ``"message"`` stands for messages.
@@ -370,7 +370,8 @@ class Engine:
     def doctor(self, *, deep: bool = True) -> list[Finding]:
         """Check the store, its rows, the embedder and the job queue; returns the findings."""
         services = self._services
-        return [*services.store.check(deep=deep), *services.housekeeping.check(services.embedding)]
+        timeout = services.reader.recall_timeout if deep else None
+        return [*services.store.check(deep=deep), *services.housekeeping.check(services.embedding, recall_timeout=timeout)]
 
     def backup(self, target: str | Path) -> Path:
         """Write a consistent copy of the store to a new file."""

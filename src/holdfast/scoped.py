@@ -19,7 +19,7 @@ from holdfast.text.clean import clean_name
 from holdfast.types import (
     ChangeRecord,
     Context,
-    Hit,
+    Hits,
     Memory,
     MemoryOrigin,
     Put,
@@ -209,7 +209,7 @@ class ScopedMemory:
         now: datetime | str | None = None,
         as_of: datetime | str | None = None,
         min_score: float = 0.0,
-    ) -> list[Hit]:
+    ) -> Hits:
         """Return the memories and messages that are relevant to a query, best first, with the reasons why each was found."""
         return self._services.reader.recall(
             self.scope, query, limit=limit, kinds=kind_names(kind, kinds), where=where, now=now, as_of=as_of, min_score=min_score

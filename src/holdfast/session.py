@@ -18,7 +18,7 @@ from holdfast.text.clean import clean_name, clean_text
 from holdfast.text.dialogue_acts import asked_in, classify_act, split_acts
 from holdfast.text.language import detect_language
 from holdfast.text.secrets.redact import redact
-from holdfast.types import TRUST, Context, Hit, Message, MessageOrigin, Scope, SessionRecord
+from holdfast.types import TRUST, Context, Hits, Message, MessageOrigin, Scope, SessionRecord
 
 log = logging.getLogger("holdfast")
 _ORIGIN_OF_ROLE: dict[str, MessageOrigin] = {"user": "user", "assistant": "assistant", "tool": "tool", "system": "file"}
@@ -150,9 +150,7 @@ class Session:
             if session is not None and last:
                 tx.set_session(with_state(session, window_from=last[0].seq))
 
-    def recall(
-        self, query: str, *, limit: int = 10, kind: Kinds = None, kinds: Kinds = None, min_score: float = 0.0
-    ) -> list[Hit]:
+    def recall(self, query: str, *, limit: int = 10, kind: Kinds = None, kinds: Kinds = None, min_score: float = 0.0) -> Hits:
         """Return the memories and messages that are relevant to a query, best first. Messages of this session are left out."""
         return self._services.reader.recall(
             self.scope, query, limit=limit, kinds=kind_names(kind, kinds), min_score=min_score, without_session=self.id

@@ -1,5 +1,6 @@
 """The commands remember, list, recall, context, show, history, forget, undo and erase."""
 
+import json
 import os
 import subprocess
 from datetime import datetime
@@ -320,3 +321,13 @@ def test_a_recall_without_a_user_gets_the_hint_of_the_command_line_alone(holdfas
     told = holdfast("recall", "tea").stderr
     assert "--user" in told
     assert "user=" not in told
+
+
+def test_recall_and_context_state_once_that_they_searched_by_words_only(holdfast: Holdfast) -> None:
+    holdfast("remember", "the parrot is called Basil", "--user", "ana")
+    for command in ("recall", "context"):
+        result = holdfast(command, "parrot", "--user", "ana")
+        assert "Basil" in result.stdout
+        assert " ".join(result.stderr.split()).count("note: Searched by words only: The weights of arctic-embed-s are not") == 1
+    shown = holdfast("recall", "parrot", "--user", "ana", "--json")
+    assert json.loads(shown.stderr)["note"].startswith("Searched by words only: ")

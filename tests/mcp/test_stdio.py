@@ -39,12 +39,14 @@ def test_the_designs_three_tools_take_and_give_what_it_says(stdio: Stdio, era: s
         assert set(only) == {"id", "content", "type", "score", "created_at", "metadata"}
         assert only["metadata"] == {"category": "user_profile", "field": "name"}
         assert 0 <= only["score"] <= 1
-        assert json.loads(text_of(found)) == only
+        shown, notice = text_of(found).splitlines()
+        assert json.loads(shown) == only
+        assert notice.startswith("Searched by words only: ")
 
         gone = await client.call_tool("forget_memory", {"memory_id": only["id"]})
         assert gone.structured_content == {"success": True, "id": only["id"]}
         again = await client.call_tool("search_memories", {"query": "user preferences", "memory_type": "fact"})
-        assert (again.structured_content, text_of(again)) == ({"result": []}, "[]")
+        assert (again.structured_content["result"], text_of(again).splitlines()) == ([], ["[]", notice])
 
     tell(stdio("--preset", "reachy"), story, era=era)
 

@@ -135,7 +135,7 @@ def test_without_weights_it_works_by_words_and_says_so_once(
             memory.context("parrot", user="ana")
             memory.drain()
     assert len(caplog.records) == 1
-    assert "text" in caplog.records[0].getMessage()
+    assert "by words only" in caplog.records[0].getMessage()
     assert not next(finding for finding in memory.doctor() if finding.check == "embedder").ok
 
 

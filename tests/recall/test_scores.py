@@ -147,6 +147,7 @@ def test_in_a_large_backlog_what_words_find_is_embedded_first(open_memory: Calla
 
 def test_a_slow_embedder_on_a_server_is_asked_for_one_batch(open_memory: Callable[..., Engine]) -> None:
     embedder = SlowEmbedder(0.02)
-    hit = parrot_and_boxes(open_memory(embedder=source(embedder, computes=False)), 200)
+    memory = open_memory(embedder=source(embedder, computes=False), settings={"recall_timeout": 30})
+    hit = parrot_and_boxes(memory, 200)
     assert hit.similarity is not None
     assert embedder.batches == [32]

@@ -45,6 +45,8 @@ class ToolResult:
     text: str
     ok: bool = True
     data: Any = None
+    notices: tuple[str, ...] = ()
+    """What a search did without, such as "Searched by words only: ...". They are also part of ``text``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +215,8 @@ class MemoryTools:
             keys=texts["keys"].format(names=escape_line(", ".join(names))) if names else "",
             near=texts["near"].format(names=listed) if near else "",
         )
-        return ToolResult(ok=False, text=text, data={"key": key, "forgotten": 0, "ids": [], "keys": names, "near": near})
+        data = {"key": key, "forgotten": 0, "ids": [], "keys": names, "near": near}
+        return ToolResult(ok=False, text="\n".join([text, *found.notices]), data=data, notices=found.notices)
 
     def _own(self) -> list[Memory]:
         """Return the user's own memories, leaving out those shared by all users."""
@@ -238,7 +241,7 @@ class MemoryTools:
         if self._min_score is not None:  # such a design also ranks by this score
             scored = sorted((each for each in scored if each[1] >= self._min_score), key=lambda each: -each[1])
         found = [self._shown(hit, score) for hit, score in scored[:limit]]
-        return ToolResult(text=safe_json(found), data=found)
+        return ToolResult(text="\n".join([safe_json(found), *hits.notices]), data=found, notices=hits.notices)
 
     @property
     def _min_score(self) -> float | None:

@@ -9,6 +9,7 @@ from holdfast.background.digest import Digester
 from holdfast.forgetting.erase import SCRUB, mark_erased, own_sources
 from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Reads, Store, Transaction
+from holdfast.recall.embedder_check import check_embedder
 from holdfast.recall.embedding import Embedding
 from holdfast.runtime.clock import end_of_day
 from holdfast.types import Author, Finding, Memory, Retire
@@ -133,24 +134,17 @@ class Housekeeping:
         user = memory.scope.user
         return end_of_day(now, tx.user(user).timezone if user else "UTC")
 
-    def check(self, embedding: Embedding) -> list[Finding]:
-        """Check for dead jobs and problems of the embedder; returns the findings."""
+    def check(self, embedding: Embedding, *, recall_timeout: float | None = None) -> list[Finding]:
+        """Check for dead jobs and problems of the embedder; returns the findings.
+
+        With ``recall_timeout``, an embedder outside this process is called, to see whether it answers within that time.
+        """
         dead = self._store.jobs(states=["dead"])
         waiting = self._store.jobs(states=["queued", "running"])
-        findings = [
-            Finding(
-                check="jobs",
-                ok=not dead,
-                detail=f"{len(waiting)} waiting, {len(dead)} dead",
-                remedy="See `holdfast jobs --state dead`, then `holdfast jobs rerun ID`" if dead else None,
-            )
-        ]
-        if embedding.name is None:
-            return [*findings, Finding(check="embedder", ok=True, detail="none configured; searching by text")]
-        loaded = embedding.embedder() is not None
-        detail = f"{embedding.name} ready" if loaded else f"{embedding.name} not available: {embedding.problem}"
-        if embedding.second is not None and loaded:
-            detail = f"{detail}, {embedding.second.name} for other languages"
-        is_remote = ":" in embedding.name  # the detail says what a remote model lacks
-        remedy = None if loaded or is_remote else f"holdfast models pull {embedding.name}"
-        return [*findings, Finding(check="embedder", ok=loaded, detail=detail, remedy=remedy)]
+        jobs = Finding(
+            check="jobs",
+            ok=not dead,
+            detail=f"{len(waiting)} waiting, {len(dead)} dead",
+            remedy="See `holdfast jobs --state dead`, then `holdfast jobs rerun ID`" if dead else None,
+        )
+        return [jobs, check_embedder(embedding, recall_timeout)]

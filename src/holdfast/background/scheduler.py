@@ -81,6 +81,7 @@ class Scheduler:
     def drain(self, progress: Callable[[int, int], None] | None = None) -> int:
         """Run all queued work; returns the number of steps."""
         self.flush()
+        self._embedding.end_pauses()
         steps = self._housekeeping.tick()
         while self._jobs.run_one():
             steps += 1

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TextIO
 
@@ -68,6 +68,14 @@ def notes(*, as_json: bool, quiet: bool = False, traces: bool = False) -> Iterat
         yield
     finally:
         logger.removeHandler(handler)
+
+
+def show_notices(notices: Iterable[str]) -> None:
+    """Print the notices of a recall as warnings on stderr. Inside ``notes``, each text is printed once."""
+    import logging  # noqa: PLC0415  (not needed for --help)
+
+    for notice in notices:
+        logging.getLogger("holdfast").warning("%s", notice)
 
 
 def prepare_streams() -> None:

@@ -14,6 +14,7 @@ from holdfast.models.chat_budget import BudgetedChat, ChatBudget, ChatSource
 from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, Reranker, Store
 from holdfast.recall.embedding import EmbedderSource, Embedding
+from holdfast.recall.notices import RECALL_TIMEOUT
 from holdfast.recall.reader import Reader
 from holdfast.recall.reranking import ChatReranker, Reranking
 from holdfast.runtime.clock import SystemClock
@@ -31,6 +32,7 @@ def build_services(
     chat: ChatSource | None = None,
     reranker: Reranker | Literal["chat"] | None = None,
     limits: ChatBudget | None = None,
+    recall_timeout: float = RECALL_TIMEOUT,
     energy: Callable[[], float] | None = None,
     clock: Clock | None = None,
     worker: Worker = "thread",
@@ -47,7 +49,7 @@ def build_services(
     lease = LEASE_DURATION if chat is None else MODEL_LEASE_DURATION
     jobs = JobRunner(store, clock, handlers, affordable=meter.affordable, lease=lease)
     reranking = Reranking(ChatReranker(store, clock, budgeted) if reranker == "chat" else reranker)
-    reader = Reader(store, preset, clock, embedding, reranking=reranking)
+    reader = Reader(store, preset, clock, embedding, reranking=reranking, recall_timeout=recall_timeout)
     topic_files = FolderMirrors(store, preset, clock, follow_up=condenser.follow_up)
     housekeeping = Housekeeping(store, preset, clock, digester)
     scheduler = Scheduler(

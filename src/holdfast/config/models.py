@@ -37,7 +37,7 @@ def make_embedder(
         return name
     if not isinstance(name, str):
         custom = cast("Embedder", name) if hasattr(name, "embed") else _embedding_function(name, preset, dimensions)
-        return EmbedderSource(name=custom.name, load=lambda: custom)
+        return EmbedderSource(name=custom.name, load=lambda: custom, computes=getattr(custom, "computes", False) is True)
     if name.casefold() == "none":
         return None
     if ":" in name:
@@ -109,7 +109,9 @@ def make_remote_embedder(name: str, url: str | None) -> EmbedderSource:
     providers.check_name(name, url)
 
     def load() -> Embedder:
-        return providers.remote_embedder(name, base_url=url, api_key=provider_key(providers.key_variable(name)))
+        embedder = providers.remote_embedder(name, base_url=url, api_key=provider_key(providers.key_variable(name)))
+        embedder.connect()
+        return embedder
 
     return EmbedderSource(name=name, load=load)
 

@@ -101,6 +101,7 @@ def open_engine(
         second=make_second_embedder(second, embedder_source, loaded),
         chat=chat_source,
         reranker=make_reranker(loaded.reranker if reranker is None else reranker),
+        recall_timeout=loaded.recall_timeout,
         limits=ChatBudget(daily_cost=loaded.daily_cost, daily_calls=loaded.daily_calls),
         energy=energy,
         clock=clock,

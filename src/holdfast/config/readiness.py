@@ -19,6 +19,8 @@ from holdfast.presets.base import Preset
 if TYPE_CHECKING:
     from holdfast.models.remote.faults import Service
 
+_MIN_CHAT_RERANK_SECONDS = 1.0
+"""A chat model rarely reranks hits in less time than this, in seconds."""
 _CONNECT_TIMEOUT = 2.0
 """Maximum time to wait for a model server to accept a connection, in seconds."""
 
@@ -111,6 +113,13 @@ def _check_reranker(settings: Settings) -> None:
         raise _Warning(
             ModelUnavailable(
                 "The setting reranker is `chat`, but no chat model is configured. Hits are not reranked. Set `chat`."
+            )
+        )
+    if name.casefold() == "chat" and settings.recall_timeout < _MIN_CHAT_RERANK_SECONDS:
+        raise _Warning(
+            ModelUnavailable(
+                f"The setting reranker is `chat`, but a recall waits at most {settings.recall_timeout:g} s. Chat models are "
+                "slower, so hits are rarely reranked. Set recall_timeout to 5."
             )
         )
     if name in registry.RERANKERS:

@@ -31,6 +31,7 @@ _NUMBERS = {
     "message_days": float,
     "unused_days": float,
     "context_tokens": int,
+    "recall_timeout": float,
     "daily_cost": float,
     "daily_calls": int,
     "serve_port": int,
@@ -68,7 +69,7 @@ class Settings:
     embedder: str | None = field(
         default=None,
         metadata={
-            "help": "The embedding model, or `none` to search by text alone. Default: the preset's, else `arctic-embed-s`."
+            "help": "The embedding model, or `none` to search by words alone. Default: the preset's, else `arctic-embed-s`."
         },
     )
     second_embedder: str = field(
@@ -100,6 +101,13 @@ class Settings:
         metadata={
             "help": "The model that reranks the best hits of a recall: `ms-marco-minilm-l12` (about 300 ms), `chat` for the chat "
             "model, or `none`. See [models.md](../models.md)."
+        },
+    )
+    recall_timeout: float = field(
+        default=0.3,
+        metadata={
+            "help": "Maximum seconds that a recall waits for an embedder, reranker or index outside this process. Then it searches by "
+            "words and says so. See [models.md](../models.md#slow-models)."
         },
     )
     daily_cost: float | None = field(

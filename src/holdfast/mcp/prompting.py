@@ -54,8 +54,10 @@ def _known(caller: McpCaller, about: str | None) -> str:
     """Return the newest memories, or those about a subject, as a Markdown list."""
     memory, parts = caller.memory, caller.parts
     kinds = [kind.name for kind in memory.preset.kinds]
+    notices: tuple[str, ...] = ()
     if about is None:
         found = [str(each) for each in memory.memories(limit=_MAX_MEMORIES, **parts)]
     else:
-        found = [str(hit) for hit in memory.recall(about, kinds=kinds, limit=20, **parts)]
-    return "\n".join(f"- {escape_line(each)}" for each in found)
+        hits = memory.recall(about, kinds=kinds, limit=20, **parts)
+        found, notices = [str(hit) for hit in hits], hits.notices
+    return "\n".join([*(f"- {escape_line(each)}" for each in found), *(f"({notice})" for notice in notices)])

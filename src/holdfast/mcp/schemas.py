@@ -46,11 +46,16 @@ _LISTED = _object(
 _BRIEF = _object("id content type", id=_TEXT, content=_TEXT, type=_TEXT)
 
 OUTPUTS: Mapping[str, Schema] = {
-    "search_memories": _object("result", result=_list(_FOUND)),
+    "search_memories": _object("result", result=_list(_FOUND), notices=_list(_TEXT)),
     "store_memory": _object("id content type created_at", id=_TEXT, content=_TEXT, type=_TEXT, created_at=_TIME),
     "forget_memory": _object("success id", success={"type": "boolean"}, id=_TEXT, error=_TEXT),
     "memory_context": _object(
-        "text tokens memories left_out", text=_TEXT, tokens=_NUMBER, memories=_list(_BRIEF), left_out=_NUMBER
+        "text tokens memories left_out",
+        text=_TEXT,
+        tokens=_NUMBER,
+        memories=_list(_BRIEF),
+        left_out=_NUMBER,
+        notices=_list(_TEXT),
     ),
     "remember": _object("id key value", id=_TEXT, key=_TEXT, value=_TEXT),
     "forget": _object(
@@ -60,6 +65,7 @@ OUTPUTS: Mapping[str, Schema] = {
         ids=_list(_TEXT),
         keys=_list(_TEXT),
         near=_list(_object("id text", id=_TEXT, text=_TEXT)),
+        notices=_list(_TEXT),
     ),
     "list_memories": _object("memories next_offset", memories=_list(_LISTED), next_offset={"type": ["integer", "null"]}),
 }

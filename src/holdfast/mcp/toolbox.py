@@ -118,7 +118,10 @@ class Toolbox:
             "memories": [_brief(hit) for hit in context.hits],
             "left_out": len(context.left_out),
         }
-        return ToolResult(text=context.text or self._texts["memory_context"]["nothing"], data=data)
+        # With a notice, an empty block does not mean that nothing relevant is stored.
+        nothing = "" if context.notices else self._texts["memory_context"]["nothing"]
+        text = "\n\n".join(filter(None, [context.text or nothing, *context.notices]))
+        return ToolResult(text=text, data=data, notices=context.notices)
 
     def _list(
         self,
@@ -156,10 +159,14 @@ def with_defaults(tool: Tool, default_kind: str) -> dict[str, Any]:
 def _result(name: str, outcome: ToolResult) -> types.CallToolResult:
     """Convert a tool result to the protocol's type.
 
-    A list becomes one text block per entry, and its structured content is wrapped in an object.
+    A list becomes one text block per entry and per notice, and its structured content is wrapped in an object.
     """
     data = {"result": outcome.data} if isinstance(outcome.data, list) else outcome.data
-    texts = [safe_json(each) for each in outcome.data] if name == "search_memories" and outcome.data else [outcome.text]
+    if data is not None and outcome.notices:
+        data = {**data, "notices": list(outcome.notices)}
+    texts = [outcome.text]
+    if name == "search_memories" and outcome.data is not None:
+        texts = [*(map(safe_json, outcome.data) if outcome.data else ["[]"]), *outcome.notices]
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=text) for text in texts],
         structured_content=data,

@@ -297,6 +297,15 @@ class Store(Reads, Protocol):
         """True if the store runs in this process and does not wait for a server."""
         ...
 
+    @property
+    def search_notice(self) -> str | None:
+        """What vector searches currently do without, such as an index on a server, as a message for people. None if nothing."""
+        ...
+
+    def preload(self) -> None:
+        """Import what the first search needs, so that it is as fast as later ones."""
+        ...
+
     def write(self, *, durable: bool = True) -> AbstractContextManager[Transaction]:
         """Start a transaction. It is durable when the ``with`` block ends. If the block raises, the transaction is rolled back.
 
@@ -329,6 +338,10 @@ class Store(Reads, Protocol):
 
         With ``windows``, a collection of (item, chunk) pairs, only these chunks are considered.
         """
+        ...
+
+    def count_missing_vectors(self, model: str, *, reader: Scope) -> int:
+        """Count the items that a reader may see and that have a chunk without a vector of this model."""
         ...
 
     def chunk_text(self, item: int, chunk: int, text: str) -> str:

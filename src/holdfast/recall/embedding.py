@@ -8,23 +8,33 @@ In addition to an embedder for English, there may be a second embedder for other
 a query is not in English. From then on, it embeds all texts. A store with only English texts and queries never loads it.
 """
 
+import contextlib
 import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
 
-from holdfast.errors import ModelError
+from holdfast.errors import ModelError, ModelUnavailable
 from holdfast.protocols import Embedder, MissingVector, Role, Store, Vectors
 from holdfast.recall.caches import QueryCache
+from holdfast.recall.embedder_calls import EmbedderCalls
 from holdfast.recall.lease import ProcessLease
+from holdfast.recall.notices import other_languages_by_words, words_only
 from holdfast.runtime import forks
+from holdfast.runtime.bounded_calls import BoundedCalls, NotAnswered
+from holdfast.runtime.wait_budget import WaitBudget, current_budget
 from holdfast.text.language import is_foreign
 from holdfast.types import Scope
 
 log = logging.getLogger("holdfast")
+T = TypeVar("T")
 _RETRY_SECONDS = 30.0
 _BATCH = 32
+_PROBE_SECONDS = 5.0
+"""Maximum time in seconds that a check waits for an embedder."""
 
 ChunkIds = Collection[tuple[int, int]]
 """Pairs of an item number and the number of a chunk in that item."""
@@ -37,7 +47,13 @@ class EmbedderSource:
     name: str
     load: Callable[[], Embedder]
     computes: bool = False
-    """True if the embedder runs in this process, False if it may wait for a server."""
+    """True if the embedder runs in this process, False if it may wait for a server.
+
+    A recall waits for an embedder that computes. It waits for any other embedder only as long as the setting
+    ``recall_timeout`` allows.
+    """
+    calls: EmbedderCalls = field(default_factory=EmbedderCalls, compare=False, repr=False)
+    """The calls of the embedder. Copies of this source share them."""
 
 
 class Embedding:
@@ -68,8 +84,7 @@ class Embedding:
         self._embedder: Embedder | None = None
         self._retry_at = 0.0
         self._reported = False
-        self.problem: str | None = None
-        """Why the embedder is currently not available, as a message for people. None if it is available."""
+        self._load_problem: str | None = None
         self._old_models = {name for name in store.models() if name not in (self.name, self.second and self.second.name)}
         if use_now and not self.is_in_use:
             self.start_using()
@@ -87,6 +102,20 @@ class Embedding:
     def computes(self) -> bool:
         """True if all vectors are computed in this process, without a server."""
         return (self._source is None or self._source.computes) and (self.second is None or self.second.computes)
+
+    @property
+    def problem(self) -> str | None:
+        """Why the embedder is currently not available, as a message for people. None if it is available."""
+        return self._load_problem or (self._source.calls.problem if self._source is not None else None)
+
+    @property
+    def notices(self) -> list[str]:
+        """What recalls currently do without, as messages for people."""
+        found = [words_only(self.problem)] if self.problem is not None else []
+        second = self.second
+        if second is not None and second.problem is not None and not found:
+            found.append(other_languages_by_words(second.problem))
+        return found
 
     @property
     def is_in_use(self) -> bool:
@@ -107,34 +136,49 @@ class Embedding:
             if self._embedder is None and time.monotonic() >= self._retry_at:
                 try:
                     self._embedder = self._source.load()
-                    self.problem = None
+                    self._load_problem = None
                 except ModelError as error:
                     self._retry_at = time.monotonic() + _RETRY_SECONDS
+                    self._load_problem = str(error)
                     self._report(error)
         return self._embedder
 
+    def _call(self, embedder: Embedder, role: Role, work: Callable[[], T]) -> T:
+        """Call the embedder, within the time limit of the current recall if there is one."""
+        assert self._source is not None
+        return self._source.calls.run(work, role, service=embedder.name, computes=self._source.computes)
+
     def _report(self, error: ModelError) -> None:
-        """Log that the embedder failed, but only the first time. Until the embedder works again, only text search is used."""
-        self.problem = str(error)
+        """Log that the embedder failed, but only once per outage. Until the embedder works again, only words are searched."""
         if not self._reported:
             self._reported = True
-            log.warning("Searching by text alone: %s", error)
+            log.warning("%s", words_only(str(error)))
 
     def query(self, text: str) -> "Vectors | None":
         """Return the vector of a query, or None if there is no embedder or it fails."""
+        return self.try_query(text)[0]
+
+    def try_query(self, text: str) -> "tuple[Vectors | None, str | None]":
+        """Return the vector of a query, and the problem if there should be a vector but is none."""
         embedder = self.embedder()
         if embedder is None or not text.strip():
-            return None
+            return None, self._load_problem if text.strip() else None
         known, token = self.queries.get(embedder.name, text)
         if known is not None:
-            return known
+            return known, None
+
+        def embed() -> "Vectors":
+            found: Vectors = _embed(embedder, [text], "query")[0]
+            self.queries.put(embedder.name, text, found, token)  # also if the recall has stopped waiting
+            return found
+
         try:
-            vector: Vectors = _embed(embedder, [text], "query")[0]
+            vector = self._call(embedder, "query", embed)
         except ModelError as error:
             self._report(error)
-            return None
-        self.queries.put(embedder.name, text, vector, token)
-        return vector
+            return None, str(error)
+        self._reported = False
+        return vector, None
 
     def documents(self, texts: Sequence[str]) -> "Vectors | None":
         """Return the vectors of texts, embedded as documents, or None if there is no embedder or it fails."""
@@ -142,7 +186,7 @@ class Embedding:
         if embedder is None or not texts:
             return None
         try:
-            return _embed(embedder, texts, "document")
+            return self._call(embedder, "document", lambda: _embed(embedder, texts, "document"))
         except ModelError as error:
             self._report(error)
             return None
@@ -153,7 +197,9 @@ class Embedding:
         if self.name is None or not self.is_in_use or not self._store.missing_vectors(self.name, limit=1):
             return second
         # A process whose embedder is not available must not hold the lease.
-        return second + (self._catch_up(None, limit) if self.embedder() is not None and self._lease.acquire() else 0)
+        if self.embedder() is None or self._source is None or self._source.calls.is_paused or not self._lease.acquire():
+            return second
+        return second + self._catch_up(None, limit)
 
     def release_lease(self) -> None:
         """Release the lease on embedding, so that another process can continue immediately."""
@@ -174,22 +220,39 @@ class Embedding:
         With ``reader``, only chunks that this reader may see are embedded. If more than ``limit`` chunks are queued, only the
         ``candidates`` are embedded. If the candidates do not fill one batch, the newest chunks are embedded too. The limit is a
         count and not a time, so that scores do not depend on the load of the machine. Only for an embedder on a server, there is
-        also a time limit, ``remote_seconds``.
+        also a time after which no further batch is sent: ``remote_seconds``, and the budget of the current recall.
         """
-        if reader is not None:
-            with self._store.snapshot():
-                is_complete = self._is_complete(reader)
-            if is_complete:
-                return 0
+        if reader is not None and self._is_complete(reader):
+            return 0
         done = self._catch_up(reader, limit, remote_seconds, candidates)
         if self.second is not None and self.second.is_in_use:
             done += self.second._catch_up(reader, limit, remote_seconds, candidates)  # noqa: SLF001  (the same class)
         return done
 
+    def catch_up_for(self, reader: Scope, *, limit: int, candidates: Callable[[], ChunkIds]) -> int:
+        """Embed queued chunks before a recall. Return the number of items that have no vector of this model yet.
+
+        Return 0 if the query itself cannot be embedded, because then no item is found by meaning.
+        """
+        if self._is_complete(reader):
+            return 0
+        self.catch_up(reader=reader, limit=limit, candidates=candidates)
+        if self.name is None or self._embedder is None or (self._source and self._source.calls.is_query_failing):
+            return 0
+        return self._store.count_missing_vectors(self.name, reader=reader)
+
+    def end_pauses(self) -> None:
+        """Call the embedders again now, even if they failed a moment ago."""
+        if self._source is not None:
+            self._source.calls.end_pauses()
+        if self.second is not None:
+            self.second.end_pauses()
+
     def _is_complete(self, reader: Scope) -> bool:
         """Return True if all texts that a reader may see have vectors of every model in use."""
         names = (self.name, self.second.name if self.second is not None and self.second.is_in_use else None)
-        return not any(self._store.missing_vectors(name, reader=reader, limit=1) for name in names if name is not None)
+        with self._store.snapshot():
+            return not any(self._store.missing_vectors(name, reader=reader, limit=1) for name in names if name is not None)
 
     def _catch_up(
         self,
@@ -199,13 +262,19 @@ class Embedding:
         candidates: Callable[[], ChunkIds] = tuple,
     ) -> int:
         embedder = self.embedder()
-        if embedder is None:
+        if embedder is None or self._source is None:
             return 0
-        computes = self._source is not None and self._source.computes
-        deadline = None if remote_seconds is None or computes else time.monotonic() + remote_seconds
+        deadline = None if remote_seconds is None or self._source.computes else time.monotonic() + remote_seconds
+        in_recall = current_budget() is not None
+        if in_recall and self._source.calls.is_query_failing:
+            return 0
         done = 0
         for waiting in self._batches(embedder.name, reader, limit, candidates):
-            if not self._embed_chunks(embedder, waiting):
+            try:
+                self._call(embedder, "document", partial(self._embed_chunks, embedder, waiting))
+            except ModelError as error:
+                if not in_recall:
+                    self._report(error)
                 break
             done += len(waiting)
             if deadline is not None and time.monotonic() >= deadline:
@@ -232,20 +301,15 @@ class Embedding:
         for start in range(0, len(waiting), _BATCH):
             yield waiting[start : start + _BATCH]
 
-    def _embed_chunks(self, embedder: Embedder, waiting: Sequence[MissingVector]) -> bool:
-        """Embed chunks and store their vectors. Return False if the embedder fails."""
+    def _embed_chunks(self, embedder: Embedder, waiting: Sequence[MissingVector]) -> None:
+        """Embed chunks and store their vectors. Raise ``ModelError`` if the embedder fails."""
         texts = [chunk.text for chunk in waiting]
-        try:
-            vectors = _embed(embedder, texts, "document")
-        except ModelError as error:
-            self._report(error)
-            return False
+        vectors = _embed(embedder, texts, "document")
         second = self._newly_needed(texts)
         with self._store.write(durable=False) as tx:
             if second is not None:
                 tx.use_model(second)
             tx.put_vectors(embedder.name, [(chunk.item, chunk.chunk) for chunk in waiting], vectors)
-        return True
 
     def _newly_needed(self, texts: Sequence[str]) -> str | None:
         """Return the name of the second embedder if it is not in use yet and one of these texts is not in English; else None."""
@@ -254,6 +318,37 @@ class Embedding:
         if second is None or second.is_in_use or not any(map(is_foreign, texts)):
             return None
         return second.name
+
+    def preload(self) -> None:
+        """Load the embedder now, and the second embedder if it is in use. A failure is reported like one during a recall."""
+        self.embedder()
+        if self.second is not None and self.second.is_in_use:
+            self.second.preload()
+
+    def retry(self) -> None:
+        """If the last call failed and its pause is over, call the embedder again, within the budget of the current recall."""
+        embedder = self.embedder()
+        if embedder is not None and self.problem is not None:
+            with contextlib.suppress(ModelError):  # the problem stays
+                self._call(embedder, "query", lambda: _embed(embedder, ["hello"], "query"))
+
+    def query_seconds(self) -> float | None:
+        """Measure how long an embedder outside this process takes for a query. Return None if it computes in this process.
+
+        Raise ``ModelError`` if it fails or takes too long.
+        """
+        embedder = self.embedder()
+        if embedder is None or self._source is None or self._source.computes:
+            return None
+        budget = WaitBudget(_PROBE_SECONDS)
+        started = time.monotonic()
+        try:
+            for _ in range(2):  # the first call may open a connection or load a model
+                started = time.monotonic()
+                BoundedCalls().run(lambda: _embed(embedder, ["probe"], "query"), budget, service=embedder.name)
+        except NotAnswered as error:
+            raise ModelUnavailable(f"{embedder.name} did not answer within {_PROBE_SECONDS:g} s.") from error
+        return time.monotonic() - started
 
     def forget_queries(self) -> None:
         """Clear the cached query vectors. The embedder stays loaded."""

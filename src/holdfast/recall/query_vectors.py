@@ -10,6 +10,8 @@ from collections.abc import Callable, Collection, Sequence
 
 from holdfast.protocols import Match, MemoryFilter, MessageFilter, SearchFilter, Store, Vectors
 from holdfast.recall.embedding import ChunkIds, Embedding
+from holdfast.recall.notices import not_embedded_yet, other_languages_by_words, words_only
+from holdfast.runtime.wait_budget import note
 from holdfast.text.language import is_foreign
 from holdfast.types import Scope
 
@@ -28,20 +30,21 @@ _MAX_CACHED_LANGUAGES = 50_000
 """Maximum number of items whose language is cached."""
 
 
-def catch_up(
-    embedding: Embedding, text: str, *, reader: Scope, limit: int, remote_seconds: float, candidates: Callable[[], ChunkIds]
-) -> None:
+def catch_up(embedding: Embedding, text: str, *, reader: Scope, limit: int, candidates: Callable[[], ChunkIds]) -> None:
     """Embed new chunks that a reader may see, with the models that this query needs.
 
-    If there are too many new chunks, ``candidates`` come first.
+    If there are too many new chunks, ``candidates`` come first. A notice says how many items still have no vector.
     """
-    second = embedding.second
-    if second is None or not is_foreign(text) or second.embedder() is None:
-        embedding.catch_up(reader=reader, limit=limit, remote_seconds=remote_seconds, candidates=candidates)
-        return
-    if not second.is_in_use:
-        second.start_using()
-    second.catch_up(reader=reader, limit=_MAX_SECOND_MODEL_CHUNKS, remote_seconds=remote_seconds, candidates=candidates)
+    needed, second = embedding, embedding.second
+    if second is not None and is_foreign(text) and second.embedder() is not None:
+        needed, limit = second, _MAX_SECOND_MODEL_CHUNKS
+        if not second.is_in_use:
+            second.start_using()
+    if not needed.computes:
+        needed.query(text)  # first, because without this vector those of the chunks are of no use
+    missing = needed.catch_up_for(reader, limit=limit, candidates=candidates)
+    if missing:
+        note(not_embedded_yet(missing))
 
 
 class QueryVectors:
@@ -51,15 +54,20 @@ class QueryVectors:
         self._store = store
         self._first = embedding
         second = embedding.second
-        self._second = second if second is not None and second.is_in_use and second.embedder() is not None else None
+        uses_second = second is not None and second.is_in_use
+        self._second = second if second is not None and uses_second and second.embedder() is not None else None
         self._foreign = self._second is not None and is_foreign(text)
         self.word_weight = _OTHER_LANGUAGE_WEIGHT if self._foreign else 1.0
         """Factor for two gains in match strength (a logit): for matching words, and for a message with a strong answer.
 
         It is 1 for a query in English.
         """
-        self._by_second = self._second.query(text) if self._second is not None else None
-        self._by_first = None if self._second_suffices(reader) else embedding.query(text)
+        self._by_second, second_problem = second.try_query(text) if second is not None and uses_second else (None, None)
+        self._by_first, problem = (None, None) if self._second_suffices(reader) else embedding.try_query(text)
+        if problem is not None and self._by_second is None:
+            note(words_only(problem))
+        elif second_problem is not None:
+            note(other_languages_by_words(second_problem))
 
     def _second_suffices(self, reader: Scope) -> bool:
         """Return True if the query is not in English and every text already has a vector of the second model."""

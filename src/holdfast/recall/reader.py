@@ -14,6 +14,7 @@ from holdfast.protocols import Clock, MemoryFilter, SessionFilter, Store, Transa
 from holdfast.recall.context_block import render_block
 from holdfast.recall.conversation_state import ConversationState, with_state
 from holdfast.recall.embedding import Embedding
+from holdfast.recall.notices import RECALL_TIMEOUT, not_reranked, with_context_notices, with_hit_notices
 from holdfast.recall.query import RecallQuery
 from holdfast.recall.ranking import MEANING_WEIGHT
 from holdfast.recall.reranking import Reranking
@@ -22,6 +23,7 @@ from holdfast.recall.sections import render_sections
 from holdfast.runtime import forks
 from holdfast.runtime.clock import as_utc
 from holdfast.runtime.tracing import watched
+from holdfast.runtime.wait_budget import wait_budget
 from holdfast.text.clean import clean_query
 from holdfast.types import Context, Hit, Scope, Where
 
@@ -35,13 +37,22 @@ class Reader:
     """Recalls from one store and builds context blocks."""
 
     def __init__(
-        self, store: Store, preset: Preset, clock: Clock, embedding: Embedding, *, reranking: Reranking | None = None
+        self,
+        store: Store,
+        preset: Preset,
+        clock: Clock,
+        embedding: Embedding,
+        *,
+        reranking: Reranking | None = None,
+        recall_timeout: float = RECALL_TIMEOUT,
     ) -> None:
         self._store = store
         self.preset = preset
         self._clock = clock
         self._embedding = embedding
         self._reranking = reranking or Reranking(None)
+        self.recall_timeout = recall_timeout
+        """Maximum time in seconds that a recall or a context block waits for models and indexes outside this process."""
         self._used: dict[str, datetime] = {}
         self._shown: dict[str, None] = {}
         self._lock = threading.Lock()
@@ -53,7 +64,16 @@ class Reader:
         self._lock = threading.Lock()
         self._used, self._shown = {}, {}
 
+    @property
+    def notices(self) -> list[str]:
+        """What recalls currently do without, as messages for people. A model that failed is tried again after its pause."""
+        with wait_budget(self.recall_timeout):
+            self._embedding.retry()
+        found = [*self._embedding.notices, *filter(None, [self._store.search_notice])]
+        return [*found, not_reranked(self._reranking.problem)] if self._reranking.problem is not None else found
+
     @watched("recall")
+    @with_hit_notices
     def recall(
         self,
         reader: Scope,
@@ -104,6 +124,7 @@ class Reader:
         return [kind.name for kind in self.preset.kinds if kind.background and self.preset.message_retention is None]
 
     @watched("context")
+    @with_context_notices
     def context(
         self,
         reader: Scope,

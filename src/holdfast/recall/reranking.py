@@ -1,13 +1,13 @@
 """Reranking: a model reads the query together with each of the best hits and rates the hit.
 
 Reranking is slower than the rest of recall, so it is off by default. The rating is added to the logit of the hit's score.
-So the rating moves the hit up or down but does not replace the score. If the reranker fails, the hits keep their order.
+So the rating moves the hit up or down but does not replace the score. If the reranker fails or is too slow, the hits keep
+their order.
 """
 
 import logging
 import math
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -15,7 +15,11 @@ from holdfast.chat import Usage, spend_of, usage_of
 from holdfast.errors import ModelError, ModelUnavailable, StoreError
 from holdfast.models.chat_budget import BudgetedChat
 from holdfast.protocols import Candidate, Clock, Reranker, Store
+from holdfast.recall.notices import not_reranked
 from holdfast.recall.rating_prompt import rate
+from holdfast.runtime.bounded_calls import BoundedCalls, NotAnswered
+from holdfast.runtime.circuit_breaker import CircuitBreaker
+from holdfast.runtime.wait_budget import current_budget, note
 from holdfast.types import Hit, Reason
 
 __all__ = ["ChatReranker", "Reranking"]
@@ -26,8 +30,6 @@ _RERANK_DEPTH = 30
 """Number of best hits to rerank. It does not depend on the limit of the recall."""
 _RATING_WEIGHT = 6.0
 """How much a rating of 1 raises the logit of a score, compared with a rating of 0."""
-_FAILURE_PAUSE_SECONDS = 30.0
-"""Time in seconds without reranking after a failure. Without a pause, every recall would wait for a broken reranker."""
 _TIMEOUT_SECONDS = 20.0
 _MIN_PROBABILITY = 1e-4
 
@@ -68,7 +70,8 @@ class Reranking:
 
     def __init__(self, reranker: Reranker | None) -> None:
         self._reranker = reranker
-        self._retry_at = 0.0
+        self._calls = BoundedCalls()
+        self._failures = CircuitBreaker()
 
     @property
     def active(self) -> bool:
@@ -80,13 +83,24 @@ class Reranking:
         """True if the reranker may wait for a server. A reranker that never waits has the attribute ``computes`` set to True."""
         return self.active and not getattr(self._reranker, "computes", False)
 
+    @property
+    def problem(self) -> str | None:
+        """Why the last recall was not reranked, as a message for people. None if it was."""
+        return self._calls.problem or self._failures.problem
+
+    def load(self) -> None:
+        """Load the weights of the reranker now, if it has weights. Raise ``ModelError`` if it cannot be loaded."""
+        load = getattr(self._reranker, "load", None)
+        if callable(load) and not self.waits:
+            load()
+
     def depth(self, limit: int) -> int:
         """Return the number of hits to find before reranking."""
         return limit if self._reranker is None or limit < 1 else max(limit, _RERANK_DEPTH)
 
     def rank(self, question: str, hits: Sequence[Hit], *, now: datetime) -> list[Hit]:
         """Return the hits with scores adjusted by the reranker, best first."""
-        if self._reranker is None or not question.strip() or len(hits) < 2 or time.monotonic() < self._retry_at:
+        if self._reranker is None or not question.strip() or len(hits) < 2:
             return list(hits)
         ratings = self._ratings(self._reranker, question, hits[:_RERANK_DEPTH], now)
         rated = [rating for rating in ratings if rating is not None]
@@ -105,12 +119,29 @@ class Reranking:
     def _ratings(self, reranker: Reranker, question: str, hits: Sequence[Hit], now: datetime) -> Sequence[float | None]:
         """Return one rating per hit. All ratings are None if the reranker fails."""
         candidates = [Candidate(text=_candidate_text(hit), at=hit.at) for hit in hits]
+        was_failing = self.problem is not None
         try:
-            return _checked(reranker, question, candidates, now)
-        except ModelError as error:
-            self._retry_at = time.monotonic() + _FAILURE_PAUSE_SECONDS
-            log.warning("Reranking failed and is paused for %g s. Hits keep their order: %s", _FAILURE_PAUSE_SECONDS, error)
+            return self._call(reranker.name, lambda: _checked(reranker, question, candidates, now))
+        except (ModelError, NotAnswered) as error:
+            if not was_failing:
+                log.warning("Reranking failed and is paused. Hits keep their order: %s", error)
+            note(not_reranked(str(error)))
             return [None] * len(candidates)
+
+    def _call(self, name: str, rate: Callable[[], Sequence[float | None]]) -> Sequence[float | None]:
+        """Call the reranker, within the time limit of the current recall if it may wait for a server."""
+        budget = current_budget()
+        if budget is not None and self.waits:
+            return self._calls.run(rate, budget, service=f"The reranker {name}")
+        if self._failures.is_open:
+            raise NotAnswered(self._failures.problem or "")
+        try:
+            ratings = rate()
+        except ModelError as error:
+            self._failures.fail(str(error))
+            raise
+        self._failures.succeed()
+        return ratings
 
 
 def _checked(reranker: Reranker, question: str, candidates: Sequence[Candidate], now: datetime) -> Sequence[float | None]:

@@ -60,8 +60,6 @@ _MAX_NEW_CHUNKS = 64
 It is a count and not a time. Items without a vector get another score than items with one, so a time limit would make
 scores depend on the load of the machine.
 """
-_REMOTE_SECONDS = 0.4
-"""Time after which no further batch is sent to an embedder on a server, in seconds."""
 _MAX_WORD_MATCHES = 32
 """Maximum number of chunks to embed first because they match the query by words.
 
@@ -147,7 +145,6 @@ def recall(store: Store, embedding: Embedding, question: RecallQuery) -> list[Hi
         text,
         reader=question.reader,
         limit=_MAX_NEW_CHUNKS,
-        remote_seconds=_REMOTE_SECONDS,
         candidates=lambda: _matching_chunks(store, question),
     )
     vectors = QueryVectors(store, embedding, text, reader=question.reader)

@@ -73,6 +73,16 @@ class VectorPromises:
         remember(store, a_memory("old"), a_memory("new"), a_memory("bob's", scope=BOB))
         assert [w.text for w in store.missing_vectors("a", reader=ANA, limit=10)] == ["new", "old"]
 
+    def test_items_that_wait_are_counted_once_for_each_reader(self, store: Store) -> None:
+        """An item with several chunks that wait is counted once. Items that the reader may not see are not counted."""
+        assert store.count_missing_vectors("a", reader=ANA) == 0
+        _want(store, "a")
+        remember(store, a_memory("long " * 2000), a_memory("short"), a_memory("bob's", scope=BOB))
+        say(store, a_message("said"))
+        assert len(store.missing_vectors("a", reader=ANA, limit=10)) > 3
+        assert store.count_missing_vectors("a", reader=ANA) == 3
+        assert store.count_missing_vectors("a", reader=BOB) == 1
+
     def test_chosen_windows_that_wait_are_listed(self, store: Store) -> None:
         """With ``windows``, only the given chunks are listed, and only if they have no vector and the reader may see them."""
         _want(store, "a")

@@ -22,6 +22,8 @@ class HashEmbedder:
     """
 
     calibration = (0.0, 0.6)
+    computes = True
+    """True, because it computes in this process. A recall waits for it without a time limit."""
 
     def __init__(self, name: str = "hash-256", dimensions: int = 256) -> None:
         self.name = name

@@ -28,7 +28,7 @@ from holdfast.types.records import (
     UserProfile,
     UserRecord,
 )
-from holdfast.types.results import Context, Finding, Hit, Reason, Receipt, Stats
+from holdfast.types.results import Context, Finding, Hit, Hits, Reason, Receipt, Stats
 from holdfast.types.scope import Scope
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "Context",
     "Finding",
     "Hit",
+    "Hits",
     "Job",
     "JobState",
     "KeyLevel",

@@ -1,6 +1,6 @@
 """Results of calls: hits, context blocks, erasure receipts, findings and statistics."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Literal
@@ -91,6 +91,17 @@ class Hit:
         return f"<Hit {self.score:.2f} {self.kind} {short_repr(str(self))} {self.id}>"
 
 
+class Hits(list[Hit]):
+    """The hits of a recall, best first: a list with notices."""
+
+    __slots__ = ("notices",)
+
+    def __init__(self, hits: Iterable[Hit] = (), *, notices: Iterable[str] = ()) -> None:
+        super().__init__(hits)
+        self.notices = tuple(notices)
+        """What the recall did without, as messages for people, such as "Searched by words only: ...". Usually empty."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
     """A block of memories and messages for a system prompt, within a token budget."""
@@ -103,6 +114,8 @@ class Context:
     hits: tuple[Hit, ...] = ()
     left_out: tuple[Hit, ...] = ()
     """Hits that are not shown: they are too weak to be relevant, or did not fit into the token budget."""
+    notices: tuple[str, ...] = ()
+    """What the recall did without, as messages for people, such as "Searched by words only: ...". Usually empty."""
 
     def __str__(self) -> str:
         return self.text

@@ -10,6 +10,7 @@ import click
 from holdfast.cli.commands.recall import hit_lines
 from holdfast.cli.options import Flags, open_memory
 from holdfast.cli.output import brief, echo
+from holdfast.recall.notices import words_only
 from holdfast.services import services
 
 if TYPE_CHECKING:
@@ -71,9 +72,8 @@ def _second_session(memory: "Engine") -> None:
     _title("Today: another process opens the store and asks")
     hits = memory.recall(_BY_MEANING, user=_USER, limit=1)
     if services(memory).embedding.embedder() is None:
-        problem = services(memory).embedding.problem or "no embedder is configured"
-        echo(f"  Searching by text alone: {problem.rstrip('.')}.")
-        echo(f"  With the weights, {_BY_MEANING!r} would find the allergy. By text:")
+        echo(f"  {words_only(services(memory).embedding.problem or 'no embedder is configured')}")
+        echo(f"  With the weights, {_BY_MEANING!r} would find the allergy. By words:")
         _ask(memory, _BY_WORDS)
     else:
         echo(f"  {_BY_MEANING}")

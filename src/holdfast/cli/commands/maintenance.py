@@ -1,5 +1,6 @@
 """The commands ``backup``, ``doctor`` and ``stats``."""
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def doctor(flags: Flags, *, quick: bool, rebuild_index: bool) -> None:
     with open_memory(flags, quiet=True) as memory:
         findings = memory.doctor(deep=not quick)
         location = services(memory).store.location
-    findings += _model_findings(flags)
+    findings += _model_findings(flags, reported={each.check for each in findings if not each.ok})
     if not quick:
         findings += _bundled_postgres()
     rows = [("ok" if each.ok else "FAIL", each.check, each.detail) for each in findings]
@@ -64,8 +65,8 @@ def _bundled_postgres() -> list[Finding]:
     return [Finding(check="bundled PostgreSQL", ok=True, detail=f"works with {source}")]
 
 
-def _model_findings(flags: Flags) -> list[Finding]:
-    """Check the models named in the settings. Problems of the embedder that the engine already reports are left out."""
+def _model_findings(flags: Flags, *, reported: Collection[str]) -> list[Finding]:
+    """Check the models named in the settings. Checks that already ``reported`` a problem are left out."""
     from holdfast.config.opening import make_preset  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.config.readiness import model_problems  # noqa: PLC0415  (as above)
     from holdfast.config.settings import load_settings  # noqa: PLC0415  (heavy: not needed for --help)
@@ -75,9 +76,7 @@ def _model_findings(flags: Flags) -> list[Finding]:
     found = [Finding(check=each.setting.replace("_", " "), ok=False, detail=str(each.error)) for each in problems]
     if settings.chat.casefold() != "none" and not any(each.setting == "chat" for each in problems):
         found.append(Finding(check="chat", ok=True, detail=f"{settings.chat} ready"))
-    # The engine already reports an embedder that could not load; do not report it twice.
-    blocked = any(each.blocking and each.setting == "embedder" for each in problems)
-    return [each for each in found if not (blocked and each.check == "embedder")]
+    return [each for each in found if each.check not in reported]
 
 
 def _rebuild_index(flags: Flags) -> None:

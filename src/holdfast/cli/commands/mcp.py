@@ -2,6 +2,7 @@
 
 import signal
 import sys
+import threading
 
 import click
 
@@ -28,6 +29,7 @@ def mcp(flags: Flags) -> None:
             'The MCP server needs a package that is not installed. Install it with: pip install "holdfast[mcp]"'
         ) from error
     from holdfast.config.opening import open_engine  # noqa: PLC0415  (heavy: not needed for --help)
+    from holdfast.config.preloading import preload  # noqa: PLC0415  (as above)
 
     if sys.stdin.isatty():
         click.echo("Waiting for an MCP client on standard input. Press Ctrl-C to stop.", err=True)
@@ -36,4 +38,6 @@ def mcp(flags: Flags) -> None:
         notes(as_json=flags.json, traces=flags.debug),
         open_engine(flags.store, preset=flags.preset, settings=flags.settings, tenant=flags.tenant) as memory,
     ):
+        # In a thread, so that the client need not wait. Not a daemon: loading must not be cut off when the process ends.
+        threading.Thread(target=preload, args=(memory,), name="holdfast-preload").start()
         serve_stdio(memory, {"user": flags.user, "app": flags.app, "agent": flags.agent}, version=__version__)

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from holdfast.cli.console import say
+from holdfast.cli.console import say, show_notices
 from holdfast.cli.hints import nothing_found, unknown_user
 from holdfast.cli.options import Flags, digest_waiting, limit_option, open_memory, pairs, with_flags
 from holdfast.cli.output import brief, count, day, emit
@@ -33,6 +33,7 @@ def recall(
     with open_memory(flags) as memory:
         digest_waiting(memory)
         hits = memory.recall(" ".join(query), kinds=kinds or None, where=where or None, **options, **flags.scope)
+        show_notices(hits.notices)
         filters = {"kind": kinds, "where": where, "as_of": options["as_of"], "min_score": options["min_score"]}
         hint = None if hits else nothing_found(memory, flags, messages_searched=True, filters=filters)
     lines = [line for rank, hit in enumerate(hits, 1) for line in hit_lines(rank, hit, explain=explain)]
@@ -68,6 +69,7 @@ def context(flags: Flags, query: tuple[str, ...], max_tokens: int | None) -> Non
     with open_memory(flags) as memory:
         digest_waiting(memory)
         block = memory.context(" ".join(query), max_tokens=max_tokens, **flags.scope)
+        show_notices(block.notices)
         hint = None if block.text else unknown_user(memory, flags.user)
     emit(block, [block.text] if block.text else [], as_json=flags.json)
     if block.left_out:

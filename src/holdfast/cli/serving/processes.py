@@ -21,6 +21,7 @@ from holdfast.cli.serving.socket_sharing import Announcing, AnnouncingServer, Co
 from holdfast.cli.stop_signals import stop_event
 from holdfast.config.environment import share_metrics
 from holdfast.config.models import make_transcriber
+from holdfast.config.preloading import preload
 from holdfast.config.settings import Settings, load_settings
 from holdfast.errors import SettingsError
 from holdfast.server.app import Server, make_app
@@ -122,6 +123,7 @@ def build(plan: ServePlan) -> Server:
     """Return the complete server for a plan."""
     settings = plan.load()
     pool = plan.open()
+    preload(pool.operator)  # all engines of the pool share the models
     return make_app(
         pool,
         settings,

@@ -100,7 +100,11 @@ class TerminalChat:
 
     def _turn(self, **parts: Any) -> dict[str, Any]:
         context = self.agent.context
-        memory = {"context": context.text if context else "", "recalled": hits_json(context.hits) if context else []}
+        memory = {
+            "context": context.text if context else "",
+            "recalled": hits_json(context.hits) if context else [],
+            "notices": context.notices if context else (),
+        }
         return {"session": self.agent.session.id, **parts, **memory}
 
     # The end of a session.

@@ -84,7 +84,8 @@ def _memories(talk: TerminalChat, query: str) -> None:
     output = talk.output
     if query:
         hits = talk.memory.recall(query, **_scope(talk))
-        output.show({"recalled": hits_json(hits)}, [*output.hits(hits)] or [output.text("no_hits")])
+        lines = [*output.hits(hits)] or [output.text("no_hits")]
+        output.show({"recalled": hits_json(hits), "notices": hits.notices}, [*lines, *hits.notices])
         return
     found = talk.memory.memories(**_scope(talk))
     output.show({"memories": found}, [memory_line(each) for each in found] or [output.text("no_memories")])
@@ -98,7 +99,8 @@ def _why(talk: TerminalChat, _rest: str) -> None:
     lines = [output.text("why"), *output.hits(context.hits)] if context.hits else [output.text("why_nothing")]
     if context.left_out:
         lines += [output.text("left_out"), *output.hits(context.left_out)]
-    output.show({"recalled": hits_json(context.hits), "left_out": hits_json(context.left_out)}, lines)
+    value = {"recalled": hits_json(context.hits), "left_out": hits_json(context.left_out), "notices": context.notices}
+    output.show(value, [*lines, *context.notices])
 
 
 def _context(talk: TerminalChat, _rest: str) -> None:

@@ -136,6 +136,10 @@ class OpenAIEmbedder:
         """Request one vector now, to detect a wrong URL, key or model early."""
         self.embed(["probe"], role="document")
 
+    def connect(self) -> None:
+        """Import the provider's package and create the client. No request is sent."""
+        self._connection.client()
+
     def close(self) -> None:
         """Close open connections. The next call opens new ones."""
         self._connection.close()

@@ -8,7 +8,7 @@ import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import urlsplit
 
 from holdfast.chat import ChatModel
@@ -16,7 +16,9 @@ from holdfast.errors import ExtraMissing, KeyMissing, ModelError, ModelUnknown
 from holdfast.models.remote.faults import Service
 from holdfast.models.remote.prices import FREE, Price, find_price
 from holdfast.models.remote.retrying import RetryPolicy
-from holdfast.protocols import Embedder
+
+if TYPE_CHECKING:
+    from holdfast.models.remote.openai_embedder import OpenAIEmbedder
 
 __all__ = [
     "PROVIDERS",
@@ -181,7 +183,7 @@ def remote_embedder(
     calibration: tuple[float, float] | None = None,
     prices: Mapping[str, tuple[float, float]] | None = None,
     retry_policy: RetryPolicy | None = None,
-) -> Embedder:
+) -> "OpenAIEmbedder":
     """Return an embedder by its full name, such as ``ollama:nomic-embed-text``. No call is made yet."""
     service = embedding_service(name, base_url=base_url, api_key=api_key)
     provider, _ = _split(name, base_url)

@@ -54,6 +54,7 @@ def context(found: types.Context) -> responses.Context:
         changing=found.changing,
         hits=[hit(each) for each in found.hits],
         left_out=[hit(each) for each in found.left_out],
+        notices=list(found.notices),
     )
 
 

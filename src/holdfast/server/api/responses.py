@@ -197,6 +197,8 @@ class Hits(Model):
 
     hits: list[Hit]
     """The hits, best first."""
+    notices: list[str]
+    """What the recall did without, such as `Searched by words only: ...`. Usually empty."""
 
 
 class Context(Model):
@@ -214,6 +216,8 @@ class Context(Model):
     """The hits that the block shows."""
     left_out: list[Hit]
     """The hits that did not fit into the token budget."""
+    notices: list[str]
+    """What the recall did without, such as `Searched by words only: ...`. Usually empty."""
 
 
 class Change(Model):

@@ -75,7 +75,9 @@ class Health(Model):
     model_config = ConfigDict(json_schema_serialization_defaults_required=False, use_attribute_docstrings=True)
 
     status: Literal["ok", "degraded"]
-    """`ok`, or `degraded` if the local Ollama server cannot be reached."""
+    """`ok`, or `degraded` if recall does without a model, or the local Ollama server cannot be reached."""
+    notices: list[str] | None = None
+    """What recall currently does without, such as `Searched by words only: ...`."""
     ollama: bool | None = None
     """True if the Ollama server accepts connections. Only set if Ollama provides the chat model."""
     chat: str | None = None
@@ -142,7 +144,7 @@ def health(request: Request) -> Health:
         principal = principal_of(request.scope)
         authorize(principal, "read", whole=True)
     except HoldfastError:
-        return Health(status="ok")
+        return Health(status="degraded" if services(request.app.state.pool.operator).reader.notices else "ok")
     with closing(Caller(principal, request.app.state.pool)) as caller:
         return _inside(caller, request.app.state.settings)
 
@@ -153,8 +155,10 @@ def _inside(caller: Caller, settings: Settings) -> Health:
     jobs = memory.stats().jobs
     queue = {state: jobs.get(state, 0) for state in ("queued", "running", "dead")}
     ollama = _listens(settings.chat_url or PROVIDERS["ollama"].base_url) if (chat or "").startswith("ollama:") else None
+    notices = services(memory).reader.notices
     return Health(
-        status="degraded" if ollama is False else "ok",
+        status="degraded" if ollama is False or notices else "ok",
+        notices=notices,
         ollama=ollama,
         chat=chat or "none",
         embedder=services(memory).embedding.name or "none",

@@ -29,7 +29,7 @@ async def recall(body: requests.Recall, caller: Calling, request: Request) -> re
         memory = caller.memory
         with _latency(request).measured():
             found = memory.recall(body.query, **options, **parts)
-        return responses.Hits(hits=[convert.hit(each) for each in found])
+        return responses.Hits(hits=[convert.hit(each) for each in found], notices=list(found.notices))
 
     return await run_recall(request, ask)
 

@@ -8,7 +8,6 @@ not notice what another process writes to the folder.
 import contextlib
 import importlib.util
 import os
-import socket
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -202,9 +201,14 @@ class EmbeddedChroma:
 
     name = "chroma"
     home = ""
+    is_remote = False
 
     def __init__(self, store: Path) -> None:
         self._folder = folder_of(store.absolute())
+
+    def load(self) -> None:
+        """Import Chroma."""
+        _import_chroma()
 
     def describe(self) -> str:
         """Return the folder's path."""
@@ -234,6 +238,8 @@ class EmbeddedChroma:
 class ChromaServer:
     """Chroma on a server, shared by several processes."""
 
+    is_remote = True
+
     def __init__(self, store: Path, url: str) -> None:
         self.name = f"chroma:{url.rstrip('/')}"
         self.home = str(store.absolute().resolve())
@@ -241,6 +247,10 @@ class ChromaServer:
         parts = urlsplit(url)
         self._host, self._tls = parts.hostname or "", parts.scheme == "https"
         self._port = parts.port or (443 if self._tls else 8000)
+
+    def load(self) -> None:
+        """Import Chroma. The import takes longer than a recall may wait for the server."""
+        _import_chroma()
 
     def describe(self) -> str:
         """Return the server's URL."""
@@ -268,10 +278,12 @@ class ChromaServer:
                 client.close()
 
     def _client(self) -> Any:
-        # Test the connection first, because Chroma's client waits for a response without a timeout.
-        socket.create_connection((self._host, self._port), timeout=_TIMEOUT_SECONDS).close()
         import chromadb  # noqa: PLC0415  (slow to import, and optional)
+        import httpx  # noqa: PLC0415  (comes with chromadb)
 
+        # Send a request first, because Chroma's client waits for its first response without a timeout.
+        url = httpx.URL(scheme="https" if self._tls else "http", host=self._host, port=self._port, path="/api/v2/heartbeat")
+        httpx.get(url, timeout=_TIMEOUT_SECONDS)
         settings = chromadb.Settings(
             _env_file=None,
             anonymized_telemetry=False,
@@ -301,6 +313,10 @@ class _ServerLock:
 
     def __exit__(self, *_: object) -> None:
         self._held.pop().release()
+
+
+def _import_chroma() -> None:
+    import chromadb  # noqa: F401, PLC0415  (slow to import, and optional)
 
 
 def _check_intact(folder: Path) -> None:

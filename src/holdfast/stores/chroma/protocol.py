@@ -113,6 +113,15 @@ class IndexPlace(Protocol):
         ...
 
     @property
+    def is_remote(self) -> bool:
+        """True if the index is on a server, so that a search may have to wait for it."""
+        ...
+
+    def load(self) -> None:
+        """Import what a search needs. No connection is made."""
+        ...
+
+    @property
     def home(self) -> str:
         """Path of the store that the builds belong to. Empty if the place is a folder, because each store has its own folder."""
         ...

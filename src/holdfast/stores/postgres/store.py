@@ -81,6 +81,14 @@ class PostgresStore(SQLReads):
         """Always False, because the data is on a server."""
         return False
 
+    @property
+    def search_notice(self) -> None:
+        """Always None: the vectors are part of the database."""
+        return
+
+    def preload(self) -> None:
+        """Do nothing. The database is connected already."""
+
     def guard(self, query: Callable[[], R]) -> R:
         """Call ``query`` with a connection of this tenant, and translate errors. Call it once more if the connection was lost."""
         return self._connections.read(query)
@@ -208,6 +216,12 @@ class PostgresStore(SQLReads):
             (*clauses.values, *values, limit),
         )
         return [MissingVector(item, window, text) for item, window, text in found if text is not None]
+
+    @guarded
+    def count_missing_vectors(self, model: str, *, reader: Scope) -> int:
+        """Count the items that a reader may see and that have a chunk without a vector of this model."""
+        seen = partitions.visible(self.connection, reader, ("memory", "message"))
+        return vector_tables.count_missing(self.connection, self.tenant, model, seen)
 
     @guarded
     def similarities(self, model: str, items: Sequence[int]) -> "NDArray[np.float32] | None":

@@ -1,12 +1,13 @@
 """The tables that both SQL stores use for vectors: the numbered embedding models, and the queue of chunks to embed."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from holdfast.stores.sql.connection import Connection, cached_fetch, fetch, fetch_value
 from holdfast.stores.sql.partitions import next_number
+from holdfast.stores.sql.rows import marks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,6 +55,17 @@ def want(connection: Connection, tenant: str, partition: int, item: int, chunks:
             "INSERT INTO unembedded (tenant, model, partition, item, window) VALUES (?, ?, ?, ?, ?)",
             [(tenant, model, partition, item, window) for window in range(chunks)],
         )
+
+
+def count_missing(connection: Connection, tenant: str, name: str, partitions: Collection[int]) -> int:
+    """Count the items in these partitions that have a chunk without a vector of the model."""
+    number = model_number(connection, tenant, name)
+    if number is None or not partitions:
+        return 0
+    listed = list(partitions)
+    sql = f"SELECT count(DISTINCT item) FROM unembedded WHERE tenant = ? AND model = ? AND partition IN ({marks(listed)})"
+    found: int = fetch_value(connection, sql, (tenant, number, *listed))
+    return found
 
 
 def pairwise(items: Sequence[int], found: Sequence[int], vectors: "NDArray[np.float32]") -> "NDArray[np.float32]":

@@ -99,6 +99,16 @@ class SQLiteStore(SQLReads):
         """True if the store uses no external index. With an external index, a search may have to wait for that index."""
         return self._external is None
 
+    @property
+    def search_notice(self) -> str | None:
+        """The notice that an index on a server is not used now, or None."""
+        return self._external.notice if self._external is not None else None
+
+    def preload(self) -> None:
+        """Import the client of the external index, if there is one."""
+        if self._external is not None:
+            self._external.place.load()
+
     def guard(self, ask: Callable[[], R]) -> R:
         """Run a read. SQLite errors are raised as Holdfast errors, and forks wait until the read is done."""
         if self.connection.known is not None:  # inside a snapshot, which is guarded as a whole
@@ -221,6 +231,12 @@ class SQLiteStore(SQLReads):
         queued, values = f"SELECT item, window FROM unembedded WHERE {clauses.sql} {order} LIMIT ?", (*clauses.values, limit)
         found = cached_fetch(connection, (queued, *values), lambda: fetch(connection, queued, values))
         return [MissingVector(item, window, text) for item, window in found if (text := self._chunk(item, window)) is not None]
+
+    @guarded
+    def count_missing_vectors(self, model: str, *, reader: Scope) -> int:
+        """Count the items that a reader may see and that have a chunk without a vector of this model."""
+        seen = partitions.visible(self.connection, reader, ("memory", "message"))
+        return vector_tables.count_missing(self.connection, self.tenant, model, seen)
 
     def _chunk(self, item: int, window: int) -> str | None:
         """Return the text to embed for one chunk, including the speaker's name. None if the chunk was just removed."""

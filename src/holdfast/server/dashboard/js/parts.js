@@ -130,6 +130,7 @@ export function contextPanel(context) {
     "div.context",
     {},
     h("p.note", {}, t("context.summary", { n: hits.length }), " · ", t("context.tokens", { n: context.tokens ?? 0 })),
+    notices(context),
     hits.length
       ? h(
           "div.hits",
@@ -155,6 +156,11 @@ export function contextPanel(context) {
       context.text ? told(context) : h("p.quiet", {}, t("context.empty")),
     ),
   );
+}
+
+/** What the recall did without, such as search by meaning. */
+export function notices(found) {
+  return (found.notices ?? []).map((notice) => h("p.notice", { role: "status" }, icon("warn", 16), h("span", {}, notice)));
 }
 
 /** The text of a context block, with its stable and changing parts separated. */

@@ -45,8 +45,9 @@ class Pace:
     """
     batch_size: int = 256
     """Maximum number of changes per batch."""
-    retry_seconds: float = 30.0
-    """Seconds to wait before an unavailable index is tried again."""
+    retry_seconds: float = 60.0
+    """Maximum seconds to wait before an unavailable index is tried again. The first wait is one second, each further one twice
+    as long."""
     max_results: int = 4096
     """Maximum number of results that a search requests from the index. If these are not enough, the search runs in memory."""
 
@@ -131,14 +132,27 @@ class IndexFeed:
 
     def opened(self, build: Build) -> ExternalIndex:
         """Return the index of a build. Opens and verifies it on first use."""
-        with self._lock:
-            name, index = self._open.get(build.model, ("", None))
-            if index is None or name != build.build:
-                self.close(keep={held for model, (held, _) in self._open.items() if model != build.model})
-                index = self._open_build(build)
-                self._open[build.model] = (build.build, index)
+        index = self._opened(build)
+        if index is None:
+            index = self._keep_open(build, self._open_build(build))  # without the lock, because a server may hang
         if build.build not in self._verified:
             self._verify(build, index)
+        return index
+
+    def _opened(self, build: Build) -> ExternalIndex | None:
+        with self._lock:
+            name, index = self._open.get(build.model, ("", None))
+            return index if name == build.build else None
+
+    def _keep_open(self, build: Build, index: ExternalIndex) -> ExternalIndex:
+        """Keep an index open in place of an older build. If another thread was faster, close this index and return the other."""
+        with self._lock:
+            other = self._opened(build)
+            if other is not None:
+                index.close()
+                return other
+            self.close(keep={held for model, (held, _) in self._open.items() if model != build.model})
+            self._open[build.model] = (build.build, index)
         return index
 
     def _open_build(self, build: Build) -> ExternalIndex:

@@ -6,7 +6,6 @@ not. If the index cannot be used, the search uses the in-memory index.
 """
 
 import logging
-import time
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,9 @@ import numpy as np
 
 from holdfast.errors import StoreError
 from holdfast.protocols import Match, Space
+from holdfast.runtime.bounded_calls import BoundedCalls, NotAnswered
+from holdfast.runtime.circuit_breaker import CircuitBreaker
+from holdfast.runtime.wait_budget import current_budget, note
 from holdfast.stores.chroma.protocol import Build, IndexInvalid, IndexPlace, IndexUnavailable, VectorKey
 from holdfast.stores.sqlite.connection import SQLiteConnections
 from holdfast.stores.sqlite.dialect import FileConnection
@@ -31,6 +33,9 @@ _log = logging.getLogger("holdfast")
 _MAX_REBUILDS = 3
 """Maximum number of times that a process rebuilds a damaged index. After that, searches run in memory."""
 
+_FIRST_PAUSE_SECONDS = 1.0
+"""Time without the index after its first failure, in seconds. Each further failure doubles it."""
+
 
 class QueuedIndex:
     """Searches one tenant's vectors with an external index that is updated through the queue."""
@@ -42,13 +47,23 @@ class QueuedIndex:
         self._memory = memory
         self._feed = IndexFeed(connections, tenant, place, self._pace)
         self._rebuilds = 0
-        self._retry_at = 0.0
+        retry_seconds = self._pace.retry_seconds
+        self._breaker = CircuitBreaker(first_pause=min(_FIRST_PAUSE_SECONDS, retry_seconds), max_pause=retry_seconds)
+        self._calls = BoundedCalls(self._breaker)
         self._last_warning = ""
 
     @property
     def place(self) -> IndexPlace:
         """The folder or server that holds the index."""
         return self._feed.place
+
+    @property
+    def notice(self) -> str | None:
+        """The notice that an index on a server is not used now, or None. An embedded index may be in use elsewhere: that is fine."""
+        problem = self._breaker.problem
+        if problem is None or not self.place.is_remote:
+            return None
+        return f"Searched the store's own vectors, because the index cannot be used: {problem.rstrip('.')}."
 
     def search(
         self,
@@ -71,6 +86,8 @@ class QueuedIndex:
                 self._back_off(error)
             except IndexInvalid as error:
                 self._start_rebuild(model, error)
+        if self.notice is not None:
+            note(self.notice)
         if found is None:
             return self._memory.search(
                 connection, tenant, model, query, partitions, limit=limit, allowed=allowed, excluded=excluded
@@ -93,10 +110,9 @@ class QueuedIndex:
             return None
         connection, tenant = self._feed.connection, self._feed.tenant
         waiting = {change.key for change in queue.waiting(connection, tenant, model, partitions=partitions, limit=-1)}
-        index = self._feed.opened(build) if build.mark else None
         width = limit + min(len(waiting), limit) + 8
         while width <= self._pace.max_results:
-            keys = index.search(query, partitions, width) if index else []
+            keys = self._search_index(build, query, partitions, width) if build.mark else []
             stored = queue.stored(connection, tenant, model, {*keys, *waiting})
             matches = _ranked(stored, query, partitions, limit, allowed)
             if len(keys) < width and queue.indexed_keys(connection, tenant, model, list(partitions)) - {*keys, *waiting}:
@@ -108,6 +124,25 @@ class QueuedIndex:
                 return matches
             width *= 4
         return None
+
+    def _search_index(
+        self, build: Build, query: "NDArray[np.float32]", partitions: Collection[int], limit: int
+    ) -> list[VectorKey]:
+        """Return the nearest vectors in the index. A search on a server must answer within the budget of the current recall."""
+        budget = current_budget()
+        if budget is None or not self.place.is_remote:
+            keys = self._feed.opened(build).search(query, partitions, limit)
+            self._breaker.succeed()
+            return keys
+        self.place.load()
+        try:
+            return self._calls.run(
+                lambda: self._feed.opened(build).search(query, partitions, limit),
+                budget,
+                service=f"Chroma at {self.place.describe()}",
+            )
+        except NotAnswered as error:
+            raise IndexUnavailable(str(error)) from error
 
     def _searchable_build(self, model: int, partitions: Collection[int]) -> Build | None:
         """Return the model's build, or None if a search cannot use the build now.
@@ -129,16 +164,17 @@ class QueuedIndex:
     # --- failures --------------------------------------------------------------------------------------
 
     def _is_usable(self) -> bool:
-        return self._rebuilds < _MAX_REBUILDS and time.monotonic() >= self._retry_at
+        return self._rebuilds < _MAX_REBUILDS and not self._breaker.is_open
 
     def _back_off(self, error: IndexUnavailable) -> None:
-        self._retry_at = time.monotonic() + self._pace.retry_seconds
+        self._breaker.fail(str(error))
         if self._last_warning != str(error):
             self._last_warning = str(error)
             _log.warning("The index at %s cannot be used: %s. Searches run in memory.", self.place.describe(), error)
 
     def _start_rebuild(self, model: int, error: IndexInvalid) -> None:
         self._rebuilds += 1
+        self._breaker.succeed()  # the index answers
         _log.warning("The index at %s will be rebuilt, because %s. No data is lost.", self.place.describe(), error)
         try:
             self._feed.start_build(model)
@@ -159,7 +195,9 @@ class QueuedIndex:
             try:
                 build = self._feed.build(model)
                 if build is not None and self._feed.has_queued(model):
-                    return self._feed.apply_batch(build)
+                    applied = self._feed.apply_batch(build)
+                    self._breaker.succeed()
+                    return applied
             except IndexUnavailable as error:
                 self._back_off(error)
                 return False
@@ -178,7 +216,8 @@ class QueuedIndex:
                     f"The index at {self.place.describe()} could not be rebuilt: another thread or process is writing. "
                     "Searches run in memory meanwhile. Try again."
                 )
-        self._rebuilds, self._retry_at, self._last_warning = 0, 0.0, ""
+        self._rebuilds, self._last_warning = 0, ""
+        self._breaker.succeed()
         return sum(queue.count(self._feed.connection, self._feed.tenant, model) for model in models)
 
     def sync(self) -> bool:

@@ -6,7 +6,7 @@ import { h, icon, replace } from "../dom.js";
 import { named, number, t } from "../i18n.js";
 import { kinds, topics } from "../known.js";
 import { live } from "../live.js";
-import { hitCard, marks, memoryLink, memoryRow, reasons } from "../parts.js";
+import { hitCard, marks, memoryLink, memoryRow, notices, reasons } from "../parts.js";
 import { format, go, rewrite } from "../router.js";
 import { latest } from "../samples.js";
 import { scope } from "../settings.js";
@@ -193,7 +193,7 @@ function fillList(state, { quiet = false } = {}) {
   state.filters.classList.toggle("searching", Boolean(query.q));
   if (query.q) {
     const ask = () => search(query, stop.signal);
-    load(state.list, ask, ({ hits }) => drawHits(state, hits), { signal: stop.signal });
+    load(state.list, ask, (found) => [notices(found), drawHits(state, found.hits)], { signal: stop.signal });
     return;
   }
   const count = h("p.count.quiet", { "aria-live": "polite" });

@@ -1,0 +1,38 @@
+"""Loads models when a server starts, so that the first recall is as fast as later ones."""
+
+import logging
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from holdfast.engine import Engine
+from holdfast.errors import ModelError, StoreClosed
+from holdfast.services import services
+
+if TYPE_CHECKING:
+    from holdfast.recall.embedding import Embedding
+
+log = logging.getLogger("holdfast")
+
+
+def preload(memory: Engine) -> None:
+    """Load the weights of the embedders and of the reranker, and the client of an external index.
+
+    A model on a server is called once in a thread, so that its connection is open and its problems are known. A failure does
+    not raise an error: recall works without the model, and ``/health`` reports it.
+    """
+    parts = services(memory)
+    with suppress(StoreClosed):  # the process ends already
+        parts.embedding.preload()
+        parts.store.preload()
+    try:
+        parts.reranking.load()
+    except ModelError as error:
+        log.warning("The reranker cannot be used: %s", error)
+    if not parts.embedding.computes:
+        threading.Thread(target=_call_once, args=(parts.embedding,), name="holdfast-preload", daemon=True).start()
+
+
+def _call_once(embedding: "Embedding") -> None:
+    with suppress(StoreClosed):
+        embedding.query("hello")

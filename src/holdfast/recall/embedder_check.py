@@ -1,0 +1,33 @@
+"""The check of the embedder for ``holdfast doctor``."""
+
+import math
+
+from holdfast.errors import ModelError
+from holdfast.recall.embedding import Embedding
+from holdfast.recall.notices import words_only
+from holdfast.types import Finding
+
+
+def check_embedder(embedding: Embedding, recall_timeout: float | None) -> Finding:
+    """Check that the embedder can be loaded and, given a ``recall_timeout``, that it answers within that time in seconds."""
+    if embedding.name is None:
+        return Finding(check="embedder", ok=True, detail="none configured; searching by words")
+    if embedding.embedder() is None:
+        remedy = None if ":" in embedding.name else f"holdfast models pull {embedding.name}"  # a remote model has no weights here
+        return _failed(f"{embedding.name} is not available: {embedding.problem}", remedy)
+    try:
+        seconds = embedding.query_seconds() if recall_timeout is not None else None
+    except ModelError as error:
+        return _failed(str(error), None)
+    if seconds is not None and recall_timeout is not None and seconds > recall_timeout:
+        remedy = f"Set recall_timeout to {math.ceil(20 * seconds) / 10:g} or more, or use a faster embedder"
+        problem = f"{embedding.name} takes {seconds:.2f} s for a query, and a recall waits at most {recall_timeout:g} s"
+        return _failed(problem, remedy)
+    detail = f"{embedding.name} ready" + (f", {seconds:.2f} s per query" if seconds is not None else "")
+    if embedding.second is not None:
+        detail = f"{detail}, {embedding.second.name} for other languages"
+    return Finding(check="embedder", ok=True, detail=detail)
+
+
+def _failed(problem: str, remedy: str | None) -> Finding:
+    return Finding(check="embedder", ok=False, detail=words_only(problem), remedy=remedy)

@@ -1,0 +1,76 @@
+"""Notices: what a recall did without, in the words that every surface uses.
+
+A notice is a sentence for people. The Python API, the command line, HTTP, MCP, ``/health`` and ``holdfast doctor`` all show
+the same sentence.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from typing import Concatenate, Final, ParamSpec, Protocol, TypeVar
+
+from holdfast.runtime.wait_budget import wait_budget
+from holdfast.types import Context, Hit, Hits
+
+P = ParamSpec("P")
+
+RECALL_TIMEOUT: Final = 0.3
+"""Default maximum time in seconds that a recall waits for models and indexes outside this process."""
+
+
+def words_only(problem: str) -> str:
+    """Return the notice that a query was not compared by meaning."""
+    return f"Searched by words only: {_sentence(problem)}"
+
+
+def other_languages_by_words(problem: str) -> str:
+    """Return the notice that texts in other languages than English were not compared by meaning."""
+    return f"Searched texts that are not in English by words only: {_sentence(problem)}"
+
+
+def not_embedded_yet(count: int) -> str:
+    """Return the notice that some items have no vectors yet. They were found by words only."""
+    items = "1 item is" if count == 1 else f"{count:,} items are"
+    return f"{items} not searchable by meaning yet."
+
+
+def not_reranked(problem: str) -> str:
+    """Return the notice that hits were not reranked."""
+    return f"Not reranked: {_sentence(problem)}"
+
+
+def _sentence(problem: str) -> str:
+    return problem if problem.endswith((".", "!", "?")) else f"{problem}."
+
+
+class _Limited(Protocol):
+    """An object whose recalls have a time limit."""
+
+    recall_timeout: float
+
+
+S = TypeVar("S", bound=_Limited)
+
+
+def with_hit_notices(recall: "Callable[Concatenate[S, P], list[Hit]]") -> "Callable[Concatenate[S, P], Hits]":
+    """Decorate a recall: it gets a wait budget, and its hits carry the notices."""
+
+    @wraps(recall)
+    def limited(self: S, /, *args: P.args, **kwargs: P.kwargs) -> Hits:
+        with wait_budget(self.recall_timeout) as budget:
+            hits = recall(self, *args, **kwargs)
+            return Hits(hits, notices=budget.notices)
+
+    return limited
+
+
+def with_context_notices(context: "Callable[Concatenate[S, P], Context]") -> "Callable[Concatenate[S, P], Context]":
+    """Decorate a function that builds a context block: it gets one wait budget for all its recalls, and carries the notices."""
+
+    @wraps(context)
+    def limited(self: S, /, *args: P.args, **kwargs: P.kwargs) -> Context:
+        with wait_budget(self.recall_timeout) as budget:
+            block = context(self, *args, **kwargs)
+            return replace(block, notices=budget.notices) if budget.notices else block
+
+    return limited

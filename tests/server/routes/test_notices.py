@@ -1,0 +1,94 @@
+"""Over HTTP, an answer and ``/health`` say what recall does without."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from holdfast.models.remote.providers import remote_embedder
+from holdfast.services import services
+from holdfast.testing import HashEmbedder, ScriptedChat
+from tests.models.remote.chat_server import ChatServer, Refuse, Silence
+from tests.server.http_support import Served, eventually, process, serving
+
+MODEL = "ollama:nomic-embed-text"
+NOTICE = f"Searched by words only: {MODEL} did not answer in time. A recall waits at most 0.3 s (setting recall_timeout)."
+QUERY = {"query": "parrot called?", "user": "ana"}
+
+
+@pytest.fixture
+def model() -> Iterator[ChatServer]:
+    with ChatServer(HashEmbedder(dimensions=768)) as server:
+        yield server
+
+
+@pytest.fixture
+def served(tmp_path: Path, model: ChatServer) -> Iterator[Served]:
+    embedder = remote_embedder(MODEL, base_url=model.url)
+    with serving(tmp_path, embedder=embedder, chat=ScriptedChat("It is called Basil.")) as served:
+        served.client.post("/v1/memories", json={"text": "the parrot is called Basil", "user": "ana"})
+        served.pool.operator.drain()
+        yield served
+
+
+def test_a_healthy_recall_has_no_notices(served: Served) -> None:
+    assert served.client.post("/v1/recall", json=QUERY).json()["notices"] == []
+    assert served.client.post("/v1/context", json=QUERY).json()["notices"] == []
+    assert served.client.get("/health").json()["status"] == "ok"
+
+
+def test_while_the_embedder_hangs_every_answer_and_health_say_so(served: Served, model: ChatServer) -> None:
+    model.script(*[Silence(30.0)] * 20)
+    started = time.monotonic()
+    found = served.client.post("/v1/recall", json=QUERY).json()
+    assert time.monotonic() - started < 0.7
+    assert [hit["text"] for hit in found["hits"]] == ["the parrot is called Basil"]
+    assert found["notices"] == [NOTICE]
+    assert served.client.post("/v1/context", json=QUERY).json()["notices"] == [NOTICE]
+    answer = served.client.post("/v1/sessions/s1/chat", json={"text": "What is the parrot called?", "user": "ana"}).json()
+    assert (answer["text"], answer["context"]["notices"]) == ("It is called Basil.", [NOTICE])
+    health = served.client.get("/health").json()
+    assert (health["status"], health["notices"]) == ("degraded", [NOTICE])
+    served.key("admin")
+    assert served.client.get("/health").json() == {"status": "degraded"}
+
+
+def test_health_notices_by_itself_that_the_embedder_is_back(served: Served, model: ChatServer) -> None:
+    model.script(*[Refuse(400, "no")] * 20)
+    served.client.post("/v1/recall", json=QUERY)
+    assert served.client.get("/health").json()["status"] == "degraded"
+    model.forget()
+    services(served.pool.operator).embedding.end_pauses()
+    assert served.client.get("/health").json()["status"] == "ok"
+
+
+def test_one_tenant_meets_the_outage_and_all_are_spared(served: Served, model: ChatServer) -> None:
+    model.script(*[Silence(30.0)] * 20)
+    served.client.post("/v1/recall", json=QUERY)
+    asked = len(model.requests)
+    other = served.as_(served.key("write", tenant="other"))
+    started = time.monotonic()
+    assert other.post("/v1/recall", json=QUERY).json()["notices"] == [NOTICE]
+    assert time.monotonic() - started < 0.3
+    assert len(model.requests) == asked
+
+
+@pytest.mark.long
+def test_the_command_reports_missing_weights_from_the_start(tmp_path: Path) -> None:
+    with process(tmp_path, "--embedder", "arctic-embed-s") as server:
+        health = httpx.get(f"{server.url}/health").json()
+        httpx.post(f"{server.url}/v1/memories", json={"text": "the parrot is called Basil", "user": "ana"})
+        found = httpx.post(f"{server.url}/v1/recall", json={"query": "which pet?", "user": "ana"}).json()
+    assert health["status"] == "degraded"
+    assert health["notices"][0].startswith("Searched by words only: The weights of arctic-embed-s are not on this machine")
+    assert found["notices"] == health["notices"]
+
+
+@pytest.mark.long
+def test_the_command_calls_a_remote_embedder_at_start_and_listens_meanwhile(tmp_path: Path, model: ChatServer) -> None:
+    model.script(*[Silence(30.0)] * 20)
+    with process(tmp_path, "--embedder", MODEL, HOLDFAST_EMBEDDER_URL=model.url) as server:
+        eventually(lambda: len(model.requests) >= 1)
+        assert httpx.get(f"{server.url}/health").status_code == 200
