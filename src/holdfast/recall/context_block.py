@@ -55,7 +55,8 @@ def render_block(
     """
     words = block_words(language)
     opening, closing = f'<memory id="{nonce}">\n{words.intro}', f'</memory id="{nonce}">'
-    budget = max_tokens - count_tokens(f"{opening}\n{words.pinned}\n{words.relevant}\n{closing}")
+    heading = max(words.relevant, words.related, key=count_tokens)
+    budget = max_tokens - count_tokens(f"{opening}\n{words.pinned}\n{heading}\n{closing}")
     kept: list[Hit] = []
     left_out: list[Hit] = []
     parts: list[list[str]] = [[], []]

@@ -164,7 +164,7 @@ def _matching_chunks(store: Store, question: RecallQuery) -> list[tuple[int, int
 def _ranked_hits(store: Store, embedding: Embedding, vectors: QueryVectors, question: RecallQuery) -> list[Hit]:
     found, places = _candidates(store, vectors, question)
     own = _strengths(embedding, question, found, word_weight=vectors.word_weight)
-    if not is_about_asking(question.text):
+    if not is_about_asking(question.text) and not any(period.alone for period in question.periods):
         own = without_questions(own, places, query_terms(question.text, question.languages))
     strengths = with_context_gains(own, places, question.text, periods=question.periods, answer_weight=vectors.word_weight)
     background = _background(question, found, places, strengths)
@@ -215,7 +215,7 @@ def _best_first(
                 if isinstance(best.owner, Message):
                     shown.add(best.owner.id)
                 strongest = best.strength if strongest is None else strongest
-                yield _hit(best, found, background, strongest)
+                yield _hit(best, found, background, _margin(best, question, background, strongest))
 
 
 def _says_more(candidate: _Ranked, derived: Mapping[str, float], shown: AbstractSet[str]) -> bool:
@@ -429,8 +429,20 @@ def _final_strength(owner: Memory | Message, question: RecallQuery, strengths: d
     return strengths[item] + _TIE_WEIGHT * (recency + tie) + gain, at
 
 
-def _hit(candidate: _Ranked, found: dict[int, _Found], background: Background, strongest: float) -> Hit:
-    """Return the hit for a row, with its reasons. ``strongest`` is the strength of the first hit."""
+def _margin(candidate: _Ranked, question: RecallQuery, background: Background, strongest: float) -> float:
+    """Return how far a candidate is above the relevance floor. ``strongest`` is the strength of the first hit.
+
+    If the query is empty, everything is relevant. If the query names nothing but a period, everything in it is relevant.
+    """
+    if not question.text.strip():
+        return 0.0
+    if any(period.alone for period in question.periods):
+        return 0.0 if period_gain(candidate.at, question.periods) else -max_period_gain(question.periods)
+    return round(relevance_margin(candidate.strength, strongest, background), 4)
+
+
+def _hit(candidate: _Ranked, found: dict[int, _Found], background: Background, margin: float) -> Hit:
+    """Return the hit for a row, with its reasons."""
     owner = candidate.owner
     memory, message = (owner, None) if isinstance(owner, Memory) else (None, owner)
     entry = found[owner.item if isinstance(owner, Memory) else owner.seq]
@@ -438,7 +450,7 @@ def _hit(candidate: _Ranked, found: dict[int, _Found], background: Background, s
         memory=memory,
         message=message,
         score=round(likelihood(candidate.strength, background), 4),
-        margin=round(relevance_margin(candidate.strength, strongest, background), 4),
+        margin=margin,
         similarity=entry.similarity,
         why=tuple([Reason(arm=vote.arm, rank=vote.rank, score=vote.score) for vote in entry.why]),
         successor=candidate.successor,

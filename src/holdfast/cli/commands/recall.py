@@ -36,7 +36,12 @@ def recall(
         show_notices(hits.notices)
         filters = {"kind": kinds, "where": where, "as_of": options["as_of"], "min_score": options["min_score"]}
         hint = None if hits else nothing_found(memory, flags, messages_searched=True, filters=filters)
-    lines = [line for rank, hit in enumerate(hits, 1) for line in hit_lines(rank, hit, explain=explain)]
+    weaker = next((rank for rank, hit in enumerate(hits, 1) if not hit.is_relevant), None)
+    lines: list[str] = []
+    for rank, hit in enumerate(hits, 1):
+        if rank == weaker:
+            lines.append("Nothing relevant was found. Closest:" if rank == 1 else "Weaker matches, not shown to a model:")
+        lines += hit_lines(rank, hit, explain=explain)
     emit(hits, lines, as_json=flags.json)
     if hint:
         say(hint, as_json=flags.json)
@@ -46,7 +51,8 @@ def hit_lines(rank: int, hit: Hit, *, explain: bool = False) -> list[str]:
     """Return a hit as a numbered line. With ``explain``, add a line that names the searches that found it."""
     text = brief(str(hit))
     if hit.message:
-        text = f"{brief(hit.message.speaker or hit.message.role)} said: {text}"
+        asked = f'asked "{brief(hit.asked)}", ' if hit.asked else ""
+        text = f"{asked}{brief(hit.message.speaker or hit.message.role)} said: {text}"
     lines = [f"{rank:2}. {hit.score:.2f}  {day(hit.at)}  {text}  ({hit.id})"]
     if hit.successor:
         lines.append(f"      superseded by: {brief(str(hit.successor))}")
@@ -64,7 +70,7 @@ def hit_lines(rank: int, hit: Hit, *, explain: bool = False) -> list[str]:
 def context(flags: Flags, query: tuple[str, ...], max_tokens: int | None) -> None:
     """Print the context block for a system prompt.
 
-    QUERY is the user's last message. The block goes to stdout; hits that did not fit go to stderr.
+    QUERY is the user's last message. The block goes to stdout; hits that are left out go to stderr.
     """
     with open_memory(flags) as memory:
         digest_waiting(memory)
@@ -73,7 +79,7 @@ def context(flags: Flags, query: tuple[str, ...], max_tokens: int | None) -> Non
         hint = None if block.text else unknown_user(memory, flags.user)
     emit(block, [block.text] if block.text else [], as_json=flags.json)
     if block.left_out:
-        say(f"Left out for lack of space: {count(len(block.left_out), 'hit')}", as_json=flags.json)
+        say(f"Left out, too weak or no space: {count(len(block.left_out), 'hit')}", as_json=flags.json)
         for hit in block.left_out:
             say(f"  {hit.score:.2f}  {day(hit.at)}  {brief(str(hit))}  ({hit.id})", as_json=flags.json)
     elif not block.text:

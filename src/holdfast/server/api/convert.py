@@ -36,6 +36,8 @@ def hit(found: types.Hit) -> responses.Hit:
         kind=found.kind,
         text=found.text,
         score=found.score,
+        relevant=found.is_relevant,
+        asked=found.asked,
         similarity=found.similarity,
         at=found.at,
         why=[responses.Reason(arm=each.arm, rank=each.rank, score=each.score) for each in found.why],

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from holdfast.types import JobState, MemoryOrigin, MemoryStatus, MessageOrigin, SessionStatus
+from holdfast.types import Act, JobState, MemoryOrigin, MemoryStatus, MessageOrigin, SessionStatus
 
 Item = TypeVar("Item")
 
@@ -128,6 +128,10 @@ class Message(Scoped):
     """A marker such as `IGNORE`. Nothing is learned from a message with a marker, and the message is not recalled."""
     language: str | None = None
     """The detected language of the text."""
+    act: Act | None = None
+    """What the message does: `question`, `request`, `statement`, `reply` or `small_talk`."""
+    asked: str | None = None
+    """The question that the message before ends with, if another person asked it."""
 
 
 class Messages(Listed[Message]):
@@ -178,6 +182,10 @@ class Hit(Model):
     """The text to show. For a long message, this is the snippet that matched."""
     score: Annotated[float, Field(examples=[0.91])]
     """The probability from 0 to 1 that the item is relevant. Scores are comparable between embedders."""
+    relevant: bool
+    """Whether the hit is strong enough to be shown in a context block."""
+    asked: str | None = None
+    """For a message that answers a question: the question."""
     similarity: float | None = None
     """The cosine of the query and the item, or null if they were not compared by meaning."""
     at: datetime
@@ -215,7 +223,7 @@ class Context(Model):
     hits: list[Hit]
     """The hits that the block shows."""
     left_out: list[Hit]
-    """The hits that did not fit into the token budget."""
+    """The hits that the block does not show: they are too weak to be relevant, or did not fit into the token budget."""
     notices: list[str]
     """What the recall did without, such as `Searched by words only: ...`. Usually empty."""
 
